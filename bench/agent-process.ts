@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -19,11 +19,11 @@ export function agentScript(): string {
   return join(root, "packages/agent/src/main.ts");
 }
 
-/** The agent as a process of its own, on a folder of its own. */
+/** The agent as a process of its own, on a directory of its own. */
 export class AgentProcess {
-  readonly folder = mkdtempSync(join(tmpdir(), "nkbench-"));
-  readonly plugins = join(this.folder, "p");
-  readonly kubeconfig = join(this.folder, "kubeconfig");
+  readonly directory = mkdtempSync(join(tmpdir(), "nkbench-"));
+  readonly plugins = join(this.directory, "p");
+  readonly kubeconfig = join(this.directory, "kubeconfig");
   readonly #script: string;
   #child: ChildProcess | undefined;
   #port = 0;
@@ -40,39 +40,40 @@ export class AgentProcess {
   }
 
   /**
-   * Starts it; answers the milliseconds until /readyz answers ok.
+   * Starts it; returns the milliseconds until it answers ok to /readyz, or another path.
    * @param more flags of the agent
-   * @param process arguments of Node, and additions to the environment
+   * @param process arguments of Node, additions to the environment, and the path
    */
   async start(
     more: Readonly<Record<string, string>> = {},
     {
       nodeArgs = [],
       env = {},
-    }: { nodeArgs?: readonly string[]; env?: Readonly<Record<string, string>> } = {},
+      path = "/readyz",
+    }: { nodeArgs?: readonly string[]; env?: Readonly<Record<string, string>>; path?: string } = {},
   ): Promise<number> {
     this.#port = await freePort();
     const startedAt = performance.now();
     const flags = {
       "node-name": "bench",
       kubeconfig: this.kubeconfig,
-      "state-dir": join(this.folder, "state"),
+      "state-dir": join(this.directory, "state"),
       "plugin-directories": this.plugins,
       "server-address": `127.0.0.1:${this.#port}`,
       "kube-api-qps": "100",
-      "api-socket": join(this.folder, "agent.sock"),
+      "api-socket": join(this.directory, "agent.sock"),
       lifecycle: "false",
       ...more,
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-    const log = openSync(join(this.folder, "agent.log"), "a");
+    const log = openSync(join(this.directory, "agent.log"), "a");
     this.#child = spawn(process.execPath, [...nodeArgs, this.#script, "run", ...args], {
       stdio: ["ignore", "ignore", log],
       env: { ...process.env, ...env },
     });
-    while (!(await this.#isReady())) {
-      if (performance.now() - startedAt > 30_000)
-        throw new Error(`agent not ready: ${readFileSync(join(this.folder, "agent.log"))}`);
+    while (!(await this.#isOk(path))) {
+      if (performance.now() - startedAt > 120_000)
+        throw new Error(`agent not ready: ${readFileSync(join(this.directory, "agent.log"))}`);
       await systemClock.sleep(5);
     }
     return performance.now() - startedAt;
@@ -93,12 +94,22 @@ export class AgentProcess {
 
   async remove(): Promise<void> {
     await this.stop();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 
   /** Resident memory, MB. */
   rssMb(): number {
     return this.#residentMb("VmRSS");
+  }
+
+  /** The most memory that was resident since its start or the last `resetPeak`, MB. */
+  peakMb(): number {
+    return this.#residentMb("VmHWM");
+  }
+
+  /** From now on the highest resident memory is measured again: proc_pid_clear_refs(5). */
+  resetPeak(): void {
+    writeFileSync(`/proc/${this.#child?.pid}/clear_refs`, "5");
   }
 
   /** Resident memory that is not of files: what the process allocated, MB. */
@@ -114,14 +125,14 @@ export class AgentProcess {
     return (utime + stime) / 100;
   }
 
-  #residentMb(field: "VmRSS" | "RssAnon"): number {
+  #residentMb(field: "VmRSS" | "VmHWM" | "RssAnon"): number {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, "utf8");
     return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
   }
 
-  #isReady(): Promise<boolean> {
+  #isOk(path: string): Promise<boolean> {
     return new Promise((resolve) => {
-      const call = request({ port: this.#port, path: "/readyz", timeout: 1_000 }, (answer) => {
+      const call = request({ port: this.#port, path, timeout: 1_000 }, (answer) => {
         answer.resume();
         resolve(answer.statusCode === 200);
       });

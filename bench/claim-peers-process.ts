@@ -1,12 +1,12 @@
 // The API server and the driver of the claims benchmark, in a process of their own:
-//   node claim-peers-process.ts PLUGIN_FOLDER KUBECONFIG COUNT
+//   node claim-peers-process.ts PLUGIN_DIRECTORY KUBECONFIG COUNT
 // Prints the allocated claims as JSON when the server is ready. Both answer at once, with as little work as can be.
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
 import { serveClaimsDriver } from "./claims-driver.ts";
 import { BENCH_NODE } from "./device-messages.ts";
 
-const [pluginFolder = "", kubeconfig = "", count = "0"] = process.argv.slice(2);
+const [pluginDirectory = "", kubeconfig = "", count = "0"] = process.argv.slice(2);
 const DRIVER = "accelerators.example.com";
 const names = Array.from({ length: Number(count) }, (_, number) => `accelerator-${number}`);
 
@@ -44,5 +44,5 @@ const claims = names.map((device, number) => {
   });
   return { namespace: "default", name, uid: stored.metadata.uid };
 });
-serveClaimsDriver(pluginFolder, DRIVER, names);
+serveClaimsDriver(pluginDirectory, DRIVER, names);
 process.stdout.write(`${JSON.stringify(claims)}\n`);

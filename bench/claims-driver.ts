@@ -18,7 +18,7 @@ const nothing = new Uint8Array();
  * A driver that prepares what it is asked for at once, on HTTP/2 without gRPC's library: of the time that a claim takes,
  * as little as can be is the driver's.
  */
-export function serveClaimsDriver(folder: string, name: string, devices: readonly string[]): void {
+export function serveClaimsDriver(directory: string, name: string, devices: readonly string[]): void {
   const info = PluginInfo.encode({
     type: "DRAPlugin",
     name,
@@ -49,7 +49,7 @@ export function serveClaimsDriver(folder: string, name: string, devices: readonl
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("end", () => answer(stream, answers[path]!(Buffer.concat(chunks).subarray(HEADER_BYTES))));
   });
-  server.listen(join(folder, `${name}.sock`));
+  server.listen(join(directory, `${name}.sock`));
 }
 
 function prepared(bytes: Uint8Array): Uint8Array {

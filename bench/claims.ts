@@ -31,7 +31,7 @@ const PAUSE_MS = 2_500;
  */
 export async function benchClaims(quick: boolean): Promise<Figure[]> {
   const agent = new AgentProcess();
-  // On most hosts the CDI folder is in memory.
+  // On most hosts the CDI directory is in memory.
   const cdi = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "nkbench-cdi-"));
   const script = join(import.meta.dirname, "claim-peers-process.ts");
   const peers = spawn(process.execPath, [script, agent.plugins, agent.kubeconfig, String(CLAIMS)], {
@@ -40,7 +40,7 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
   try {
     const [line] = (await once(createInterface(peers.stdout), "line")) as [string];
     const claims: Claim[] = JSON.parse(line);
-    const registry = join(agent.folder, "r");
+    const registry = join(agent.directory, "r");
     await agent.start({
       "kube-api-qps": "20",
       "devices-kubelet-plugin-enabled": "true",

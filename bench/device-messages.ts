@@ -24,17 +24,7 @@ export function devicePool(count: number, tick = 0): DevicePool {
 }
 
 /** A driver's message with `DEVICES` of them. */
-export function messageBytes(tick: number, revision = 0n): Uint8Array {
-  const message = ListAndWatchDevicesResponse.fromPartial({ pools: [devicePool(DEVICES, tick)], revision });
-  return ListAndWatchDevicesResponse.encode(message).finish();
-}
-
-/** A change of the device in the middle, from revision `base` to the next. */
-export function deltaBytes(base: bigint, tick: number): Uint8Array {
-  const device = devicePool(DEVICES, tick).devices![DEVICES >> 1]!;
-  const message = ListAndWatchDevicesResponse.fromPartial({
-    revision: base + 1n,
-    delta: { baseRevision: base, pools: [{ name: BENCH_NODE, upserts: [device] }] },
-  });
+export function messageBytes(tick: number): Uint8Array {
+  const message = ListAndWatchDevicesResponse.fromPartial({ pools: [devicePool(DEVICES, tick)] });
   return ListAndWatchDevicesResponse.encode(message).finish();
 }

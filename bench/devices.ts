@@ -10,7 +10,7 @@ import {
   storedSlice,
 } from "../packages/agent/src/devices/index.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { BENCH_NODE, deltaBytes, devicePool, messageBytes } from "./device-messages.ts";
+import { BENCH_NODE, devicePool, messageBytes } from "./device-messages.ts";
 import { type Figure, percentile } from "./figures.ts";
 import { RawDriver } from "./raw-driver.ts";
 
@@ -106,9 +106,6 @@ async function benchPublishing(quick: boolean): Promise<Figure[]> {
       const perSecond = ((writes.length - 1) * 1_000) / (last.at - first.at);
       await systemClock.sleep(2_000);
       const whole = await change((round) => messages[round % 2]!);
-      driver.send(messageBytes(0, 1n));
-      await systemClock.sleep(1_000);
-      const deltas = await change((round) => deltaBytes(BigInt(round), round));
       driver.send(messages[0]!);
       await systemClock.sleep(1_000);
       const before = writes.length;
@@ -130,9 +127,6 @@ async function benchPublishing(quick: boolean): Promise<Figure[]> {
         figure("one changed device among 10,000 to its write, p50", percentile(whole.delays, 0.5), "ms", 12),
         figure("the same, p99", percentile(whole.delays, 0.99), "ms", 25),
         figure("the same, own CPU", whole.cpuMs, "ms", 10),
-        figure("one changed device by a delta to its write, p50", percentile(deltas.delays, 0.5), "ms", 12),
-        figure("the same, p99", percentile(deltas.delays, 0.99), "ms", 25),
-        figure("the same, own CPU", deltas.cpuMs, "ms", 10),
         figure("writes for 10 messages in which nothing changed", writes.length - before, "", 0),
         figure("CPU of such a message, receiving it included", (agent.cpuSeconds() - idle) * 100, "ms"),
       ];

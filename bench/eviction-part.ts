@@ -2,18 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type Clock, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import {
   defaultEvictionPolicy,
   defaultEvictionSettings,
 } from "../packages/agent/src/assembly/testing/defaults.ts";
 import {
   createEvictionRoundMetrics,
+  DecisionEffects,
   type EncodablePod,
+  EvictionLedger,
   EvictionManager,
   EvictionPlugins,
   EvictionRecords,
   observeJson,
+  RoundPacing,
 } from "../packages/agent/src/eviction/index.ts";
 import { EvictionStore, StateDatabase } from "../packages/agent/src/state/index.ts";
 
@@ -34,52 +37,57 @@ export class EvictionPart {
     const pods: EncodablePod[] = objects.map((object) => observeJson(object));
     const metrics = createEvictionRoundMetrics(new Registry());
     const policy = structuredClone(defaultEvictionPolicy);
+    // A round begins when the benchmark starts it, not when time passes.
+    const clock: Clock = {
+      ...systemClock,
+      after: (_ms, callback) => {
+        this.#wake = callback;
+        this.#done++;
+        if (this.#waiting && this.#done >= this.#waiting.from) this.#waiting.resolve();
+        return { cancel: () => {} };
+      },
+    };
+    const own = { clock, log: silentLogger };
+    const records = new EvictionRecords({
+      store: new EvictionStore(this.#database),
+      settings: () => defaultEvictionSettings.records,
+      ...common,
+    });
     const manager = new EvictionManager({
-      nodeName,
+      context: {
+        nodeName,
+        settings: () => defaultEvictionSettings,
+        policy: () => policy,
+        marks: { add: () => {} },
+        metrics,
+        ...own,
+      },
       pods: { isSynced: true, list: () => pods, get: () => undefined, onDeleted: () => () => {} },
       plugins,
       evictor: {
         start: () => {},
         withdraw: () => {},
         resume: () => {},
-        onProgress: () => () => {},
         forbidden: undefined,
         reportInterrupted: () => {},
-        takeOutcomes: () => [],
-        takeSteps: () => [],
       },
-      tainter: { setDesired: () => {}, suspend: () => {} },
-      blocked: { note: () => {} },
-      records: new EvictionRecords({
-        store: new EvictionStore(this.#database),
-        settings: () => defaultEvictionSettings.records,
-        ...common,
+      ledger: new EvictionLedger({ records, bootTime: () => undefined, metrics, ...own }),
+      effects: new DecisionEffects({
+        tainter: { setDesired: () => {}, suspend: () => {} },
+        blocked: { note: () => {} },
+        notifiers: [],
+        history: { addNodeEvent: () => {} },
+        ...own,
       }),
-      events: { record: () => {} },
-      onNodeEvent: () => {},
-      onMarks: () => {},
-      settings: () => defaultEvictionSettings,
-      bootTime: () => undefined,
-      policy: () => policy,
-      metrics,
-      ...common,
-      // A round begins when the benchmark starts it, not when time passes.
-      clock: {
-        ...systemClock,
-        after: (_ms, callback) => {
-          this.#wake = callback;
-          this.#done++;
-          if (this.#waiting && this.#done >= this.#waiting.from) this.#waiting.resolve();
-          return { cancel: () => {} };
-        },
-      },
+      pacing: new RoundPacing(clock),
+      host: { refresh: () => {} },
     });
     this.#running = manager.run(this.#stop.signal);
   }
 
-  /** Registers plugins 0 to `count` - 1 of a folder and plays the first round. */
+  /** Registers plugins 0 to `count` - 1 of a directory and plays the first round. */
   static async start(
-    folder: string,
+    directory: string,
     objects: KubeObject[],
     nodeName: string,
     count: number,
@@ -94,8 +102,8 @@ export class EvictionPart {
     });
     for (let at = 0; at < count; at++) {
       const name = `plugin-${at}`;
-      const endpoint = join(folder, `${name}.sock`);
-      const place = { endpoint, registrationSocket: endpoint, generation: 1 };
+      const endpoint = join(directory, `${name}.sock`);
+      const place = { endpoint, registrationSocket: endpoint, uid: 0, generation: 1 };
       const { signal } = new AbortController();
       await plugins.register({ type: "EvictionPlugin", name, versions: ["v1alpha1"], ...place }, signal);
     }

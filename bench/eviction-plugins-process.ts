@@ -1,6 +1,6 @@
 // Eviction plugins for the benchmark, in a process of their own:
-//   node eviction-plugins-process.ts FOLDER COUNT
-// Each serves FOLDER/plugin-N.sock and is under hard pressure: it is asked for a top pod each round, and names none.
+//   node eviction-plugins-process.ts DIRECTORY COUNT
+// Each serves DIRECTORY/plugin-N.sock and is under hard pressure: it is asked for a top pod each round, and names none.
 // Requests are taken as bytes, so that the process measures the way to the plugins and not their thinking.
 
 import {
@@ -11,7 +11,7 @@ import {
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { createServer } from "nice-grpc";
 
-const [folder = "", count = "0"] = process.argv.slice(2);
+const [directory = "", count = "0"] = process.argv.slice(2);
 const passThrough = (bytes: Uint8Array) => bytes;
 const met = ThresholdMetResponse.encode(
   ThresholdMetResponse.fromPartial({ metType: ThresholdMetType.HARD_MET, evictionScope: "memory" }),
@@ -42,7 +42,7 @@ for (let at = 0; at < Number(count); at++) {
     }),
     notifyRegistrationStatus: async () => ({}),
   });
-  await server.listen(`unix:${folder}/plugin-${at}.sock`);
+  await server.listen(`unix:${directory}/plugin-${at}.sock`);
 }
 process.stdout.write("ready\n");
 

@@ -38,7 +38,7 @@ const SHORT = 500_000;
 export async function benchOutOfTurn(quick: boolean): Promise<Figure[]> {
   const crossings = quick ? 20 : 150;
   const agent = new AgentProcess();
-  const host = join(agent.folder, "host");
+  const host = join(agent.directory, "host");
   let evictedAt: PromiseWithResolvers<number> | undefined;
   const server = createDevApiServer({
     checkFields: false,
@@ -70,9 +70,9 @@ export async function benchOutOfTurn(quick: boolean): Promise<Figure[]> {
       writePodMemory(host, uid!, (at + 1) * 2 ** 20);
     };
     for (let at = 0; at < PODS; at++) addPod(at);
-    const policies = join(agent.folder, "policies.yaml");
+    const policies = join(agent.directory, "policies.yaml");
     writeFileSync(policies, memoryPolicy);
-    const config = join(agent.folder, "config.yaml");
+    const config = join(agent.directory, "config.yaml");
     writeFileSync(config, configuration);
     await agent.start({ config, "host-root": host, "eviction-policies-files": policies });
     await systemClock.sleep(12_000);
@@ -147,7 +147,13 @@ async function samplingShare(what: string, root: string, quick: boolean): Promis
 /** Percent of one core that a sampler takes in five seconds. */
 async function ownCpu(host: Host, inTree: EvictionSource[]): Promise<number> {
   const plugins = pluginsOf(inTree);
-  const sampler = new ThresholdSampler({ host, plugins, onCrossed: () => {}, settings, clock: systemClock });
+  const sampler = new ThresholdSampler({
+    host,
+    plugins,
+    pacing: { request: () => {} },
+    settings,
+    clock: systemClock,
+  });
   const stop = new AbortController();
   const running = sampler.run(stop.signal);
   await systemClock.sleep(1_000);
@@ -159,7 +165,7 @@ async function ownCpu(host: Host, inTree: EvictionSource[]): Promise<number> {
   return ((user + system) / 5e6) * 100;
 }
 
-const settings = () => ({ callTimeoutMs: 1_000, syncPeriodMs: 5_000, outOfTurnRounds: true });
+const settings = () => ({ callTimeout: 1_000, syncPeriod: 5_000, outOfTurnRounds: true });
 
 function pluginsOf(inTree: EvictionSource[]): EvictionPlugins {
   return new EvictionPlugins({

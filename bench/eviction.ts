@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { decide, emptyEvictionState } from "@nodekeeper/api/decide";
 import { defaultEvictionPolicy } from "../packages/agent/src/assembly/testing/defaults.ts";
-import { decide, emptyEvictionState, observeJson } from "../packages/agent/src/eviction/index.ts";
+import { observeJson } from "../packages/agent/src/eviction/index.ts";
 import { EvictionPart } from "./eviction-part.ts";
 import { benchPods } from "./eviction-pods.ts";
 import { benchOutOfTurn, benchSampling } from "./eviction-speed.ts";
@@ -33,13 +34,13 @@ interface Case {
 
 /** CPU and time of this process for one round with plugins that think about nothing, on real sockets. */
 async function benchRound({ pods, plugins, budget }: Case, quick: boolean): Promise<Figure[]> {
-  const folder = mkdtempSync(join(tmpdir(), "nkb-"));
+  const directory = mkdtempSync(join(tmpdir(), "nkb-"));
   const script = fileURLToPath(new URL("./eviction-plugins-process.ts", import.meta.url));
-  const child = spawn(process.execPath, [script, folder, String(plugins)], {
+  const child = spawn(process.execPath, [script, directory, String(plugins)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   await once(child.stdout, "data");
-  const part = await EvictionPart.start(folder, benchPods(pods, NODE), NODE, plugins);
+  const part = await EvictionPart.start(directory, benchPods(pods, NODE), NODE, plugins);
   try {
     await part.rounds(5);
     const cpu: number[] = [];
@@ -62,7 +63,7 @@ async function benchRound({ pods, plugins, budget }: Case, quick: boolean): Prom
   } finally {
     await part.stop();
     child.kill("SIGKILL");
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 

@@ -8,7 +8,7 @@ import { installNodekeeper, serviceAccount } from "../test/e2e/support/nodekeepe
 
 /** What a process of the fleet does for one node. */
 export type FleetOrder =
-  | { kind: "add"; node: string; folder: string }
+  | { kind: "add"; node: string; directory: string }
   | { kind: "start" | "stop" | "end"; node: string }
   | { kind: "report"; node: string; value: number };
 
@@ -51,14 +51,14 @@ export class FleetAgents {
       for (let pod = 0; pod < PODS_PER_NODE; pod++) {
         await this.#cluster.admin.create("/api/v1/namespaces/default/pods", podOf(`${node}-${pod}`, node));
       }
-      const folder = this.#folder(node);
-      mkdirSync(folder, { recursive: true });
-      const tokenFile = join(folder, "token");
+      const directory = this.#directory(node);
+      mkdirSync(directory, { recursive: true });
+      const tokenFile = join(directory, "token");
       const bound = { name: node, uid: String(metadata.uid) };
       writeFileSync(tokenFile, this.#cluster.tokens.sign({ ...serviceAccount, uid }, TOKEN_S, bound));
       const { port, trustFile: authority } = this.#cluster;
-      writeKubeconfig(join(folder, "kubeconfig"), { port, authority, user: { tokenFile } });
-      await this.#order({ kind: "add", node, folder });
+      writeKubeconfig(join(directory, "kubeconfig"), { port, authority, user: { tokenFile } });
+      await this.#order({ kind: "add", node, directory });
       this.#values.set(node, 1);
     });
   }
@@ -117,7 +117,7 @@ export class FleetAgents {
     }
   }
 
-  #folder(node: string): string {
+  #directory(node: string): string {
     return join(this.#cluster.folder, "f", node);
   }
 

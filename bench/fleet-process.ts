@@ -24,16 +24,16 @@ EventEmitter.defaultMaxListeners = 0;
 /** One node: plugins that outlive the agent, and the agent. */
 class FleetNode {
   readonly #name: string;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #plugins: { stop(): Promise<void> }[] = [];
   #value = 1;
   #changed = Promise.withResolvers<void>();
   #stopAgent: (() => Promise<void>) | undefined;
 
-  constructor(name: string, folder: string) {
+  constructor(name: string, directory: string) {
     this.#name = name;
-    this.#folder = folder;
-    const socketDir = join(folder, "p");
+    this.#directory = directory;
+    const socketDir = join(directory, "p");
     mkdirSync(socketDir, { mode: 0o700, recursive: true });
     const report = (signal: AbortSignal) => this.#report(signal);
     this.#plugins.push(serveReporterPlugin({ name: "reporter", socketDir, report }));
@@ -52,9 +52,9 @@ class FleetNode {
   async start(): Promise<void> {
     const flags = {
       nodeName: this.#name,
-      kubeconfig: join(this.#folder, "kubeconfig"),
-      stateDir: join(this.#folder, "state"),
-      pluginDirectories: join(this.#folder, "p"),
+      kubeconfig: join(this.#directory, "kubeconfig"),
+      stateDir: join(this.#directory, "state"),
+      pluginDirectories: join(this.#directory, "p"),
       serverAddress: "127.0.0.1:0",
       apiSocket: "",
       lifecycle: "false",
@@ -115,7 +115,7 @@ async function isReady(address: string): Promise<boolean> {
 const fleet = new Map<string, FleetNode>();
 
 async function obey(order: FleetOrder): Promise<void> {
-  if (order.kind === "add") fleet.set(order.node, new FleetNode(order.node, order.folder));
+  if (order.kind === "add") fleet.set(order.node, new FleetNode(order.node, order.directory));
   const node = fleet.get(order.node)!;
   if (order.kind === "start") await node.start();
   if (order.kind === "stop") await node.stop();

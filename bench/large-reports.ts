@@ -82,7 +82,7 @@ async function burst(shape: string, messages: number, isMetered: boolean) {
   server.seedNode("bench");
   const agent = new AgentProcess();
   const plugins = createServer({ "grpc.max_send_message_length": -1 });
-  const meterFile = join(agent.folder, "turn");
+  const meterFile = join(agent.directory, "turn");
   const [one, other] = messagesOf(shape) as [Uint8Array, Uint8Array];
   const sending = Promise.withResolvers<void>();
   const sent = Promise.withResolvers<void>();

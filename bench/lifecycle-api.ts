@@ -13,8 +13,8 @@ const BURST = 20;
 
 /** What consumers of the API wait for: a long log, and one event among many subscribers. */
 export async function benchLifecycleApi(): Promise<Figure[]> {
-  const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
-  const socket = join(folder, "agent.sock");
+  const directory = mkdtempSync(join(tmpdir(), "nkbench-"));
+  const socket = join(directory, "agent.sock");
   const script = fileURLToPath(new URL("./lifecycle-api-process.ts", import.meta.url));
   const child = spawn(process.execPath, [script, socket, String(EVENTS)], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -85,6 +85,6 @@ export async function benchLifecycleApi(): Promise<Figure[]> {
     ];
   } finally {
     child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

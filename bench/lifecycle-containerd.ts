@@ -16,8 +16,8 @@ export async function benchContainerd(quick: boolean): Promise<Figure[]> {
     console.error("no real containerd: run npm run test:e2e as root once, it prepares one");
     return [];
   }
-  const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
-  const containerd = await Containerd.start(folder, "containerd");
+  const directory = mkdtempSync(join(tmpdir(), "nkbench-"));
+  const containerd = await Containerd.start(directory, "containerd");
   const cri = new CriClient(containerd);
   const part = startLifecycle(containerd.socket, {});
   const reading = new AbortController();
@@ -54,6 +54,6 @@ export async function benchContainerd(quick: boolean): Promise<Figure[]> {
     await part.stop();
     cri.close();
     await containerd.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

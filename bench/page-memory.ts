@@ -34,9 +34,9 @@ export async function benchPageMemory(quick: boolean): Promise<Figure[]> {
   const built = dirname(agentScript());
   if (!existsSync(join(built, "page"))) throw new Error("the built agent is missing: npm run build");
   const names = readdirSync(join(built, "page"));
-  const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
+  const directory = mkdtempSync(join(tmpdir(), "nkbench-"));
   // Both are copies, so that nothing but the page's files differs.
-  const [withPage, without] = [join(folder, "with"), join(folder, "without")];
+  const [withPage, without] = [join(directory, "with"), join(directory, "without")];
   cpSync(built, withPage, { recursive: true });
   cpSync(built, without, { recursive: true, filter: (path) => path !== join(built, "page") });
   const served: Sample[] = [];
@@ -47,7 +47,7 @@ export async function benchPageMemory(quick: boolean): Promise<Figure[]> {
       unserved.push(await sampleOf(join(without, "nodekeeper.js"), names, 404));
     }
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
   if (process.env.DEBUGMEM) console.error({ served, unserved });
   const compared = (what: string, of: (sample: Sample) => number, budget?: number): Figure[] => {

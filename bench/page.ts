@@ -93,11 +93,11 @@ export async function benchPage(quick: boolean): Promise<Figure[]> {
 
 /** What the browser has to load, as compressed by gzip. */
 async function sizes(): Promise<Figure[]> {
-  const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
-  const { outputs } = await buildPage(folder);
+  const directory = mkdtempSync(join(tmpdir(), "nkbench-"));
+  const { outputs } = await buildPage(directory);
   const kb = (names: readonly string[]) =>
     names.reduce(
-      (sum, name) => sum + gzipSync(readFileSync(join(folder, basename(name))), { level: 9 }).length,
+      (sum, name) => sum + gzipSync(readFileSync(join(directory, basename(name))), { level: 9 }).length,
       0,
     ) / 1_000;
   const figures = [
@@ -107,9 +107,9 @@ async function sizes(): Promise<Figure[]> {
       unit: "KB",
       budget: 60,
     },
-    { name: "all files of the page, gzip", value: kb(readdirSync(folder)), unit: "KB" },
+    { name: "all files of the page, gzip", value: kb(readdirSync(directory)), unit: "KB" },
   ];
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
   return figures;
 }
 

@@ -1,5 +1,5 @@
 // Plugins for the benchmark, in a process of their own:
-//   node plugins-process.ts FOLDER COUNT INTERVAL_MS EPOCH_MS [trouble]
+//   node plugins-process.ts DIRECTORY COUNT INTERVAL_MS EPOCH_MS [trouble]
 // Each reports the time of its last change, milliseconds since EPOCH_MS, as a resource of its name. SIGUSR2 ends the
 // changes; the last values are then printed as JSON.
 
@@ -9,7 +9,7 @@ import { systemClock } from "@nodekeeper/core/lib";
 import { customNodeResource, serveReporterPlugin, status } from "@nodekeeper/sdk";
 import { createServer } from "nice-grpc";
 
-const [folder = "", count = "0", interval = "500", epoch = "0", trouble = ""] = process.argv.slice(2);
+const [directory = "", count = "0", interval = "500", epoch = "0", trouble = ""] = process.argv.slice(2);
 const FLOOD_PER_TICK = 100;
 const FLOOD_TICK_MS = 10;
 
@@ -25,7 +25,7 @@ for (let at = 0; at < Number(count); at++) {
   const name = `plugin-${at}`;
   serveReporterPlugin({
     name,
-    socketDir: folder,
+    socketDir: directory,
     async *report(signal) {
       // Spread over the interval, as plugins that know nothing of each other are.
       await systemClock.sleep((Number(interval) * at) / Number(count), signal);
@@ -73,5 +73,5 @@ async function serveRaw(
     getInfo: async () => ({ type: "ReporterPlugin", name, endpoint: "", supportedVersions: ["v1alpha1"] }),
     notifyRegistrationStatus: async () => ({}),
   });
-  await server.listen(`unix:${folder}/${name}.sock`);
+  await server.listen(`unix:${directory}/${name}.sock`);
 }

@@ -31,7 +31,7 @@ export class RawDriver {
     this.#message = first;
   }
 
-  async serve(folder: string, name: string): Promise<void> {
+  async serve(directory: string, name: string): Promise<void> {
     const self = this;
     this.#server.add(RegistrationDefinition, {
       getInfo: async () => ({
@@ -51,7 +51,7 @@ export class RawDriver {
         }
       },
     });
-    await this.#server.listen(`unix:${join(folder, `${name}.sock`)}`);
+    await this.#server.listen(`unix:${join(directory, `${name}.sock`)}`);
   }
 
   /** Sends a message; answers when it was handed over. */

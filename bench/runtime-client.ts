@@ -9,13 +9,13 @@ import type { RuntimeCommand } from "./runtime-process.ts";
 /** The other end of bench/runtime-process.ts. */
 export class RuntimeProcess {
   readonly socket: string;
-  readonly #folder = mkdtempSync(join(tmpdir(), "nkbench-"));
+  readonly #directory = mkdtempSync(join(tmpdir(), "nkbench-"));
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
   readonly #reader: Interface;
 
   constructor(pods: number, perPod: number, events: "on" | "unimplemented") {
-    this.socket = join(this.#folder, "runtime.sock");
+    this.socket = join(this.#directory, "runtime.sock");
     const script = fileURLToPath(new URL("./runtime-process.ts", import.meta.url));
     this.#child = spawn(process.execPath, [script, this.socket, String(pods), String(perPod), events], {
       stdio: ["pipe", "pipe", "inherit"],
@@ -38,7 +38,7 @@ export class RuntimeProcess {
   stop(): void {
     this.#reader.close();
     this.#child.kill("SIGKILL");
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   async #answer(): Promise<unknown> {

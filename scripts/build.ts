@@ -1,4 +1,4 @@
-// Makes dist/, one folder for each package as it is published and put into images: npm run build [-- FOLDER]
+// Makes dist/, one directory for each package as it is published and put into images: npm run build [-- DIRECTORY]
 import { chmod, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { build, type Metafile, type Plugin } from "esbuild";
@@ -16,8 +16,8 @@ import { bundledPackages } from "./supply/bundled-packages.ts";
 import { noticesOf } from "./supply/notices.ts";
 import { npmComponents, sbomOf } from "./supply/sbom.ts";
 
-const [folder = join(root, "dist")] = process.argv.slice(2);
-const dist = resolve(folder);
+const [directory = join(root, "dist")] = process.argv.slice(2);
+const dist = resolve(directory);
 
 interface Manifest {
   name: string;
@@ -44,8 +44,6 @@ const leavePackages: Plugin = {
 
 // The entry starts the process over before it loads the commands.
 const commandsApart = apart(/^\.\/cli\/index\.ts$/, "./cli.js");
-// Loaded when a command fails: the agent does not keep the texts in memory.
-const catalogueApart = apart(/^\.\/error-catalogue\/index\.ts$/, "./error-catalogue.js");
 
 await rm(dist, { recursive: true, force: true });
 await Promise.all([
@@ -56,26 +54,25 @@ await Promise.all([
 ]);
 
 /**
- * The agent and its commands in three files that need Node alone, the page that it serves, what `nodekeeper dev` runs as the sample plugins, and
+ * The agent and its commands in two files that need Node alone, the page that it serves, what `nodekeeper dev` runs as the sample plugins, and
  * the plugin of kubectl in one file.
  */
 async function buildAgent(): Promise<void> {
-  const folder = join(dist, "nodekeeper");
-  await mkdir(folder, { recursive: true });
+  const directory = join(dist, "nodekeeper");
+  await mkdir(directory, { recursive: true });
   const [metafiles, ofPlugin, ofPage] = await Promise.all([
     Promise.all([
-      buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
-      buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js"), [catalogueApart]),
-      buildProgram("packages/agent/src/cli/error-catalogue/index.ts", join(folder, "error-catalogue.js")),
+      buildProgram("packages/agent/src/main.ts", join(directory, "main.js"), [commandsApart]),
+      buildProgram("packages/agent/src/cli/index.ts", join(directory, "cli.js")),
       ...["reporter", "driver", "eviction"].map((name) =>
-        buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
+        buildProgram(`examples/${name}/main.ts`, join(directory, `example-${name}.js`)),
       ),
     ]),
-    buildKubectlPlugin(folder),
-    buildPage(join(folder, "page")),
-    cp(join(root, "packages/agent/bin/nodekeeper.js"), join(folder, "nodekeeper.js")),
+    buildKubectlPlugin(directory),
+    buildPage(join(directory, "page")),
+    cp(join(root, "packages/agent/bin/nodekeeper.js"), join(directory, "nodekeeper.js")),
     ...["README.md", "LICENSE", "docs", "deploy", "proto"].map((name) =>
-      cp(join(root, name), join(folder, name), { recursive: true }),
+      cp(join(root, name), join(directory, name), { recursive: true }),
     ),
   ]);
   const packages = await bundledPackages([...metafiles, ofPlugin, ofPage]);
@@ -83,12 +80,12 @@ async function buildAgent(): Promise<void> {
   const declared = createProgram({ output: standardOutput, fail() {}, agents: localAccess });
   const subject = { name, version, licence, description, type: "application" } as const;
   await Promise.all([
-    writeFile(join(folder, "THIRD-PARTY-NOTICES.txt"), noticesOf(packages)),
-    writeFile(join(folder, "sbom.cdx.json"), sbomOf(subject, npmComponents(packages), sourceDateEpoch())),
-    chmod(join(folder, "nodekeeper.js"), 0o755),
-    writeFile(join(folder, "nodekeeper.1"), manPageOf(declared, version)),
+    writeFile(join(directory, "THIRD-PARTY-NOTICES.txt"), noticesOf(packages)),
+    writeFile(join(directory, "sbom.cdx.json"), sbomOf(subject, npmComponents(packages), sourceDateEpoch())),
+    chmod(join(directory, "nodekeeper.js"), 0o755),
+    writeFile(join(directory, "nodekeeper.1"), manPageOf(declared, version)),
   ]);
-  await writeManifest(folder, {
+  await writeManifest(directory, {
     ...agent,
     man: ["./nodekeeper.1"],
     bin: {
@@ -101,20 +98,22 @@ async function buildAgent(): Promise<void> {
 
 /** The command behind `npm create @nodekeeper/plugin`, with the files that projects are made of. */
 async function buildCreatePlugin(): Promise<void> {
-  const folder = join(dist, "create-plugin");
-  await mkdir(folder, { recursive: true });
+  const directory = join(dist, "create-plugin");
+  await mkdir(directory, { recursive: true });
   const all = Object.values(templates).flatMap((ofLanguage) => Object.values(ofLanguage));
   const files = new Set(all.flatMap(({ named, copied }) => Object.values({ ...named, ...copied })));
   await Promise.all([
-    buildProgram("packages/create-plugin/src/main.ts", join(folder, "main.js")),
-    cp(join(root, "packages/create-plugin/bin/create-plugin.js"), join(folder, "create-plugin.js")),
-    cp(join(root, "packages/create-plugin/README.md"), join(folder, "README.md")),
-    cp(join(root, "LICENSE"), join(folder, "LICENSE")),
-    ...[...files].map((file) => cp(join(root, file), join(folder, "templates", file), { recursive: true })),
+    buildProgram("packages/create-plugin/src/main.ts", join(directory, "main.js")),
+    cp(join(root, "packages/create-plugin/bin/create-plugin.js"), join(directory, "create-plugin.js")),
+    cp(join(root, "packages/create-plugin/README.md"), join(directory, "README.md")),
+    cp(join(root, "LICENSE"), join(directory, "LICENSE")),
+    ...[...files].map((file) =>
+      cp(join(root, file), join(directory, "templates", file), { recursive: true }),
+    ),
   ]);
-  await chmod(join(folder, "create-plugin.js"), 0o755);
+  await chmod(join(directory, "create-plugin.js"), 0o755);
   const manifest = await readManifest("create-plugin");
-  await writeManifest(folder, { ...manifest, bin: { "create-plugin": "create-plugin.js" } });
+  await writeManifest(directory, { ...manifest, bin: { "create-plugin": "create-plugin.js" } });
 }
 
 /**
@@ -122,34 +121,34 @@ async function buildCreatePlugin(): Promise<void> {
  * @param entries what it exports, and the file of src/ that holds it
  */
 async function buildLibrary(name: string, entries: Readonly<Record<string, string>>): Promise<void> {
-  const folder = join(dist, name);
+  const directory = join(dist, name);
   const manifest = await readManifest(name);
-  await mkdir(join(folder, "types"), { recursive: true });
+  await mkdir(join(directory, "types"), { recursive: true });
   const sources = Object.values(entries).map((entry) => `packages/${name}/src/${entry}.ts`);
   const [{ metafile }] = await Promise.all([
     build({
       ...common,
       entryPoints: sources,
-      outdir: folder,
+      outdir: directory,
       // One copy of what the entries share.
       splitting: sources.length > 1,
       plugins: [leavePackages],
       metafile: true,
     }),
-    writeDeclarations(sources, join(folder, "types")),
-    cp(join(root, `packages/${name}/README.md`), join(folder, "README.md")),
-    cp(join(root, "LICENSE"), join(folder, "LICENSE")),
+    writeDeclarations(sources, join(directory, "types")),
+    cp(join(root, `packages/${name}/README.md`), join(directory, "README.md")),
+    cp(join(root, "LICENSE"), join(directory, "LICENSE")),
   ]);
   checkDependencies(manifest, metafile);
   const exports = Object.entries(entries).map(([path, entry]) => [
     path,
     { types: `./types/${name}/src/${entry}.d.ts`, default: `./${entry}.js` },
   ]);
-  await writeManifest(folder, {
+  await writeManifest(directory, {
     ...manifest,
     exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
   });
-  for (const entry of Object.values(entries)) await report(join(folder, `${entry}.js`));
+  for (const entry of Object.values(entries)) await report(join(directory, `${entry}.js`));
 }
 
 // What the bundle imports is what its users' npm must install.
@@ -168,6 +167,9 @@ async function readManifest(name: string): Promise<Manifest> {
 }
 
 /** The package.json that is published: core is in the bundles, and no importer builds them. */
-async function writeManifest(folder: string, { devDependencies: _, ...manifest }: Manifest): Promise<void> {
-  await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+async function writeManifest(
+  directory: string,
+  { devDependencies: _, ...manifest }: Manifest,
+): Promise<void> {
+  await writeFile(join(directory, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }

@@ -1,7 +1,7 @@
 // The part of the chart's values.schema.json that checks `config`: the settings of the AgentConfiguration.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { configurationJsonSchema } from "../packages/agent/src/config/index.ts";
+import { configurationJsonSchema } from "@nodekeeper/api/settings";
 import { root } from "./run-command.ts";
 
 /** Where the file is. */

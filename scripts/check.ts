@@ -1,15 +1,15 @@
 // Every check of the code that does not run it: npm run check
-import { findDocsProblems } from "./docs/problems.ts";
+import { findCallbackProblems } from "./callbacks.ts";
+import { findDocsProblems } from "./docs/links.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findEventProblems } from "./events-page.ts";
 import { findDrift } from "./generated-code.ts";
 import { findFileDrift } from "./generated-files.ts";
 import { findGoDrift } from "./go-descriptors.ts";
-import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
 import { root, runCommand } from "./run-command.ts";
 import { findLockProblems } from "./supply/lock.ts";
-import { findWordProblems } from "./words.ts";
+import { findTermProblems } from "./terms.ts";
 
 interface Step {
   name: string;
@@ -17,14 +17,19 @@ interface Step {
 }
 
 const steps: Step[] = [
-  ...["tsconfig.json", "packages/page/tsconfig.json", "test/page/tsconfig.json"].map((project) => ({
+  ...[
+    "tsconfig.json",
+    "packages/api/tsconfig.json",
+    "packages/page/tsconfig.json",
+    "test/page/tsconfig.json",
+  ].map((project) => ({
     name: `types of ${project}`,
     run: () => runCommand("tsc", ["-p", project]),
   })),
   { name: "lint and format", run: () => runCommand("biome", ["check", "--error-on-warnings", "."]) },
   { name: "imports", run: async () => fromProblems(await findRoomProblems(root)) },
-  { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
-  { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
+  { name: "callbacks", run: async () => fromProblems(await findCallbackProblems(root)) },
+  { name: "terms", run: async () => fromProblems(await findTermProblems(root)) },
   { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
   { name: "events", run: async () => fromProblems(await findEventProblems(root)) },
   { name: "docs", run: async () => fromProblems(await findDocsProblems(root)) },

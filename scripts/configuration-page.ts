@@ -1,7 +1,8 @@
 // docs/configuration.md: the default file and the table of all settings in it.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defaultConfigurationYaml, type Setting, settings } from "../packages/agent/src/config/index.ts";
+import { type Setting, settings } from "@nodekeeper/api/settings";
+import { defaultConfigurationYaml } from "../packages/agent/src/config/index.ts";
 import { root } from "./run-command.ts";
 
 /** Where the page is. */

@@ -14,23 +14,23 @@ export interface DebianPackage {
 }
 
 /**
- * Downloads packages into a folder, and gives their files in the order of their names. Root is needed only where the
+ * Downloads packages into a directory, and gives their files in the order of their names. Root is needed only where the
  * machine's own lists have to be renewed; other releases have lists of their own, and the machine's are not touched.
  * @throws where the machine's sources name no Debian, or a package can't be downloaded
  */
 export async function downloadPackages(
   packages: readonly DebianPackage[],
-  folder: string,
+  directory: string,
 ): Promise<string[]> {
   const groups = Map.groupBy(packages, ({ release, architecture }) => `${release} ${architecture}`);
   for (const [first, ...more] of groups.values()) {
     const names = [first!, ...more].map(({ name }) => name);
-    if (first!.release) await downloadOf(first!.release, first!.architecture, names, folder);
-    else await download(names, folder);
+    if (first!.release) await downloadOf(first!.release, first!.architecture, names, directory);
+    else await download(names, directory);
   }
-  const files = readdirSync(folder).filter((name) => name.endsWith(".deb"));
+  const files = readdirSync(directory).filter((name) => name.endsWith(".deb"));
   if (files.length < packages.length) throw new Error(`of ${packages.length} packages ${files.length} came`);
-  return files.sort().map((name) => join(folder, name));
+  return files.sort().map((name) => join(directory, name));
 }
 
 async function download(names: readonly string[], cwd: string): Promise<void> {

@@ -13,16 +13,16 @@ interface Import {
 }
 
 /**
- * Writes the types of `entries` (paths from the root, below packages/) into `folder`, laid out as the packages are. Of
+ * Writes the types of `entries` (paths from the root, below packages/) into `directory`, laid out as the packages are. Of
  * what they import from this repository, only the files that declare them are written, so that types of
  * packages that the entries have nothing to do with are not asked for.
  */
-export async function writeDeclarations(entries: readonly string[], folder: string): Promise<void> {
+export async function writeDeclarations(entries: readonly string[], directory: string): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), "nodekeeper-types-"));
   try {
     const all = await declarationsOf(entries, scratch);
     for (const [path, text] of neededOf(entries.map(declarationPath), all)) {
-      const target = join(folder, path);
+      const target = join(directory, path);
       await mkdir(dirname(target), { recursive: true });
       await writeFile(target, text);
     }
@@ -36,9 +36,9 @@ function declarationPath(entry: string): string {
   return entry.replace(/^packages\//, "").replace(/\.ts$/, ".d.ts");
 }
 
-async function declarationsOf(entries: readonly string[], folder: string): Promise<Map<string, string>> {
+async function declarationsOf(entries: readonly string[], directory: string): Promise<Map<string, string>> {
   // A configuration of its own: tsc takes no file names beside -p, and the project's own has tests in it.
-  const project = join(folder, "tsconfig.json");
+  const project = join(directory, "tsconfig.json");
   await writeFile(
     project,
     JSON.stringify({
@@ -49,10 +49,11 @@ async function declarationsOf(entries: readonly string[], folder: string): Promi
         emitDeclarationOnly: true,
         stripInternal: true,
         rootDir: join(root, "packages"),
-        outDir: folder,
+        outDir: directory,
         typeRoots: [join(root, "node_modules/@types")],
         // By their paths: of what is found in node_modules, no types are written.
         paths: {
+          "@nodekeeper/api/*": [join(root, "packages/api/src/*/index.ts")],
           "@nodekeeper/core/gen/*": [join(root, "packages/core/src/gen/*")],
           "@nodekeeper/core/*": [join(root, "packages/core/src/*/index.ts")],
         },
@@ -64,8 +65,8 @@ async function declarationsOf(entries: readonly string[], folder: string): Promi
   const { ok, output } = await runCommand("tsc", ["-p", project]);
   if (!ok) throw new Error(`types of ${entries.join(", ")}:\n${output}`);
   const files = new Map<string, string>();
-  for await (const file of glob("**/*.d.ts", { cwd: folder })) {
-    files.set(file.replaceAll("\\", "/"), await readFile(join(folder, file), "utf8"));
+  for await (const file of glob("**/*.d.ts", { cwd: directory })) {
+    files.set(file.replaceAll("\\", "/"), await readFile(join(directory, file), "utf8"));
   }
   return files;
 }

@@ -2,8 +2,8 @@
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { foreignAddresses } from "./docs/foreign.ts";
-import { findDocsProblems } from "./docs/problems.ts";
-import { serveFolder } from "./docs/serve.ts";
+import { findDocsProblems } from "./docs/links.ts";
+import { serveDirectory } from "./docs/serve.ts";
 import { buildSite } from "./docs/site.ts";
 import { root } from "./run-command.ts";
 
@@ -22,6 +22,6 @@ if (problems.length > 0) process.exitCode = 1;
 
 const serveAt = process.argv.indexOf("--serve");
 if (serveAt > 0) {
-  const { url } = await serveFolder(out, Number(process.argv[serveAt + 1] ?? 8000));
+  const { url } = await serveDirectory(out, Number(process.argv[serveAt + 1] ?? 8000));
   console.log(url);
 }

@@ -1,14 +1,14 @@
-// docs/errors.md, and whether code and catalogue of errors agree.
+// docs/errors.md, and a check that each declared error is used.
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ErrorGroup, errorGroups } from "../packages/agent/src/cli/error-catalogue/index.ts";
+import { type ProblemGroup, problemGroups } from "@nodekeeper/api/errors";
 
 /** Where the page is. */
 export const ERRORS_PAGE = "docs/errors.md";
 
 const head = `# Errors
 
-<!-- Generated from packages/agent/src/cli/error-catalogue by "npm run generate". -->
+<!-- Generated from packages/api/src/errors by "npm run generate". -->
 
 Errors that an operator can act on have an id such as \`NK1301\`. It stays the same between versions. Where it appears:
 
@@ -19,44 +19,50 @@ Errors that an operator can act on have an id such as \`NK1301\`. It stays the s
 `;
 
 /** The page that describes `groups`. */
-export function errorsPage(groups: readonly ErrorGroup[] = errorGroups): string {
-  const sections = groups.map(({ title, entries }) => {
-    const texts = Object.entries(entries).map(
-      ([id, entry]) => `### ${id}\n\n**${entry.title}.** ${entry.cause}\n\nRemedy: ${entry.remedy}\n`,
-    );
+export function errorsPage(groups: readonly ProblemGroup[] = problemGroups): string {
+  const sections = groups.map(({ title, problems }) => {
+    const texts = Object.values(problems)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .map(({ id, title, cause, remedy }) => `### ${id}\n\n**${title}.** ${cause}\n\nRemedy: ${remedy}\n`);
     return `\n## ${title}\n\n${texts.join("\n")}`;
   });
   return head + sections.join("");
 }
 
-/** What is wrong with the ids in the repository at `root`, one line each. */
+/** The problems with ids in the repository at `root`, one line each. */
 export async function findErrorProblems(root: string): Promise<string[]> {
   const files = new Map<string, string>();
-  for await (const file of glob("{packages/*/src/**/*.ts,docs/**/*.md,README.md}", { cwd: root })) {
-    if (!/\.test\.ts$|\/testing\//.test(file)) files.set(file, await readFile(join(root, file), "utf8"));
+  for await (const file of glob("{packages/*/src/**/*.{ts,tsx},docs/**/*.md,README.md}", { cwd: root })) {
+    if (!/\.test\.tsx?$|\/testing\/|\/api\/src\/errors\//.test(file))
+      files.set(file, await readFile(join(root, file), "utf8"));
   }
-  return errorProblemsIn(errorGroups, files);
+  return errorProblemsIn(problemGroups, files);
 }
 
 /**
- * The same for a catalogue and the texts of `files` by path. Ids are of four digits, each once and in order; each that a
- * file mentions is in the catalogue, and code attaches each of the catalogue to something.
+ * The same for `groups` and the texts of `files` by path. An id has four digits and one declaration. Files mention only
+ * declared ids, and code refers to each declaration by its name alone.
  */
-export function errorProblemsIn(groups: readonly ErrorGroup[], files: ReadonlyMap<string, string>): string[] {
-  const ids = groups.flatMap(({ entries }) => Object.keys(entries));
-  const known = new Set(ids);
-  const used = new Set<string>();
-  const problems: string[] = [];
-  for (const [at, id] of ids.entries()) {
-    if (!/^NK\d{4}$/.test(id)) problems.push(`${id}: expected NK and four digits`);
-    if (at > 0 && ids[at - 1]! >= id) problems.push(`${id}: expected above ${ids[at - 1]}, ids are sorted`);
-  }
+export function errorProblemsIn(
+  groups: readonly ProblemGroup[],
+  files: ReadonlyMap<string, string>,
+): string[] {
+  const declared = groups.flatMap(({ problems }) => Object.entries(problems));
+  const ids = declared.map(([, { id }]) => id);
+  const known = new Set<string>(ids);
+  const problems = ids.flatMap((id, at) => [
+    ...(/^NK\d{4}$/.test(id) ? [] : [`${id}: expected NK and four digits`]),
+    ...(ids.indexOf(id) === at ? [] : [`${id}: declared more than once`]),
+  ]);
+  const words = new Set<string>();
   for (const [file, text] of files) {
-    for (const [id] of text.matchAll(/\bNK\d+\b/g)) {
-      if (!known.has(id)) problems.push(`${file}: ${id} is not in the catalogue of errors`);
-    }
-    if (!file.endsWith(".ts") || file.includes("/error-catalogue/")) continue;
-    for (const [, id] of text.matchAll(/"(NK\d+)"/g)) used.add(id!);
+    for (const [id] of text.matchAll(/\bNK\d+\b/g))
+      if (!known.has(id)) problems.push(`${file}: ${id} is not declared in packages/api/src/errors`);
+    if (!/\.tsx?$/.test(file)) continue;
+    for (const [, id] of text.matchAll(/"(NK\d+)"/g))
+      problems.push(`${file}: "${id}" is written out, import its declaration`);
+    for (const [word] of text.matchAll(/\w+/g)) words.add(word);
   }
-  return [...problems, ...ids.filter((id) => !used.has(id)).map((id) => `${id}: no code attaches it`)];
+  const unused = declared.filter(([name]) => !words.has(name));
+  return [...problems, ...unused.map(([name, { id }]) => `${id}: no code uses ${name}`)];
 }

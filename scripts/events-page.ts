@@ -24,10 +24,15 @@ const events: Readonly<Record<string, EventMeaning>> = {
     meaning:
       "The kernel killed a container of the pod for its memory. The message has the limit and the last known usage.",
   },
+  DeviceFieldsDropped: {
+    ...{ type: "Warning", about: "Node", errorId: "NK1511" },
+    meaning:
+      "The API server does not store fields that a driver reports. The devices are published without these fields; the message has each field and the feature that it needs.",
+  },
   DevicesQuarantined: {
     ...{ type: "Warning", about: "Node", errorId: "NK1503" },
     meaning:
-      "Devices of a driver are not published, because they break a rule or the API server refuses them.",
+      "Devices of a driver are not published, because they break a rule, the API server refuses them, or it does not store a field without which they would be allocated on other terms.",
   },
   Evicted: {
     ...{ type: "Warning", about: "Pod" },
@@ -66,6 +71,16 @@ const events: Readonly<Record<string, EventMeaning>> = {
   NodePressureUntainted: {
     ...{ type: "Normal", about: "Node" },
     meaning: "The taint was removed: the condition was clear for `eviction.conditionTransitionPeriod`.",
+  },
+  PluginDisplaced: {
+    ...{ type: "Warning", about: "Node", errorId: "NK1324" },
+    meaning:
+      "The grace period of a lost plugin ended early, because its user or directory has too many lost plugins. At most three at once for each user, then one in ten minutes.",
+  },
+  PluginRefused: {
+    ...{ type: "Warning", about: "Node" },
+    meaning:
+      "A plugin was refused. The message has the error, for example NK1321: its name belongs to another user. At most three at once for each user, then one in ten minutes.",
   },
   ReportRefused: {
     ...{ type: "Warning", about: "Node", errorId: "NK1802" },

@@ -30,23 +30,23 @@ export async function findDrift(): Promise<string[]> {
   });
 }
 
-async function withFreshCode<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "nodekeeper-generate-"));
+async function withFreshCode<T>(use: (directory: string) => Promise<T>): Promise<T> {
+  const directory = await mkdtemp(join(tmpdir(), "nodekeeper-generate-"));
   try {
-    const { ok, output } = await runCommand("buf", ["generate", "--output", folder]);
+    const { ok, output } = await runCommand("buf", ["generate", "--output", directory]);
     if (!ok) throw new Error(`buf generate failed:\n${output}`);
-    return await use(join(folder, generated));
+    return await use(join(directory, generated));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
-async function readAll(folder: string): Promise<Map<string, string>> {
+async function readAll(directory: string): Promise<Map<string, string>> {
   const contents = new Map<string, string>();
-  for await (const entry of glob("**/*", { cwd: folder, withFileTypes: true })) {
+  for await (const entry of glob("**/*", { cwd: directory, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    contents.set(path.slice(folder.length + 1), await readFile(path, "utf8"));
+    contents.set(path.slice(directory.length + 1), await readFile(path, "utf8"));
   }
   return contents;
 }

@@ -7,7 +7,6 @@ import { chartTemplates } from "./chart-templates.ts";
 import { CHART_VALUES_PAGE, chartValuesPage } from "./chart-values-page.ts";
 import { COMMANDS_PAGE, commandsPage } from "./commands-page.ts";
 import { CONFIGURATION_PAGE, configurationPage } from "./configuration-page.ts";
-import { DASHBOARD, dashboardText } from "./dashboard.ts";
 import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";
 import { EVENTS_PAGE, eventsPage } from "./events-page.ts";
 import { MIGRATION_PAGE, migrationPage } from "./katalyst-differences.ts";
@@ -22,7 +21,6 @@ async function generatedFiles(): Promise<Map<string, string>> {
     [CHART_VALUES_PAGE, await chartValuesPage()],
     [COMMANDS_PAGE, commandsPage()],
     [CONFIGURATION_PAGE, await configurationPage()],
-    [DASHBOARD, dashboardText()],
     [ERRORS_PAGE, errorsPage()],
     [EVENTS_PAGE, await eventsPage()],
     [METRICS_PAGE, await metricsPage()],

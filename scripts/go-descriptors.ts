@@ -44,15 +44,15 @@ export function goProblem(
 
 /** By the names of proto/'s files. */
 export async function descriptorsOfProtos(): Promise<Map<string, FileDescriptorProto>> {
-  const folder = await mkdtemp(join(tmpdir(), "nodekeeper-descriptors-"));
+  const directory = await mkdtemp(join(tmpdir(), "nodekeeper-descriptors-"));
   try {
-    const path = join(folder, "all.binpb");
+    const path = join(directory, "all.binpb");
     const { ok, output } = await runCommand("buf", ["build", "--exclude-source-info", "-o", path]);
     if (!ok) throw new Error(`buf build failed:\n${output}`);
     const { file } = fromBinary(FileDescriptorSetSchema, await readFile(path));
     return new Map(file.map((descriptor) => [descriptor.name, descriptor]));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 

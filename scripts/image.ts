@@ -18,7 +18,7 @@ root; the same sources and packages give the same bytes.
 
   --arch A[,A]   amd64, arm64 (default both)
   --name NAME    the image's name with its tag (default nodekeeper:VERSION)
-  --dist FOLDER  what \`npm run build\` made (default dist)
+  --dist DIRECTORY  what \`npm run build\` made (default dist)
   --output FILE  (default dist/nodekeeper-image.tar)
   --help
 

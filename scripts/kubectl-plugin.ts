@@ -56,8 +56,8 @@ const nodeCheck = `if (Number(process.versions.node.split(".")[0]) < 22) {
  * beside it. It runs on the Node of an operator's machine, which may be older than the agent's. Beside it goes what
  * kubectl's completion runs, by its name in PATH.
  */
-export async function buildKubectlPlugin(folder: string): Promise<Metafile> {
-  const outfile = join(folder, "kubectl-nodekeeper.cjs");
+export async function buildKubectlPlugin(directory: string): Promise<Metafile> {
+  const outfile = join(directory, "kubectl-nodekeeper.cjs");
   const metafile = await bundle({
     entryPoints: ["packages/agent/src/cli/kubectl/main.ts"],
     outfile,
@@ -71,6 +71,6 @@ export async function buildKubectlPlugin(folder: string): Promise<Metafile> {
   });
   await chmod(outfile, 0o755);
   const complete = '#!/bin/sh\nexec kubectl-nodekeeper __complete "$@"\n';
-  await writeFile(join(folder, "kubectl_complete-nodekeeper"), complete, { mode: 0o755 });
+  await writeFile(join(directory, "kubectl_complete-nodekeeper"), complete, { mode: 0o755 });
   return metafile;
 }

@@ -63,16 +63,16 @@ export async function metricsPage(): Promise<string> {
 
 // No request is sent: the API server's address leads nowhere.
 async function declaredMetrics(): Promise<Metric[]> {
-  const folder = await mkdtemp(join(tmpdir(), "nodekeeper-metrics-"));
+  const directory = await mkdtemp(join(tmpdir(), "nodekeeper-metrics-"));
   try {
-    const kubeconfig = join(folder, "kubeconfig");
+    const kubeconfig = join(directory, "kubeconfig");
     await writeFile(kubeconfig, JSON.stringify(nowhere));
     const flags = {
-      ...{ nodeName: "node", kubeconfig, stateDir: join(folder, "state") },
+      ...{ nodeName: "node", kubeconfig, stateDir: join(directory, "state") },
       ...{
         runtimeEndpoint: "unix:///nowhere.sock",
         devicesKubeletPluginEnabled: "true",
-        evictionSoftEvictionNotifyPath: join(folder, "notices"),
+        evictionSoftEvictionNotifyPath: join(directory, "notices"),
       },
     };
     const sources = { flags, env: {}, hostname: "node" };
@@ -92,7 +92,7 @@ async function declaredMetrics(): Promise<Metric[]> {
       .map(({ name, help, labelNames }) => ({ name, help, type: types.get(name)!, labels: [...labelNames] }))
       .sort((a, b) => compare(a.name, b.name));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 

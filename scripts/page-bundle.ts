@@ -1,30 +1,31 @@
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { problemGroups } from "@nodekeeper/api/errors";
 import { build, type Metafile, type Plugin } from "esbuild";
 import { root } from "./run-command.ts";
 
 const source = "packages/page/src";
 
 /** Where `npm run page` puts it, and where an agent that runs from source finds it. */
-export const pageFolder = join(root, "packages/page/dist");
+export const pageDirectory = join(root, "packages/page/dist");
 
-// Node's modules and packages for it are named by files of the agent of which the page uses nothing, and are left out with
-// these: what remains is refused below.
-const leaveForeign: Plugin = {
-  name: "leave foreign",
+// The page shows the texts of problems by their ids; it needs neither the classes of errors nor their names.
+const problemsAsData: Plugin = {
+  name: "problems as data",
   setup(bundle) {
-    bundle.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-      kind === "entry-point" || /^(preact|uplot|@nodekeeper)(\/|$)/.test(path)
-        ? undefined
-        : { path, external: true, sideEffects: false },
-    );
+    bundle.onLoad({ filter: /\/api\/src\/error-catalogue\/index\.ts$/ }, () => {
+      const all = problemGroups.flatMap(({ problems }) => Object.values(problems));
+      const texts = all.map(({ id, title, cause, remedy }) => [id, { id, title, cause, remedy }]);
+      const byId = JSON.stringify(Object.fromEntries(texts));
+      return { contents: `const byId = ${byId};\nexport const findProblem = (id) => byId[id];` };
+    });
   },
 };
 
-/** Bundles the page, as the files that the agent serves, into `folder`. Node's modules in it fail the build. */
-export async function buildPage(folder: string): Promise<Metafile> {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
+/** Bundles the page, as the files that the agent serves, into `directory`. Imports of Node's modules fail. */
+export async function buildPage(directory: string): Promise<Metafile> {
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { recursive: true });
   const [{ metafile }] = await Promise.all([
     build({
       absWorkingDir: root,
@@ -32,14 +33,14 @@ export async function buildPage(folder: string): Promise<Metafile> {
         { in: join(source, "main.tsx"), out: "main" },
         { in: join(source, "views/what-if/worker.ts"), out: "what-if-worker" },
       ],
-      outdir: folder,
+      outdir: directory,
       bundle: true,
       // What a view alone needs is loaded with it.
       splitting: true,
       chunkNames: "[name]-[hash]",
       format: "esm",
       platform: "browser",
-      plugins: [leaveForeign],
+      plugins: [problemsAsData],
       target: "es2023",
       jsx: "automatic",
       jsxImportSource: "preact",
@@ -48,18 +49,9 @@ export async function buildPage(folder: string): Promise<Metafile> {
       logLevel: "warning",
       metafile: true,
     }),
-    ...["index.html", "icon.svg"].map((name) => cp(join(root, source, name), join(folder, name))),
+    ...["index.html", "icon.svg"].map((name) => cp(join(root, source, name), join(directory, name))),
   ]);
-  refuseForeign(metafile);
   return metafile;
-}
-
-// A browser can't load what the agent does not serve.
-function refuseForeign({ outputs }: Metafile): void {
-  const foreign = Object.entries(outputs).flatMap(([file, { imports }]) =>
-    imports.filter(({ external }) => external).map(({ path }) => `${file} imports ${path}`),
-  );
-  if (foreign.length > 0) throw new Error(`the page needs more than its own files: ${foreign.join(", ")}`);
 }
 
 /** The files that `buildPage` made, by their paths from the repository's root. */

@@ -1,4 +1,4 @@
 // Bundles the page for agents that run from source: npm run page
-import { buildPage, pageFolder } from "./page-bundle.ts";
+import { buildPage, pageDirectory } from "./page-bundle.ts";
 
-await buildPage(pageFolder);
+await buildPage(pageDirectory);

@@ -50,13 +50,13 @@ export function run(command: string, args: readonly string[], options: RunOption
 
 /** The full path of a program on PATH; undefined where there is none. */
 export function findProgram(name: string): string | undefined {
-  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
-    const path = join(folder, name);
+  for (const directory of (process.env.PATH ?? "").split(delimiter)) {
+    const path = join(directory, name);
     try {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // The next folder may have it.
+      // The next directory may have it.
     }
   }
   return undefined;

@@ -3,29 +3,14 @@ import { dirname, join, posix } from "node:path";
 
 /** What each package may import, as `@nodekeeper/<name>`. */
 const packages: Readonly<Record<string, readonly string[]>> = {
-  agent: ["testing", "sdk", "core"],
-  testing: ["core"],
-  sdk: ["core"],
-  core: [],
+  agent: ["testing", "sdk", "core", "api"],
+  testing: ["core", "api"],
+  sdk: ["core", "api"],
+  core: ["api"],
+  api: [],
   "create-plugin": [],
-  page: [],
+  page: ["api"],
 };
-
-/**
- * What the page, which is bundled from source for browsers, takes of the agent by paths: the types of its API, and what is
- * pure.
- */
-const pageDoors: readonly string[] = [
-  "packages/agent/src/cli/error-catalogue/index.ts",
-  "packages/agent/src/server/api-route.ts",
-  "packages/agent/src/eviction/replay/index.ts",
-  "packages/agent/src/eviction/wording/index.ts",
-  // Apart, for the view of the timeline, which needs no other wording.
-  "packages/agent/src/eviction/wording/coverage.ts",
-  "packages/agent/src/config/edit-setting.ts",
-  "packages/agent/src/assembly/eviction-policy-settings.ts",
-  "packages/agent/src/cli/plain-yaml.ts",
-];
 
 /**
  * The modules of packages that have them, from top to bottom: a module imports only from those after it. `main.ts` and
@@ -53,19 +38,28 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     "state",
     "config",
   ],
-  core: ["kube", "grpc", "lib", "gen"],
+  api: [
+    "error-catalogue",
+    "wording",
+    "replay",
+    "records",
+    "openapi",
+    "http",
+    "decide",
+    "settings",
+    "text",
+    "errors",
+  ],
+  core: ["kube", "grpc", "yaml", "lib", "gen"],
 };
 
-/** Folders inside of a module, from top to bottom: one imports only from those after it. */
+/** Directories inside of a module, from top to bottom: one imports only from those after it. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   "packages/agent/src/devices": ["sync", "plan", "model"],
 };
 
-/** Folders of pure functions: beside their own files, and types, they import only these files and folders. */
-const pureFolders: Readonly<Record<string, readonly string[]>> = {
-  "packages/agent/src/eviction/decide": ["packages/core/src/lib/index.ts"],
-  "packages/agent/src/eviction/replay": ["packages/agent/src/eviction/decide/"],
-  "packages/agent/src/eviction/wording": ["packages/agent/src/eviction/decide/"],
+/** Directories of pure functions: besides their own files they import only these files and directories. */
+const pureDirectories: Readonly<Record<string, readonly string[]>> = {
   "packages/agent/src/devices/plan": ["packages/core/src/lib/index.ts", "packages/agent/src/devices/model/"],
 };
 
@@ -75,8 +69,6 @@ interface Import {
   line: number;
   /** Whether it is imported by the name of its package. */
   isNamed: boolean;
-  /** Whether only types are imported: nothing is loaded. */
-  isOfTypes: boolean;
 }
 
 /** What breaks the rules of packages and modules in the repository at `root`, one line each. Paths are relative to it. */
@@ -111,8 +103,7 @@ export function readImports(file: string, source: string): Import[] {
     const specifier = match[1] ?? match[2]!;
     const linesBefore = source.slice(0, match.index).split("\n").length;
     const line = linesBefore + /^\s*/.exec(match[0])![0].split("\n").length - 1;
-    const isOfTypes = /^\s*(?:import|export) type\b/.test(match[0]);
-    return { from: file, to: pathOf(file, specifier), line, isNamed: specifier.startsWith("@"), isOfTypes };
+    return { from: file, to: pathOf(file, specifier), line, isNamed: specifier.startsWith("@") };
   });
 }
 
@@ -125,21 +116,17 @@ function pathOf(file: string, specifier: string): string {
   return inner.endsWith(".ts") ? `${path}/${inner}` : `${path}/${inner}/index.ts`;
 }
 
-function problemOf({ from, to, line, isNamed, isOfTypes }: Import): string[] {
+function problemOf({ from, to, line, isNamed }: Import): string[] {
   const refuse = (why: string) => [`${from}:${line}: imports ${to}: ${why}`];
   if (isTest(to)) return refuse("only tests may import from tests");
   const importer = placeOf(from);
   const imported = placeOf(to);
-  const pure = Object.entries(pureFolders).find(([folder]) => from.startsWith(`${folder}/`));
+  const pure = Object.entries(pureDirectories).find(([directory]) => from.startsWith(`${directory}/`));
   const isAllowed = (path: string) => (path.endsWith("/") ? to.startsWith(path) : to === path);
-  if (pure && !isOfTypes && !to.startsWith(`${pure[0]}/`) && !pure[1].some(isAllowed))
+  if (pure && !to.startsWith(`${pure[0]}/`) && !pure[1].some(isAllowed))
     return refuse(`${pure[0]} is pure: it may import only ${pure[1].join(", ")}`);
   if (to === `packages/${importer.package}/package.json`) return [];
   if (!imported.package) return refuse("packages may not import what is outside of packages");
-  if (importer.package === "page" && imported.package === "agent")
-    return pageDoors.includes(to)
-      ? []
-      : refuse(`of the agent the page may import only ${pageDoors.join(", ")}`);
   if (importer.package !== imported.package) {
     if (!packages[importer.package]?.includes(imported.package))
       return refuse(`package ${importer.package} may not import package ${imported.package}`);
@@ -163,7 +150,7 @@ function isTest(file: string): boolean {
 interface Place {
   /** Empty outside of packages. */
   package: string;
-  /** The first folder below src/, or the file there. */
+  /** The first directory below src/, or the file there. */
   room: string;
   path: string;
 }

@@ -31,7 +31,7 @@ Makes DIST/nodekeeper-linux-ARCH: a single executable application of Node, which
 and nothing else. The same sources and packages give the same bytes. Beside it goes LICENSE-node.txt, the licence of Node.
 
   --arch A[,A]   x64, arm64 (default this machine's)
-  --dist FOLDER  (default dist)
+  --dist DIRECTORY  (default dist)
   --help`;
 
 /** What marks the place in Node's executable at which it finds that it holds a script: its documentation, "Single executable applications". */
@@ -64,7 +64,7 @@ try {
 /** The script in the form that Node reads within its own executable. It is the same for all architectures. */
 async function makeBlob(): Promise<string> {
   await buildScript("packages/agent/src/main.ts", join(work, "nodekeeper.cjs"), [withoutDev]);
-  // The blob holds the script's path as it is given: the temporary folder must not be part of it.
+  // The blob holds the script's path as it is given: the temporary directory must not be part of it.
   const page = join(work, "page");
   await buildPage(page);
   const assets = Object.fromEntries(readdirSync(page).map((name) => [`page/${name}`, `page/${name}`]));

@@ -28,7 +28,7 @@ const tiers: Record<string, readonly string[]> = {
 };
 
 const { runs, loops, tier, filters } = readArguments();
-const folder = await mkdtemp(join(tmpdir(), "nk-stress-"));
+const directory = await mkdtemp(join(tmpdir(), "nk-stress-"));
 const children = new Set<ChildProcess>();
 let isStopped = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -43,13 +43,13 @@ for (let loop = 0; loop < loops; loop++) children.add(fork(join(import.meta.dirn
 const outcomes: { passed: number; failed: NonNullable<RunResults["failed"]> }[] = [];
 for (let run = 1; run <= runs && !isStopped; run++) {
   console.log(`\n== run ${run} of ${runs}, ${tier}, beside ${loops} busy loops`);
-  outcomes.push(await runSuite(join(folder, `${run}`)));
+  outcomes.push(await runSuite(join(directory, `${run}`)));
 }
 for (const child of children) child.kill("SIGKILL");
 
 const passed = outcomes.reduce((sum, outcome) => sum + outcome.passed, 0);
 const failed = outcomes.flatMap((outcome) => outcome.failed);
-await rm(folder, { recursive: true, force: true });
+await rm(directory, { recursive: true, force: true });
 if (process.env.TEST_RESULTS_DIR) {
   const results: RunResults = { passed, skipped: 0, failed };
   await writeFile(join(process.env.TEST_RESULTS_DIR, `stress-${process.pid}.json`), JSON.stringify(results));
@@ -97,12 +97,12 @@ function wholeNumber(option: string, text: string, least: number): number {
 }
 
 /** One run; its report, or one failure where it ended without a report. */
-async function runSuite(resultsFolder: string) {
+async function runSuite(resultsDirectory: string) {
   const vitest = join(root, "node_modules/.bin/vitest");
   const child = spawn(vitest, ["run", ...tiers[tier]!, ...filters], {
     cwd: root,
     stdio: ["ignore", "inherit", "inherit"],
-    env: { ...process.env, TEST_RESULTS_DIR: resultsFolder },
+    env: { ...process.env, TEST_RESULTS_DIR: resultsDirectory },
   });
   children.add(child);
   const code = await new Promise<number | string>((resolve, reject) => {
@@ -110,13 +110,13 @@ async function runSuite(resultsFolder: string) {
     child.once("close", (status, signal) => resolve(status ?? signal ?? "unknown"));
   });
   children.delete(child);
-  const { passed = 0, failed = [] } = await readResults(resultsFolder);
+  const { passed = 0, failed = [] } = await readResults(resultsDirectory);
   if (failed.length === 0 && code !== 0)
     failed.push({ test: "the run as a whole", message: `vitest ended with ${code} and named no failure` });
   return { passed, failed };
 }
 
-async function readResults(resultsFolder: string): Promise<RunResults> {
-  const [name] = await readdir(resultsFolder).catch(() => []);
-  return name ? JSON.parse(await readFile(join(resultsFolder, name), "utf8")) : {};
+async function readResults(resultsDirectory: string): Promise<RunResults> {
+  const [name] = await readdir(resultsDirectory).catch(() => []);
+  return name ? JSON.parse(await readFile(join(resultsDirectory, name), "utf8")) : {};
 }

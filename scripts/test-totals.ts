@@ -1,11 +1,11 @@
-// Prints "N passed, N failed" of all suites that kept their results in a folder: node scripts/test-totals.ts FOLDER
+// Prints "N passed, N failed" of all suites that kept their results in a directory: node scripts/test-totals.ts DIRECTORY
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunResults } from "../test/support/run-report.ts";
 
-const [folder = ""] = process.argv.slice(2);
+const [directory = ""] = process.argv.slice(2);
 const results: RunResults[] = await Promise.all(
-  (await readdir(folder)).map(async (name) => JSON.parse(await readFile(join(folder, name), "utf8"))),
+  (await readdir(directory)).map(async (name) => JSON.parse(await readFile(join(directory, name), "utf8"))),
 );
 const unfinished = results.filter(({ passed }) => passed === undefined).length;
 const passed = results.reduce((sum, result) => sum + (result.passed ?? 0), 0);

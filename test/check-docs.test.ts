@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findBlockProblems } from "../scripts/docs/code-blocks.ts";
 import { foreignAddresses } from "../scripts/docs/foreign.ts";
+import { findDocsProblems } from "../scripts/docs/links.ts";
 import { readMarkdown } from "../scripts/docs/markdown.ts";
 import { groupsOf, markdownFiles } from "../scripts/docs/pages.ts";
-import { findDocsProblems } from "../scripts/docs/problems.ts";
-import { serveFolder } from "../scripts/docs/serve.ts";
+import { serveDirectory } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
 import * as repository from "../scripts/run-command.ts";
+import { findBlockProblems } from "./support/code-blocks.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -200,7 +200,7 @@ describe("the site", () => {
   it("is served on the loopback, and no file outside of it", async () => {
     await write({ ...pages, "secret.html": "secret" });
     await buildSite(root, join(root, "dist"));
-    using server = await serveFolder(join(root, "dist"), 0);
+    using server = await serveDirectory(join(root, "dist"), 0);
     const read = async (path: string) => {
       const response = await fetch(server.url + path);
       return `${response.status} ${response.headers.get("content-type")}`;

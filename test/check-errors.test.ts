@@ -1,63 +1,61 @@
+import { problemGroups } from "@nodekeeper/api/errors";
 import { describe, expect, it } from "vitest";
-import { errorGroups } from "../packages/agent/src/cli/error-catalogue/index.ts";
 import { errorProblemsIn, errorsPage } from "../scripts/errors-page.ts";
 
 const text = { title: "The disk is full", cause: "Many logs.", remedy: "Remove some." };
-const group = (...ids: `NK${number}`[]) => ({
+const group = (problems: Record<string, `NK${number}`>) => ({
   title: "Disks",
-  entries: Object.fromEntries(ids.map((id) => [id, text])),
+  problems: Object.fromEntries(Object.entries(problems).map(([name, id]) => [name, { id, ...text }])),
 });
-const used = (...ids: string[]) => new Map([["src/a.ts", ids.map((id) => `{ id: "${id}" }`).join("\n")]]);
+const using = (...names: string[]) => new Map([["src/a.ts", names.map((name) => `${name}.id`).join("\n")]]);
 
-describe("catalogue of errors", () => {
-  it("is in order when each id is in it once, sorted, and attached to something", () => {
-    expect(
-      errorProblemsIn([group("NK1001", "NK1002"), group("NK1101")], used("NK1101", "NK1002", "NK1001")),
-    ).toEqual([]);
+describe("declared errors", () => {
+  it("have ids of their own and are used", () => {
+    expect(errorProblemsIn([group({ Full: "NK1002", Slow: "NK1001" })], using("Slow", "Full"))).toEqual([]);
   });
 
   it.each([
     [
-      "an id that is attached and not in it",
-      [group("NK1001")],
-      used("NK1001", "NK1002"),
+      "a mentioned id that is not declared",
+      group({ Full: "NK1001" }),
+      using("Full", "NK1002"),
       /^src\/a\.ts: NK1002 is not/,
     ],
+    ["unused", group({ Full: "NK1001", Slow: "NK1002" }), using("Full"), /^NK1002: no code uses Slow$/],
     [
-      "an id that no code attaches",
-      [group("NK1001", "NK1002")],
-      used("NK1001"),
-      /^NK1002: no code attaches it$/,
+      "two of one id",
+      group({ Full: "NK1001", Slow: "NK1001" }),
+      using("Full", "Slow"),
+      /^NK1001: declared more/,
     ],
-    ["an id twice", [group("NK1001"), group("NK1001")], used("NK1001"), /^NK1001: .*sorted/],
     [
-      "ids that are not sorted",
-      [group("NK1101"), group("NK1001")],
-      used("NK1001", "NK1101"),
-      /^NK1001: .*sorted/,
+      "an id instead of a name",
+      group({ Full: "NK1001" }),
+      using("Full", '"NK1001"'),
+      /^src\/a\.ts: "NK1001" is written out/,
     ],
-    ["a short id", [group("NK12")], used("NK12"), /^NK12: expected NK and four digits$/],
-  ])("refused: %s", (_, groups, files, expected) => {
-    expect(errorProblemsIn(groups, files)).toEqual([expect.stringMatching(expected)]);
+    ["a short id", group({ Full: "NK12" }), using("Full"), /^NK12: expected NK and four digits$/],
+  ])("refused: %s", (_, declared, files, expected) => {
+    expect(errorProblemsIn([declared], files)).toEqual([expect.stringMatching(expected)]);
   });
 
-  it("takes a page that mentions an id for no use of it", () => {
-    const page = new Map([["docs/a.md", 'see "NK1001" and NK1002']]);
-    expect(errorProblemsIn([group("NK1001")], page)).toEqual([
-      "docs/a.md: NK1002 is not in the catalogue of errors",
-      "NK1001: no code attaches it",
+  it("are not used by a page that mentions them", () => {
+    const page = new Map([["docs/a.md", "see Full, NK1001 and NK1002"]]);
+    expect(errorProblemsIn([group({ Full: "NK1001" })], page)).toEqual([
+      "docs/a.md: NK1002 is not declared in packages/api/src/errors",
+      "NK1001: no code uses Full",
     ]);
   });
 
-  it("is the page that operators read", () => {
-    expect(errorsPage([group("NK1001")])).toMatch(
-      /\n## Disks\n\n### NK1001\n\n\*\*The disk is full\.\*\* Many logs\.\n\nRemedy: Remove some\.\n$/,
+  it("make the page that operators read, by id", () => {
+    expect(errorsPage([group({ Full: "NK1002", Slow: "NK1001" })])).toMatch(
+      /\n## Disks\n\n### NK1001\n\n\*\*The disk is full\.\*\* Many logs\.\n\nRemedy: Remove some\.\n\n### NK1002\n/,
     );
   });
 
-  it("has whole sentences", () => {
-    for (const [id, { title, cause, remedy }] of errorGroups.flatMap(({ entries }) =>
-      Object.entries(entries),
+  it("have whole sentences", () => {
+    for (const { id, title, cause, remedy } of problemGroups.flatMap(({ problems }) =>
+      Object.values(problems),
     )) {
       expect(title, id).toMatch(/^[A-Z].*[^.]$/);
       for (const sentences of [cause, remedy]) expect(sentences, id).toMatch(/^[A-Z`"].*[.]$/);

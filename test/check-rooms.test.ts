@@ -45,14 +45,7 @@ describe("allowed", () => {
     ["the manifest of its own package", { "agent/src/main.ts": 'import "../package.json";' }],
     ["tests, from anywhere", { "core/src/lib/a.test.ts": 'import { b } from "../kube/b.ts";' }],
     ["test helpers, from anywhere", { "core/src/lib/testing/a.ts": 'import { b } from "../../kube/b.ts";' }],
-    [
-      "decisions from lib",
-      { "agent/src/eviction/decide/a.ts": 'import "@nodekeeper/core/lib";\nimport "./b.ts";' },
-    ],
-    [
-      "types from where functions are pure",
-      { "agent/src/eviction/wording/a.ts": 'import type { B } from "../records/b.ts";' },
-    ],
+    ["plans from lib", { "agent/src/devices/plan/a.ts": 'import "@nodekeeper/core/lib";\nimport "./b.ts";' }],
     [
       "layers below",
       {
@@ -125,9 +118,9 @@ describe("refused", () => {
       "package sdk may not import package testing",
     ],
     [
-      "what is not pure from decisions",
-      { "agent/src/eviction/decide/a.ts": 'import "../act/b.ts";' },
-      "packages/agent/src/eviction/decide is pure",
+      "what is not pure from plans",
+      { "agent/src/devices/plan/a.ts": 'import "../b.ts";' },
+      "packages/agent/src/devices/plan is pure",
     ],
     [
       "upwards between layers",

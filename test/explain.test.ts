@@ -315,7 +315,8 @@ describe("a decision while the disk is full", () => {
     await until("a round after it", async () =>
       /ended_total{outcome="terminated"} 1/.test(await agent.metrics()),
     );
-    const failures = () => agent.logLines.filter(({ msg }) => msg?.startsWith("round can't be recorded"));
+    const failures = () =>
+      agent.logLines.filter(({ msg }) => msg?.startsWith("failed to write the records of eviction"));
     expect(failures()).toHaveLength(1);
     makeSpace();
     await until("the record", async () =>

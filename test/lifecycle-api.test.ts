@@ -243,6 +243,65 @@ describe("PodLifecycle over a socket", () => {
     await eventually(() => expect(third.items).toHaveLength(1));
   });
 
+  it("reads the status again for a fresh reading, also of a pod whose containers are unchanged", async () => {
+    const { runtime, client } = await setUp();
+    runtime.addPod("a", ["10.0.0.1"]);
+    const selector = { uid: "a" };
+    await eventually(async () => expect(await client.getPods({ selector })).toHaveLength(1));
+    runtime.pods.get("a")!.ips = ["10.9.9.9"];
+    expect(await client.getPods({ selector, fresh: true })).toMatchObject([{ ips: ["10.9.9.9"], error: "" }]);
+    runtime.before = (call) => {
+      if (call === "podStatus") throw new NodekeeperError("unavailable", "PodSandboxStatus: no response");
+    };
+    const [failed] = await client.getPods({ selector, fresh: true });
+    expect(failed).toMatchObject({ ips: ["10.9.9.9"], error: expect.stringContaining("no response") });
+    runtime.removePod("a");
+    expect(await client.getPods({ selector, fresh: true })).toEqual([]);
+  });
+
+  it("has what is known of a pod that could not be inspected until it was removed", async () => {
+    const { runtime, client, lifecycle } = await setUp();
+    runtime.addPod("read");
+    await eventually(async () => expect(await client.getPods()).toHaveLength(1));
+    const { told, items } = follow(client, { since: 0 });
+    runtime.before = (call) => {
+      if (call === "podStatus") throw new NodekeeperError("unavailable", "PodSandboxStatus: no response");
+    };
+    const before = lifecycle.events.last;
+    runtime.set("read", "read-2", "running");
+    runtime.addPod("unread");
+    runtime.set("unread", "unread-1", "exited", "container", 3);
+    await eventually(async () => {
+      const pods = await client.getPods();
+      expect(pods.map(({ error }) => error !== "")).toEqual([true, true]);
+    });
+    await eventually(() => expect(lifecycle.problems()).toMatchObject([/2 pods cannot be inspected/]));
+    expect(lifecycle.events.last).toBe(before);
+    runtime.removePod("read");
+    runtime.removePod("unread");
+    await eventually(async () => expect(await client.getPods()).toEqual([]));
+    const eventsOf = (uid: string) =>
+      items.flatMap((item) =>
+        item.kind === "event" && item.event.pod.uid === uid
+          ? `${item.event.type} ${item.event.container?.id ?? item.event.reason}`
+          : [],
+      );
+    const ended = (id: string) => [`ContainerDied ${id}`, `ContainerRemoved ${id}`];
+    await eventually(() => expect(told().filter((text) => text.startsWith("PodSync"))).toHaveLength(2));
+    expect(eventsOf("read").filter((text) => !text.includes("read-sandbox"))).toEqual([
+      "ContainerStarted read-2",
+      ...ended("read-2"),
+      "PodSync InspectionFailed",
+    ]);
+    expect(eventsOf("unread")).toEqual([
+      "ContainerDied unread-1",
+      "ContainerStarted unread-sandbox",
+      "ContainerRemoved unread-1",
+      ...ended("unread-sandbox"),
+      "PodSync InspectionFailed",
+    ]);
+  });
+
   it("gives a long log in order, event by event to consumers that know no batches", async () => {
     const { runtime, client, lifecycle, socket } = await setUp();
     runtime.addPod("a");

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { settings } from "@nodekeeper/api/settings";
 import { describe, expect, it } from "vitest";
-import { settings } from "../packages/agent/src/config/index.ts";
 
 // Our side of each mapping of docs/migrating-from-katalyst.md exists. katalyst's side was compared with its source.
 const docs = join(import.meta.dirname, "../docs");

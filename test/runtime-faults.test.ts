@@ -5,7 +5,7 @@ import { startLifecycle } from "./support/lifecycle.ts";
 describe("a runtime that", () => {
   it("hangs in the status of one pod: that pod is stale, the others are emitted, and it is when it answers", async () => {
     await using setup = await startLifecycle({
-      client: { requestTimeoutMs: 1_000 },
+      client: { requestTimeout: 1_000 },
       lifecycle: { inspectionPatienceMs: 150 },
     });
     const { runtime, cri, start, pod, told, health, lifecycle } = setup;
@@ -27,7 +27,7 @@ describe("a runtime that", () => {
 
   it("hangs in a list: health names which call and for how long, and recovers", async () => {
     await using setup = await startLifecycle({
-      client: { requestTimeoutMs: 1_000 },
+      client: { requestTimeout: 1_000 },
       lifecycle: { unhealthyAfterMs: 500 },
     });
     const { runtime, cri, start, pod, told, health } = setup;

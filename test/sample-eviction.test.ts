@@ -30,7 +30,7 @@ beforeEach(async () => {
   await plugin.ready;
   agent = new EvictionPlugins({
     inTree: [],
-    settings: () => ({ callTimeoutMs: 30_000, syncPeriodMs: 5_000 }),
+    settings: () => ({ callTimeout: 30_000, syncPeriod: 5_000 }),
     tokenCheck: () => undefined,
     clock: systemClock,
     log: silentLogger,
@@ -42,6 +42,7 @@ beforeEach(async () => {
     name: "sample",
     endpoint: socket,
     registrationSocket: socket,
+    uid: 0,
   };
   await agent.register({ ...registration, versions: ["v1alpha1"], generation: 1 }, signal);
 });
@@ -69,7 +70,7 @@ function pod(
   });
 }
 
-const startRound = () => agent.startRound({ callTimeoutMs: 30_000, syncPeriodMs: 5_000 });
+const startRound = () => agent.startRound({ callTimeout: 30_000, syncPeriod: 5_000 });
 
 async function threshold(offer: PodOffer) {
   const [answers] = await startRound().ask(offer, signal);

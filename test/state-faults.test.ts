@@ -46,7 +46,7 @@ describe.concurrent("the state database", () => {
     await untilBulk(5);
     await until("it is ready again", async () => (await agent.ready()).status === 200);
     const reports = agent.logLines.filter(({ msg }) =>
-      msg?.startsWith("failed to write reporter checkpoint"),
+      msg?.startsWith("failed to write the reporter checkpoint"),
     );
     expect(reports).toHaveLength(1);
 
@@ -218,12 +218,12 @@ describe.concurrent("the state database", () => {
     );
   });
 
-  it("whose directory can't be made is an error that names it", async () => {
+  it("whose directory can't be created is an error that names it", async () => {
     const cluster = await startCluster();
     writeFileSync(join(cluster.folder, "file"), "");
     const stateDir = join(cluster.folder, "file", "state");
     await expect(startAgent(cluster, { stateDir })).rejects.toThrow(
-      `state directory ${stateDir} can't be made`,
+      `state directory ${stateDir} can't be created`,
     );
     await cluster.stop();
   });

@@ -4,7 +4,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -104,8 +107,14 @@ func (driver) PrepareDevices(_ context.Context, claim *devices.PrepareDevicesReq
 	return answer, nil
 }
 
-// Nothing is set up on the node, so there is nothing to undo.
-func (driver) UnprepareDevices(context.Context, *devices.UnprepareDevicesRequest) (*devices.UnprepareDevicesResponse, error) {
+// Nothing is set up on the node, so there is nothing to undo. An accelerator that a claim had for monitoring (AdminAccess)
+// may be in use by other claims: a driver of real devices must not reset it.
+func (driver) UnprepareDevices(_ context.Context, claim *devices.UnprepareDevicesRequest) (*devices.UnprepareDevicesResponse, error) {
+	for _, device := range claim.Devices {
+		if !device.AdminAccess {
+			log.Printf("free: %s", device.Device)
+		}
+	}
 	return &devices.UnprepareDevicesResponse{}, nil
 }
 
@@ -128,11 +137,29 @@ func onChanges(ctx context.Context, send func(failing int) error) error {
 	}
 }
 
+// removeStaleSockets removes sockets that instances left which were killed: no process listens on them.
+func removeStaleSockets() {
+	paths, _ := filepath.Glob(filepath.Join(*socketDir, *name+"-*.sock"))
+	for _, path := range paths {
+		connection, err := net.Dial("unix", path)
+		if err == nil {
+			_ = connection.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(path)
+		}
+	}
+}
+
 func main() {
 	flag.Parse()
+	removeStaleSockets()
+	// Each instance has its own socket: in a rolling update with surge, the agent registers the new instance before the old
+	// one ends.
+	random := make([]byte, 4)
+	_, _ = rand.Read(random)
+	instance := hex.EncodeToString(random)
 	// The agent skips hidden names: the socket accepts connections as soon as it is visible.
-	socket, hidden := filepath.Join(*socketDir, *name+".sock"), filepath.Join(*socketDir, "."+*name+".sock")
-	_ = os.Remove(hidden)
+	socket, hidden := filepath.Join(*socketDir, *name+"-"+instance+".sock"), filepath.Join(*socketDir, "."+instance+".sock")
 	listener, err := net.Listen("unix", hidden)
 	if err == nil {
 		err = os.Rename(hidden, socket)

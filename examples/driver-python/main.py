@@ -2,9 +2,13 @@
 
 import argparse
 import asyncio
+import contextlib
+import glob
 import json
 import os
+import secrets
 import signal
+import socket
 import time
 
 import grpc
@@ -57,7 +61,11 @@ class Preparation(claim_services.DevicePreparationServicer):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     async def UnprepareDevices(self, request, context):
-        # Nothing is set up on the node, so there is nothing to undo.
+        # Nothing is set up on the node, so there is nothing to undo. An accelerator that a claim had for monitoring
+        # (admin_access) may be in use by other claims: a driver of real devices must not reset it.
+        for device in request.devices:
+            if not device.admin_access:
+                print(f"free: {device.device}", flush=True)
         return claims.UnprepareDevicesResponse()
 
 
@@ -92,22 +100,37 @@ def prepared(allocated):
     return claims.PreparedDevice(device=device, edits=edits, **identity)
 
 
+def remove_stale_sockets():
+    """Removes sockets that instances left which were killed: no process listens on them."""
+    for path in glob.glob(os.path.join(flags.socket_dir, f"{flags.name}-*.sock")):
+        with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+            # A process that is stopped does not accept.
+            client.settimeout(1)
+            try:
+                client.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)
+
+
 async def main():
     server = grpc.aio.server()
     registration_services.add_RegistrationServicer_to_server(Registration(), server)
     api_services.add_DeviceDriverServicer_to_server(Devices(), server)
     claim_services.add_DeviceHealthReportServicer_to_server(Devices(), server)
     claim_services.add_DevicePreparationServicer_to_server(Preparation(), server)
-    # The agent skips hidden names: the socket accepts connections as soon as it is visible.
-    socket, hidden = (os.path.join(flags.socket_dir, f"{dot}{flags.name}.sock") for dot in ("", "."))
+    remove_stale_sockets()
+    # Each instance has its own socket: in a rolling update with surge, the agent registers the new instance before the old
+    # one ends. The agent skips hidden names: the socket accepts connections as soon as it is visible.
+    instance = secrets.token_hex(4)
+    path, hidden = (os.path.join(flags.socket_dir, name) for name in (f"{flags.name}-{instance}.sock", f".{instance}.sock"))
     server.add_insecure_port(f"unix:{hidden}")
     await server.start()
-    os.rename(hidden, socket)
+    os.rename(hidden, path)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
-    os.unlink(socket)
+    os.unlink(path)
     await server.stop(grace=1)
 
 

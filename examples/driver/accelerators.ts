@@ -43,7 +43,7 @@ export class Accelerators {
     return Array.from({ length: this.#count }, (_, number) => number);
   }
 
-  // The number of the one that fails; undefined where all are healthy.
+  // The number of the one that fails; undefined if all are healthy.
   async *#changes(signal: AbortSignal): AsyncGenerator<number | undefined> {
     for (;;) {
       const elapsedMs = performance.now() - this.#startedAt;

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { createLogger, serveDeviceDriver } from "@nodekeeper/sdk";
 import { Accelerators } from "./accelerators.ts";
-import { prepareAccelerators } from "./preparation.ts";
+import { freedAccelerators, prepareAccelerators } from "./preparation.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -40,11 +40,12 @@ const accelerators = new Accelerators(count, intervalMs, Math.trunc(numaNodes));
 const driver = serveDeviceDriver({
   name: flags.name,
   socketDir: flags["socket-dir"],
+  rollingUpdate: true,
   devices: (signal) => accelerators.devices(signal),
   health: (signal) => accelerators.health(signal),
   prepare: prepareAccelerators,
   // Nothing is set up on the node, so there is nothing to undo.
-  unprepare: () => {},
+  unprepare: (claim) => log.info({ devices: freedAccelerators(claim) }, "accelerators are free"),
   log,
   signal: stop.signal,
 });

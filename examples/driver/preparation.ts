@@ -1,4 +1,4 @@
-import type { ClaimToPrepare, PreparedDevice } from "@nodekeeper/sdk";
+import type { ClaimToPrepare, ClaimToUnprepare, PreparedDevice } from "@nodekeeper/sdk";
 
 /**
  * What a container gets of each accelerator of its claim: a variable that names it with its mode, as the claim's
@@ -19,6 +19,14 @@ export function prepareAccelerators({ devices }: ClaimToPrepare): PreparedDevice
       },
     };
   });
+}
+
+/**
+ * The accelerators that a claim leaves free. One that it had for monitoring (`adminAccess`) may be in use by other claims: a
+ * driver of real devices must not reset it.
+ */
+export function freedAccelerators({ devices }: ClaimToUnprepare): string[] {
+  return devices.filter(({ adminAccess }) => !adminAccess).map(({ device }) => device);
 }
 
 function modeIn(parameters: unknown): string | undefined {

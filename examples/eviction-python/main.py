@@ -2,8 +2,12 @@
 
 import argparse
 import asyncio
+import contextlib
+import glob
 import os
+import secrets
 import signal
+import socket
 import time
 
 import grpc
@@ -53,7 +57,7 @@ class Eviction(api_services.EvictionPluginServicer):
         )
 
     async def GetTopEvictionPods(self, request, context):
-        # The pod that uses most first; topN is 0 where there is no limit.
+        # The pod that uses most first; topN is 0 if there is no limit.
         pods = sorted(samples(request.active_pods), key=use, reverse=True)
         chosen = pods[: request.topN or None]
         return api.GetTopEvictionPodsResponse(target_pods=[pod.SerializeToString() for pod in chosen])
@@ -69,21 +73,36 @@ def use(pod):
     return FIRST_USE_MIB + (flags.leak * (time.time() - started_at) if started_at else 0)
 
 
+def remove_stale_sockets():
+    """Removes sockets that instances left which were killed: no process listens on them."""
+    for path in glob.glob(os.path.join(flags.socket_dir, f"{flags.name}-*.sock")):
+        with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+            # A process that is stopped does not accept.
+            client.settimeout(1)
+            try:
+                client.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)
+
+
 async def main():
     # Room for a few thousand pods in a request.
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", 64 * 1024 * 1024)])
     registration_services.add_RegistrationServicer_to_server(Registration(), server)
     api_services.add_EvictionPluginServicer_to_server(Eviction(), server)
-    # The agent skips hidden names: the socket accepts connections as soon as it is visible.
-    socket, hidden = (os.path.join(flags.socket_dir, f"{dot}{flags.name}.sock") for dot in ("", "."))
+    remove_stale_sockets()
+    # Each instance has its own socket: in a rolling update with surge, the agent registers the new instance before the old
+    # one ends. The agent skips hidden names: the socket accepts connections as soon as it is visible.
+    instance = secrets.token_hex(4)
+    path, hidden = (os.path.join(flags.socket_dir, name) for name in (f"{flags.name}-{instance}.sock", f".{instance}.sock"))
     server.add_insecure_port(f"unix:{hidden}")
     await server.start()
-    os.rename(hidden, socket)
+    os.rename(hidden, path)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
-    os.unlink(socket)
+    os.unlink(path)
     await server.stop(grace=1)
 
 

@@ -37,6 +37,7 @@ if (Number.isNaN(seconds)) {
 const plugin = serveEvictionPlugin({
   name: flags.name,
   socketDir: flags["socket-dir"],
+  rollingUpdate: true,
   ...leakingPods({ limitMiB, leakMiB, ...(firstPressure ? { firstPressureMs: seconds * 1_000 } : {}) }),
   log,
   signal: stop.signal,

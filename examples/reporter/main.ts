@@ -21,6 +21,7 @@ const intervalMs = millisecondsOf(flags.interval);
 const plugin = serveReporterPlugin({
   name: flags.name,
   socketDir: flags["socket-dir"],
+  rollingUpdate: true,
   report: (signal) => widgetReports(intervalMs, signal),
   log,
   signal: stop.signal,

@@ -2,14 +2,21 @@
 import { glob, readFile, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { type MarkdownPage, readMarkdown } from "./markdown.ts";
+import { listProblems, markdownFiles } from "./pages.ts";
 
 // A page named in a message, a comment, a chart: "docs/operating.md#health".
 const MENTION = /(?<![\w/.-])docs\/[\w/-]+\.md(?:#[\w-]+)?/g;
 const SOURCES = "{packages,deploy,examples,proto/nodekeeper}/**/*.{ts,tsx,js,mjs,yaml,proto,go,py,txt}";
 const SKIPPED = /(^|\/)(node_modules|dist|gen|fixtures)\/|\.test\.ts$/;
 
+/** Problems of the documentation of the repository at `root`, one line each: unlisted pages, dead links. */
+export async function findDocsProblems(root: string): Promise<string[]> {
+  const files = await markdownFiles(root);
+  return [...listProblems(files), ...(await findDeadLinks(root, files))];
+}
+
 /** Dead links of `files`, the Markdown of the repository at `root`, and dead mentions in its sources. */
-export async function findDeadLinks(root: string, files: ReadonlyMap<string, string>): Promise<string[]> {
+async function findDeadLinks(root: string, files: ReadonlyMap<string, string>): Promise<string[]> {
   const pages = new Map([...files].map(([path, text]) => [path, readMarkdown(text)]));
   const problems: string[] = [];
   for (const [path, { links }] of pages) {
@@ -32,13 +39,13 @@ export async function findDeadLinks(root: string, files: ReadonlyMap<string, str
 async function deadLink(
   root: string,
   pages: ReadonlyMap<string, MarkdownPage>,
-  folder: string,
+  directory: string,
   target: string,
   self?: string,
 ): Promise<string | undefined> {
   if (/^[a-z][a-z+.-]*:/i.test(target)) return undefined;
   const [file, anchor] = target.split("#", 2) as [string, string?];
-  const path = file === "" ? self! : normalize(join(folder, decodeURI(file)));
+  const path = file === "" ? self! : normalize(join(directory, decodeURI(file)));
   if (path.startsWith("..")) return `${target} leads out of the repository`;
   const isThere = await stat(join(root, path)).then(
     () => true,

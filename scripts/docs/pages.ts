@@ -9,7 +9,7 @@ export const INDEX = "docs/index.md";
 
 export interface ListedPage {
   title: string;
-  /** From the repository's folder: "docs/install.md". */
+  /** From the repository's directory: "docs/install.md". */
   path: string;
 }
 

@@ -4,13 +4,13 @@ import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 
 /** A server that ends when it is disposed of. */
-export interface FolderServer extends Disposable {
+export interface DirectoryServer extends Disposable {
   /** Ends with "/". */
   url: string;
 }
 
-/** Serves `folder` on the loopback; `port` 0 takes a free one. Resolves once it listens. */
-export async function serveFolder(folder: string, port: number): Promise<FolderServer> {
+/** Serves `directory` on the loopback; `port` 0 takes a free one. Resolves once it listens. */
+export async function serveDirectory(directory: string, port: number): Promise<DirectoryServer> {
   const types: Record<string, string> = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css",
@@ -19,7 +19,7 @@ export async function serveFolder(folder: string, port: number): Promise<FolderS
   const server = createServer(async (request, response) => {
     // Names of pages need no escapes. Whatever is asked for, nothing here is parsed that could be malformed.
     const [path = "/"] = (request.url ?? "/").split(/[?#]/);
-    const file = join(folder, path.endsWith("/") ? `${path}index.html` : path);
+    const file = join(directory, path.endsWith("/") ? `${path}index.html` : path);
     const content = path.split("/").includes("..") ? undefined : await readFile(file).catch(() => undefined);
     if (!content) return response.writeHead(404).end("not found\n");
     response

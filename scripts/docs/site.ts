@@ -1,9 +1,9 @@
-// The documentation as a folder of HTML.
+// The documentation as a directory of HTML.
 import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, normalize, relative } from "node:path";
+import { renderMermaidSVG } from "beautiful-mermaid";
 import { Marked, type Token, type Tokens } from "marked";
-import { diagramSvg } from "./diagrams.ts";
 import { escapeHtml, pageHtml } from "./layout.ts";
 import { anchors, plainText, readMarkdown } from "./markdown.ts";
 import { groupsOf, INDEX, type PageGroup } from "./pages.ts";
@@ -40,21 +40,21 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
   return [...done.values()];
 }
 
-/** Where the site has a file or folder of the repository. */
-export function addressOf(path: string, isFolder = false): string {
+/** Where the site has a file or directory of the repository. */
+export function addressOf(path: string, isDirectory = false): string {
   const place = path.startsWith("docs/") ? path.slice("docs/".length) : join("repository", path);
-  if (isFolder) return join(place, "index.html");
+  if (isDirectory) return join(place, "index.html");
   return place.endsWith(".md") ? place.replace(/\.md$/, ".html") : `${place}.html`;
 }
 
 type Want = (path: string) => Promise<string>;
 
 async function render(root: string, path: string, groups: readonly PageGroup[], want: Want) {
-  const isFolder = (await stat(join(root, path))).isDirectory();
-  const at = addressOf(path, isFolder);
+  const isDirectory = (await stat(join(root, path))).isDirectory();
+  const at = addressOf(path, isDirectory);
   const layout = { at, groups, addressOf: (listed: string) => addressOf(listed) };
-  if (isFolder) {
-    const body = await folderHtml(root, path, at, want);
+  if (isDirectory) {
+    const body = await directoryHtml(root, path, at, want);
     return { address: at, html: pageHtml({ title: path, body, ...layout }) };
   }
   const text = await readFile(join(root, path), "utf8");
@@ -70,7 +70,7 @@ async function render(root: string, path: string, groups: readonly PageGroup[], 
   return { address: at, html: pageHtml({ title: path, body, ...layout }) };
 }
 
-async function folderHtml(root: string, path: string, at: string, want: Want): Promise<string> {
+async function directoryHtml(root: string, path: string, at: string, want: Want): Promise<string> {
   const entries = await readdir(join(root, path), { withFileTypes: true });
   const shown = entries.filter(({ name }) => !/^(node_modules|dist|\..*)$/.test(name));
   const rows: string[] = [];
@@ -121,4 +121,14 @@ function codeHtml(text: string, lang: string): string {
   const reason = /^not-run="(.*)"$/.exec(info!)?.[1];
   const note = reason ? `<p class="note">Not run by the project's tests: ${escapeHtml(reason)}.</p>\n` : "";
   return `<pre><code class="language-${escapeHtml(language || "text")}">${escapeHtml(text)}\n</code></pre>\n${note}`;
+}
+
+/** Diagrams are drawn while the site is built: pages load no script. */
+function diagramSvg(source: string): string {
+  const svg = renderMermaidSVG(source, {
+    ...{ bg: "var(--page)", fg: "var(--text)" },
+    ...{ font: "system-ui", transparent: true, padding: 8 },
+  });
+  // The library has each diagram load a font from another host.
+  return svg.replace(/@import url\([^)]*\);/g, "");
 }

@@ -37,27 +37,27 @@ export interface PlatformImage {
   runtime: object;
 }
 
-/** Images, as a folder in the OCI image layout; the same input gives the same bytes. */
+/** Images, as a directory in the OCI image layout; the same input gives the same bytes. */
 export class ImageLayout {
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #created: string;
   readonly #epochSeconds: number;
 
   /**
-   * @param folder an empty folder
+   * @param directory an empty directory
    * @param epochSeconds the time that every file and the image itself have: SOURCE_DATE_EPOCH of reproducible-builds.org
    */
-  constructor(folder: string, epochSeconds: number) {
-    this.#folder = folder;
+  constructor(directory: string, epochSeconds: number) {
+    this.#directory = directory;
     this.#epochSeconds = epochSeconds;
     this.#created = new Date(epochSeconds * 1000).toISOString().replace(".000Z", "Z");
-    mkdirSync(join(folder, "blobs", "sha256"), { recursive: true });
-    writeFileSync(join(folder, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+    mkdirSync(join(directory, "blobs", "sha256"), { recursive: true });
+    writeFileSync(join(directory, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
   }
 
-  /** Makes a layer of what lies in a folder; the owner becomes root, and no other user may write. */
+  /** Makes a layer of what lies in a directory; the owner becomes root, and no other user may write. */
   async addLayer(content: string, origin: string): Promise<Layer> {
-    const tar = `${this.#folder}.layer.tar`;
+    const tar = `${this.#directory}.layer.tar`;
     await run("tar", [...this.#tarOptions("go-w,a+rX"), "-C", content, "-cf", tar, "."]);
     const bytes = readFileSync(tar);
     await run("rm", [tar]);
@@ -73,7 +73,7 @@ export class ImageLayout {
     // containerd takes the whole name from the first, skopeo the tag from the second.
     const annotations = { "io.containerd.image.name": name, "org.opencontainers.image.ref.name": tag };
     const entry = { schemaVersion: 2, mediaType: INDEX, manifests: [{ ...index, annotations }] };
-    writeFileSync(join(this.#folder, "index.json"), JSON.stringify(entry));
+    writeFileSync(join(this.#directory, "index.json"), JSON.stringify(entry));
   }
 
   /** Writes all of it into one file, which `ctr image import`, `docker load` and `skopeo copy oci-archive:` read. */
@@ -81,7 +81,7 @@ export class ImageLayout {
     await run("tar", [
       ...this.#tarOptions("go-w,a+rX"),
       "-C",
-      this.#folder,
+      this.#directory,
       "-cf",
       file,
       "oci-layout",
@@ -111,7 +111,7 @@ export class ImageLayout {
 
   #addBlob(mediaType: string, bytes: Buffer): Descriptor {
     const digest = digestOf(bytes);
-    writeFileSync(join(this.#folder, "blobs", ...digest.split(":")), bytes);
+    writeFileSync(join(this.#directory, "blobs", ...digest.split(":")), bytes);
     return { mediaType, digest, size: bytes.length };
   }
 

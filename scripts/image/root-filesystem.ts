@@ -42,36 +42,40 @@ const HOME = "nodekeeper";
 export type Contents = string[];
 
 /** Node and the libraries it needs: the layer that stays the same from one version of the agent to the next. */
-export async function writeBase(folder: string, work: string, architecture: Architecture): Promise<Contents> {
-  const contents = await writeLibraries(folder, work, architecture);
+export async function writeBase(
+  directory: string,
+  work: string,
+  architecture: Architecture,
+): Promise<Contents> {
+  const contents = await writeLibraries(directory, work, architecture);
   for (const name of ["lib", "lib64"]) {
-    mkdirSync(join(folder, "usr", name), { recursive: true });
-    symlinkSync(`usr/${name}`, join(folder, name));
+    mkdirSync(join(directory, "usr", name), { recursive: true });
+    symlinkSync(`usr/${name}`, join(directory, name));
   }
   write(
-    join(folder, "etc/passwd"),
+    join(directory, "etc/passwd"),
     "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n",
   );
-  write(join(folder, "etc/group"), "root:x:0:\nnonroot:x:65532:\n");
-  write(join(folder, "etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n");
+  write(join(directory, "etc/group"), "root:x:0:\nnonroot:x:65532:\n");
+  write(join(directory, "etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n");
   const version = nodeVersion();
-  mkdirSync(join(folder, "usr/bin"), { recursive: true });
-  copyFileSync(await nodeProgram(work, architecture, version), join(folder, "usr/bin/node"));
-  chmodSync(join(folder, "usr/bin/node"), 0o755);
-  write(join(folder, "usr/share/doc/node/copyright"), readFileSync(nodeLicence()));
+  mkdirSync(join(directory, "usr/bin"), { recursive: true });
+  copyFileSync(await nodeProgram(work, architecture, version), join(directory, "usr/bin/node"));
+  chmodSync(join(directory, "usr/bin/node"), 0o755);
+  write(join(directory, "usr/share/doc/node/copyright"), readFileSync(nodeLicence()));
   return [`node ${version}`, ...contents];
 }
 
-/** The agent as `npm run build` made it in the folder `built`, without its examples and source maps, and the command `nodekeeper`. */
-export function writeAgent(folder: string, built: string): void {
+/** The agent as `npm run build` made it in the directory `built`, without its examples and source maps, and the command `nodekeeper`. */
+export function writeAgent(directory: string, built: string): void {
   const page = readdirSync(join(built, "page")).map((file) => join("page", file));
   for (const file of [...readdirSync(built).filter(isAgentFile), ...page])
-    write(join(folder, HOME, file), readFileSync(join(built, file)));
+    write(join(directory, HOME, file), readFileSync(join(built, file)));
   // The image has no env(1) that would look for Node.
   const start = readFileSync(join(built, "nodekeeper.js"), "utf8").replace(/^#!.*/, "#!/usr/bin/node");
-  write(join(folder, HOME, "nodekeeper.js"), start, 0o755);
-  mkdirSync(join(folder, "usr/bin"), { recursive: true });
-  symlinkSync(`/${HOME}/nodekeeper.js`, join(folder, "usr/bin/nodekeeper"));
+  write(join(directory, HOME, "nodekeeper.js"), start, 0o755);
+  mkdirSync(join(directory, "usr/bin"), { recursive: true });
+  symlinkSync(`/${HOME}/nodekeeper.js`, join(directory, "usr/bin/nodekeeper"));
 }
 
 /** Whether a file of the built package is in the image: the program, and what its licences ask for. */
@@ -80,7 +84,7 @@ export function isAgentFile(name: string): boolean {
   return name.endsWith(".js") && !name.startsWith("example-");
 }
 
-async function writeLibraries(folder: string, work: string, { name }: Architecture): Promise<Contents> {
+async function writeLibraries(directory: string, work: string, { name }: Architecture): Promise<Contents> {
   const downloads = join(work, `packages-${name}`);
   mkdirSync(downloads);
   const wanted = LIBRARIES.map(
@@ -90,27 +94,27 @@ async function writeLibraries(folder: string, work: string, { name }: Architectu
   for (const file of await downloadPackages(wanted, downloads)) {
     const unpacked = join(work, "unpacked");
     await run("dpkg-deb", ["-x", file, unpacked]);
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(directory, { recursive: true });
     for (const path of filesUnder(unpacked)) {
       if (!KEPT.test(path) || DROPPED.test(path)) continue;
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      renameSync(join(unpacked, path), join(folder, path));
+      mkdirSync(dirname(join(directory, path)), { recursive: true });
+      renameSync(join(unpacked, path), join(directory, path));
     }
     rmSync(unpacked, { recursive: true });
     // Where scanners look in an image that has no package manager.
     const control = await run("dpkg-deb", ["-f", file]);
     const field = (key: string) => new RegExp(`^${key}: (.*)$`, "m").exec(control)?.[1] ?? "";
-    write(join(folder, "var/lib/dpkg/status.d", field("Package")), control);
+    write(join(directory, "var/lib/dpkg/status.d", field("Package")), control);
     contents.push(`${field("Package")} ${field("Version")}`);
   }
   return contents;
 }
 
-/** Files and links, as paths from the folder. */
-function filesUnder(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+/** Files and links, as paths from the directory. */
+function filesUnder(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((each) => !each.isDirectory())
-    .map((each) => relative(folder, join(each.parentPath, each.name)));
+    .map((each) => relative(directory, join(each.parentPath, each.name)));
 }
 
 /** The version of Node that the project is tested with: its devDependency. */
@@ -124,7 +128,7 @@ export function nodeLicence(): string {
   return join(dirname(installed.resolve(`node-linux-${process.arch}/package.json`)), "LICENSE");
 }
 
-/** The path of Node's executable for an architecture; another than this machine's is downloaded into the folder `work`. */
+/** The path of Node's executable for an architecture; another than this machine's is downloaded into the directory `work`. */
 export async function nodeProgram(work: string, { node }: Architecture, version: string): Promise<string> {
   if (node === process.arch) return join(root, "node_modules/node/bin/node");
   const name = `node-linux-${node}`;

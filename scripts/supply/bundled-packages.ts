@@ -27,22 +27,22 @@ export async function bundledPackages(metafiles: readonly Metafile[]): Promise<B
       Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
     ),
   );
-  const folders = new Set(
+  const directories = new Set(
     inputs.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
   );
   const lock = await readLock(root);
   const packages = await Promise.all(
-    [...folders].map(async (folder): Promise<BundledPackage> => {
-      const manifest = JSON.parse(await readFile(join(root, folder, "package.json"), "utf8"));
+    [...directories].map(async (directory): Promise<BundledPackage> => {
+      const manifest = JSON.parse(await readFile(join(root, directory, "package.json"), "utf8"));
       const { name, version, license: licence } = manifest;
-      const [, hash] = /^sha512-(\S+)$/.exec(lock.get(folder)?.integrity ?? "") ?? [];
-      if (!hash) throw new Error(`${folder}: no sha512 integrity in package-lock.json`);
-      if (!isAllowed(licence, shippable)) throw new Error(`${folder}: ${licence} may not be shipped`);
+      const [, hash] = /^sha512-(\S+)$/.exec(lock.get(directory)?.integrity ?? "") ?? [];
+      if (!hash) throw new Error(`${directory}: no sha512 integrity in package-lock.json`);
+      if (!isAllowed(licence, shippable)) throw new Error(`${directory}: ${licence} may not be shipped`);
       return {
         name,
         version,
         licence,
-        text: await licenceText(folder),
+        text: await licenceText(directory),
         sha512: Buffer.from(hash, "base64").toString("hex"),
       };
     }),
@@ -52,23 +52,23 @@ export async function bundledPackages(metafiles: readonly Metafile[]): Promise<B
   );
 }
 
-/** Packages without repetition: npm may have installed one version in several folders. */
+/** Packages without repetition: npm may have installed one version in several directories. */
 export function eachOnce<P extends Pick<BundledPackage, "name" | "version">>(packages: readonly P[]): P[] {
   return [...new Map(packages.map((each) => [`${each.name}@${each.version}`, each])).values()];
 }
 
-async function licenceText(folder: string): Promise<string> {
-  const names = (await readdir(join(root, folder)))
+async function licenceText(directory: string): Promise<string> {
+  const names = (await readdir(join(root, directory)))
     .filter((name) => /^(?:licen[cs]e|copying|notice)/i.test(name))
     .sort();
-  const texts = await Promise.all(names.map((name) => readFile(join(root, folder, name), "utf8")));
+  const texts = await Promise.all(names.map((name) => readFile(join(root, directory, name), "utf8")));
   if (texts.length > 0) return texts.map((text) => text.trim()).join("\n\n");
   // Some packages have it in their description alone.
-  const readme = await readFile(join(root, folder, "README.md"), "utf8").catch(() => "");
+  const readme = await readFile(join(root, directory, "README.md"), "utf8").catch(() => "");
   const [, section] = /^#+ licen[cs]e\s*\n([\s\S]+)/im.exec(readme) ?? [];
   if (section) return section.trim();
   const { author = "its authors", license } = JSON.parse(
-    await readFile(join(root, folder, "package.json"), "utf8"),
+    await readFile(join(root, directory, "package.json"), "utf8"),
   );
   return `${license}, by ${typeof author === "string" ? author : author.name}; the package has no text of it.`;
 }

@@ -237,11 +237,20 @@ describe.skipIf(missing)("the chart's values", () => {
         readOnlyRootFilesystem: true,
         capabilities: { drop: ["ALL"] },
       });
-      expect(spec.updateStrategy).toEqual({
-        type: "RollingUpdate",
-        rollingUpdate: { maxUnavailable: "10%" },
-      });
     }
+  });
+
+  it.each([
+    ["by default", [], { maxSurge: "10%", maxUnavailable: 0 }],
+    [
+      "with a network of its own, where each pod is probed",
+      ["hostNetwork=false", remote],
+      { maxUnavailable: "10%" },
+    ],
+    ["with a port of the host, which one pod of a node has", [remote], { maxUnavailable: "10%" }],
+  ])("%s: how agents are replaced", async (_, values, rollingUpdate) => {
+    const { spec } = named(await render(...values), "DaemonSet")!;
+    expect(spec.updateStrategy).toEqual({ type: "RollingUpdate", rollingUpdate });
   });
 
   it("is asked for its health on the loopback of the host, or over TLS without the host's network", async () => {

@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { rootFolder } from "../support/owned-folder.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import type { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
@@ -29,13 +31,16 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
     const started = await startClaimsNode();
     ({ cluster, node, agent } = started);
     ends.push(() => started.stop());
-    folder = join(cluster.folder, "held");
-    mkdirSync(join(folder, "hold"), { recursive: true });
+    // The node has a /run and a /var/lib of its own.
+    const held = rootFolder(homedir());
+    folder = held.path;
+    ends.push(() => held.remove());
+    mkdirSync(join(folder, "hold"));
     driver = new Child({
       name: "driver",
       command: process.execPath,
       args: [join(import.meta.dirname, "support/held-driver.ts"), DRIVER, agent.pluginFolder, folder],
-      logFile: join(folder, "driver.log"),
+      logFile: join(cluster.folder, "held.log"),
     });
     driver.start();
     ends.push(() => driver.stop());

@@ -1,5 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { rawNumber } from "@nodekeeper/core/lib";
 import { type ClaimToPrepare, type DeviceHealth, serveDeviceDriver } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
@@ -19,6 +20,8 @@ import { missingForNode } from "./support/node.ts";
 
 const DRIVER = "accelerators.example.com";
 const resources = "/apis/resource.k8s.io/v1";
+// A double rounds it.
+const seed = "5764611469732290987";
 
 /** Prints what its container got of a device, as an author's first driver would have it. */
 const curious = ["/bin/sh", "-c", "env | grep ^ACC; ls /dev | grep ^acc; sleep 1000000"];
@@ -97,7 +100,7 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       });
       const templates = `${resources}/namespaces/default/resourceclaimtemplates`;
       await cluster.admin.create(templates, template("two", 2));
-      await cluster.admin.create(templates, template("one-fast", 1, { mode: "fast" }));
+      await cluster.admin.create(templates, template("one-fast", 1, { mode: "fast", seed: rawNumber(seed) }));
 
       // Two pods with two devices each.
       await cluster.admin.create(deploymentsPath, deployment("web", 2, claiming("two")));
@@ -125,6 +128,10 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       );
       await cluster.admin.create(podsPath, pod("fast", claiming("one-fast")));
       const fast = await untilPodReady(cluster, "fast");
+      const texts = [...prepared.values()].flatMap(({ devices }) =>
+        devices.flatMap(({ configuration }) => configuration.map(({ parametersText }) => parametersText)),
+      );
+      expect(texts).toEqual([`{"mode":"fast","seed":${seed}}`]);
       const [used] = await eventually(() => {
         expect(node.logOf(fast, "main")).toMatch(/^ACCELERATOR_\d=fast$/m);
         const device = node.logOf(fast, "main").match(/^accelerator-\d$/m);

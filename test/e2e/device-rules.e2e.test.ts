@@ -22,9 +22,9 @@ import {
 } from "../../packages/agent/src/devices/index.ts";
 import { bad, good, memory } from "../../packages/agent/src/devices/testing/rule-cases.ts";
 import { wholePlan } from "../../packages/agent/src/devices/testing/slice-store.ts";
-import { compactSchemas, type OpenApiDocument, servedSchemas } from "../../scripts/kube-schemas.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { compactSchemas, type OpenApiDocument, servedSchemas } from "./support/kube-schemas.ts";
 import { missingParts } from "./support/parts.ts";
 
 const root = join(import.meta.dirname, "../..");

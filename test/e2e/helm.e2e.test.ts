@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { BlockRunner } from "../../scripts/docs/code-blocks.ts";
+import type { BlockRunner } from "../support/code-blocks.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";

@@ -110,6 +110,33 @@ describe.skipIf(missing)("what is the agent's on a real API server", () => {
     );
   });
 
+  it("is one item of a list with keys, and all of a list without", async () => {
+    const property = (propertyName: string) => ({ propertyName, propertyValues: ["x"] });
+    const pool = (poolName: string) => ({ poolName, minAllocatable: { cpu: "1" } });
+    await cluster.admin.patch(cnrPath, { spec: { nodeResourceProperties: [property("theirs")] } });
+    await cluster.admin.patch(`${cnrPath}/status`, {
+      status: { resources: { resourcePools: [pool("theirs")] } },
+    });
+    const report = customNodeResource(
+      spec("nodeResourceProperties", [property("ours")]),
+      status("resources", { resourcePools: [pool("ours")] }),
+    );
+    const plugin = new SteeredPlugin(agent, "pools", [report]);
+    const names = async () => {
+      const { spec: desired, status: actual } = await cluster.admin.get(cnrPath);
+      return {
+        pools: (actual.resources?.resourcePools ?? []).map((each: ApiObject) => each.poolName).sort(),
+        properties: (desired.nodeResourceProperties ?? []).map((each: ApiObject) => each.propertyName),
+      };
+    };
+    await eventually(async () =>
+      expect(await names()).toEqual({ pools: ["ours", "theirs"], properties: ["ours"] }),
+    );
+    plugin.say(customNodeResource());
+    await eventually(async () => expect(await names()).toEqual({ pools: ["theirs"], properties: [] }));
+    await plugin.stop();
+  });
+
   it("is not frozen by a plugin that reports more than etcd takes", async () => {
     const report = (size: number) =>
       customNodeResource(

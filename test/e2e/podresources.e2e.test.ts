@@ -161,6 +161,10 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     expect(await zone("Socket/0", "Numa/0")).toEqual({
       type: "Numa",
       name: "0",
+      attributes: [
+        { name: "thread_topology_info", value: "0:8,1:9,2:10,3:11,8:0,9:1,10:2,11:3" },
+        { name: "reserved_cpu_list", value: "0" },
+      ],
       resources: {
         capacity: { cpu: "8", memory: "125Gi", [GPU]: "1" },
         allocatable: { cpu: "7", memory: "100Gi", [GPU]: "1" },

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -45,18 +45,39 @@ describe.skipIf(missing)("the sample drivers on a real node", () => {
   afterEach(() => caseEnd());
   afterAll(() => stop?.());
 
+  /** The sockets that present the driver's name. */
+  const socketsOf = async (name: string): Promise<ApiObject[]> => {
+    const plugins = JSON.parse(await agent.command("plugins", "list", "-o", "json"));
+    return plugins.filter((each: ApiObject) => each.name === name);
+  };
+  /** The socket that has the driver's name. */
+  const ownerOf = async (name: string) => {
+    const [owner, ...others] = (await socketsOf(name)).filter(({ state }) => state === "registered");
+    expect(others).toEqual([]);
+    return owner?.registrationSocket;
+  };
+  /** UIDs of the driver's ResourceSlices, sorted. */
+  const slicesOf = async (name: string) => {
+    const { items } = await cluster.admin.get(
+      `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.driver=${name}`,
+    );
+    return items.map(({ metadata }: ApiObject) => metadata.uid).sort();
+  };
+
   it.for(samples)("the one in $language: a pod gets what its claim asks for", async (sample, { skip }) => {
     if (sample.missing) skip(sample.missing);
     const id = sample.language.toLowerCase();
     const name = `${id}.example.com`;
     const [command, ...args] = sample.command() as [string, ...string[]];
-    const driver = new Child({
-      name,
-      command,
-      args: [...args, "--socket-dir", agent.pluginFolder, "--name", name],
-      logFile: join(cluster.folder, `${name}.log`),
-    });
-    caseEnd = () => driver.stop();
+    const instance = (number: number) =>
+      new Child({
+        name,
+        command,
+        args: [...args, "--socket-dir", agent.pluginFolder, "--name", name],
+        logFile: join(cluster.folder, `${name}-${number}.log`),
+      });
+    const [driver, next] = [instance(1), instance(2)];
+    caseEnd = () => Promise.all([driver.stop(), next.stop()]);
     driver.start();
     await createDeviceClass(cluster, name);
     const parameters = { mode: "timeSliced" };
@@ -94,13 +115,31 @@ describe.skipIf(missing)("the sample drivers on a real node", () => {
       expect(messages).toContain('mode "warp" is neither "exclusive" nor "timeSliced"');
     });
 
-    for (const each of [id, `${id}-wrong`]) await cluster.admin.delete(`${podsPath}/${each}`);
-    for (const each of [id, `${id}-wrong`]) await untilDeleted(cluster, each);
+    // A rolling update with surge: the next instance is registered before this one ends.
+    const slices = () => slicesOf(name);
+    const before = await slices();
+    const older = await ownerOf(name);
+    next.start();
+    await next.until("registered", async () => {
+      expect(await socketsOf(name)).toHaveLength(2);
+      expect([older, undefined]).not.toContain(await ownerOf(name));
+    });
+    await driver.stop();
+    await next.until("alone", async () =>
+      expect(await socketsOf(name)).toMatchObject([{ state: "registered" }]),
+    );
+    await cluster.admin.create(podsPath, pod(`${id}-next`, claiming({ resourceClaimTemplateName: id })));
+    await untilPodReady(cluster, `${id}-next`);
+    expect(await slices()).toEqual(before);
+
+    const pods = [id, `${id}-next`, `${id}-wrong`];
+    for (const each of pods) await cluster.admin.delete(`${podsPath}/${each}`);
+    for (const each of pods) await untilDeleted(cluster, each);
     await eventually(() => {
       const files = readdirSync(node.path("/run/cdi"));
       expect(files.filter((file) => file.includes(name))).toEqual([]);
     });
-    await driver.stop();
-    expect(existsSync(join(agent.pluginFolder, `${name}.sock`))).toBe(false);
+    await next.stop();
+    expect(readdirSync(agent.pluginFolder).filter((file) => file.includes(name))).toEqual([]);
   });
 });

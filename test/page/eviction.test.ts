@@ -19,8 +19,10 @@ afterAll(() => browser?.close());
 async function showTimeline(open: OpenPage): Promise<void> {
   await open.goTo("#/timeline");
   await open.see("worker-1", /memory-watch/);
-  const list = open.page.getByText("As a list");
-  if ((await open.page.getByRole("table").count()) === 0) await list.click();
+  // The view before it may still be drawn, with tables of its own.
+  const list = open.page.locator("details", { hasText: "As a list" });
+  await list.waitFor();
+  if ((await list.getAttribute("open")) === null) await list.getByText("As a list").click();
 }
 
 /** Waits for an eviction in the list, and returns when the browser had drawn it, milliseconds since the epoch. */

@@ -1,7 +1,7 @@
+import { verdictOf } from "@nodekeeper/api/wording";
 import { eventually, until } from "@nodekeeper/testing/until";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { verdictOf } from "../../packages/agent/src/eviction/wording/index.ts";
 import { connectTo } from "./support/chromium.ts";
 import { accessibilityProblems } from "./support/in-page.ts";
 import { type PageNode, startNode } from "./support/node.ts";

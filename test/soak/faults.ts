@@ -1,7 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { systemClock } from "@nodekeeper/core/lib";
 import type { SimulatedCri } from "@nodekeeper/testing";
 import type { TestCluster } from "../support/cluster.ts";
-import type { SmallDisk } from "./full-disk.ts";
+import type { SmallDisk } from "../support/small-disk.ts";
 import type { Peers, Speaker } from "./peers.ts";
 import type { SoakedAgent } from "./soaked-agent.ts";
 
@@ -12,6 +15,8 @@ export interface Place {
   peers: Peers;
   agent: SoakedAgent;
   disk: SmallDisk | undefined;
+  /** Spans of `performance.now()` of which the agent's records are lost by contract: why pods were evicted is not known. */
+  unrecorded: { from: number; to: number }[];
 }
 
 /** The soak's chance: the same one for the same seed. */
@@ -136,7 +141,79 @@ export const faultKinds: readonly FaultKind[] = [
       await agent.untilReady();
     },
   },
+  {
+    name: "agent killed, started on a full disk, killed",
+    weight: 2,
+    needsDisk: true,
+    killsAgent: true,
+    run: (place, chance) =>
+      startedWithout(place, chance, {
+        impair: () => place.disk?.fill(),
+        repair: () => place.disk?.empty(),
+      }),
+  },
+  {
+    name: "agent killed, started on a read-only disk, killed",
+    weight: 2,
+    needsDisk: true,
+    killsAgent: true,
+    run: (place, chance) =>
+      startedWithout(place, chance, {
+        impair: () => place.disk?.makeReadOnly(),
+        repair: () => place.disk?.makeWritable(),
+      }),
+  },
+  {
+    name: "state directory restored",
+    weight: 2,
+    needsDisk: true,
+    killsAgent: true,
+    async run(place, chance) {
+      const { disk, agent, unrecorded } = place;
+      const copy = mkdtempSync(join(tmpdir(), "nk-soak-copy-"));
+      const from = performance.now();
+      await agent.kill();
+      disk?.copyTo(copy);
+      agent.start();
+      await agent.untilReady();
+      // What was recorded since the copy is lost with it.
+      await startedWithout(place, chance, { impair: () => {}, repair: () => disk?.restore(copy) });
+      unrecorded.push({ from, to: performance.now() });
+      rmSync(copy, { recursive: true });
+    },
+  },
+  {
+    // What it published under its earlier name must neither outrank it nor stay.
+    name: "reporter renamed",
+    weight: 2,
+    async run(place, chance) {
+      const reporter = chance.oneOf(reporters(place));
+      await reporter.kill();
+      reporter.rename(`${chance.oneOf(["a", "z"])}${chance.between(0, 999)}-${reporter.name}`);
+      reporter.say({});
+      await sleep(chance.between(0, 2_000));
+      reporter.start();
+    },
+  },
 ];
+
+/** Starts the agent again on a state directory that can't be written, and after a while on one that can. */
+async function startedWithout(
+  { agent, unrecorded }: Place,
+  chance: Chance,
+  { impair, repair }: { impair: () => void; repair: () => void },
+): Promise<void> {
+  const from = performance.now();
+  await agent.kill();
+  impair();
+  agent.start();
+  await sleep(chance.between(2_000, 10_000));
+  await agent.kill();
+  repair();
+  unrecorded.push({ from, to: performance.now() });
+  agent.start();
+  await agent.untilReady();
+}
 
 async function killed(plugin: { kill(): Promise<void>; start(): void }, chance: Chance): Promise<void> {
   await plugin.kill();

@@ -8,7 +8,7 @@ const help = `usage: npm run soak -- --minutes N [options]
 Runs the agent as a process on a development cluster (an API server and a container runtime in memory) beside four
 reporters, two drivers and an eviction plugin, and does faults by chance: kills of the agent and the plugins, plugins
 that are stopped for a while, floods of reports and of device changes, outages of the API server and the container
-runtime, a full disk. Then all comes to rest, and the end state is compared with what the plugins report.
+runtime, full and read-only disks, restored state directories, plugins that come back under another name. Then all comes to rest, and the end state is compared with what the plugins report.
 
   --minutes N    how long faults are done
   --seed N       the same faults in the same order again (default: random, printed)

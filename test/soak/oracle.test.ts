@@ -85,7 +85,7 @@ describe("the soak's oracle finds", () => {
   it("pods that were evicted twice, and evictions without an explanation", async () => {
     const stateDir = join(cluster.folder, "state");
     await startAgent(cluster, { stateDir }).then((agent) => agent.stop());
-    const sent = { uid: "u", pod: "default/web" };
+    const sent = { uid: "u", pod: "default/web", at: 0 };
     expect(await evictionDifferences([sent, sent], stateDir)).toEqual([
       "default/web was evicted 2 times",
       expect.stringMatching(/^the eviction of default\/web is not explained/),

@@ -11,7 +11,7 @@ const FIRST: Said = { value: 1, burst: 0, bulk: 0, devices: 100 };
 export class Peer {
   readonly name: string;
   readonly #script: string;
-  readonly #args: readonly string[];
+  #args: readonly string[];
   #process: ScriptProcess | undefined;
 
   constructor(name: string, script: string, args: readonly string[]) {
@@ -28,6 +28,11 @@ export class Peer {
     this.#process?.kill(signal);
   }
 
+  /** For the next start. */
+  protected setArguments(args: readonly string[]): void {
+    this.#args = args;
+  }
+
   /** Ends it as a crash does; resolves when it has ended. */
   async kill(): Promise<void> {
     const running = this.#process;
@@ -42,13 +47,20 @@ export class Speaker extends Peer {
   readonly kind: "reporter" | "driver";
   said: Said = FIRST;
   readonly #file: string;
+  readonly #pluginDir: string;
 
   constructor(kind: Speaker["kind"], name: string, pluginDir: string, folder: string) {
     const file = join(folder, `${name}.json`);
-    super(name, "test/soak/soak-plugin.ts", [kind, pluginDir, name, file]);
+    super(name, "test/soak/soak-plugin.ts", [kind, pluginDir, name, file, name]);
     this.kind = kind;
     this.#file = file;
+    this.#pluginDir = pluginDir;
     this.say({});
+  }
+
+  /** From the next start on it registers under another name and reports the same fields: `name` stays. */
+  rename(registeredName: string): void {
+    this.setArguments([this.kind, this.#pluginDir, registeredName, this.#file, this.name]);
   }
 
   /** Reports a new value, and whatever else is to change. */

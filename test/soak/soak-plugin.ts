@@ -1,12 +1,12 @@
 // A reporter or driver as a process of its own that reports what its file says:
-// node test/soak/soak-plugin.ts reporter|driver DIRECTORY NAME FILE
+// node test/soak/soak-plugin.ts reporter|driver DIRECTORY NAME FILE FIELDS, where FIELDS is in the names of what it reports
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DevicePool, type ReportContent, serveDeviceDriver, serveReporterPlugin } from "@nodekeeper/sdk";
 import { contentsOf, poolOf, type Said } from "./said.ts";
 
 const LOOK_MS = 50;
-const [kind = "", socketDir = "", name = "", file = ""] = process.argv.slice(2);
+const [kind = "", socketDir = "", name = "", file = "", fields = name] = process.argv.slice(2);
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
 const parent = process.ppid;
@@ -25,8 +25,8 @@ async function* said(signal: AbortSignal): AsyncGenerator<Said> {
 
 async function* report(signal: AbortSignal): AsyncGenerator<ReportContent[]> {
   for await (const now of said(signal)) {
-    for (let left = now.burst; left > 0; left--) yield contentsOf(name, { ...now, value: -left });
-    yield contentsOf(name, { ...now, bulk: 0 });
+    for (let left = now.burst; left > 0; left--) yield contentsOf(fields, { ...now, value: -left });
+    yield contentsOf(fields, { ...now, bulk: 0 });
   }
 }
 

@@ -9,8 +9,8 @@ import { seededRandom } from "../../packages/testing/src/runtime/seeded-random.t
 import { freePort } from "../e2e/support/free-port.ts";
 import { agentFlags } from "../support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "../support/cluster.ts";
+import { SmallDisk } from "../support/small-disk.ts";
 import { type Chance, type FaultKind, faultKinds, type Place } from "./faults.ts";
-import { SmallDisk } from "./full-disk.ts";
 import {
   deviceDifferences,
   evictionDifferences,
@@ -80,6 +80,8 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
     reportingCallTimeout: "5s",
     evictionCallTimeout: "5s",
     kubeApiRequestTimeout: "5s",
+    // Longer than any fault takes a plugin away; what a renamed one left ends within the wait for the end state.
+    reportingPluginGracePeriod: "60s",
   };
   mkdirSync(flags.pluginDirectories!, { mode: 0o700 });
   const disk = SmallDisk.mount(flags.stateDir!);
@@ -97,7 +99,7 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
   const begun = performance.now();
   const stopSampling = runAll([{ run: (signal) => sampleAll(agent, cluster, begun, samples, signal) }]);
   ends.defer(stopSampling);
-  const place: Place = { cluster, cri, peers, agent, disk };
+  const place: Place = { cluster, cri, peers, agent, disk, unrecorded: [] };
   const faults = await doFaults(place, chanceOf(seed), begun, minutes * 60_000, (line) => {
     signal.throwIfAborted();
     say(line);
@@ -118,7 +120,9 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
       .map(({ pod }) => `${pod} was evicted and is still there`),
   ]);
   differences.push(
-    ...(await settled("every eviction is explained", () => evictionDifferences(sent, flags.stateDir!))),
+    ...(await settled("every eviction is explained", () =>
+      evictionDifferences(sent, flags.stateDir!, place.unrecorded),
+    )),
   );
   await agent.untilReady().catch((error: Error) => differences.push(error.message));
   await stopSampling();
@@ -133,7 +137,11 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
     agentKills: agent.kills,
     differences,
     leftOut: [
-      ...(disk ? [] : ["disk full: a tmpfs can't be mounted here (it needs root)"]),
+      ...(disk
+        ? []
+        : [
+            "full and read-only disks, restored state directories: a tmpfs can't be mounted here (it needs root)",
+          ]),
       ...(isGrowthJudged(samples) ? [] : ["growth: no process of the agent lived for four minutes"]),
     ],
   };
@@ -192,7 +200,7 @@ function recordEvictions(cluster: TestCluster): SentEviction[] {
     const [, namespace, name] = /\/namespaces\/([^/]+)\/pods\/([^/]+)\/eviction$/.exec(path) ?? [];
     const pod = name && cluster.server.store.get("pods", name, namespace);
     if (method === "POST" && pod && !query.has("dryRun"))
-      sent.push({ uid: pod.metadata.uid ?? "", pod: `${namespace}/${name}` });
+      sent.push({ uid: pod.metadata.uid ?? "", pod: `${namespace}/${name}`, at: performance.now() });
     return undefined;
   };
   return sent;

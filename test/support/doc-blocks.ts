@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BlockRunner, commandBlocks, runnerOf } from "../../scripts/docs/code-blocks.ts";
 import { type CodeBlock, readMarkdown } from "../../scripts/docs/markdown.ts";
+import { type BlockRunner, commandBlocks, runnerOf } from "./code-blocks.ts";
 
 export const root = join(import.meta.dirname, "../..");
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { join } from "node:path";
-import { settings } from "../../packages/agent/src/config/index.ts";
+import { settings } from "@nodekeeper/api/settings";
 
 const root = join(import.meta.dirname, "..", "..");
 

@@ -15,34 +15,36 @@ import {
 } from "./assembly/index.ts";
 import type { ReadPageFile } from "./server/index.ts";
 
-// Less than the five seconds that a person who pressed Ctrl-C waits.
+// Shorter than the five seconds that users wait after pressing Ctrl-C.
 const STOP_DEADLINE_MS = 4_000;
 
 export interface AgentOptions extends ContextOptions {
-  /** Files of the page that the status servers serve. Default: none. */
+  /** Reads the files of the web page for the status servers. Default: no page. */
   page?: ReadPageFile;
   /** Changes the level of `log`. */
   setLogLevel: (level: LogLevel) => void;
-  /** Calls back at each SIGHUP; returns the function that stops that. */
+  /** Calls `callback` on each SIGHUP. Returns a function that unsubscribes. */
   onHangup: (callback: () => void) => () => void;
 }
 
 /** The running agent. */
 export interface Agent extends Runnable {
-  /** Resolves with `server.address` once the status server listens there, and on `server.remoteAddress` where it is set. */
+  /** Resolves with `server.address` once the status server listens there and, if set, on `server.remoteAddress`. */
   listening(): Promise<string>;
-  /** The agent's current figures, for a live line. */
+  /** Names of parts that did not stop in time and may still run. Empty until `run` returns. */
+  abandoned(): readonly string[];
+  /** Returns the agent's current figures for a status line. */
   summary(): AgentSummary;
 }
 
 /**
- * Puts the agent together from the parts of assembly/ and runs them in order.
- * Throws where it can't start: no access to the API server, no state directory, an unknown in-tree plugin.
+ * Assembles the agent from the parts in assembly/ and runs them in order. Throws if it cannot start: no access to the
+ * API server, no state directory, an unknown in-tree plugin.
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const context = await agentContext(options);
   const lifecycle = lifecyclePart(context);
-  const devices = devicesPart(context);
+  const devices = devicesPart(context, lifecycle);
   const eviction = evictionPart(context, lifecycle);
   const reporting = reportingPart(context, { lifecycle, devices, eviction });
   const plugins = pluginsPart(context, { reporting, devices, eviction });
@@ -50,14 +52,17 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     ...options,
     onChange: () => reporting.manager.settingsChanged(),
   });
-  // In the order in which they start: plugins register when those who take them run.
+  // In start order: plugins register only after their consumers run.
   const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, configuration];
   const present = parts.filter((part) => part !== undefined);
   const summarized = { reporting, lifecycle, eviction, plugins };
   const servers = statusServersOf(context, present, summarized, options.page);
 
+  let abandoned: readonly string[] = [];
+
   return {
     name: "agent",
+    abandoned: () => abandoned,
     async listening() {
       const [address] = await Promise.all([servers.main.whenListening(), servers.remote?.whenListening()]);
       return address;
@@ -73,7 +78,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         lifecycle?.generator.restore();
         const { main, remote } = servers;
         const runnables = [main, ...(remote ? [remote] : []), ...present.flatMap((part) => part.runnables)];
-        await runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
+        abandoned = await runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
       } finally {
         lifecycle?.runtime[Symbol.dispose]();
         marks.addStop(version);

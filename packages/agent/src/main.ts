@@ -2,7 +2,7 @@
 import { isSea } from "node:sea";
 import { isKubectlPlugin, startOver } from "./launch.ts";
 
-// A function, since the single executable's script is no ES module: it can't wait at its top level.
+// A function, because the single executable's script is not an ES module and cannot use top-level await.
 void main();
 
 async function main(): Promise<void> {
@@ -12,10 +12,10 @@ async function main(): Promise<void> {
     return;
   }
   const [, , command] = process.argv;
-  // Before the commands are loaded: what is loaded here is loaded twice.
+  // Before the commands are loaded, because the restarted process loads everything again.
   if (command === "run") startOver(process, isSea());
   const { runCli } = await import("./cli/index.ts");
   process.exitCode = await runCli(process.argv);
-  // Parts that were abandoned at the deadline for stopping neither do anything more nor hold the process.
+  // Parts that missed the stop deadline must not keep the process alive.
   if (command === "run" || command === "dev") process.exit();
 }

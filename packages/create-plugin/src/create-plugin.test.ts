@@ -21,13 +21,13 @@ import { kinds, languages, sampleNames } from "./templates.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const source = { root, version: "1.2.3" };
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-create-"));
+  directory = mkdtempSync(join(tmpdir(), "nk-create-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
-/** A terminal where these lines are typed, each after a question; without lines no terminal. */
+/** A terminal into which one line is typed per question. Without lines, not a terminal. */
 function terminal(...lines: string[]) {
   const input = Object.assign(new PassThrough(), { isTTY: lines.length > 0 });
   const output = new PassThrough();
@@ -42,7 +42,7 @@ describe("arguments", () => {
   it.each([
     [["--kind", "sensor"], '--kind must be one of reporter, eviction, driver; got "sensor"'],
     [["--language", "rust"], '--language must be one of typescript, go, python; got "rust"'],
-    [["a", "b"], "one folder at most; got a, b"],
+    [["a", "b"], "one directory at most; got a, b"],
     [["--colour", "red"], "Unknown option '--colour'"],
     [["--name"], "'--name <value>' argument missing"],
   ])("%j are refused by name", (args, message) => {
@@ -52,19 +52,19 @@ describe("arguments", () => {
   it.each([
     [["--language", "go", "x"], "--kind reporter|eviction|driver is missing"],
     [["--kind", "driver", "x"], "--language typescript|go|python is missing"],
-    [["--kind", "driver", "--language", "go"], "folder is missing"],
+    [["--kind", "driver", "--language", "go"], "directory is missing"],
     [["--kind", "driver", "--language", "go", "My Driver"], 'name "My Driver.example.com"'],
     [["--kind", "reporter", "--language", "go", "x", "--name", "x".repeat(64)], "at most 63"],
   ])("%j without a terminal are refused", async (args, message) => {
     await expect(completeArguments(parseArguments(args), terminal())).rejects.toThrow(message);
   });
 
-  it("need no terminal when they are complete; the name follows the folder", async () => {
+  it("need no terminal when they are complete; the name follows the directory", async () => {
     const complete = (...args: string[]) => completeArguments(parseArguments(args), terminal());
     expect(await complete("--kind", "driver", "--language", "go", "a/coffee")).toEqual({
       kind: "driver",
       language: "go",
-      folder: "a/coffee",
+      directory: "a/coffee",
       name: "coffee.example.com",
     });
     expect(await complete("--kind", "eviction", "--language", "go", "a/coffee")).toMatchObject({
@@ -72,7 +72,7 @@ describe("arguments", () => {
     });
   });
 
-  it.each([".", "./", "a/.."])("take the present folder as %j by its name", (present) => {
+  it.each([".", "./", "a/.."])("take the present directory as %j by its name", (present) => {
     expect(defaultName(present, "reporter")).toBe(basename(process.cwd()));
     expect(defaultName(present, "driver")).toBe(`${basename(process.cwd())}.example.com`);
   });
@@ -82,7 +82,7 @@ describe("arguments", () => {
     expect(await completeArguments(args, terminal("4", "driver", "3", "", "tea.example.org"))).toEqual({
       kind: "driver",
       language: "python",
-      folder: "my-driver",
+      directory: "my-driver",
       name: "tea.example.org",
     });
   });
@@ -99,7 +99,7 @@ it("questions end without a project when the terminal is closed", async () => {
 
 describe("the next steps", () => {
   const stepsFor = (where: string) =>
-    nextSteps({ folder: where, kind: "reporter", language: "go", name: "tea" });
+    nextSteps({ directory: where, kind: "reporter", language: "go", name: "tea" });
 
   it.each([
     ["tea", "cd tea"],
@@ -110,22 +110,22 @@ describe("the next steps", () => {
     ["~/tea", "cd '~/tea'"],
     ["-tea", "cd './-tea'"],
     ["thé", "cd 'thé'"],
-  ])("begin in the folder %j as a shell reads it", (where, step) => {
+  ])("begin in the directory %j as a shell reads it", (where, step) => {
     expect(stepsFor(where)[0]).toBe(step);
   });
 
-  it("stay in the present folder", () => {
+  it("stay in the present directory", () => {
     const [, ...rest] = stepsFor("tea");
     for (const present of [".", "./", process.cwd()]) expect(stepsFor(present)).toEqual(rest);
   });
 
-  it("reach the folder, whatever is in its name", async () => {
+  it("reach the directory, whatever is in its name", async () => {
     const name = "a $(touch no) `touch no` 'b' \"c\" & d";
-    mkdirSync(join(folder, name));
+    mkdirSync(join(directory, name));
     const script = `${stepsFor(name)[0]} && pwd`;
-    const { stdout } = await promisify(execFile)("/bin/sh", ["-c", script], { cwd: folder });
+    const { stdout } = await promisify(execFile)("/bin/sh", ["-c", script], { cwd: directory });
     expect(basename(stdout.trimEnd())).toBe(name);
-    expect(readdirSync(folder)).toEqual([name]);
+    expect(readdirSync(directory)).toEqual([name]);
   });
 });
 
@@ -133,8 +133,8 @@ describe("a project", () => {
   it.each(languages.flatMap((language) => kinds.map((kind) => ({ language, kind }))))(
     "of a $kind in $language has the plugin's name, and no sample's",
     async ({ language, kind }) => {
-      const project = join(folder, "new");
-      await writeProject({ language, kind, name: "tea.example.org", folder: project }, source);
+      const project = join(directory, "new");
+      await writeProject({ language, kind, name: "tea.example.org", directory: project }, source);
       const main = readdirSync(project).find((name) => name.startsWith("main."))!;
       const text = readFileSync(join(project, main), "utf8");
       expect(text).toContain("tea.example.org");
@@ -150,21 +150,24 @@ describe("a project", () => {
     },
   );
 
-  it("is not written where files are, or where the folder is a file", async () => {
+  it("is not written where files are, or where the directory is a file", async () => {
     const choices = { language: "go", kind: "driver", name: "x" } as const;
-    writeFileSync(join(folder, "precious"), "");
-    await expect(writeProject({ ...choices, folder }, source)).rejects.toThrow(
+    writeFileSync(join(directory, "precious"), "");
+    await expect(writeProject({ ...choices, directory }, source)).rejects.toThrow(
       "is not empty (precious): nothing is overwritten",
     );
-    await expect(writeProject({ ...choices, folder: join(folder, "precious") }, source)).rejects.toThrow(
-      "precious can't be used",
-    );
-    expect(readdirSync(folder)).toEqual(["precious"]);
+    await expect(
+      writeProject({ ...choices, directory: join(directory, "precious") }, source),
+    ).rejects.toThrow("precious can't be used");
+    expect(readdirSync(directory)).toEqual(["precious"]);
   });
 
-  it("is written into an empty folder that exists", async () => {
-    mkdirSync(join(folder, "empty"));
-    await writeProject({ language: "go", kind: "driver", name: "x", folder: join(folder, "empty") }, source);
-    expect(readdirSync(join(folder, "empty"))).toContain("go.mod");
+  it("is written into an empty directory that exists", async () => {
+    mkdirSync(join(directory, "empty"));
+    await writeProject(
+      { language: "go", kind: "driver", name: "x", directory: join(directory, "empty") },
+      source,
+    );
+    expect(readdirSync(join(directory, "empty"))).toContain("go.mod");
   });
 });

@@ -13,7 +13,7 @@ try {
     const choices = await completeArguments(args, { input: process.stdin, output: process.stdout });
     await writeProject(choices, await source());
     const steps = nextSteps(choices).map((line) => `  ${line}\n`);
-    process.stdout.write(`Created ${choices.name} in ${choices.folder}. Next:\n\n${steps.join("")}`);
+    process.stdout.write(`Created ${choices.name} in ${choices.directory}. Next:\n\n${steps.join("")}`);
   }
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
@@ -21,7 +21,7 @@ try {
   process.exitCode = 2;
 }
 
-// In the published package the files are beside the bundle; from source they are the repository's.
+// In the published package, the files are next to the bundle. From source, they are in the repository.
 async function source(): Promise<Source> {
   const isSource = import.meta.url.endsWith(".ts");
   const manifest = new URL(isSource ? "../package.json" : "./package.json", import.meta.url);

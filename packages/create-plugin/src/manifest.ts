@@ -1,17 +1,20 @@
 import type { Choices } from "./arguments.ts";
 import { type Language, templates } from "./templates.ts";
 
-// For `npm run check` of a project in TypeScript; Node runs it as it is.
+// Used by `npm run check` of TypeScript projects. Node runs TypeScript without compilation.
 const typescriptTools = { typescript: "^7.0.2", "@types/node": "^24.0.0" };
 
-/** How a project is built and started. */
+/** Scripts that build and start the project. */
 interface Scripts {
   build?: string;
   check?: string;
   start: string;
 }
 
-/** The project's package.json. Other languages have one for the test. @param version of Nodekeeper's packages */
+/**
+ * Returns the project's package.json. Projects in other languages need it for the test. @param version version of
+ * Nodekeeper's packages
+ */
 export function manifestOf(choices: Choices, version: string): unknown {
   const { name, language } = choices;
   const wanted = `^${version}`;
@@ -28,7 +31,7 @@ export function manifestOf(choices: Choices, version: string): unknown {
   };
 }
 
-/** How the project is built and started. */
+/** Returns the scripts that build and start the project. */
 export function scriptsOf({ kind, language, name }: Choices): Scripts {
   if (language === "typescript") return { check: "tsc", start: "node main.ts" };
   if (language === "go") return { build: `go build -o ${name} .`, start: `./${name}` };
@@ -42,7 +45,7 @@ export function scriptsOf({ kind, language, name }: Choices): Scripts {
   return { build: steps.join(" && "), start: ".venv/bin/python main.py" };
 }
 
-/** What the project's .gitignore has. */
+/** Returns the lines of the project's .gitignore. */
 export function ignoredFiles({ kind, language, name }: Choices): string[] {
   if (language === "typescript") return ["node_modules/"];
   if (language === "go") return ["node_modules/", `/${name}`];
@@ -50,7 +53,7 @@ export function ignoredFiles({ kind, language, name }: Choices): string[] {
   return ["node_modules/", ".venv/", "__pycache__/", ...new Set(generated)];
 }
 
-/** The compiler's options for a project that Node runs from source. */
+/** Compiler options of a project that Node runs from source. */
 export const compilerOptions: Readonly<Record<string, unknown>> = {
   target: "es2024",
   lib: ["es2024", "esnext.disposable"],
@@ -64,7 +67,7 @@ export const compilerOptions: Readonly<Record<string, unknown>> = {
   noEmit: true,
 };
 
-/** The languages as people write them. */
+/** Display names of the languages. */
 export const languageNames: Readonly<Record<Language, string>> = {
   typescript: "TypeScript",
   go: "Go",

@@ -6,40 +6,40 @@ import { readmeOf } from "./readme.ts";
 import { sampleNames, templates } from "./templates.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Where the files of templates are, and the version of the packages that a project depends on. */
+/** Root directory of the templates' files, and version of the packages on which a project depends. */
 export interface Source {
   root: string;
   version: string;
 }
 
-/** Writes the project. Throws `UsageError` where the folder has files: nothing is overwritten. */
+/** Writes the project. Throws `UsageError` if the directory is not empty. Never overwrites files. */
 export async function writeProject(choices: Choices, { root, version }: Source): Promise<void> {
   const { language, kind, name } = choices;
-  const folder = resolve(choices.folder);
-  await checkEmpty(folder);
-  await mkdir(folder, { recursive: true });
+  const directory = resolve(choices.directory);
+  await checkEmpty(directory);
+  await mkdir(directory, { recursive: true });
   const { named, copied } = templates[language][kind];
   for (const [to, from] of Object.entries(copied))
-    await cp(join(root, from), join(folder, to), { recursive: true });
+    await cp(join(root, from), join(directory, to), { recursive: true });
   for (const [to, from] of Object.entries(named)) {
     const text = await readFile(join(root, from), "utf8");
-    await write(join(folder, to), text.replaceAll(sampleNames[kind], name));
+    await write(join(directory, to), text.replaceAll(sampleNames[kind], name));
   }
-  await write(join(folder, "package.json"), json(manifestOf(choices, version)));
-  await write(join(folder, ".gitignore"), `${ignoredFiles(choices).join("\n")}\n`);
-  await write(join(folder, "README.md"), readmeOf(choices));
+  await write(join(directory, "package.json"), json(manifestOf(choices, version)));
+  await write(join(directory, ".gitignore"), `${ignoredFiles(choices).join("\n")}\n`);
+  await write(join(directory, "README.md"), readmeOf(choices));
   if (language === "typescript")
-    await write(join(folder, "tsconfig.json"), json({ compilerOptions, include: ["*.ts"] }));
+    await write(join(directory, "tsconfig.json"), json({ compilerOptions, include: ["*.ts"] }));
 }
 
-async function checkEmpty(folder: string): Promise<void> {
-  const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+async function checkEmpty(directory: string): Promise<void> {
+  const entries = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
-    throw new UsageError(`${folder} can't be used: ${error.message}`);
+    throw new UsageError(`${directory} can't be used: ${error.message}`);
   });
   if (entries.length > 0)
     throw new UsageError(
-      `${folder} is not empty (${entries.slice(0, 3).join(", ")}): nothing is overwritten`,
+      `${directory} is not empty (${entries.slice(0, 3).join(", ")}): nothing is overwritten`,
     );
 }
 

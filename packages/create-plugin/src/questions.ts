@@ -8,17 +8,18 @@ export interface Terminal {
   output: NodeJS.WritableStream;
 }
 
-/** Completes the arguments by asking. Throws `UsageError` where no one can be asked, naming what is missing. */
+/** Prompts for missing arguments. Throws `UsageError`, naming the argument, if the input is not a terminal. */
 export async function completeArguments(args: Arguments, { input, output }: Terminal): Promise<Choices> {
   const lines = input.isTTY ? createInterface({ input, output }) : undefined;
   try {
     const kind = args.kind ?? (await choose(lines, "--kind", kinds));
     const language = args.language ?? (await choose(lines, "--language", languages));
-    const folder = args.folder ?? (await ask(lines, "folder", "Folder", args.name ?? `my-${kind}`));
-    const suggested = defaultName(folder, kind);
+    const directory =
+      args.directory ?? (await ask(lines, "directory", "Directory", args.name ?? `my-${kind}`));
+    const suggested = defaultName(directory, kind);
     const name = args.name ?? (lines ? await ask(lines, "--name", "Name", suggested) : suggested);
     checkName(name);
-    return { folder, kind, language, name };
+    return { directory, kind, language, name };
   } finally {
     lines?.close();
   }
@@ -44,7 +45,7 @@ async function ask(
   suggested: string,
 ): Promise<string> {
   if (!lines) throw new UsageError(`${argument} is missing, and there is no terminal to ask on`);
-  // Ctrl-D closes the terminal, Ctrl-C rejects the question.
+  // Ctrl-D closes the terminal. Ctrl-C rejects the question.
   const ended = Promise.withResolvers<never>();
   const end = () => ended.reject(new UsageError("no answer: nothing was created"));
   lines.once("close", end);

@@ -18,7 +18,7 @@ const guides: Readonly<Record<Kind, string>> = {
   driver: "devices.md",
 };
 
-/** The project's README: what it is, and the commands in order. */
+/** Returns the project's README: a description and the commands in order. */
 export function readmeOf(choices: Choices): string {
   const { name, kind, language } = choices;
   const { build, check } = scriptsOf(choices);
@@ -45,21 +45,21 @@ On a node, the default of \`--socket-dir\` is the directory that the agent watch
 `;
 }
 
-/** What to type after the project was created, from the folder where the command ran. */
+/** Returns the commands to run after the project was created, starting in the current directory. */
 export function nextSteps(choices: Choices): string[] {
-  const isHere = resolve(choices.folder) === process.cwd();
-  return [...(isHere ? [] : [`cd ${shellWord(choices.folder)}`]), ...commands(choices)];
+  const isHere = resolve(choices.directory) === process.cwd();
+  return [...(isHere ? [] : [`cd ${shellWord(choices.directory)}`]), ...commands(choices)];
 }
 
-/** A text as one word of a POSIX shell. A "~" at the start is quoted: it is part of the name by now. */
+/** Quotes a text as one word for a POSIX shell. Also quotes a leading "~", which is part of the name here. */
 function shellWord(text: string): string {
   if (/^[\w./][\w./:@%+=,-]*$/.test(text)) return text;
-  // A "-" at the start would be an option.
+  // A leading "-" would be parsed as an option.
   const word = text.startsWith("-") ? `./${text}` : text;
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** What to run in the project after it was created. */
+/** Returns the commands to run in a new project. */
 export function commands(choices: Choices): string[] {
   return ["npm install", ...(scriptsOf(choices).build ? ["npm run build"] : []), "npm test"];
 }

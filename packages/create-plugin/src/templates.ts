@@ -3,17 +3,17 @@ export const languages = ["typescript", "go", "python"] as const;
 export type Kind = (typeof kinds)[number];
 export type Language = (typeof languages)[number];
 
-/** Which files of the repository a project is made of: path in the project to path in the repository. */
+/** Files of a project: path in the project to path in the repository. */
 export interface Template {
   /** Files in which the sample's name is replaced with the plugin's. */
   named: Readonly<Record<string, string>>;
-  /** Files and folders that are copied as they are. */
+  /** Files and directories that are copied unchanged. */
   copied: Readonly<Record<string, string>>;
-  /** For Python: the proto files that modules are generated from, relative to proto/. */
+  /** For Python: proto files from which modules are generated, relative to proto/. */
   protoFiles?: readonly string[];
 }
 
-/** What plugins are called in examples/. */
+/** Names of the plugins in examples/. */
 export const sampleNames: Readonly<Record<Kind, string>> = {
   reporter: "example-reporter",
   eviction: "example-eviction",
@@ -27,7 +27,7 @@ const driverProtos = [
   registration,
 ];
 
-/** The sample plugins of examples/ are the templates. Sorted by language and kind. */
+/** Templates by language and kind: the sample plugins in examples/. */
 export const templates: Readonly<Record<Language, Readonly<Record<Kind, Template>>>> = {
   typescript: {
     reporter: typescript("reporter", "widgets.ts"),
@@ -64,7 +64,7 @@ function typescript(kind: Kind, ...more: string[]): Template {
   return { named: { "main.ts": `examples/${kind}/main.ts` }, copied: { ...copied, ...testOf(kind) } };
 }
 
-// On katalyst-api; the two share a module in examples/.
+// Based on katalyst-api. The plugins share a module in examples/.
 function goPlugin(kind: Kind): Template {
   const shared = ["go.mod", "go.sum"].map((name) => [name, `examples/plugins-go/${name}`]);
   return {
@@ -74,10 +74,10 @@ function goPlugin(kind: Kind): Template {
 }
 
 function python(kind: Kind, protoFiles: readonly string[]): Template {
-  const folder = `examples/${kind}-python`;
+  const directory = `examples/${kind}-python`;
   return {
-    named: { "main.py": `${folder}/main.py` },
-    copied: { "requirements.txt": `${folder}/requirements.txt`, ...protos(protoFiles), ...testOf(kind) },
+    named: { "main.py": `${directory}/main.py` },
+    copied: { "requirements.txt": `${directory}/requirements.txt`, ...protos(protoFiles), ...testOf(kind) },
     protoFiles,
   };
 }

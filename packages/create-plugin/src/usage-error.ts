@@ -1,4 +1,4 @@
-/** What the caller can correct; its message is all that is printed. */
+/** An error that the user can correct. Only its message is printed. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

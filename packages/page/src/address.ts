@@ -1,22 +1,22 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Where in the page a user is. Every view has an address that can be sent to another person: "#/pod/default/web?uid=…". */
+/** The user's location in the page. Every view has a shareable address: "#/pod/default/web?uid=…". */
 export interface Address {
-  /** The first part: "timeline". Empty where the page was opened without one. */
+  /** The first segment: "timeline". Empty if the page was opened without one. */
   readonly view: string;
-  /** What follows it, decoded: ["default", "web"]. */
+  /** The remaining segments, decoded: ["default", "web"]. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
 }
 
-/** Reads the fragment of the page's URL. What is not well-formed is taken as it is written. */
+/** Parses the fragment of the page's URL. Malformed escapes are kept as they are. */
 export function readAddress(fragment: string): Address {
   const [before = "", query = ""] = fragment.replace(/^#?\/?/, "").split("?", 2);
   const [view = "", ...path] = before.split("/").map(decoded);
   return { view, path: path.filter((part) => part !== ""), query: new URLSearchParams(query) };
 }
 
-/** The fragment of an address, for links. Members of the query that are undefined are left out. */
+/** Returns the fragment of an address, for links. Undefined query parameters are omitted. */
 export function addressOf(
   view: string,
   path: readonly string[] = [],
@@ -29,14 +29,14 @@ export function addressOf(
   return `#/${[view, ...path].map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
 }
 
-/** Shows an address: as a step that "back" undoes, or in place of the current one. */
+/** Navigates to an address, as a step that "back" undoes or in place of the current one. */
 export function goTo(address: string, how: "push" | "replace" = "push"): void {
   if (how === "push") history.pushState(null, "", address);
   else history.replaceState(null, "", address);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** The current address; the component is drawn again when it changes. */
+/** Returns the current address. Rerenders the component when it changes. */
 export function useAddress(): Address {
   const [address, setAddress] = useState(() => readAddress(location.hash));
   useEffect(() => {

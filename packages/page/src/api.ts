@@ -1,8 +1,6 @@
-import type { ApiAnswers, ApiPath } from "../../agent/src/server/api-route.ts";
+import type { ApiAnswers, ApiPath } from "@nodekeeper/api/openapi";
 
-export type { ApiAnswers, ApiPath } from "../../agent/src/server/api-route.ts";
-
-/** A refusal of the agent, with its message; `isOff` where the part that would answer is turned off. */
+/** An error response of the agent. `isOff` if the part that would respond is disabled. */
 export class Refusal extends Error {
   readonly status: number;
   readonly id: string | undefined;
@@ -18,15 +16,15 @@ export class Refusal extends Error {
   }
 }
 
-/** No agent answers: it has stopped, or the connection to it is lost. */
+/** The agent is unreachable: it has stopped, or the connection to it is lost. */
 export class Unreachable extends Error {}
 
 const LONGEST_MS = 15_000;
 
 /**
- * GET /api/v1/<path>. Relative to the page's own address, so that it works behind a proxy's prefix.
- * @param page the page's own address, which workers do not have
- * @throws Refusal where the agent refuses, Unreachable where none answers within 15 s or `signal` aborts
+ * GET /api/v1/<path>. Relative to the page's address, so that it works behind a proxy's path prefix.
+ * @param page the page's address, which workers do not have
+ * @throws Refusal if the agent returns an error, Unreachable if it does not respond within 15 s or `signal` aborts
  */
 export async function ask<Path extends ApiPath>(
   path: Path,

@@ -1,6 +1,6 @@
 /**
- * The plugins that `eviction.dryRunPlugins` names, without "*": those in dry run, and the exceptions that are live. Of
- * "name" and "-name" the first counts, as in the agent.
+ * Returns the plugins that `eviction.dryRunPlugins` names, without "*": those in dry run, and the exceptions that are
+ * live. If both "name" and "-name" are listed, the first takes effect, as in the agent.
  */
 export function dryRunNames(dryRunPlugins: readonly string[]): { dry: string[]; live: string[] } {
   const isDry = new Map<string, boolean>();
@@ -12,7 +12,7 @@ export function dryRunNames(dryRunPlugins: readonly string[]): { dry: string[]; 
   return { dry: names.filter((name) => isDry.get(name)), live: names.filter((name) => !isDry.get(name)) };
 }
 
-/** The plugins in dry run, for a sentence: "a, b", or "all plugins except a, b". */
+/** Formats the plugins in dry run for a sentence: "a, b", or "all plugins except a, b". */
 export function dryRunText(dryRunPlugins: readonly string[], nameText: (name: string) => string): string {
   const { dry, live } = dryRunNames(dryRunPlugins);
   if (!dryRunPlugins.includes("*")) return dry.map(nameText).join(", ");

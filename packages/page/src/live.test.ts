@@ -148,6 +148,14 @@ describe("a computer that slept", () => {
   });
 });
 
+it("has why the node's pods are not known, until the first snapshot", () => {
+  const { live } = follow();
+  newest().send("waiting", { topic: "events", id: "NK1408", message: "no relist has succeeded" });
+  expect(live).toMatchObject({ waitingFor: "no relist has succeeded", connection: { state: "open" } });
+  newest().send("snapshot", { kind: "snapshot", cursor: "log-1", pods: [] }, "log-1.-.-");
+  expect(live).toMatchObject({ waitingFor: undefined, missedAt: START });
+});
+
 it("connects again when the network is back", () => {
   const { live } = follow();
   newest().send("node", { nodeName: "worker-1" });

@@ -1,13 +1,17 @@
-import { type ApiAnswers, ask, Refusal } from "./api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { ask, Refusal } from "./api.ts";
 import { type NodeClock, nodeClock } from "./node-clock.ts";
 
-/** An event of the log of pod lifecycle events. */
+/** A pod lifecycle event. */
 export type LifecycleEvent = Extract<ApiAnswers["events"]["items"][number], { kind: "event" }>["event"];
 export type Round = ApiAnswers["eviction/rounds"][number];
 export type Mark = ApiAnswers["marks"]["items"][number];
 export type RoundReadings = ApiAnswers["eviction/readings"]["rounds"][number];
 
-/** What the agent's stream has sent. Lists are those since the page was opened, oldest first; history is asked for by views. */
+/**
+ * What the agent's stream has sent. Lists start when the page is opened, oldest first; views read the history
+ * separately.
+ */
 export interface Live {
   node?: ApiAnswers["node"];
   plugins?: ApiAnswers["plugins"];
@@ -21,21 +25,23 @@ export interface Live {
   readonly marks: Mark[];
   readonly readings: RoundReadings[];
   readonly events: LifecycleEvent[];
-  /** When events were missed last, by the node's clock: their list starts again. */
+  /** When events were last missed, by the node's clock. The list restarts then. */
   missedAt: number | undefined;
+  /** Why the agent does not know the node's pods yet. */
+  waitingFor?: string | undefined;
   connection: Connection;
 }
 
 /**
- * `lost`: what is shown is as of `at`, when the last message came, by the node's clock. `isRefused`: the user has to sign in
- * again, beyond loopback.
+ * `lost`: the data shown is as of `at`, the time of the last message by the node's clock. `isRefused`: the user must
+ * sign in again, beyond loopback.
  */
 export type Connection =
   | { state: "opening" }
   | { state: "open" }
   | { state: "lost"; at: number; why: string; isRefused?: boolean };
 
-/** What every view has; a view may name more. Topics of parts that are off are left out by the agent. */
+/** Topics of every view; a view may add more. The agent omits topics of disabled parts. */
 const BASE_TOPICS = ["events", "rounds", "marks", "readings", "node", "plugins", "eviction/node"];
 
 const STATES = [
@@ -49,28 +55,30 @@ const STATES = [
   "eviction/candidates",
 ] as const;
 
-// Bounds the page's memory: ten minutes at the default period, and half an hour of a busy node.
+// Bounds the page's memory: an hour of readings at the default eviction.syncPeriod, and half an hour of a busy node's
+// events.
 const MOST_READINGS = 720;
 const MOST_ROUNDS = 500;
 const MOST_MARKS = 2_000;
 const MOST_EVENTS = 10_000;
-// The agent sends something at least every 10 s.
+// The agent sends a message at least every 10 s.
 const SILENCE_MS = 25_000;
 const RETRY_MS = 2_000;
 // The user may sign in in another tab.
 const REFUSED_RETRY_MS = 30_000;
 const HIDDEN_MS = 10_000;
 const BEAT_MS = 1_000;
-// A timer that is later than that was held up by more than a busy browser.
+// A timer this late was suspended, not merely delayed by a busy browser.
 const LATE_MS = 5_000;
-// Several messages that come together are drawn once.
+// Messages that arrive together are rendered once.
 const DRAW_EVERY_MS = 200;
 
 /**
- * Follows the agent's stream: keeps `live` up to date, and calls `onChange` at most five times a second, and while the
- * page is visible only. A connection that ends, or is silent, is made again, and continues after the last message; so is one of
- * a computer that slept, or whose network was unreachable: what is known is old then, however alive the connection looks. A hidden
- * page gives its connection up until it is shown: a browser makes six to a host, for all its tabs together.
+ * Follows the agent's stream: keeps `live` up to date and calls `onChange` at most five times a second, only while the
+ * page is visible. A connection that ends or is silent is reopened and resumes after the last message. So is a
+ * connection after the computer slept or the network was unreachable, because the data is then old even if the
+ * connection appears open. A hidden page closes its connection until it is shown, because browsers allow six per host
+ * across all tabs.
  */
 export class Follower {
   readonly live: Live = {
@@ -92,21 +100,21 @@ export class Follower {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
   #beat: ReturnType<typeof setInterval> | undefined;
-  /** When the last beat was, by the browser's wall clock: the other one stands still while the computer sleeps. */
+  /** Wall-clock time of the last beat in the browser. The monotonic clock stops while the computer sleeps. */
   #beatAt = 0;
 
-  /** @param clock the node's clock, which the follower sets by the agent's answers */
+  /** @param clock the node's clock, which the follower adjusts from the agent's responses */
   constructor(onChange: () => void, clock = nodeClock) {
     this.#onChange = onChange;
     this.#clock = clock;
     this.#heardAt = clock.now();
     document.addEventListener("visibilitychange", () => this.#hideOrShow());
-    // https://wicg.github.io/page-lifecycle/: of a page that the browser froze.
+    // Fired when a page frozen by the browser resumes: https://wicg.github.io/page-lifecycle/
     document.addEventListener("resume", () => this.#noticeSleep());
     addEventListener("online", () => this.#renew("the network was unreachable"));
   }
 
-  /** Follows what all views have, and these topics. */
+  /** Follows the base topics and these. */
   follow(more: readonly string[]): void {
     const topics = [...BASE_TOPICS, ...more];
     if (this.#source && topics.join() === this.#topics.join()) return;
@@ -128,7 +136,7 @@ export class Follower {
     if (this.#beat !== undefined && lateMs > LATE_MS) this.#renew("this computer slept");
   }
 
-  /** Connects again, at once or when it is shown. Until the first message, what is shown is of the last one. */
+  /** Reconnects, immediately or when the page is shown. Until the first message, the last known data is shown. */
   #renew(why: string): void {
     if (document.visibilityState === "hidden") {
       this.#rest();
@@ -160,7 +168,7 @@ export class Follower {
     source.addEventListener("error", () => {
       if (source !== this.#source) return;
       if (source.readyState !== EventSource.CLOSED) return this.#lose("the connection ended");
-      // By an answer: too many streams, or a cursor that an agent of another version does not read.
+      // Refused by a response: too many streams, or a cursor that an agent of another version cannot parse.
       if (this.#cursor) this.#forget();
       this.#cursor = "";
       this.#lose("the agent refuses the stream; it serves 16 at most, so close other pages of this node");
@@ -174,7 +182,7 @@ export class Follower {
     for (const name of STATES) this.#on(source, name, (answer) => (this.live[name] = answer as never));
     this.#on(source, "rounds", (round: Round) => add(this.live.rounds, round, MOST_ROUNDS));
     this.#on(source, "marks", (mark: Mark) => add(this.live.marks, mark, MOST_MARKS));
-    // Of the first it is not known how long ago its round was.
+    // The age of the first message's round is unknown.
     let isFirst = true;
     this.#on(source, "readings", (round: RoundReadings | null) => {
       if (round && !isFirst) this.#clock.take(round.at);
@@ -184,19 +192,23 @@ export class Follower {
     this.#on(source, "events", ({ event }: { event: LifecycleEvent }) =>
       add(this.live.events, event, MOST_EVENTS),
     );
+    this.#on(source, "waiting", ({ message }: { message: string }) => {
+      this.live.waitingFor = message;
+    });
     this.#on(source, "snapshot", () => this.#forget());
     this.#listen();
   }
 
-  // Events were missed: what was known is not continued.
+  // Drops the events, because later ones do not continue them.
   #forget(): void {
     this.live.events.length = 0;
     this.live.missedAt = this.#clock.now();
+    this.live.waitingFor = undefined;
   }
 
   #on(source: EventSource, name: string, take: (data: never) => void): void {
     source.addEventListener(name, (message) => {
-      // The browser's own event, which has no data, has the name "open" too.
+      // The browser's own event, which has no data, is also named "open".
       if (source !== this.#source || !(message instanceof MessageEvent)) return;
       if (message.lastEventId) this.#cursor = message.lastEventId;
       take(JSON.parse(message.data) as never);
@@ -207,13 +219,13 @@ export class Follower {
     });
   }
 
-  // An agent that hangs, or a network that lost the connection, ends nothing.
+  // If the agent hangs or the network drops the connection, no event is fired.
   #listen(): void {
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#lose("the agent is silent"), SILENCE_MS);
   }
 
-  // A stream does not show the status of its answer.
+  // EventSource does not expose the response status.
   async #askWhy(source: EventSource): Promise<void> {
     try {
       await ask("version");
@@ -243,13 +255,13 @@ export class Follower {
   }
 }
 
-// The stream shows the node's clock where eviction is on only, and not at once.
+// The stream reveals the node's clock only if eviction is enabled, and not immediately.
 async function setClock(clock: NodeClock): Promise<void> {
   try {
     const { headers } = await fetch(new URL("api/v1/version", document.baseURI));
     clock.takeDate(headers.get("Date"));
   } catch {
-    // The connection is lost again, which the stream shows.
+    // The connection was lost again, which the stream reports.
   }
 }
 

@@ -5,7 +5,7 @@ import type { Follower, Live } from "./live.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
 
-/** The frame of all views: node, mode of eviction, navigation, state of the connection. */
+/** The frame of all views: node, eviction mode, navigation, connection state. */
 export function Page({ follower }: { follower: Follower }) {
   const address = useAddress();
   const { live } = follower;
@@ -53,7 +53,7 @@ export function Page({ follower }: { follower: Follower }) {
       <footer class="frame">
         Nodekeeper {live.node?.version} · <a href="api/v1">API</a> · <a href="metrics">Metrics</a> ·{" "}
         <a href="readyz?verbose">Health</a>
-        {/* TLS is where the agent asks for tokens. */}
+        {/* The agent requires tokens only with TLS. */}
         {location.protocol === "https:" && (
           <>
             {" "}
@@ -65,7 +65,7 @@ export function Page({ follower }: { follower: Follower }) {
   );
 }
 
-/** Whether pods are evicted: impossible to miss, in every view. */
+/** Whether pods are evicted, shown prominently in every view. */
 function Mode({ live: { node } }: { live: Live }) {
   if (!node) return null;
   if (!node.eviction) return <strong class="mode off">Eviction is off</strong>;
@@ -100,7 +100,7 @@ function ConnectionState({ live: { connection, node } }: { live: Live }) {
   );
 }
 
-/** An error in one view leaves the frame and the other views as they are. */
+/** Contains an error to one view, so that the frame and the other views keep working. */
 class Guard extends Component<{ children: ComponentChildren }, { error?: Error }> {
   override state: { error?: Error } = {};
 
@@ -126,7 +126,7 @@ class Guard extends Component<{ children: ComponentChildren }, { error?: Error }
   }
 }
 
-// Not a link: its fragment would be the address of a view.
+// Not a link, because its fragment would be the address of a view.
 function focusMain(): void {
   document.getElementById("main")?.focus();
 }

@@ -1,2 +1,2 @@
-// Style sheets are bundled into main.css: https://esbuild.github.io/content-types/#css
+// Stylesheets are bundled into main.css: https://esbuild.github.io/content-types/#css
 declare module "*.css";

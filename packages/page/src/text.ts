@@ -8,21 +8,22 @@ export function age(ms: number): string {
   return seconds < 129_600 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
-// Made once: making one takes longer than a thousand uses. "h23", as without it midnight is "24:00:00" in some languages.
+// Created once, because creation takes longer than a thousand uses. "h23", because otherwise midnight is "24:00:00" in
+// some languages.
 const CLOCK = new Intl.DateTimeFormat([], { timeStyle: "medium", hourCycle: "h23" });
 const DAY = new Intl.DateTimeFormat();
 
-/** A time of day, with the date where that is another day than now. */
+/** Formats a time of day, with the date if it is on another day than now. */
 export function at(ms: number, now = nodeNow()): string {
   const [time, then] = [new Date(ms), new Date(now)];
   const clock = CLOCK.format(time);
   return time.toDateString() === then.toDateString() ? clock : `${DAY.format(time)} ${clock}`;
 }
 
-// Control characters and those that change the direction of text: a plugin's name must not rearrange the page.
+// Control characters and direction marks: a plugin's name must not rearrange the page.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** What a plugin or a pod is called, with characters that can't be seen made visible, and cut. */
+/** Formats the name of a plugin or pod: invisible characters escaped, truncated to `longest`. */
 export function shown(text: string, longest = 253): string {
   const escaped = text.replace(
     INVISIBLE,
@@ -31,7 +32,7 @@ export function shown(text: string, longest = 253): string {
   return escaped.length > longest ? `${escaped.slice(0, longest - 1)}…` : escaped;
 }
 
-/** A value in its unit: "3.2 GiB", "94.1 %", "0.93". */
+/** Formats a value with its unit: "3.2 GiB", "94.1 %", "0.93". */
 export function quantity(value: number | null, unit = ""): string {
   if (value === null) return "–";
   if (unit !== "bytes") return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;

@@ -3,17 +3,17 @@ import { lazyView } from "./parts/lazy-view.tsx";
 import type { ViewProps } from "./view-props.ts";
 
 export interface View {
-  /** The first part of its addresses. */
+  /** The first segment of its addresses. */
   readonly name: string;
-  /** Whether only links lead to it, and the navigation does not. */
+  /** Whether it is reachable only by links, not by the navigation. */
   readonly isLinkedOnly?: boolean;
   readonly title: string;
   readonly Component: ComponentType<ViewProps>;
-  /** Topics of the stream that it needs beside those that all have: paths of answers. */
+  /** Stream topics it requires in addition to the base topics: paths of responses. */
   readonly topics: readonly ("objects" | "devices" | "claims" | "eviction/budgets" | "eviction/candidates")[];
 }
 
-// Each is a file of its own, which is loaded when the view is opened. Their styles are in main.tsx.
+// Each view is a separate file, loaded when it is opened. Their styles are in main.tsx.
 const TimelineView = lazyView(async () => (await import("./views/timeline/index.tsx")).TimelineView);
 const PodView = lazyView(async () => (await import("./views/pod/index.tsx")).PodView);
 const RoundView = lazyView(async () => (await import("./views/round/index.tsx")).RoundView);
@@ -22,7 +22,7 @@ const PluginsView = lazyView(async () => (await import("./views/plugins/index.ts
 const ResourcesView = lazyView(async () => (await import("./views/resources/index.tsx")).ResourcesView);
 const WhatIfView = lazyView(async () => (await import("./views/what-if/view.tsx")).WhatIf);
 
-/** The views, in the order of the navigation; the first is shown where the address names none. */
+/** The views in navigation order. The first is shown if the address names none. */
 export const views: readonly [View, ...View[]] = [
   { name: "timeline", title: "Timeline", Component: TimelineView, topics: [] },
   { name: "pod", title: "Pods", Component: PodView, topics: [] },

@@ -1,8 +1,8 @@
 import { Pod, PodIdentity } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 
 /**
- * A pod of the node as the agent offers it to eviction plugins. Nothing is decoded before it is looked at: most
- * plugins look at few pods, or at their names only.
+ * A pod of the node as the agent sends it to eviction plugins. It is decoded lazily, because most plugins look at few
+ * pods or only at their names.
  */
 export class ActivePod {
   /** The encoded core v1 Pod. */
@@ -34,7 +34,7 @@ export class ActivePod {
     return this.message.metadata?.annotations ?? {};
   }
 
-  /** 0 where the pod has none. */
+  /** 0 if the pod has no priority. */
   get priority(): number {
     return this.message.spec?.priority ?? 0;
   }
@@ -48,18 +48,18 @@ export class ActivePod {
     return this.message.status?.phase ?? "";
   }
 
-  /** "BestEffort", "Burstable" or "Guaranteed"; empty where the API server does not report it. */
+  /** "BestEffort", "Burstable" or "Guaranteed"; empty if the API server does not report it. */
   get qosClass(): string {
     return this.message.status?.qosClass ?? "";
   }
 
-  /** Milliseconds since the epoch; undefined where it has not been started. */
+  /** Milliseconds since the epoch; undefined if the pod has not started. */
   get startedAt(): number | undefined {
     const time = this.message.status?.startTime;
     return time && Number(time.seconds) * 1_000;
   }
 
-  /** All that the SDK decodes of the pod: containers with their requests and limits, owners, volumes, status. */
+  /** The parts of the pod that the SDK decodes: containers with their requests and limits, owners, volumes, status. */
   get message(): Pod {
     this.#message ??= Pod.decode(this.bytes);
     return this.#message;

@@ -42,7 +42,7 @@ export function node(...fields: ReportField[]): ReportContent {
   return contentOf({ group: "", version: "v1", kind: "Node" }, ...fields);
 }
 
-/** Fields of this node's object of any cluster-scoped kind that the agent is configured for. */
+/** Fields of this node's object of any cluster-scoped kind in the agent's configuration. */
 export function contentOf(kind: GroupVersionKind, ...fields: ReportField[]): ReportContent {
   return { groupVersionKind: kind, field: fields };
 }

@@ -5,20 +5,20 @@ import type {
   PreparedDevice as PreparedDeviceMessage,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { NodekeeperError, parseWithBigInts } from "@nodekeeper/core/lib";
 
-/** A ResourceClaim whose devices of this driver shall be usable by containers. */
+/** A ResourceClaim whose devices of this driver must be prepared for containers. */
 export interface ClaimToPrepare {
   namespace: string;
   name: string;
   uid: string;
   /** The pods that the claim is reserved for. */
   pods: { name: string; uid: string }[];
-  /** What the claim was allocated of this driver. */
+  /** The claim's allocated devices of this driver. */
   devices: AllocatedDevice[];
 }
 
-/** A result of an allocation. */
+/** An allocation result. */
 export interface AllocatedDevice {
   /** "<request>" or "<request>/<subrequest>". */
   request: string;
@@ -26,18 +26,20 @@ export interface AllocatedDevice {
   device: string;
   /** Distinguishes shares of a device that is allocated several times. */
   shareId?: string;
-  /** Quantities by names of capacities, for a share. */
+  /** For a share: quantities by capacity name. */
   consumedCapacity: Record<string, string>;
   /** For monitoring: the device may be in use by other claims. */
   adminAccess: boolean;
-  /** What applies to this device, the class's first. Where two contradict, the later one is meant. */
+  /** The configuration for this device, the class's first. If entries conflict, later ones take precedence. */
   configuration: DeviceConfiguration[];
 }
 
 export interface DeviceConfiguration {
   source: "FromClass" | "FromClaim";
-  /** The opaque parameters, in the driver's own format. */
+  /** The opaque parameters, in the driver's own format. Integers beyond 2^53 are bigints. */
   parameters: unknown;
+  /** The parameters as JSON, byte for byte as the API server has it. */
+  parametersText: string;
 }
 
 /** A claim that no container uses any more. */
@@ -45,23 +47,28 @@ export interface ClaimToUnprepare {
   namespace: string;
   name: string;
   uid: string;
-  /** As they were prepared; empty where the agent knows none. */
-  devices: { request: string; pool: string; device: string; shareId?: string }[];
+  /** The pods that the claim was reserved for; empty if unknown. */
+  pods: { name: string; uid: string }[];
+  /**
+   * As in the last `prepare` of the claim; empty if the agent has no record of it. They have no configuration if the
+   * agent's state directory was lost since, or an earlier version of the agent prepared the claim.
+   */
+  devices: AllocatedDevice[];
 }
 
-/** What containers need to use a device. The first four name it as the claim did. */
+/** What containers need to use a device. The first four fields identify it as in the claim. */
 export interface PreparedDevice {
   request: string;
   pool: string;
   device: string;
   shareId?: string;
-  /** What the container runtime changes in containers that use the device; leave it out where that is nothing. */
+  /** Changes to containers that use the device; omit if there are none. */
   edits?: ContainerEdits;
-  /** CDI devices that the driver wrote files for itself: "<vendor>/<class>=<name>". */
+  /** CDI devices from files that the driver wrote itself: "<vendor>/<class>=<name>". */
   cdiDeviceIds?: string[];
 }
 
-/** Edits as in the Container Device Interface, version 0.5.0. At least one. */
+/** Edits as in the Container Device Interface (CDI), version 0.5.0. At least one is required. */
 export interface ContainerEdits {
   env?: Record<string, string>;
   deviceNodes?: DeviceNode[];
@@ -70,34 +77,34 @@ export interface ContainerEdits {
 }
 
 export interface DeviceNode {
-  /** In the container; absolute. */
+  /** Absolute path in the container. */
   path: string;
-  /** On the node, where it is another one. It must exist, and be a device, unless `type` and `major` are given. */
+  /** Path on the node, if it differs. It must exist and be a device, unless `type` and `major` are set. */
   hostPath?: string;
   type?: "b" | "c" | "u" | "p";
   major?: number;
   minor?: number;
   fileMode?: number;
-  /** Some of "r", "w", "m"; all of them where it is absent. */
+  /** Any of "r", "w", "m". Default: all. */
   permissions?: string;
   uid?: number;
   gid?: number;
 }
 
 export interface Mount {
-  /** Absolute; must exist on the node. */
+  /** Absolute path; must exist on the node. Each component must belong to root and be writable only by root. */
   hostPath: string;
   /** Absolute. */
   containerPath: string;
-  /** As of mount(8), such as "ro". */
+  /** Options of mount(8), such as "ro". */
   options?: string[];
-  /** A bind mount where it is absent. */
+  /** Default: a bind mount. */
   type?: string;
 }
 
 export interface Hook {
   hookName: "prestart" | "createRuntime" | "createContainer" | "startContainer" | "poststart" | "poststop";
-  /** Absolute; on the node. */
+  /** Absolute path on the node. Each component must belong to root and be writable only by root. */
   path: string;
   args?: string[];
   env?: Record<string, string>;
@@ -105,32 +112,14 @@ export interface Hook {
   timeout?: number;
 }
 
-/** The claim of a request; throws `invalid` where its configuration is no JSON. */
-export function claimToPrepare({ claim, pods, devices }: PrepareDevicesRequest): ClaimToPrepare {
-  return {
-    namespace: claim?.namespace ?? "",
-    name: claim?.name ?? "",
-    uid: claim?.uid ?? "",
-    pods: pods.map(({ name, uid }) => ({ name, uid })),
-    devices: devices.map((device) => ({
-      ...identityOf(device),
-      consumedCapacity: device.consumedCapacity,
-      adminAccess: device.adminAccess,
-      configuration: device.configuration.map(({ source, parameters }) => ({
-        source: source === "FromClass" ? "FromClass" : "FromClaim",
-        parameters: parsed(parameters),
-      })),
-    })),
-  };
+/** Returns the claim of a request. Throws `invalid` if its configuration is not JSON. */
+export function claimToPrepare(request: PrepareDevicesRequest): ClaimToPrepare {
+  return claimOf(request);
 }
 
-export function claimToUnprepare({ claim, devices }: UnprepareDevicesRequest): ClaimToUnprepare {
-  return {
-    namespace: claim?.namespace ?? "",
-    name: claim?.name ?? "",
-    uid: claim?.uid ?? "",
-    devices: devices.map(identityOf),
-  };
+/** See `claimToPrepare`. */
+export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnprepare {
+  return claimOf(request);
 }
 
 export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDeviceMessage> {
@@ -153,8 +142,38 @@ export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDevi
   };
 }
 
-function identityOf({ request, pool, device, shareId }: AllocatedDeviceMessage) {
-  return { request, pool, device, ...(shareId ? { shareId } : {}) };
+function claimOf({ claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest) {
+  return {
+    namespace: claim?.namespace ?? "",
+    name: claim?.name ?? "",
+    uid: claim?.uid ?? "",
+    pods: pods.map(({ name, uid }) => ({ name, uid })),
+    devices: devices.map(deviceOf),
+  };
+}
+
+function deviceOf({
+  request,
+  pool,
+  device,
+  shareId,
+  consumedCapacity,
+  adminAccess,
+  configuration,
+}: AllocatedDeviceMessage): AllocatedDevice {
+  return {
+    request,
+    pool,
+    device,
+    ...(shareId ? { shareId } : {}),
+    consumedCapacity,
+    adminAccess,
+    configuration: configuration.map(({ source, parameters }) => ({
+      source: source === "FromClass" ? "FromClass" : "FromClaim",
+      parameters: parsed(parameters),
+      parametersText: parameters,
+    })),
+  };
 }
 
 function envTexts(env: Record<string, string> = {}): string[] {
@@ -163,7 +182,7 @@ function envTexts(env: Record<string, string> = {}): string[] {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseWithBigInts(text);
   } catch (error) {
     throw new NodekeeperError("invalid", "the opaque parameters of the claim are no JSON", { cause: error });
   }

@@ -1,8 +1,4 @@
-import {
-  type DeepPartial,
-  DeviceDriverDefinition,
-  type Pool,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import type { DeepPartial, Pool } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
@@ -10,36 +6,35 @@ import {
 import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import { CallSite } from "./author-error.ts";
 import {
+  addDeviceService,
   type DeviceHealth,
   deviceHealthService,
-  deviceService,
   type Preparation,
   preparationService,
 } from "./device-services.ts";
-
 import { type Report, runReport } from "./run-report.ts";
 import { type Plugin, type PluginKind, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
 
-/** A pool of devices in the shape of resource.k8s.io/v1; what is left out is empty. */
+/** A pool of devices in the shape of resource.k8s.io/v1. Omitted fields are empty. */
 export type DevicePool = DeepPartial<Pool>;
 
-/** `prepare` and `unprepare` come together or not at all: without them devices need no preparation. */
+/** `prepare` and `unprepare` must be set together. Without them, devices need no preparation. */
 export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation> {
   /**
-   * Yields all pools with all devices, again each time something changes. No pool at all: there is no device. A device that was
-   * yielded is compared with the next value: yield another object where it changes.
+   * Yields all pools with all devices, and again after each change. An empty list removes all devices. A yielded device
+   * must not be modified: yield a new object if it changes.
    */
   devices: Report<DevicePool>;
-  /** Yields the health of all devices, again each time it changes. */
+  /** Yields the health of all devices, and again after each change. */
   health?: Report<DeviceHealth>;
-  /** The driver registers with the kubelet by itself, and the agent only publishes its devices. Default false. */
+  /** Whether the driver registers with the kubelet itself, and the agent only publishes its devices. Default: false. */
   ownKubeletPlugin?: boolean;
 }
 
 /**
- * Serves a driver on a unix socket. The agent keeps ResourceSlices in step with its devices under the driver's name, a DNS
- * subdomain of at most 63 characters, and prepares them for pods as the kubelet's DRA plugin in the driver's place; the
- * driver needs no access to the API server. Throws `invalid` where options contradict.
+ * Serves a driver on a unix socket. The agent publishes its devices as ResourceSlices under the driver's name, a DNS
+ * subdomain of at most 63 characters, and serves as the kubelet's DRA plugin on the driver's behalf. The driver needs
+ * no access to the API server. Throws `invalid` if options conflict.
  */
 export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
   const site = new CallSite(serveDeviceDriver);
@@ -70,7 +65,7 @@ function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: Devic
       ...(ownKubeletPlugin ? ["v1.DRAPlugin"] : []),
     ],
     addService(server, { stop }) {
-      server.add(DeviceDriverDefinition, deviceService(latestDevices, stop));
+      addDeviceService(server, latestDevices, stop);
       if (preparation) server.add(DevicePreparationDefinition, preparationService(preparation));
       if (health) server.add(DeviceHealthReportDefinition, deviceHealthService(latestHealth, stop));
     },

@@ -1,29 +1,19 @@
-import type { DeepPartial, Pool } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
-import { LatestValue } from "@nodekeeper/core/lib";
-import type { CallContext } from "nice-grpc";
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import { expect, it } from "vitest";
-import { deviceService } from "./device-services.ts";
+import { deviceEncoder } from "./device-services.ts";
 
-it("an agent that accepts deltas gets a device that the author adds to the list it yielded before", async () => {
-  const latest = new LatestValue<DeepPartial<Pool>[]>();
-  const stop = new AbortController();
-  const { signal } = new AbortController();
-  const request = { nodeName: "n1", acceptsDeltas: true };
-  const messages = deviceService(latest, stop.signal)
-    .listAndWatchDevices(request, {
-      signal,
-    } as CallContext)
-    [Symbol.asyncIterator]();
-  const devices = [{ name: "gpu-0" }, { name: "gpu-1" }, { name: "gpu-2" }];
-  const pools = [{ name: "pool", devices }];
-  latest.set(pools);
-  expect((await messages.next()).value).toEqual({ revision: 1n, pools });
-  devices.push({ name: "gpu-3" });
-  latest.set(pools);
-  const next = messages.next();
-  stop.abort();
-  expect((await next).value).toEqual({
-    revision: 2n,
-    delta: { baseRevision: 1n, pools: [{ name: "pool", upserts: [{ name: "gpu-3" }], removals: [] }] },
-  });
+it("a response has all pools as the author yielded them, with devices that were added or replaced", () => {
+  const encode = deviceEncoder();
+  const decoded = () => ListAndWatchDevicesResponse.decode(encode(pools));
+  const whole = () =>
+    ListAndWatchDevicesResponse.decode(ListAndWatchDevicesResponse.encode(expected()).finish());
+  const expected = () => ListAndWatchDevicesResponse.fromPartial({ pools });
+  const devices = [{ name: "gpu-0", attributes: { model: { string: "a" } } }, { name: "gpu-1" }];
+  const counters = { name: "memory", counters: { size: "40Gi" } };
+  const pools = [{ name: "pool", devices, sharedCounters: [counters] }, { name: "empty" }];
+  expect(decoded()).toEqual(whole());
+  devices[0] = { name: "gpu-0", attributes: { model: { string: "b" } } };
+  devices.push({ name: "gpu-2" });
+  expect(decoded()).toEqual(whole());
+  expect(decoded().pools[0]?.devices.map(({ name }) => name)).toEqual(["gpu-0", "gpu-1", "gpu-2"]);
 });

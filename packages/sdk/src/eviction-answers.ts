@@ -11,68 +11,77 @@ import {
 import { PodIdentity } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import type { ActivePod } from "./active-pod.ts";
 
-/** A pod by its name: an ActivePod, or what a plugin knows of one. A pod is found by its UID. */
+/** Identifies a pod: an ActivePod, or its names as known to a plugin. The agent looks the pod up by its UID. */
 export type NamedPod = Pick<ActivePod, "uid" | "namespace" | "name">;
 
-/** A condition of the node. The agent makes a taint of it that stays for a while after the last time it was named. */
+/**
+ * A condition of the node. The agent adds a taint for it, and removes the taint some time after the condition was last
+ * reported.
+ */
 export interface EvictionCondition {
   /** The last part of the taint's key: "MemoryPressure". */
   name: string;
   /**
    * "NoSchedule", "PreferNoSchedule", "NoExecute"; for a CustomNodeResource with a QoS level:
-   * "reclaimed_cores/NoSchedule". The agent refuses those that its `eviction.taintEffects` lacks.
+   * "reclaimed_cores/NoSchedule". The agent refuses effects that are not in its `eviction.taintEffects`.
    */
   effects: readonly string[];
-  /** Which object shows it. Default: "node". */
+  /** The object that is tainted. Default: "node". */
   target?: "node" | "customNodeResource";
 }
 
-/** How it stands with what a plugin watches. */
+/** State of the resource that a plugin watches. */
 export interface ThresholdState {
   /**
-   * `hard`: the pod that `getTopEvictionPods` names is evicted, as far as the round's burst and the limits allow.
-   * `soft`: pods are evicted too, but one a round: the lowest-ranked of all that plugins named for soft eviction, after those of
-   * hard thresholds. A pod annotated `katalyst.kubewharf.io/pod_soft_evict_notify: "true"` is notified instead. A plugin
-   * that wants to evict no pod answers without `getTopEvictionPods`; its condition is shown all the same.
+   * `hard`: the pod that `getTopEvictionPods` returns is evicted, within the round's burst and the limits. `soft`: at
+   * most one pod per round is evicted, after those of hard thresholds: the lowest-ranked of all pods that plugins
+   * returned for soft eviction. A pod annotated `katalyst.kubewharf.io/pod_soft_evict_notify: "true"` is notified
+   * instead. A plugin that only reports a condition omits `getTopEvictionPods`.
    */
   metType: "none" | "soft" | "hard";
-  /** What is under pressure: "memory", "numa-0". A scope that was not reported before starts its own grace period. Default: empty. */
+  /**
+   * The resource under pressure: "memory", "numa-0". A scope that was not reported before starts its own grace period.
+   * Default: empty.
+   */
   scope?: string;
-  /** Shown to operators beside the threshold. */
+  /** Shown to operators next to the threshold. */
   observedValue?: number;
   thresholdValue?: number;
-  /** Of both values: "bytes" (shown as 1.5Gi), "%", any other word. Default: none. */
+  /** Unit of both values: "bytes" (shown as 1.5Gi), "%", or any other. Default: none. */
   unit?: string;
-  /** How the observed value compares with the threshold when that is met. Default: "greaterThan". */
+  /** How the observed value compares with the threshold if the threshold is met. Default: "greaterThan". */
   operator?: "greaterThan" | "lessThan";
-  /** How long it has to be met before a pod is evicted, whole seconds. The condition does not wait for it. Default: 0. */
+  /**
+   * How long the threshold must be met before a pod is evicted, whole seconds. The condition is not delayed. Default:
+   * 0.
+   */
   gracePeriodSeconds?: number;
-  /** Holds while the threshold is met. */
+  /** The node's condition while the threshold is met. */
   condition?: EvictionCondition;
-  /** Where there are any, only these pods are offered to `getTopEvictionPods`. */
+  /** If not empty, only these pods are passed to `getTopEvictionPods`. */
   candidates?: readonly NamedPod[];
 }
 
-/** Pods that should go because a threshold is met. */
+/** Pods to evict because a threshold is met. */
 export interface TopPods {
-  /** The first to go first. */
+  /** In the order of eviction. */
   pods: readonly NamedPod[];
-  /** Whole seconds. Default: each pod's own. */
+  /** Whole seconds. Default: from each pod's spec. */
   gracePeriodSeconds?: number;
 }
 
-/** A pod that should go, whatever the threshold. */
+/** A pod to evict regardless of thresholds. */
 export interface PodToEvict {
   pod: NamedPod;
-  /** For the people who ask why; at most 1,024 characters are kept. */
+  /** Shown to operators; truncated to 1,024 characters. */
   reason: string;
-  /** A hard eviction. Default: a soft one, as of `metType`. */
+  /** Whether the eviction is hard. Default: soft, as for `metType`. */
   force?: boolean;
-  /** Whole seconds. Default: the pod's own. */
+  /** Whole seconds. Default: from the pod's spec. */
   gracePeriodSeconds?: number;
 }
 
-/** Pods that should go, and what is wrong with the node. */
+/** Pods to evict regardless of thresholds, and a condition of the node. */
 export interface PodsToEvict {
   pods: readonly PodToEvict[];
   condition?: EvictionCondition;
@@ -84,7 +93,7 @@ const metTypes = {
   hard: ThresholdMetType.HARD_MET,
 };
 
-/** Throws a TypeError for what the protocol can't express; so do the others. */
+/** Throws a TypeError if the protocol can't express a value, as the functions below do. */
 export function thresholdMessage(state: ThresholdState | undefined): DeepPartial<ThresholdMetResponse> {
   if (state === undefined) return {};
   const metType = metTypes[state.metType];
@@ -103,7 +112,7 @@ export function thresholdMessage(state: ThresholdState | undefined): DeepPartial
   };
 }
 
-/** Of more than `topN` pods the first ones; 0 is no limit. */
+/** Limits the answer to the first `topN` pods; 0 means no limit. */
 export function topMessage(
   answer: TopPods | readonly NamedPod[] | undefined,
   topN: number,
@@ -148,7 +157,7 @@ function conditionMessage(condition: EvictionCondition | undefined): DeepPartial
   );
 }
 
-// The agent has the pod itself; a name is all it reads of an answer.
+// The agent has the pod and reads only its identity.
 function identityOf({ uid, namespace, name }: NamedPod): Uint8Array {
   return PodIdentity.encode({ metadata: { uid, namespace, name } }).finish();
 }

@@ -1,16 +1,16 @@
 import type { EvictionRecord as RecordMessage } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 
-/** What is known of former evictions around a pod, and of the disruption budget that guards it. */
+/** Earlier evictions related to a pod, and the disruption budget that protects it. */
 export interface EvictionRecord {
-  /** Of the pod. */
+  /** UID of the pod. */
   readonly uid: string;
   readonly hasDisruptionBudget: boolean;
-  /** The budget's figures; 0 where there is none. */
+  /** Status of the budget; 0 without a budget. */
   readonly disruptionsAllowed: number;
   readonly currentHealthy: number;
   readonly desiredHealthy: number;
   readonly expectedPods: number;
-  /** How many evictions fell into stretches of time; the agent's units. */
+  /** Number of evictions by time window, in the agent's units. */
   readonly buckets: readonly { readonly time: number; readonly duration: number; readonly count: number }[];
 }
 

@@ -15,45 +15,48 @@ import {
 import { type EvictionRecord, readRecord } from "./eviction-record.ts";
 import { stopping } from "./services.ts";
 
-/** What is known about one question of the agent. */
+/** Context of one call by the agent. */
 export interface EvictionCall {
   /** Aborts when the agent no longer waits, or the plugin stops. */
   signal: AbortSignal;
 }
 
-/** What the agent asks of `getTopEvictionPods`. */
+/** Context of a `getTopEvictionPods` call. */
 export interface TopPodsCall extends EvictionCall {
-  /** How many pods have a use: 1 for a hard threshold. 0 for a soft one: as many as there are. */
+  /** Maximum number of pods: 1 for a hard threshold; 0, which means no limit, for a soft one. */
   topN: number;
-  /** As `thresholdMet` returned it. */
+  /** The scope that `thresholdMet` returned. */
   scope: string;
   /**
-   * Candidates that are not among the pods because they can't be evicted now, with the disruption budget that forbade
-   * it, and those whose owner has lost pods lately.
+   * Candidates that are not among the pods because they can't be evicted now, with the disruption budget that forbids
+   * it; and pods whose owner recently lost pods.
    */
   records: readonly EvictionRecord[];
 }
 
 type Maybe<T> = T | undefined | Promise<T | undefined>;
 
-/** What an eviction plugin answers. What is left out, or returns undefined, requests nothing. */
+/** The functions of an eviction plugin. One that is omitted or returns undefined requests nothing. */
 export interface EvictionAnswers {
-  /** Asked once a round. Not met when left out. */
+  /** Called once per round. If omitted, the threshold is not met. */
   thresholdMet?(pods: readonly ActivePod[], call: EvictionCall): Maybe<ThresholdState>;
-  /** Asked when the threshold has been met for its grace period; names the pods that go for it, the first one first. */
+  /**
+   * Called when the threshold has been met for its grace period. Returns the pods to evict for it, in the order of
+   * eviction.
+   */
   getTopEvictionPods?(pods: readonly ActivePod[], call: TopPodsCall): Maybe<TopPods | readonly NamedPod[]>;
-  /** Asked once a round: pods that should go, whatever the threshold. */
+  /** Called once per round. Returns pods to evict regardless of thresholds. */
   getEvictPods?(pods: readonly ActivePod[], call: EvictionCall): Maybe<PodsToEvict | readonly PodToEvict[]>;
   /**
-   * The token of the plugin's service account, for agents that ask for one. Tokens expire, so a function is asked
-   * again at each registration. Default: none.
+   * Token of the plugin's service account, for agents that require one. Tokens expire, so a function is called again at
+   * each registration. Default: none.
    */
   token?: string | (() => string | Promise<string>);
 }
 
 /**
- * Answers the agent from the author's functions. One that throws fails that call with its message, and the agent goes
- * on without the answer. Calls end when `stop` aborts.
+ * Serves the author's functions. A function that throws fails its call with the message, and the agent continues
+ * without the answer. Calls end when `stop` aborts.
  */
 export function evictionService(
   plugin: string,

@@ -10,7 +10,7 @@ import {
   type WatchResponse,
 } from "@nodekeeper/core/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
 
-/** What can happen to a pod. `Unknown`: of an agent newer than this library. */
+/** Types of pod lifecycle events. `Unknown`: from an agent newer than this library. */
 export type PodLifecycleEventType =
   | "ContainerStarted"
   | "ContainerDied"
@@ -33,14 +33,14 @@ export interface ContainerIdentity {
   readonly kind: "container" | "sandbox";
 }
 
-/** A container or sandbox. Times are milliseconds since the epoch; undefined for what has not happened. */
+/** A container or sandbox. Times are milliseconds since the epoch; undefined if it has not happened. */
 export interface ContainerStatus extends ContainerIdentity {
   readonly state: ContainerState;
   readonly attempt: number;
   readonly createdAt: number | undefined;
   readonly startedAt: number | undefined;
   readonly finishedAt: number | undefined;
-  /** Of a container that has exited. */
+  /** Undefined unless the container has exited. */
   readonly exitCode: number | undefined;
   readonly reason: string;
   readonly message: string;
@@ -56,35 +56,38 @@ export interface PodStatus extends PodIdentity {
   readonly containers: readonly ContainerStatus[];
   /** Milliseconds since the epoch. */
   readonly observedAt: number;
-  /** Why the newest reading failed: what is shown is older. Empty when it did not. */
+  /** Why the last read failed, so that the status is older. Empty if it succeeded. */
   readonly error: string;
 }
 
-/** The pods of the node, and how far they can be relied on. */
+/** The pods of the node, and how current they are. */
 export interface PodList {
   readonly pods: readonly PodStatus[];
-  /** Every event up to this cursor is in what the pods show: watch({ cursor }) continues from here. */
+  /** The pods reflect all events up to this cursor: watch({ cursor }) continues from here. */
   readonly cursor: string;
-  /** When the last list of the runtime that succeeded started, milliseconds since the epoch. */
+  /** When the last successful list of the runtime's pods started, milliseconds since the epoch. */
   readonly listedAt: number;
-  /** What is wrong with the container runtime, or slow, now; what is shown may be out of date then. */
+  /** Current failures and delays of the container runtime. If there are any, the pods may be out of date. */
   readonly problems: readonly string[];
 }
 
 export interface PodLifecycleEvent {
-  /** Counts up by one in the agent's log. */
+  /** Increases by one per event of the agent. */
   readonly sequence: number;
   readonly type: PodLifecycleEventType;
-  /** When the agent saw it, milliseconds since the epoch. */
+  /** When the agent observed it, milliseconds since the epoch. */
   readonly at: number;
   readonly pod: PodIdentity;
   /** Undefined for PodSync. */
   readonly container: ContainerIdentity | undefined;
-  /** Of a container that died, where the runtime could still report it. */
+  /** For ContainerDied, if the runtime could still report it. */
   readonly exitCode: number | undefined;
-  /** The runtime's word for why it died, such as "OOMKilled". */
+  /**
+   * For ContainerDied, the reason from the runtime, such as "OOMKilled". For PodSync: "InspectionFailed" if the pod was
+   * removed before it could be inspected.
+   */
   readonly reason: string;
-  /** The pod's newest status, where it was asked for and the pod is still there. */
+  /** The pod's latest status, if it was requested and the pod still exists. */
   readonly status: PodStatus | undefined;
 }
 
@@ -94,19 +97,19 @@ export interface ListedPod extends PodIdentity {
   readonly status: PodStatus | undefined;
 }
 
-/** What a watch yields. Keep `cursor` to continue after an item later. */
+/** An item of a watch. Store `cursor` to continue after the item later. */
 export type PodLifecycleItem =
   | { readonly kind: "event"; readonly cursor: string; readonly event: PodLifecycleEvent }
   | {
       readonly kind: "snapshot";
       readonly cursor: string;
-      /** `begin`: no cursor was given. `fellOff`: events after the cursor have expired; continue from these pods. */
+      /** `begin`: no cursor was set. `fellOff`: events after the cursor have expired; continue from these pods. */
       readonly why: "begin" | "fellOff";
-      /** How many events were missed; undefined where the agent can't know. */
+      /** Number of missed events; undefined if unknown. */
       readonly missed: number | undefined;
       readonly pods: readonly ListedPod[];
     }
-  /** Nothing of interest happened up to the cursor. */
+  /** No matching event occurred up to the cursor. */
   | { readonly kind: "bookmark"; readonly cursor: string };
 
 const eventTypes: Partial<Record<number, PodLifecycleEventType>> = {
@@ -124,7 +127,7 @@ const states: Partial<Record<number, ContainerState>> = {
 
 const noPod: PodIdentity = { uid: "", namespace: "", name: "" };
 
-/** An answer of a watch that is no batch. */
+/** Converts a watch response that is not a batch. */
 export function itemOf({ cursor, event, snapshot }: WatchResponse): PodLifecycleItem {
   if (event) return { kind: "event", cursor, event: eventOf(event) };
   if (snapshot) return snapshotOf(cursor, snapshot);

@@ -1,23 +1,26 @@
 import type { Channel } from "@grpc/grpc-js";
+import { AgentUnreachable } from "@nodekeeper/api/errors";
 import {
   type PodLifecycleClient as GeneratedClient,
   PodLifecycleDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
-import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
+import { dialUnix, errorIdTrailer, fromGrpcError } from "@nodekeeper/core/grpc";
 import {
   Backoff,
   type Clock,
   codeOf,
+  type ErrorId,
   isNonRetryable,
   messageOf,
   NodekeeperError,
   pause,
   retryPolicies,
+  sleepOrAbort,
   systemClock,
   withDeadline,
   withPauses,
 } from "@nodekeeper/core/lib";
-import { ClientError, createClient, Status } from "nice-grpc";
+import { ClientError, createClient, type Metadata, Status } from "nice-grpc";
 import { CallSite } from "./author-error.ts";
 import {
   itemOf,
@@ -36,62 +39,74 @@ export interface PodLifecycleClientOptions {
   clock?: Clock;
 }
 
-/** Which pods; what is left out matches all. */
+/** Selects pods. Omitted fields match all. */
 export type PodSelector = Partial<PodIdentity>;
 
 export interface WatchPodsOptions {
-  /** Continue after this cursor of an earlier item. Without it and `since`, a snapshot comes first. */
+  /** Continue after this cursor of an earlier item. Without it and `since`, a snapshot is sent first. */
   cursor?: string;
-  /** Without a cursor: begin with the events from this time on, milliseconds since the epoch. */
+  /** Without a cursor: start with the events from this time on, milliseconds since the epoch. */
   since?: number;
   selector?: PodSelector;
-  /** End after the events that are there already. Then nothing is tried again. Default: false. */
+  /** End after the existing events, without retries. Default: false. */
   stopAtEnd?: boolean;
-  /** Give the pod's status with each event. Default: false. */
+  /** Include the pod's status in each event. Default: false. */
   withStatus?: boolean;
-  /** Called when the agent can't be reached; the watch tries again and continues where it was. */
+  /** Called when the agent can't be reached. The watch retries and continues where it stopped. */
   onRetry?: (error: Error, delayMs: number) => void;
 }
 
 export interface GetPodsOptions {
   selector?: PodSelector;
-  /** Wait until the runtime has been read after this call. Needs a UID in the selector. */
+  /** Wait until the runtime has been read after this call. Requires a UID in the selector. */
   fresh?: boolean;
+}
+
+/** Receives the error ID with which the agent refused a call; undefined if the agent did not respond. */
+class AgentRefusal {
+  id: ErrorId | undefined;
+
+  readonly onTrailer = (trailer: Metadata): void => {
+    const id = trailer.get(errorIdTrailer);
+    if (id !== undefined && /^NK\d+$/.test(id)) this.id = id as ErrorId;
+  };
 }
 
 const MOST_IN_BATCH = 256;
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 const GET_DEADLINE_MS = 90_000;
-// The agent sends something every 10 s.
+// The agent sends at least one message every 10 s.
 const SILENCE_MS = 35_000;
 
-/** What runs on this node, asked of the agent over its socket. */
+/** Reads and watches the node's pods through the agent's socket. */
 export class PodLifecycleClient implements Disposable {
   readonly #socket: string;
   readonly #clock: Clock;
   readonly #channel: Channel;
   readonly #client: GeneratedClient;
 
-  /** Throws `invalid` for a path that can be no socket. Connects at the first call. */
+  /** Throws `invalid` if the path can't be a socket. Connects at the first call. */
   constructor({ socket = defaultAgentSocket, clock = systemClock }: PodLifecycleClientOptions = {}) {
     this.#socket = socket;
     this.#clock = clock;
-    this.#channel = dialUnix(socket, { maxReceiveBytes: LONGEST_ANSWER });
+    this.#channel = dialUnix(socket, { maxReceiveBytes: LONGEST_ANSWER, isTrusted: true });
     this.#client = createClient(PodLifecycleDefinition, this.#channel);
   }
 
   /**
-   * Events in order, from a snapshot, a cursor or a time on, until the signal aborts, which ends it quietly.
-   * Continues after a restart of the agent without losing or repeating an event that the agent still knows.
-   * Throws `invalid` for a bad cursor; with `stopAtEnd` also `unavailable`.
+   * Yields events in order, starting from a snapshot, a cursor or a time, and returns when the signal aborts. After a
+   * restart of the agent, it continues without losing or repeating an event that the agent still has. Throws `invalid`
+   * for a bad cursor; with `stopAtEnd` also `unavailable`.
    */
   async *watch(options: WatchPodsOptions = {}, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {
     const site = new CallSite(this.watch);
     const backoff = new Backoff(retryPolicies.agentWatch);
     let { cursor } = options;
     while (!signal?.aborted) {
+      const refusal = new AgentRefusal();
       try {
-        for await (const items of this.#watchOnce({ ...options, ...(cursor ? { cursor } : {}) }, signal)) {
+        const once = this.#watchOnce({ ...options, ...(cursor ? { cursor } : {}) }, refusal, signal);
+        for await (const items of once) {
           backoff.reset();
           for (const item of items) {
             cursor = item.cursor;
@@ -103,25 +118,25 @@ export class PodLifecycleClient implements Disposable {
         throw new NodekeeperError("unavailable", "the agent ended the watch");
       } catch (error) {
         if (signal?.aborted) return;
-        const failure = this.#explain(error);
-        // The agent is there and refuses: asking again changes nothing.
+        const failure = this.#explain(error, refusal);
+        // The agent refused the call, and a retry would fail too.
         if (options.stopAtEnd || isNonRetryable(failure.code)) throw site.error(failure);
         const delayMs = backoff.next();
         options.onRetry?.(failure, delayMs);
-        await this.#clock.sleep(delayMs, signal).catch(() => {});
+        await sleepOrAbort(this.#clock, delayMs, signal);
       }
     }
   }
 
   /**
-   * Statuses of pods, sorted by namespace and name. Throws `unavailable` where the agent can't be reached, or has not
-   * been able to list the runtime's pods since its start; `deadline`, `invalid`.
+   * Returns the statuses of pods, sorted by namespace and name. Throws `unavailable` if the agent can't be reached or
+   * has not listed the runtime's pods since its start; also `deadline` and `invalid`.
    */
   async getPods(options: GetPodsOptions = {}, signal?: AbortSignal): Promise<PodStatus[]> {
     return [...(await this.#list(options, signal, new CallSite(this.getPods))).pods];
   }
 
-  /** As `getPods`, with when the runtime was last listed and what is wrong with it now. */
+  /** Like `getPods`, with the time of the last list and the runtime's current problems. */
   async listPods(options: GetPodsOptions = {}, signal?: AbortSignal): Promise<PodList> {
     return await this.#list(options, signal, new CallSite(this.listPods));
   }
@@ -131,17 +146,18 @@ export class PodLifecycleClient implements Disposable {
     signal: AbortSignal | undefined,
     site: CallSite,
   ): Promise<PodList> {
+    const refusal = new AgentRefusal();
     try {
       const { pods, cursor, listedAt, problems } = await withDeadline(
         this.#clock,
         GET_DEADLINE_MS,
         "agent",
         signal,
-        (scoped) => this.#client.get({ selector, fresh }, { signal: scoped }),
+        (scoped) => this.#client.get({ selector, fresh }, { signal: scoped, onTrailer: refusal.onTrailer }),
       );
       return { pods: pods.map(podStatusOf), cursor, listedAt: Number(listedAt), problems };
     } catch (error) {
-      throw site.error(this.#explain(error));
+      throw site.error(this.#explain(error, refusal));
     }
   }
 
@@ -155,6 +171,7 @@ export class PodLifecycleClient implements Disposable {
 
   async *#watchOnce(
     options: WatchPodsOptions,
+    refusal: AgentRefusal,
     signal?: AbortSignal,
   ): AsyncGenerator<readonly PodLifecycleItem[]> {
     const { cursor = "", since, selector = {}, stopAtEnd = false, withStatus = false } = options;
@@ -169,6 +186,7 @@ export class PodLifecycleClient implements Disposable {
     };
     const stream = this.#client.watch(request, {
       signal: signal ? AbortSignal.any([signal, ending.signal]) : ending.signal,
+      onTrailer: refusal.onTrailer,
     });
     try {
       for await (const answer of withPauses(stream[Symbol.asyncIterator](), this.#clock, SILENCE_MS)) {
@@ -183,15 +201,17 @@ export class PodLifecycleClient implements Disposable {
     }
   }
 
-  #explain(failure: unknown): NodekeeperError {
+  #explain(failure: unknown, { id }: AgentRefusal): NodekeeperError {
     const error = fromGrpcError(failure);
     const code = codeOf(error);
-    // The agent answered, if only that it can't: the runtime is what it can't reach.
+    // The agent responded, so the error is not about reaching it: for example, the runtime is unreachable.
+    if (id !== undefined) return new NodekeeperError(code, messageOf(error), { id });
     if (code !== "unavailable" || (failure instanceof ClientError && failure.code !== Status.UNAVAILABLE)) {
       return error instanceof NodekeeperError ? error : new NodekeeperError(code, messageOf(error));
     }
-    return new NodekeeperError(code, `no agent responds at ${this.#socket} (${messageOf(error)})`, {
-      id: "NK1710",
-    });
+    return new AgentUnreachable(
+      { problem: `no agent responds at ${this.#socket} (${messageOf(error)})` },
+      { code },
+    );
   }
 }

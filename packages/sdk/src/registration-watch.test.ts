@@ -65,7 +65,7 @@ describe("a plugin that is not registered after 10 s", () => {
   });
 
   it("warns with the agent's refusal", async () => {
-    const agent = startManager(folder.path, { reservedNames: () => new Set(["sample"]) });
+    const agent = startManager(folder.path, { inTreeNames: ["sample"] });
     const { plugin, clock, warnings } = serve(folder.path);
     await until("refused", () => plugin.registration.state === "refused");
     await clock.step(10_000);

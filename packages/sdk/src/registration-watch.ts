@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { PluginNotRegistered } from "@nodekeeper/api/errors";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
 import type { RegistrationState } from "./services.ts";
 
@@ -13,7 +14,7 @@ export interface RegistrationWatchOptions {
   log: Logger;
 }
 
-/** Warns if the plugin is not registered 10 s after its socket was served, once for each time that it is served. */
+/** Warns if the plugin is not registered 10 s after its socket is served, once each time it is served. */
 export class RegistrationWatch {
   readonly #options: RegistrationWatchOptions;
   readonly #directory: string;
@@ -21,26 +22,26 @@ export class RegistrationWatch {
   #timer: { cancel(): void } | undefined;
   #wasAsked = false;
 
-  /** To be created before the socket is served, which creates a missing directory. */
+  /** Call before the socket is served, because serving it creates a missing directory. */
   constructor(options: RegistrationWatchOptions) {
     this.#options = options;
     this.#directory = dirname(options.socketPath);
     this.#wasMissing = !existsSync(this.#directory);
   }
 
-  /** The socket is served. */
+  /** Call when the socket is served. */
   start(): void {
     this.stop();
     this.#wasAsked = false;
     this.#timer = this.#options.clock.after(WARN_AFTER_SECONDS * 1_000, () => this.#check());
   }
 
-  /** The socket disappeared. To be called before it is served again, as the constructor. */
+  /** Call when the socket disappears, before it is served again. */
   lost(): void {
     this.#wasMissing = !existsSync(this.#directory);
   }
 
-  /** The agent has asked for the plugin's name and type. */
+  /** Call when the agent has called GetInfo. */
   asked(): void {
     this.#wasAsked = true;
   }
@@ -54,7 +55,10 @@ export class RegistrationWatch {
     const reason = this.#reason();
     if (reason === undefined) return;
     const place = { directory: this.#directory, socket: socketPath };
-    log.warn({ ...place, reason, errorId: "NK1319" }, `not registered after ${WARN_AFTER_SECONDS} s`);
+    log.warn(
+      { ...place, reason, errorId: PluginNotRegistered.id },
+      `not registered after ${WARN_AFTER_SECONDS} s`,
+    );
   }
 
   #reason(): string | undefined {

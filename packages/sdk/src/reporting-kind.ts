@@ -3,9 +3,9 @@ import type { Server } from "nice-grpc";
 import { type Report, runReport } from "./run-report.ts";
 import type { PluginKind } from "./served-plugin.ts";
 
-/** A kind of plugin that reports: it reports by itself, and its service answers from the latest value. */
+/** A kind of plugin that runs a report and serves its latest value. */
 export interface ReportingKind<T> extends Pick<PluginKind, "type" | "versions"> {
-  /** Everything the plugin reports, again each time it changes. */
+  /** Yields everything that the plugin reports, and again after each change. */
   report: Report<T>;
   addService(server: Server, latest: LatestValue<T[]>, stop: AbortSignal): void;
 }

@@ -5,12 +5,16 @@ import {
   type LatestValue,
   type Logger,
   retryPolicies,
+  sleepOrAbort,
 } from "@nodekeeper/core/lib";
 
-/** Yields all that the plugin reports, again each time it changes. Restarted when it throws. */
+/** Yields everything that the plugin reports, and again after each change. Restarted if it throws. */
 export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 
-/** Runs the author's report into `latest` until the signal aborts; a throw restarts it after 0.5 to 30 s. */
+/**
+ * Runs the author's report and stores its values in `latest`, until the signal aborts or the report ends. A report that
+ * throws is restarted after 0.5 to 30 s.
+ */
 export async function runReport<T>(
   report: Report<T>,
   latest: LatestValue<T[]>,
@@ -31,12 +35,12 @@ export async function runReport<T>(
       if (signal.aborted) return;
       const delayMs = Math.round(backoff.next());
       log.error({ err: error, delayMs }, "report failed, starting it again");
-      await clock.sleep(delayMs, signal).catch(() => {});
+      await sleepOrAbort(clock, delayMs, signal);
     }
   }
 }
 
-// Stepped by hand: an iterator that ignores its signal must not hold up the stop.
+// Not `for await`: an iterator that ignores its signal must not delay the stop.
 async function follow<T>(
   report: Report<T>,
   signal: AbortSignal,

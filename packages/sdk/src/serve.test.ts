@@ -1,6 +1,6 @@
-import { mkdirSync, readdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer as createSocketServer } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Channel } from "@grpc/grpc-js";
 import {
@@ -84,7 +84,7 @@ describe("registration", () => {
   });
 
   it("hands the reason of a refusal to the author", async () => {
-    agent({ reservedNames: () => new Set(["sample"]) });
+    agent({ inTreeNames: ["sample"] });
     const reasons: string[] = [];
     const plugin = serve({ onRefused: (reason) => reasons.push(reason) });
     await until("refused", () => reasons[0]?.includes("reserved for an in-tree plugin"));
@@ -117,6 +117,25 @@ describe("the socket", () => {
     await first.ready;
     await expect(serve().ready).rejects.toMatchObject({ code: "conflict" });
     expect(numberIn(await clientOf(first).getReportContent({}))).toBe(1);
+  });
+
+  it("in a rolling update the new instance is registered before the old one ends, and keeps its socket", async () => {
+    const { handler, at } = agent();
+    const stale = createSocketServer().listen(join(folder.path, "kept"));
+    await until("listening", () => stale.listening);
+    renameSync(join(folder.path, "kept"), join(folder.path, "sample-0123abcd.sock"));
+    stale.close();
+    const before = serve({ rollingUpdate: true });
+    await until("registered", () => before.registration.state === "registered");
+    expect(readdirSync(folder.path)).toEqual([basename(before.socketPath)]);
+    const after = serve({ rollingUpdate: true });
+    await until("registered", () => after.registration.state === "registered");
+    expect(at(before.socketPath)?.state).toBe("superseded");
+    await before.stop();
+    await until("the old socket is forgotten", () => at(before.socketPath) === undefined);
+    expect(readdirSync(folder.path)).toEqual([basename(after.socketPath)]);
+    expect(handler.calls).toEqual(["register sample 1", "register sample 2"]);
+    expect(at(after.socketPath)?.state).toBe("registered");
   });
 
   it("a stale socket is replaced, a file that is no socket is left alone", async () => {

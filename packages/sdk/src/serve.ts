@@ -13,15 +13,15 @@ import { type Plugin, type PluginKind, type PluginOptions, ServedPlugin } from "
 import { reporterService, roundRequestService } from "./services.ts";
 
 export interface ReporterPluginOptions extends PluginOptions {
-  /** Yields everything the plugin reports, again each time it changes. */
+  /** Yields everything that the plugin reports, and again after each change. */
   report: Report<ReportContent>;
 }
 
 export type ReporterPlugin = Plugin;
 
 /**
- * Serves a reporter plugin on a unix socket: registration and content. Serves again when the socket disappears,
- * which is also how the agent asks for a new registration. Restarts `report` when it throws.
+ * Serves a reporter plugin on a unix socket: registration and content. If the socket disappears, it is served again,
+ * which registers the plugin again; an agent may remove it for that. Restarts `report` if it throws.
  */
 export function serveReporterPlugin(options: ReporterPluginOptions): ReporterPlugin {
   const kind = reportingKind({
@@ -38,20 +38,21 @@ export interface EvictionPluginOptions extends PluginOptions, EvictionAnswers {}
 
 export interface EvictionPlugin extends Plugin {
   /**
-   * Requests a round before its time, because a threshold was crossed: the agent asks all plugins at once instead of at
-   * the end of its period. It starts at most one such round a second, whichever plugin requests it. A request that the agent has
-   * not taken yet is replaced by the next. @param reason for the agent's log; at most 1,024 characters are kept
+   * Requests an eviction round before the end of the period, because a threshold was crossed: the agent calls all
+   * plugins at once. It starts at most one such round per second for all plugins. A pending request is replaced by the
+   * next.
+   * @param reason for the agent's log; truncated to 1,024 characters
    */
   requestRound(reason: string): void;
 }
 
-// A few thousand pods of the size they have in the field.
+// Enough for a few thousand pods of typical size.
 const MAX_OFFER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Serves an eviction plugin on a unix socket: the agent asks it each round whether its threshold is met and which pods
- * should go, decides, and evicts. The plugin needs no access to the API server. Which pods are offered is the agent's
- * configuration; one that was not offered is refused.
+ * Serves an eviction plugin on a unix socket. In each round the agent asks it whether its threshold is met and which
+ * pods to evict, decides, and evicts. The plugin needs no access to the API server. The agent's configuration
+ * determines which pods are candidates; a request for any other pod is refused.
  */
 export function serveEvictionPlugin(options: EvictionPluginOptions): EvictionPlugin {
   const requests = new LatestValue<string>();

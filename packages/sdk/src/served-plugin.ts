@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
-import { KeptServer } from "@nodekeeper/core/grpc";
+import { KeptServer, removeStaleSockets } from "@nodekeeper/core/grpc";
 import {
   type Clock,
   checkPluginName,
@@ -15,40 +16,46 @@ import type { CallSite } from "./author-error.ts";
 import { RegistrationWatch } from "./registration-watch.ts";
 import { type RegistrationState, registrationService } from "./services.ts";
 
-/** What all plugins are served with. */
+/** Options of all plugins. */
 export interface PluginOptions {
-  /** Unique among the node's plugins of the type; letters, digits, '.', '-', '_', at most 253. */
+  /** Unique among the node's plugins of the type: letters, digits, '.', '-' and '_', at most 253 characters. */
   name: string;
-  /** The directory the agent watches. Made where missing. */
+  /** The directory that the agent watches. Created if missing. */
   socketDir: string;
   /** Default: `<socketDir>/<name>.sock`. At most 107 bytes. */
   socketPath?: string;
-  /** Default: warnings and errors, on standard error. */
+  /**
+   * Gives each instance its own socket, `<socketDir>/<name>-<8 hexadecimal digits>.sock`, so that in a rolling update
+   * with surge the agent registers the new instance before the old one ends. Without it, a second instance fails with
+   * `conflict`. Ignored with `socketPath`. Default: false.
+   */
+  rollingUpdate?: boolean;
+  /** Default: logs warnings and errors to standard error. */
   log?: Logger;
-  /** Stops the plugin when it aborts, as `stop` does. */
+  /** Stops the plugin when it aborts, like `stop`. */
   signal?: AbortSignal;
   onRegistered?: () => void;
-  /** The agent refused the plugin; the reason names what it would accept. */
+  /** Called when the agent refuses the plugin. The reason includes what it would accept. */
   onRefused?: (reason: string) => void;
-  /** How often the socket file is looked at without an event, milliseconds. Default 2 s. */
+  /** Interval of checks of the socket file without an event, milliseconds. Default 2 s. */
   checkIntervalMs?: number;
   clock?: Clock;
 }
 
-/** A plugin that is served. */
+/** A plugin being served. */
 export interface Plugin {
   readonly socketPath: string;
-  /** Resolves when the socket is served; rejects when it can't be: `invalid`, `conflict` (a second instance). */
+  /** Resolves when the socket is served. Rejects if it can't be: `invalid`, `conflict` (a second instance). */
   readonly ready: Promise<void>;
-  /** Resolves after `stop`; rejects when the plugin can't continue, as when another process took its socket. */
+  /** Resolves after `stop`. Rejects if the plugin can't continue, such as when another process took its socket. */
   readonly closed: Promise<void>;
-  /** The agent's last answer. */
+  /** The agent's last answer to the registration. */
   readonly registration: RegistrationState;
   /** Stops serving and removes the socket. Takes at most about 2 s. */
   stop(): Promise<void>;
 }
 
-/** What a kind of plugin gets to work with. */
+/** Dependencies of a kind of plugin. */
 export interface PluginParts {
   clock: Clock;
   log: Logger;
@@ -56,20 +63,26 @@ export interface PluginParts {
   stop: AbortSignal;
 }
 
-/** What makes a plugin one of its type. */
+/** What is specific to a type of plugin. */
 export interface PluginKind {
-  /** As in the registration. */
+  /** The type in the registration. */
   type: string;
   versions: readonly string[];
-  /** The largest request it takes, bytes. Default: gRPC's, 4 MiB. */
+  /** Maximum size of a request, bytes. Default: gRPC's 4 MiB. */
   maxRequestBytes?: number;
-  /** Adds the plugin's own service. Called again for each new socket. */
+  /** Adds the plugin's service. Called for each new socket. */
   addService(server: Server, parts: PluginParts): void;
-  /** What it does beside answering, from the start until `stop` aborts. */
+  /** Runs besides the service, from the start until `stop` aborts. */
   work?(parts: PluginParts): Promise<void>;
 }
 
-/** Serves again when the socket disappears, which is also how the agent asks for a new registration. */
+const INSTANCE_BYTES = 4;
+const instancePattern = /^-[0-9a-f]{8}\.sock$/;
+
+/**
+ * Serves a plugin. If its socket disappears, it is served again, which registers the plugin again; an agent may remove
+ * it for that.
+ */
 export class ServedPlugin implements Plugin {
   readonly socketPath: string;
   readonly ready: Promise<void>;
@@ -91,7 +104,8 @@ export class ServedPlugin implements Plugin {
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? createLogger("warn")).child({ plugin: options.name });
     this.#scope = childScope(options.signal);
-    this.socketPath = options.socketPath ?? join(options.socketDir, `${options.name}.sock`);
+    const instance = options.rollingUpdate ? `-${randomBytes(INSTANCE_BYTES).toString("hex")}` : "";
+    this.socketPath = options.socketPath ?? join(options.socketDir, `${options.name}${instance}.sock`);
     this.#watch = new RegistrationWatch({
       socketPath: this.socketPath,
       state: () => this.registration,
@@ -101,7 +115,7 @@ export class ServedPlugin implements Plugin {
     const ready = Promise.withResolvers<void>();
     this.ready = ready.promise;
     this.closed = this.#run(ready);
-    // Who does not look at them reads the log; the process must not die of it.
+    // The error is also logged. Ignoring the promises must not crash the process.
     this.ready.catch(() => {});
     this.closed.catch(() => {});
   }
@@ -119,6 +133,7 @@ export class ServedPlugin implements Plugin {
     const work = this.#kind.work?.(this.#parts);
     try {
       checkPluginName(this.#options.name);
+      await this.#removeStaleSockets();
       const server = this.#server();
       server.ready.then(ready.resolve, () => {});
       await server.run(this.#scope.signal);
@@ -133,6 +148,14 @@ export class ServedPlugin implements Plugin {
       this.#scope.release();
       await work;
     }
+  }
+
+  async #removeStaleSockets(): Promise<void> {
+    const { name, socketDir, socketPath, rollingUpdate } = this.#options;
+    if (!rollingUpdate || socketPath !== undefined) return;
+    const isOfInstance = (file: string) =>
+      file.startsWith(name) && instancePattern.test(file.slice(name.length));
+    await removeStaleSockets(socketDir, isOfInstance, this.#clock);
   }
 
   #server(): KeptServer {

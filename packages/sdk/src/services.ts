@@ -7,24 +7,24 @@ import type {
 import { codeOf, type LatestValue } from "@nodekeeper/core/lib";
 import { ServerError, Status } from "nice-grpc";
 
-/** The agent's last answer. `waiting`: the agent has not answered yet. */
+/** The agent's last answer to the registration. `waiting`: the agent has not answered yet. */
 export type RegistrationState =
   | { state: "waiting" }
   | { state: "registered" }
   | { state: "refused"; reason: string };
 
-/** What the agent calls at registration. */
+/** Serves the registration. */
 export function registrationService(
   name: string,
   { type, versions }: { type: string; versions: readonly string[] },
   on: {
-    /** The agent asks for name and type. */
+    /** Called when the agent calls GetInfo. */
     asked: () => void;
     answered: (state: RegistrationState) => void;
   },
 ): RegistrationServiceImplementation {
   return {
-    // No endpoint: the registration socket serves everything, whatever path the agent sees it under.
+    // No endpoint: the registration socket serves everything, regardless of the path that the agent uses.
     async getInfo() {
       on.asked();
       return { type, name, endpoint: "", supportedVersions: [...versions] };
@@ -36,7 +36,7 @@ export function registrationService(
   };
 }
 
-/** Content from the latest value. Calls wait for the first one; streams end when `stop` aborts. */
+/** Serves content from the latest value. Calls wait for the first value; streams end when `stop` aborts. */
 export function reporterService(
   latest: LatestValue<ReportContent[]>,
   stop: AbortSignal,
@@ -57,7 +57,7 @@ export function reporterService(
   };
 }
 
-/** A plugin's requests for rounds: the newest one that no call has taken yet. */
+/** Serves a plugin's requests for rounds. Each call takes the latest pending request. */
 export function roundRequestService(
   latest: LatestValue<string>,
   stop: AbortSignal,
@@ -70,7 +70,7 @@ export function roundRequestService(
   };
 }
 
-/** The value; where the plugin stops first, throws what its callers are answered. */
+/** Returns the value. If the plugin stops first, throws the error for its callers. */
 export async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
   try {
     return await value;

@@ -1,26 +1,26 @@
 import { type Clock, sleepOn, systemClock, type Timer } from "@nodekeeper/core/lib";
 
 interface Pending {
-  /** By this clock's `monotonic`. */
+  /** In this clock's `monotonic` time. */
   due: number;
   callback: () => void;
   timer: Timer;
 }
 
-/** The machine's clock, which a test moves on: the wall time alone by `step`, all of its time by `advance`. */
+/** The system clock, adjustable by tests: `step` changes only the wall clock, `advance` all time. */
 export class SteppedClock implements Clock {
   #offset = 0;
   #ahead = 0;
   readonly #pending = new Set<Pending>();
 
-  /** Steps the wall time alone, milliseconds, as an administrator or NTP would. */
+  /** Changes only the wall clock, in milliseconds, as an administrator or NTP would. */
   step(ms: number): void {
     this.#offset += ms;
   }
 
   /**
-   * Moves all time on, milliseconds: timers that are due by then fire at once, those that were due first before others.
-   * Deadlines of calls under way are among them: advance by less than they have, or while there are none.
+   * Advances all time by milliseconds. Timers due by then fire immediately, in order. They include the deadlines of
+   * calls in progress, so advance by less than those, or while there are none.
    */
   advance(ms: number): void {
     this.#ahead += ms;

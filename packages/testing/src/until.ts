@@ -3,25 +3,25 @@ const SHORTEST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 100;
 const LONGEST_EXPLANATION = 4_000;
 
-/** A clock that waits are stepped on. */
+/** A clock that is stepped while waiting. */
 interface SteppedClock {
   step(ms: number): Promise<void>;
 }
 
 export interface UntilOptions {
-  /** Read when the wait fails; its answer becomes part of the message. */
+  /** Called if the wait fails. The result becomes part of the message. */
   explain?: () => unknown;
-  /** Stepped between two looks, for parts that run on a fake clock and on real sockets at once. */
+  /** Stepped between attempts, for components that use a fake clock and real sockets. */
   clock?: SteppedClock;
-  /** How far `clock` is stepped, in milliseconds. Default 50. */
+  /** Step of `clock`, in milliseconds. Default 50. */
   stepMs?: number;
 }
 
 /**
- * Looks again and again until the answer is neither false, null nor undefined, and returns it. An error of `look` counts
- * as "not yet". It waits three minutes, which costs nothing where the condition comes true and lets a machine at a tenth of
- * its speed pass; then it throws with `what` and what `explain` returns. It takes no other limit on purpose: a test that
- * passes or fails with the speed of the machine is no test.
+ * Calls `look` repeatedly until the result is not false, null or undefined, and returns it. An error of `look` counts
+ * as not yet satisfied. After three minutes, throws with `what` and the result of `explain`. The timeout does not delay
+ * tests that pass and suffices for a machine at a tenth of the usual speed. It is deliberately not configurable: a test
+ * must not depend on the speed of the machine.
  */
 export async function until<T>(
   what: string,
@@ -40,14 +40,14 @@ export async function until<T>(
   throw new Error(`waited without success: ${what}${explained}`, { cause: answer.trouble });
 }
 
-/** Repeats the assertions until they pass, as long as `until` waits, then fails as they do. Returns what they return. */
+/** Repeats the assertions until they pass, with the timeout of `until`. Then fails like them. Returns their result. */
 export async function eventually<T>(check: () => T | Promise<T>): Promise<T> {
   const answer = await poll(async () => ({ found: await check() }));
   if ("found" in answer) return answer.found;
   throw answer.trouble;
 }
 
-// What was found, or the last error where the time ended first.
+// Returns the result, or the last error after the timeout.
 async function poll<T>(
   look: () => Promise<{ found: T } | undefined>,
   beforeNext?: () => Promise<void>,
@@ -64,12 +64,12 @@ async function poll<T>(
     if (performance.now() > end) return { trouble };
     await beforeNext?.();
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    // A look may cost a process or a TLS handshake. Steps of a clock keep their pace.
+    // An attempt may start a process or perform a TLS handshake. Steps of a clock keep their interval.
     if (!beforeNext) pauseMs = Math.min(pauseMs * 1.1, LONGEST_PAUSE_MS);
   }
 }
 
-// The end of a log matters more than its start.
+// The end of a log is more important than its start.
 function cut(text = "nothing"): string {
   if (text.length <= LONGEST_EXPLANATION) return text;
   const head = LONGEST_EXPLANATION / 8;

@@ -1,18 +1,21 @@
-import { evictionPolicyOf } from "../../../packages/agent/src/assembly/eviction-policy-settings.ts";
-import { defaultConfiguration } from "../../../packages/agent/src/config/index.ts";
-import type { PluginAnswers, TopAnswers } from "../../../packages/agent/src/eviction/decide/answers.ts";
-import { decide } from "../../../packages/agent/src/eviction/decide/decide.ts";
-import type { Decision } from "../../../packages/agent/src/eviction/decide/decision.ts";
-import type { IneligibleReason } from "../../../packages/agent/src/eviction/decide/eligibility.ts";
-import type { EvictionPod, PodReference } from "../../../packages/agent/src/eviction/decide/pods.ts";
-import { isDryRun } from "../../../packages/agent/src/eviction/decide/policy.ts";
-import { type PreparedRound, prepareRound } from "../../../packages/agent/src/eviction/decide/prepare.ts";
-import { rankOrder } from "../../../packages/agent/src/eviction/decide/rank.ts";
 import {
+  type Decision,
+  decide,
+  type EvictionPod,
   type EvictionPolicy,
   emptyEvictionState,
+  evictionPolicyOf,
+  type IneligibleReason,
+  isDryRun,
+  type PluginAnswers,
+  type PodReference,
+  type PreparedRound,
+  prepareRound,
   type RoundInput,
-} from "../../../packages/agent/src/eviction/index.ts";
+  rankOrder,
+  type TopAnswers,
+} from "@nodekeeper/api/decide";
+import { defaultConfiguration } from "@nodekeeper/api/settings";
 import { podMessageOf } from "../../../packages/agent/src/eviction/observe/pod-message.ts";
 import { qosLevelReader } from "../../../packages/agent/src/eviction/observe/qos-level.ts";
 import { readPod } from "../../../packages/agent/src/eviction/observe/read-pod.ts";

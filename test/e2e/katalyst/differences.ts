@@ -1,4 +1,4 @@
-import type { RefusalReason } from "../../../packages/agent/src/eviction/index.ts";
+import type { RefusalReason } from "@nodekeeper/api/decide";
 
 /** What differs for one pod of a round. */
 export interface Difference {

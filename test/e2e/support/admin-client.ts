@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import https from "node:https";
+import { parseWithBigInts } from "@nodekeeper/core/lib";
 import type { KeyPair } from "./certificates.ts";
 
-/** An object as the API server gives it. */
+/** An object as the API server returns it; integers beyond 2^53 are bigints. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read fields of any kind
 export type ApiObject = Record<string, any>;
 
@@ -85,7 +86,7 @@ export class AdminClient {
           const status = response.statusCode ?? 0;
           if (status >= 300)
             reject(new ApiError(status, `${method} ${path}: ${status} ${text.slice(0, 500)}`));
-          else resolve(text.startsWith("{") ? JSON.parse(text) : { text });
+          else resolve(text.startsWith("{") ? (parseWithBigInts(text) as ApiObject) : { text });
         } catch (error) {
           reject(error);
         }

@@ -43,14 +43,23 @@ export class AgentProcess {
   readonly child: Child;
   /** As the audit log names the caller. */
   readonly user = serviceAccountUser;
+  /** Another instance with the same settings, whose log is a file of its own; the caller starts and stops it. */
+  readonly successor: () => Child;
   readonly #address: string;
   readonly #newToken: (lifetime: number) => string;
 
-  private constructor(folder: string, child: Child, address: string, newToken: (lifetime: number) => string) {
+  private constructor(
+    folder: string,
+    child: Child,
+    address: string,
+    newToken: (lifetime: number) => string,
+    successor: () => Child,
+  ) {
     this.pluginFolder = join(folder, "plugins");
     this.tokenFile = join(folder, "token");
     this.apiSocket = join(folder, "agent.sock");
     this.child = child;
+    this.successor = successor;
     this.#address = address;
     this.#newToken = newToken;
   }
@@ -91,15 +100,17 @@ export class AgentProcess {
       ...flags,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-    const child = new Child({
-      name: `agent of ${nodeName}`,
-      command: process.execPath,
-      args: [main, "run", ...args],
-      logFile: join(folder, "agent.log"),
-      enter: options.enter ?? [],
-    });
+    const instance = (logFile: string) =>
+      new Child({
+        name: `agent of ${nodeName}`,
+        command: process.execPath,
+        args: [main, "run", ...args],
+        logFile: join(folder, logFile),
+        enter: options.enter ?? [],
+      });
+    const child = instance("agent.log");
     child.start();
-    return new AgentProcess(folder, child, address, newToken);
+    return new AgentProcess(folder, child, address, newToken, () => instance("next-agent.log"));
   }
 
   /** Runs a command that asks the agent's status server; gives what it printed. */

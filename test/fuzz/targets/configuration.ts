@@ -1,8 +1,6 @@
+import { readLeaf, settings, wrongValue } from "@nodekeeper/api/settings";
 import fc from "fast-check";
 import { parseConfigurationText } from "../../../packages/agent/src/config/file.ts";
-import { readLeaf } from "../../../packages/agent/src/config/leaf.ts";
-import { wrongValue } from "../../../packages/agent/src/config/problem.ts";
-import { settings } from "../../../packages/agent/src/config/settings.ts";
 import { bytesOf, type FuzzTarget, textOf } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

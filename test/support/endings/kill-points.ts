@@ -41,6 +41,7 @@ export const killPoints = {
   async decided(node) {
     const reads = killAt(node, "read");
     await node.startAgent();
+    await node.untilPodsKept();
     request(node);
     await reads;
     await node.killAgent();
@@ -57,8 +58,9 @@ export const killPoints = {
         held++;
         return "hold";
       });
-      request(node, names);
       await node.startAgent();
+      await node.untilPodsKept();
+      request(node, names);
       await until("the calls", () => held === names.length, { explain: () => node.output() });
       await node.killAgent();
       await node.strike(names);

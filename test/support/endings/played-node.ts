@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { type Clock, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { agentFlags, type RunningAgent, type StatusReader, startAgent, statusReader } from "../agent.ts";
@@ -171,7 +172,25 @@ export class PlayedNode {
         return history?.leftAt != null;
       });
     }
+    const uids = new Set(pods.map(({ uid }) => uid));
+    await until(
+      "no eviction is in progress",
+      async () => {
+        const evictions = await this.statements.evictions();
+        return evictions.every(({ uid, outcome }) => outcome || !uids.has(uid));
+      },
+      { explain },
+    );
     await this.untilRounds(3);
+  }
+
+  /** Waits until the state directory has the history of all pods: what the agent has only in memory ends with it. */
+  async untilPodsKept(): Promise<void> {
+    using database = new DatabaseSync(join(this.flags.stateDir!, "nodekeeper.db"), { readOnly: true });
+    const kept = database.prepare("SELECT uid FROM node_pod");
+    await until("the pods are in the state directory", () => kept.all().length > this.pods.size, {
+      explain: () => this.output(),
+    });
   }
 
   isTerminating(pod: PlayedPod): boolean {

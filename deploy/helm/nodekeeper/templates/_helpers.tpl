@@ -57,6 +57,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "apiVersion" "nodekeeper.dev/v1alpha1"
   "kind" "AgentConfiguration"
   "hostRoot" "/host"
+  "rollingUpdate" true
   "server" (dict "address" (printf "127.0.0.1:%v" .Values.statusServer.port))
   "plugins" (dict
     "directories" (list .Values.hostPaths.plugins)
@@ -117,6 +118,26 @@ remote: {{ .Values.statusServer.remote.enabled }}
 
 {{- define "nodekeeper.tlsSecretName" -}}
 {{- default (printf "%s-tls" (include "nodekeeper.fullname" .)) .Values.statusServer.remote.tlsSecretName -}}
+{{- end -}}
+
+{{/*
+With surge, the new agent of a node takes over from the old one. Without it if statusServer.remote is enabled: a declared port of
+the host keeps a second pod from being scheduled, and without hostNetwork each pod is probed at its own address, on which an
+agent that waits or has handed over does not listen.
+*/}}
+{{- define "nodekeeper.updateStrategy" -}}
+{{- if .Values.updateStrategy -}}
+{{- toYaml .Values.updateStrategy -}}
+{{- else if .Values.statusServer.remote.enabled -}}
+type: RollingUpdate
+rollingUpdate:
+  maxUnavailable: 10%
+{{- else -}}
+type: RollingUpdate
+rollingUpdate:
+  maxSurge: 10%
+  maxUnavailable: 0
+{{- end -}}
 {{- end -}}
 
 {{/* Values that contradict each other, each with what to set. */}}

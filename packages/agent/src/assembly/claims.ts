@@ -1,6 +1,7 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
-import type { AgentConfiguration } from "../config/index.ts";
+import type { DeviceSync } from "../devices/index.ts";
 import { devicesInUse, kubeletReporterSettingsOf } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
 import { ClaimStore, type StateDatabase } from "../state/index.ts";
@@ -8,18 +9,21 @@ import { claimSettings } from "./device-settings.ts";
 
 const KUBELET_TIMEOUT_MS = 10_000;
 
-/** What preparing claims needs beside the configuration. */
+/** Dependencies of preparing claims. */
 export interface ClaimParts
-  extends Pick<ClaimManagerOptions, "client" | "onTaints" | "clock" | "log" | "registry"> {
+  extends Pick<
+    ClaimManagerOptions,
+    "client" | "standby" | "devices" | "pods" | "clock" | "log" | "registry" | "watches"
+  > {
   configuration: () => AgentConfiguration;
   database: StateDatabase;
   queueMetrics: NonNullable<ClaimManagerOptions["queueMetrics"]>;
 }
 
-/** The kubelet's DRA plugin in place of drivers; undefined where it is off. */
+/** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
 export function claimsOf({ configuration, database, ...rest }: ClaimParts): ClaimManager | undefined {
   const { nodeName, hostRoot, devices } = configuration();
-  const { enabled, registryDirectory, cdiDirectory, hostPaths } = devices.kubeletPlugin;
+  const { enabled, registryDirectory, cdiDirectory, hostPaths, exemptRootDrivers } = devices.kubeletPlugin;
   if (!enabled) return undefined;
   return new ClaimManager({
     ...rest,
@@ -30,6 +34,7 @@ export function claimsOf({ configuration, database, ...rest }: ClaimParts): Clai
     cdiDirectory,
     hostRoot,
     hostPaths,
+    exemptRootDrivers,
     devicesInUse: (signal) =>
       withDeadline(rest.clock, KUBELET_TIMEOUT_MS, "the kubelet's PodResources", signal, (scope) =>
         devicesInUse(kubeletReporterSettingsOf(configuration()), scope),
@@ -38,8 +43,11 @@ export function claimsOf({ configuration, database, ...rest }: ClaimParts): Clai
   });
 }
 
-/** Takes drivers for their devices, and for their claims where these are prepared. */
-export function driverHandler(devices: PluginHandler, claims: ClaimManager | undefined): PluginHandler {
+/** Registers drivers with the publisher of their devices, and with the claim manager unless it is disabled. */
+export function driverHandler(
+  devices: DeviceSync["handler"],
+  claims: ClaimManager | undefined,
+): PluginHandler {
   if (!claims) return devices;
   return {
     type: devices.type,
@@ -47,7 +55,7 @@ export function driverHandler(devices: PluginHandler, claims: ClaimManager | und
     async register(registration, signal) {
       await claims.register(registration);
       try {
-        await devices.register(registration, signal);
+        await devices.register(registration, signal, claims.preparationOf(registration.name));
       } catch (error) {
         claims.deregister(registration, messageOf(error));
         throw error;
@@ -57,5 +65,7 @@ export function driverHandler(devices: PluginHandler, claims: ClaimManager | und
       devices.deregister(registration, reason);
       claims.deregister(registration, reason);
     },
+    holdMs: (name) => (claims.hasClaims(name) ? Number.POSITIVE_INFINITY : devices.holdMs()),
+    forget: (name, reason) => devices.forget(name, reason),
   };
 }

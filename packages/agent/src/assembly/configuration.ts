@@ -5,20 +5,20 @@ import type { AgentContext } from "./context.ts";
 import type { AgentPart } from "./part.ts";
 
 export interface ConfigurationOptions {
-  /** Changes the level of the log. */
+  /** Sets the level of the log. */
   setLogLevel: (level: LogLevel) => void;
-  /** Calls back at each SIGHUP; returns the function that stops that. */
+  /** Calls back at each SIGHUP. Returns a function that unsubscribes. */
   onHangup: (callback: () => void) => () => void;
   /** Called after the settings changed. */
   onChange: () => void;
 }
 
-/** Builds what loads the configuration again when it changes. */
+/** Builds the watcher that reloads the configuration when it changes. */
 export function configurationPart(
   context: AgentContext,
   { setLogLevel, onHangup, onChange }: ConfigurationOptions,
 ): AgentPart {
-  const { sources, configuration, clock, log, registry } = context;
+  const { sources, configuration, clock, log, registry, watches } = context;
   const watcher = new ConfigurationWatcher({
     sources,
     initial: configuration(),
@@ -31,6 +31,7 @@ export function configurationPart(
       onChange();
     },
     metrics: createConfigMetrics(registry),
+    watches,
   });
   return {
     runnables: [watcher],

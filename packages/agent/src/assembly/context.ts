@@ -1,3 +1,5 @@
+import { dirname } from "node:path";
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import {
   createKubeClient,
   createKubeMetrics,
@@ -12,58 +14,66 @@ import {
   type Clock,
   createWorkQueueMetrics,
   type HealthCheck,
+  InotifyWatches,
   type Logger,
   LoopTurns,
+  metricTable,
   Registry,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
-import type { AgentConfiguration, ConfigurationSources } from "../config/index.ts";
+import type { StandbyPlugins } from "../claims/index.ts";
+import type { ConfigurationSources } from "../config/index.ts";
 import { apiRoute, createBaseMetrics } from "../server/index.ts";
 import { createStateMetrics, Marks, SignOfLife, StateDatabase } from "../state/index.ts";
 import type { AgentPart } from "./part.ts";
 
-/** The field manager of everything that the agent writes. */
+/** The field manager of all writes of the agent. */
 export const FIELD_MANAGER = "nodekeeper";
 
 export interface ContextOptions {
   configuration: AgentConfiguration;
-  /** What the configuration was loaded from, and is loaded from again. */
+  /** Where the configuration is loaded and reloaded from. */
   sources: ConfigurationSources;
   version: string;
   clock: Clock;
   log: Logger;
-  /** Where metrics are registered. Default: a new one. */
+  /** Plugins that registered with the kubelet before the agent could start. Default: none. */
+  standby?: StandbyPlugins | undefined;
+  /** Registry of metrics. Default: a new one. */
   registry?: Registry;
 }
 
-/** What all parts of the agent are built from. */
+/** Dependencies that the agent's parts share. */
 export interface AgentContext {
-  /** The current one: some settings change live. */
+  /** The current configuration. Some settings can change at runtime. */
   configuration: () => AgentConfiguration;
   setConfiguration: (changed: AgentConfiguration) => void;
   sources: ConfigurationSources;
   version: string;
+  standby: StandbyPlugins | undefined;
   clock: Clock;
   /** Wall milliseconds of the agent's start. */
   startedAt: number;
   log: Logger;
   registry: Registry;
   client: KubeApiClient;
-  /** The API server's URL, and where the access to it comes from. */
+  /** The API server's URL, and the source of the credentials. */
   server: { url: string; access: string };
-  /** Makes a watcher with the agent's client; it runs where its owner runs it. */
+  /** Creates a watcher with the agent's client. The caller runs it. */
   watch: (
-    options: Pick<WatcherOptions, "resource" | "fieldSelector" | "labelSelector" | "handler">,
+    options: Pick<WatcherOptions, "resource" | "fieldSelector" | "labelSelector" | "parse" | "handler">,
   ) => Watcher;
   events: EventRecorder;
   /** Records an Event about this Node. */
   notify: (event: { type: "Normal" | "Warning"; reason: string; message: string }) => void;
   database: StateDatabase;
-  /** What happened on the node at points of time. */
+  /** Points in time for the timeline, such as agent starts and evictions. */
   marks: Marks;
   kubeMetrics: KubeMetrics;
   queueMetrics: WorkQueueMetrics;
-  /** Turns of the event loop that work on large messages of drivers and reporters shares. */
+  /** Starts the watches of directories. */
+  watches: InotifyWatches;
+  /** Spreads work on large messages of drivers and reporters over turns of the event loop. */
   turns: LoopTurns;
   /** The context's own part: the recorder of Events, and the database's health. */
   part: AgentPart;
@@ -71,7 +81,7 @@ export interface AgentContext {
   close: () => void;
 }
 
-/** Throws where the agent can't start: no access to the API server, no state directory. */
+/** Builds the context. Throws if the agent can't start: no access to the API server, or no state directory. */
 export async function agentContext(options: ContextOptions): Promise<AgentContext> {
   const { clock, log, version, sources } = options;
   let { configuration } = options;
@@ -104,12 +114,15 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     component: "nodekeeper",
     host: nodeName,
   });
-  // The kubelet, too, names its Node by name where a uid belongs, so that kubectl describe finds the Event.
+  // Like the kubelet, uses the Node's name as its UID, so that kubectl describe finds the Event.
   const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
-  const database = StateDatabase.open({ directory: stateDir, clock, log });
+  const { socket } = configuration.api;
+  const bootDirectory = socket === "" ? undefined : dirname(socket);
+  const database = StateDatabase.open({ directory: stateDir, bootDirectory, clock, log });
   createStateMetrics(registry, database);
   const marks = new Marks(database, clock, log);
-  const checks: HealthCheck[] = [database.healthCheck()];
+  const watches = watchesOf(registry, log);
+  const checks: HealthCheck[] = [database.healthCheck(), watches.healthCheck()];
   return {
     configuration: () => configuration,
     setConfiguration: (changed) => {
@@ -117,6 +130,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     },
     sources,
     version,
+    standby: options.standby,
     clock,
     startedAt: clock.now(),
     log,
@@ -130,6 +144,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     marks,
     kubeMetrics,
     queueMetrics: createWorkQueueMetrics(registry),
+    watches,
     turns: new LoopTurns(clock),
     part: {
       runnables: [events, new SignOfLife(database, clock)],
@@ -141,4 +156,14 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
       client.close();
     },
   };
+}
+
+function watchesOf(registry: Registry, log: Logger): InotifyWatches {
+  const watches = new InotifyWatches(log);
+  metricTable(registry, "nodekeeper_inotify_").scraped(
+    "unwatched_directories",
+    "Number of directories that can't be watched because a limit of inotify is reached; they are checked periodically.",
+    () => watches.unwatched,
+  );
+  return watches;
 }

@@ -1,12 +1,12 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { ClaimSettings } from "../claims/index.ts";
-import type { AgentConfiguration } from "../config/index.ts";
 import type { DeviceSettings } from "../devices/index.ts";
 
-/** Settings of devices, from the configuration. */
+/** Returns the settings of devices from the configuration. */
 export function deviceSettings({ devices }: AgentConfiguration): DeviceSettings {
   return {
     wipeDelayMs: devices.wipeDelay,
-    // Where the agent prepares no claims, a driver that is disconnected may well have its own plugin for the kubelet.
+    // If the agent prepares no claims, a disconnected driver may still serve its own plugin to the kubelet.
     taintDelayMs: devices.kubeletPlugin.enabled ? devices.taintDelay : Number.POSITIVE_INFINITY,
     settleTimeMs: devices.settleTime,
     minWriteIntervalMs: devices.minWriteInterval,
@@ -14,7 +14,7 @@ export function deviceSettings({ devices }: AgentConfiguration): DeviceSettings 
   };
 }
 
-/** Settings of claims on these devices, from the configuration. */
+/** Returns the settings of claims from the configuration. */
 export function claimSettings({ devices }: AgentConfiguration): ClaimSettings {
   return {
     callTimeoutMs: devices.kubeletPlugin.callTimeout,

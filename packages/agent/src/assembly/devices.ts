@@ -1,45 +1,44 @@
-import type { ClaimManager } from "../claims/index.ts";
 import { DeviceSync } from "../devices/index.ts";
 import type { PluginExchanges, PluginHandler } from "../plugins/index.ts";
 import { deviceRoutes, driverExchanges } from "../server/index.ts";
 import { claimsOf, driverHandler } from "./claims.ts";
 import type { AgentContext } from "./context.ts";
 import { deviceSettings } from "./device-settings.ts";
+import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 
 /** Devices of drivers, and their claims. */
 export interface DevicesPart extends AgentPart {
   sync: DeviceSync;
-  /** What drivers register with. */
+  /** Handles registrations of drivers. */
   handler: PluginHandler;
-  /** The last exchanges with a driver; undefined where there is none of that name. */
+  /** Returns the most recent calls to a driver. Undefined if there is no such driver. */
   exchanges: (driver: string) => PluginExchanges | undefined;
 }
 
-/** Builds what keeps ResourceSlices in step with drivers' devices, and prepares claims in their place. */
-export function devicesPart(context: AgentContext): DevicesPart {
+/**
+ * Builds the publisher of drivers' devices as ResourceSlices, and the claim manager that prepares claims on their
+ * behalf.
+ */
+export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | undefined): DevicesPart {
   const { configuration, client, clock, log, registry, queueMetrics, notify, turns, watch } = context;
-  const claims: ClaimManager | undefined = claimsOf({
-    ...context,
-    onTaints: (driver) => sync.taintsChanged(driver),
-    log: log.child({ logger: "claims" }),
-  });
-  const sync: DeviceSync = new DeviceSync({
+  const sync = new DeviceSync({
     client,
-    watch: (resource, selectors, handler) => watch({ ...selectors, resource, handler }),
+    watch: (resource, options, handler) => watch({ ...options, resource, handler }),
     nodeName: configuration().nodeName,
     settings: () => deviceSettings(configuration()),
     notify,
-    taints: (driver) => claims?.taints(driver),
-    ...(claims && {
-      untilReady: (driver, signal) => claims.untilReady(driver, signal),
-      needsNoPreparation: (driver) => claims.needsNoPreparation(driver),
-    }),
     turns,
     clock,
     log: log.child({ logger: "devices" }),
     registry,
     queueMetrics,
+  });
+  const claims = claimsOf({
+    ...context,
+    devices: sync,
+    pods: lifecycle?.generator,
+    log: log.child({ logger: "claims" }),
   });
   return {
     sync,

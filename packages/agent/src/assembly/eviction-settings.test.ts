@@ -1,8 +1,9 @@
+import { evictionPolicyOf } from "@nodekeeper/api/decide";
+import { type AgentConfiguration, readLeaf, settings } from "@nodekeeper/api/settings";
 import { describe, expect, it } from "vitest";
-import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
+import { loadConfiguration } from "../config/index.ts";
 import { knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
-import { evictionPolicyOf } from "./eviction-policy-settings.ts";
-import { inTreeEvictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
+import { killerTableOf } from "./eviction-settings.ts";
 
 async function configured(flags: Record<string, string> = {}): Promise<AgentConfiguration> {
   return (await loadConfiguration({ flags, env: {}, hostname: "node-1" })).configuration;
@@ -42,16 +43,8 @@ describe("what an operator sets", () => {
   });
 
   it("may rank by every metric there is, and enable every plugin", async () => {
-    const { eviction, ...rest } = await configured();
-    const systemMemory = {
-      ...eviction.systemMemory,
-      ranking: [...rankingMetrics, "usage"],
-      gracePeriod: 400,
-    };
-    const settings = inTreeEvictionSettingsOf({ ...rest, eviction: { ...eviction, systemMemory } });
-    expect(settings.systemMemory.ranking).toEqual(rankingMetrics);
-    // Never 0: that would kill at once.
-    expect(settings.systemMemory.gracePeriodSeconds).toBe(1);
+    const ranking = settings.find(({ path }) => path === "eviction.systemMemory.ranking")!;
+    expect(readLeaf(ranking, rankingMetrics)).toEqual(rankingMetrics);
     const names = knownEvictionPlugins.map(({ name }) => name);
     expect((await configured({ evictionInTreePlugins: names.join(",") })).eviction.inTreePlugins).toEqual(
       names,

@@ -1,3 +1,4 @@
+import { evictionPolicyOf, isFullDryRun } from "@nodekeeper/api/decide";
 import { readBootTime } from "@nodekeeper/core/lib";
 import {
   addedTaints,
@@ -8,19 +9,22 @@ import {
   createEvictorMetrics,
   createHostPathNotifierMetrics,
   createTaintMetrics,
+  DecisionEffects,
   DeletionKiller,
   EvictedContainers,
   EvictionApiKiller,
+  type EvictionContext,
+  EvictionLedger,
   EvictionManager,
   EvictionPlugins,
   EvictionRecords,
   EvictionSender,
   HostPathNotifier,
-  isFullDryRun,
   type Killer,
-  markOf,
   NodeCondition,
+  type NodePods,
   NodeTainter,
+  Notifier,
   NowQueries,
   namingNode,
   OomEvents,
@@ -30,6 +34,7 @@ import {
   qosLevelReader,
   type RecentReadings,
   RecordQueries,
+  RoundPacing,
   reviewedTokens,
   storedTaints,
   type Tainter,
@@ -39,9 +44,8 @@ import type { ReporterSource } from "../reporting/index.ts";
 import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
 import { EvictionStore, HistoryStore } from "../state/index.ts";
 import { type AgentContext, FIELD_MANAGER } from "./context.ts";
-import { evictionPolicyOf } from "./eviction-policy-settings.ts";
-import { evictionSettingsOf, killerTableOf, qosAnnotationsOf } from "./eviction-settings.ts";
-import { inTreeEviction } from "./in-tree-eviction.ts";
+import { killerTableOf, qosAnnotationsOf } from "./eviction-settings.ts";
+import { inTreeEviction, nodeUsage } from "./in-tree-eviction.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 import { PolicyFiles } from "./policy-files.ts";
@@ -51,15 +55,18 @@ export interface EvictionPart extends AgentPart {
   plugins: EvictionPlugins;
   /** Reports conditions as taints of the CustomNodeResource. */
   reporter: ReporterSource;
-  /** Whether a taint of the agent on the CustomNodeResource stays as it is, because it may be eviction's. */
+  /**
+   * Returns whether a taint of the agent on the CustomNodeResource is left unchanged, because it may belong to
+   * eviction.
+   */
   isFrozenTaint: (taint: { key?: unknown; qosLevel?: unknown }) => boolean;
   queries: RecordQueries;
   readings: RecentReadings;
-  /** How many evicted pods have been deleted since the start. */
+  /** Number of evicted pods that were deleted since the start. */
   evicted: () => number;
 }
 
-/** Builds eviction; undefined where it is off. */
+/** Builds eviction. Undefined if it is disabled. */
 export function evictionPart(
   context: AgentContext,
   lifecycle: LifecyclePart | undefined,
@@ -71,30 +78,33 @@ export function evictionPart(
   const policy = () => evictionPolicyOf(configuration());
   const isDryRun = () => isFullDryRun(policy());
   const podEvents = namingNode(context.events, nodeName);
-  // Events about evictions and their taints.
+  // Events about evictions and their taints. Not sent in dry run.
   const events: typeof podEvents = {
     record(event) {
       if (!isDryRun()) podEvents.record(event);
     },
   };
-  const settings = () => evictionSettingsOf(configuration());
-  const roundMetrics = createEvictionRoundMetrics(registry);
-  const metrics = createEvictorMetrics(registry);
+  const settings = () => configuration().eviction;
+  const metrics = createEvictionRoundMetrics(registry);
   const common = { clock, log };
+  const shared: EvictionContext = { nodeName, settings, policy, marks, metrics, ...common };
   const qosLevelOf = qosLevelReader(qosAnnotationsOf(configuration()));
 
+  const usage = nodeUsage(configuration, lifecycle?.runtime, clock);
+  const recordBounds = () => settings().records;
   const records = new EvictionRecords({
     store: new EvictionStore(database),
-    settings: () => settings().records,
+    settings: recordBounds,
     ...common,
   });
+  const ledger = new EvictionLedger({ records, bootTime: readBootTime, metrics, ...common });
   const historyStore = new HistoryStore(database);
-  const oomEvents = new OomEvents({ events: podEvents, metrics: roundMetrics, log });
+  const oomEvents = new OomEvents({ events: podEvents, metrics, log });
   const history = new PodHistory({
     store: historyStore,
     events: lifecycle?.generator.events,
-    settings: () => settings().records,
-    memoryUsageOf: (uid) => inTree.lastMemoryUsageOf(uid),
+    settings: recordBounds,
+    memoryUsageOf: (uid) => usage.memories.lastOf(uid)?.usageBytes,
     onOomKill: (kill) => oomEvents.report(kill),
     ...common,
   });
@@ -103,18 +113,21 @@ export function evictionPart(
     nodeName,
     qosLevelOf,
     observer: history,
-    metrics: roundMetrics,
+    metrics,
     kubeMetrics,
     ...common,
   });
+
+  const pacing = new RoundPacing(clock, () => settings().outOfTurnRounds);
   const tokenCheck = reviewedTokens(client);
-  const inTree = inTreeEviction({ ...context, pods, runtime: lifecycle?.runtime });
+  const inTree = inTreeEviction({ ...context, pods, usage });
   const plugins = new EvictionPlugins({
+    transitionMs: () => policy().conditionTransitionPeriodMs,
     inTree: inTree.sources,
     settings,
-    onRoundRequest: (request) => manager.requestRound(request),
+    pacing,
     tokenCheck: () => (configuration().eviction.strict ? tokenCheck : undefined),
-    metrics: roundMetrics,
+    metrics,
     ...common,
   });
   const policyFiles = new PolicyFiles({
@@ -124,39 +137,9 @@ export function evictionPart(
     sourcesOf: inTree.ofPolicies,
     ...common,
   });
-  const marginMs = () => policy().releaseMarginMs;
-  const killers: Killer[] = [new EvictionApiKiller(client), new DeletionKiller(client)];
-  if (lifecycle) {
-    const { runtime, generator } = lifecycle;
-    killers.push(new ContainerKiller({ runtime, statuses: generator.statuses, clock, marginMs }));
-  }
-  const evictor = new PodEvictor({
-    sender: new EvictionSender({
-      client,
-      nodeName,
-      killers,
-      killerTable: () => killerTableOf(configuration()),
-      skip: () => policy().skip,
-      qosLevelOf,
-      clock,
-      metrics,
-    }),
-    pods,
-    containers:
-      lifecycle &&
-      new EvictedContainers({
-        events: lifecycle.generator.events,
-        statuses: lifecycle.generator.statuses,
-        marginMs,
-        ...common,
-      }),
-    policy,
-    events,
-    onEnded: (pod, plugin, text) => marks.add([markOf({ kind: "evictionEnded", pod, plugin, text })]),
-    metrics,
-    queueMetrics,
-    ...common,
-  });
+  const sampler = new ThresholdSampler({ host: usage.host, plugins, pacing, settings, clock });
+
+  const evictor = evictorOf({ context, shared, lifecycle, pods, ledger, events, qosLevelOf });
   const nodeCondition = new NodeCondition({ client, nodeName, events, queueMetrics, ...common });
   const blocked = new BlockedEvictions(nodeCondition);
   const nodeTainter = new NodeTainter({
@@ -177,51 +160,34 @@ export function evictionPart(
     ...common,
   });
   const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource, isDryRun());
-  const tainter: Tainter = {
-    setDesired({ node, customNodeResource }, isComplete) {
-      nodeTainter.setDesired(node, isComplete);
-      conditions.setDesired(customNodeResource, isComplete);
-    },
-    suspend() {
-      nodeTainter.suspend();
-      conditions.suspend();
-    },
-  };
   const { softEvictionNotifyPath: rootPath } = configuration().eviction;
-  const hostPathNotifier = rootPath
-    ? new HostPathNotifier({
-        rootPath,
-        pods,
-        isDryRun,
-        metrics: createHostPathNotifierMetrics(registry),
-        ...common,
-      })
-    : undefined;
-  const manager: EvictionManager = new EvictionManager({
-    nodeName,
+  const hostPathNotifiers = rootPath
+    ? [
+        new HostPathNotifier({
+          rootPath,
+          pods,
+          isDryRun,
+          metrics: createHostPathNotifierMetrics(registry),
+          ...common,
+        }),
+      ]
+    : [];
+  const effects = new DecisionEffects({
+    tainter: tainterOf(nodeTainter, conditions),
+    blocked,
+    notifiers: [new Notifier(events, clock), ...hostPathNotifiers],
+    history,
+    ...common,
+  });
+  const manager = new EvictionManager({
+    context: shared,
     pods,
     plugins,
     evictor,
-    tainter,
-    blocked,
-    hostPathNotifier,
-    records,
-    events,
-    onNodeEvent: (message, plugin) => history.addNodeEvent(message, plugin),
-    onMarks: (made) => marks.add(made),
-    settings,
-    policy,
-    onRoundStart: inTree.onRoundStart,
-    bootTime: readBootTime,
-    metrics: roundMetrics,
-    ...common,
-  });
-  const sampler = new ThresholdSampler({
-    host: inTree.host,
-    plugins,
-    onCrossed: (request) => manager.requestRound(request),
-    settings,
-    clock,
+    ledger,
+    effects,
+    pacing,
+    host: usage,
   });
   const queries = new RecordQueries(records, historyStore, {
     nodeName,
@@ -237,7 +203,7 @@ export function evictionPart(
       policyFiles,
       nodeTainter,
       nodeCondition,
-      ...(hostPathNotifier ? [hostPathNotifier] : []),
+      ...hostPathNotifiers,
       evictor,
       manager,
       sampler,
@@ -253,5 +219,73 @@ export function evictionPart(
     readings: manager.readings,
     routes: [...evictionRoutes(queries, manager.readings), ...evictionNowRoutes(now)],
     evicted: () => evictor.evicted,
+  };
+}
+
+interface EvictorParts {
+  context: AgentContext;
+  shared: EvictionContext;
+  lifecycle: LifecyclePart | undefined;
+  pods: NodePods;
+  ledger: EvictionLedger;
+  events: Pick<AgentContext["events"], "record">;
+  qosLevelOf: ReturnType<typeof qosLevelReader>;
+}
+
+function evictorOf({
+  context,
+  shared,
+  lifecycle,
+  pods,
+  ledger,
+  events,
+  qosLevelOf,
+}: EvictorParts): PodEvictor {
+  const { client, configuration, registry, queueMetrics } = context;
+  const { nodeName, policy, marks, clock, log } = shared;
+  const metrics = createEvictorMetrics(registry);
+  const marginMs = () => policy().releaseMarginMs;
+  const killers: Killer[] = [new EvictionApiKiller(client), new DeletionKiller(client)];
+  if (lifecycle) {
+    const { runtime, generator } = lifecycle;
+    killers.push(new ContainerKiller({ runtime, statuses: generator.statuses, clock, marginMs }));
+  }
+  const sender = new EvictionSender({
+    client,
+    nodeName,
+    killers,
+    killerTable: () => killerTableOf(configuration()),
+    skip: () => policy().skip,
+    qosLevelOf,
+    clock,
+    metrics,
+  });
+  const containers =
+    lifecycle &&
+    new EvictedContainers({
+      events: lifecycle.generator.events,
+      statuses: lifecycle.generator.statuses,
+      ledger,
+      marginMs,
+      clock,
+      log,
+    });
+  return new PodEvictor({
+    ...{ sender, pods, containers, ledger, policy, events, marks },
+    ...{ metrics, queueMetrics, clock, log },
+  });
+}
+
+// Applies conditions as taints of the Node and, through a reporter, of the CustomNodeResource.
+function tainterOf(node: NodeTainter, reporter: ConditionReporter): Tainter {
+  return {
+    setDesired(taints, isComplete) {
+      node.setDesired(taints.node, isComplete);
+      reporter.setDesired(taints.customNodeResource, isComplete);
+    },
+    suspend() {
+      node.suspend();
+      reporter.suspend();
+    },
   };
 }

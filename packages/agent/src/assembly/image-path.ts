@@ -1,14 +1,14 @@
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 
-/** Resolves to the path, or rejects with the reason why it is not known. */
+/** Resolves to the path. Rejects if it is unknown. */
 export type ImagePathReader = (signal: AbortSignal) => Promise<string>;
 
-// A runtime that is unavailable is not asked in each round, milliseconds.
+// An unavailable runtime is not called again in every round.
 const RETRY_MS = 30_000;
 
 /**
- * The path where images are stored: as configured, else from the runtime, which is asked until it has answered once.
- * Rejects with the reason why that is not known.
+ * Returns a reader of the path where images are stored: the configured path, or the runtime's, which is called until it
+ * has answered once. The reader rejects with the reason if the path is unknown.
  */
 export function imagePath(
   configured: string,

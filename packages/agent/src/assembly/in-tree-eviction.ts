@@ -1,6 +1,6 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { KubeApiClient } from "@nodekeeper/core/kube";
 import { type Clock, type Logger, processCpuMs, type Registry } from "@nodekeeper/core/lib";
-import type { AgentConfiguration } from "../config/index.ts";
 import type { EvictionSource, NodePods } from "../eviction/index.ts";
 import { Host, HostReadings, PodReadings } from "../host/index.ts";
 import {
@@ -16,54 +16,85 @@ import {
   podUsageOf,
   policySources,
 } from "../policy/index.ts";
-import { type CriRuntime, FoundRuntime, type RuntimeStats } from "../runtime/index.ts";
-import { inTreeEvictionSettingsOf } from "./eviction-settings.ts";
+import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { imagePath } from "./image-path.ts";
 
-/** What in-tree eviction plugins are built from. */
-export interface InTreeEvictionAssembly {
-  /** The current one: their settings change live, from the next round on. */
-  configuration: () => AgentConfiguration;
-  client: KubeApiClient;
-  pods: NodePods;
-  /** Asked for the memory of pods whose cgroups are not found; undefined where no runtime is used. */
-  runtime: CriRuntime | FoundRuntime | undefined;
-  clock: Clock;
-  log: Logger;
-  registry: Registry;
-}
-
-/** The in-tree eviction plugins and what they share. */
-export interface InTreeEviction {
-  /** Those that are enabled by name. */
-  sources: EvictionSource[];
+/** Readings of the machine and its pods, shared by in-tree plugins and policies. */
+export interface NodeUsage {
   /** Sampled between rounds. */
   host: Host;
-  /** Discards readings of the machine, and takes the settings of the configuration, for a round that starts. */
-  onRoundStart: () => void;
-  /** Makes a plugin of each policy; they share readings with the others. */
-  ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
-  /** The memory that a pod used when a plugin last asked, bytes; undefined where that is not known. */
-  lastMemoryUsageOf: (uid: string) => number | undefined;
+  readings: HostReadings;
+  memories: PodMemories;
+  disks: PodDisks;
+  runtime: CriRuntime | FoundRuntime | undefined;
+  /** The configuration of the current round. */
+  configuration: () => AgentConfiguration;
+  /** Starts a round: discards the readings and takes the current configuration. */
+  refresh: () => void;
 }
 
-/** The in-tree eviction plugins. Throws `invalid` for a name that no plugin has. */
-export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction {
-  const { client, pods, runtime, clock, log, registry } = assembly;
-  let ofRound = assembly.configuration();
-  const configuration = () => ofRound;
-  const { hostRoot, nodeName, eviction } = ofRound;
+/**
+ * @param runtime source of disk usage, and of memory usage of pods whose cgroups are not found; undefined if no runtime
+ * is used
+ */
+export function nodeUsage(
+  current: () => AgentConfiguration,
+  runtime: CriRuntime | FoundRuntime | undefined,
+  clock: Clock,
+): NodeUsage {
+  let ofRound = current();
+  const { hostRoot } = ofRound;
   const host = new Host({ root: hostRoot, clock });
   const readings = new HostReadings({
     host,
     pods: new PodReadings({ root: hostRoot, clock }),
     clock,
-    // All plugins of a round share a reading, and no round gets the readings of the one before.
-    maxAgeMs: () => configuration().eviction.syncPeriod / 2,
+    // All plugins of a round share a reading, and no round uses readings of an earlier round.
+    maxAgeMs: () => ofRound.eviction.syncPeriod / 2,
   });
-  const runtimeStats = runtime && statsOf(runtime);
-  const memories = new PodMemories({ readings, runtimeStats, clock });
-  const disks = new PodDisks({ runtimeStats, clock });
+  return {
+    host,
+    readings,
+    memories: new PodMemories({ readings, runtimeStats: runtime, clock }),
+    disks: new PodDisks({ runtimeStats: runtime, clock }),
+    runtime,
+    configuration: () => ofRound,
+    refresh() {
+      ofRound = current();
+      readings.refresh();
+    },
+  };
+}
+
+/** Dependencies of in-tree eviction plugins. */
+export interface InTreeEvictionAssembly {
+  usage: NodeUsage;
+  client: KubeApiClient;
+  pods: NodePods;
+  clock: Clock;
+  log: Logger;
+  registry: Registry;
+}
+
+/** The in-tree eviction plugins. */
+export interface InTreeEviction {
+  /** The plugins that are enabled by name. */
+  sources: EvictionSource[];
+  /** Returns a plugin for each policy. They share readings with the in-tree plugins. */
+  ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
+}
+
+/** Builds the in-tree eviction plugins. Throws `invalid` for an unknown name. */
+export function inTreeEviction({
+  usage,
+  client,
+  pods,
+  clock,
+  log,
+  registry,
+}: InTreeEvictionAssembly): InTreeEviction {
+  const { readings, memories, disks, runtime, configuration } = usage;
+  const { nodeName, eviction } = configuration();
   const { nodefsPath, imagefsPath, containerfsPath } = eviction.policies;
   const rootfsPath = imagePath(
     containerfsPath || imagefsPath,
@@ -77,7 +108,7 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
     disks,
     rootfsPath,
     nodePods: () => pods.list(),
-    // Asked only while there are reclaimed pods; ten thousand nodes ask the same API server.
+    // Read only while reclaimed pods exist, because ten thousand nodes share an API server.
     allocatable: customNodeResourceAllocatable({ client, nodeName, clock, maxAgeMs: 60_000 }),
     roundPeriodMs: () => configuration().eviction.syncPeriod,
     clock,
@@ -97,29 +128,8 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
     log: intreeLog,
     metrics: createPolicyMetrics(registry),
   };
-  const settings = onceFor(configuration, inTreeEvictionSettingsOf);
   return {
-    host,
-    onRoundStart() {
-      ofRound = assembly.configuration();
-      readings.refresh();
-    },
-    sources: inTreeEvictionSources(eviction.inTreePlugins, parts, settings),
+    sources: inTreeEvictionSources(eviction.inTreePlugins, parts, () => configuration().eviction),
     ofPolicies: (policies) => policySources(policies, policyParts),
-    lastMemoryUsageOf: (uid) => memories.lastOf(uid)?.usageBytes,
-  };
-}
-
-function statsOf(runtime: CriRuntime | FoundRuntime): Pick<RuntimeStats, "pods"> {
-  return runtime instanceof FoundRuntime ? { pods: (signal) => runtime.podStats(signal) } : runtime.stats;
-}
-
-// Settings are asked for several times a second; a configuration that changes is another object.
-function onceFor<From extends object, To>(current: () => From, derive: (from: From) => To): () => To {
-  let last: { from: From; derived: To } | undefined;
-  return () => {
-    const from = current();
-    if (last?.from !== from) last = { from, derived: derive(from) };
-    return last.derived;
   };
 }

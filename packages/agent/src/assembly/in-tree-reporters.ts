@@ -1,5 +1,5 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { type Clock, type Logger, NodekeeperError, type Registry } from "@nodekeeper/core/lib";
-import type { AgentConfiguration } from "../config/index.ts";
 import type { DeviceSync } from "../devices/index.ts";
 import { Host } from "../host/index.ts";
 import {
@@ -18,7 +18,7 @@ import {
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
 
-/** The in-tree reporters that are enabled. Throws `invalid` for a name that no reporter has. */
+/** Builds the enabled in-tree reporters. Throws `invalid` for an unknown name. */
 export function inTreeReporters(
   configuration: AgentConfiguration,
   lifecycle: PodLifecycleEventGenerator | undefined,
@@ -56,7 +56,7 @@ export function inTreeReporters(
 
 function runningPods(lifecycle: PodLifecycleEventGenerator | undefined): RunningPods {
   if (!lifecycle) {
-    // Allocations can't be assigned to pods: zones without them would report that everything is free.
+    // Allocations can't be assigned to pods, and zones without them would report that everything is free.
     const problem = new NodekeeperError(
       "unavailable",
       "lifecycle.enabled is false, and the UIDs of pods come from lifecycle",

@@ -2,7 +2,7 @@ export { configurationPart } from "./configuration.ts";
 export { agentContext, type ContextOptions } from "./context.ts";
 export { devicesPart } from "./devices.ts";
 export { evictionPart } from "./eviction.ts";
-export { evictionPolicyOf } from "./eviction-policy-settings.ts";
+export { Handover } from "./handover.ts";
 export { lifecyclePart } from "./lifecycle.ts";
 export { pluginsPart } from "./plugins.ts";
 export { reportingPart } from "./reporting.ts";

@@ -1,7 +1,8 @@
+import { TooManyWatches } from "@nodekeeper/api/errors";
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { Clock, Logger, Registry } from "@nodekeeper/core/lib";
-import type { AgentConfiguration } from "../config/index.ts";
 import { lifecycleSettingsOf, PodLifecycleEventGenerator } from "../lifecycle/index.ts";
-import { CriRuntime, FoundRuntime, type Runtime, runtimeSettingsOf } from "../runtime/index.ts";
+import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
 import {
   createLocalApiMetrics,
   LifecycleService,
@@ -13,23 +14,23 @@ import { LifecycleStore, type StateDatabase } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { AgentPart } from "./part.ts";
 
-// Clients that are refused try again every few seconds.
+// Refused clients retry every few seconds.
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
-/** The container runtime and what it runs. */
+/** The container runtime and the lifecycle of its pods. */
 export interface LifecyclePart extends AgentPart {
   runtime: CriRuntime | FoundRuntime;
   generator: PodLifecycleEventGenerator;
 }
 
-/** Builds what follows pods and containers; undefined where lifecycle is off. */
+/** Builds the tracking of pods and containers. Undefined if lifecycle is disabled. */
 export function lifecyclePart(context: AgentContext): LifecyclePart | undefined {
   const { clock, log, registry, database } = context;
   const configuration = context.configuration();
   if (!configuration.lifecycle.enabled) return undefined;
   const runtime = containerRuntime(configuration, clock, log, registry);
   const generator = podLifecycle(configuration, runtime, database, clock, log, registry);
-  const api = localApiOf(configuration, generator, clock, log, registry);
+  const api = localApiOf(context, generator);
   return {
     runtime,
     generator,
@@ -39,20 +40,22 @@ export function lifecyclePart(context: AgentContext): LifecyclePart | undefined 
   };
 }
 
-/** The container runtime at the configured endpoint, or the one that is found. Connects at the first call. */
+/**
+ * Builds the client of the container runtime, at the configured endpoint or at the one that is detected. It connects at
+ * the first call.
+ */
 function containerRuntime(
   configuration: AgentConfiguration,
   clock: Clock,
   log: Logger,
   registry: Registry,
 ): CriRuntime | FoundRuntime {
-  const { endpoint } = configuration.runtime;
-  const settings = runtimeSettingsOf(configuration);
+  const { endpoint, ...settings } = configuration.runtime;
   const options = { clock, log: log.child({ logger: "runtime" }), registry, settings };
   return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
 }
 
-/** The pod lifecycle event generator. One for each registry. */
+/** Builds the pod lifecycle event generator. Each registry serves only one. */
 function podLifecycle(
   configuration: AgentConfiguration,
   runtime: Runtime,
@@ -71,14 +74,12 @@ function podLifecycle(
   });
 }
 
-/** The API for other programs on the node; undefined where it is off. */
+/** Builds the API for other programs on the node. Undefined if it is disabled. */
 function localApiOf(
-  { api }: AgentConfiguration,
+  { configuration, clock, log, registry, watches }: AgentContext,
   lifecycle: PodLifecycleEventGenerator,
-  clock: Clock,
-  log: Logger,
-  registry: Registry,
 ): LocalApi | undefined {
+  const { api } = configuration();
   if (api.socket === "") return undefined;
   const apiLog = log.child({ logger: "server" });
   const { watchesRefused } = createLocalApiMetrics(registry);
@@ -87,7 +88,7 @@ function localApiOf(
     watchesRefused.inc();
     if (clock.monotonic() - refusalLoggedAt < REFUSAL_LOG_INTERVAL_MS) return;
     refusalLoggedAt = clock.monotonic();
-    apiLog.warn({ errorId: "NK1713", problem }, "watch refused");
+    apiLog.warn({ errorId: TooManyWatches.id, problem }, "watch refused");
   };
   return new LocalApi({
     path: api.socket,
@@ -96,5 +97,6 @@ function localApiOf(
     },
     clock,
     log: apiLog,
+    watches,
   });
 }

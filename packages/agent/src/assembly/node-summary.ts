@@ -1,15 +1,14 @@
+import { evictionPolicyOf, isDryRun, isFullDryRun } from "@nodekeeper/api/decide";
 import type { HealthCheck } from "@nodekeeper/core/lib";
-import { isDryRun, isFullDryRun } from "../eviction/index.ts";
 import { apiRoute, type JsonRoute, listPlugins, runCheck } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { EvictionPart } from "./eviction.ts";
-import { evictionPolicyOf } from "./eviction-policy-settings.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { PluginsPart } from "./plugins.ts";
 import type { ReportingPart } from "./reporting.ts";
 import { summaryOf } from "./summary.ts";
 
-/** The parts that the node's summary counts. */
+/** The parts that the node's summary covers. */
 export interface SummarizedParts {
   reporting: ReportingPart;
   lifecycle: LifecyclePart | undefined;
@@ -17,7 +16,7 @@ export interface SummarizedParts {
   plugins: PluginsPart;
 }
 
-/** The route of the node in short. */
+/** Returns the route of the node's summary. */
 export function nodeRoute(
   context: AgentContext,
   { reporting, lifecycle, eviction, plugins }: SummarizedParts,

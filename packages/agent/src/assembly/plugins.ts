@@ -1,11 +1,14 @@
 import { type PluginChange, PluginManager } from "../plugins/index.ts";
 import { apiRoute, exchangeRoute, type KnownPlugins, listPlugins, pluginCalls } from "../server/index.ts";
-import type { NewMark } from "../state/index.ts";
+import { type NewMark, PluginNameStore } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { DevicesPart } from "./devices.ts";
 import type { EvictionPart } from "./eviction.ts";
 import type { AgentPart } from "./part.ts";
+import { pluginEvents } from "./plugin-events.ts";
 import type { ReportingPart } from "./reporting.ts";
+
+const RETURN_MS = 10_000;
 
 /** The parts that plugins register with. */
 export interface PluginHandlers {
@@ -14,36 +17,36 @@ export interface PluginHandlers {
   eviction: EvictionPart | undefined;
 }
 
-/** What finds sockets and registers plugins. */
+/** Discovery and registration of plugins. */
 export interface PluginsPart extends AgentPart {
-  /** All plugins, as the API lists them, without their calls. */
+  /** Returns all plugins as listed by the API, without their calls. */
   known: () => Omit<KnownPlugins, "calls">;
 }
 
 /** Builds the plugin manager, which finds sockets and registers plugins. */
 export function pluginsPart(
-  { configuration, clock, log, registry, startedAt, marks }: AgentContext,
+  { configuration, clock, log, registry, startedAt, marks, notify, database, watches }: AgentContext,
   { reporting: { manager, publisher }, devices, eviction }: PluginHandlers,
 ): PluginsPart {
-  const { plugins, api, runtime } = configuration();
+  const { plugins, api, runtime, devices: deviceSettings } = configuration();
+  const recordEvent = pluginEvents(clock, notify);
   const pluginManager = new PluginManager({
-    directories: plugins.directories,
-    endpointDirectories: plugins.endpointDirectories,
-    allowedUids: plugins.allowedUids.map(Number),
-    foreignSockets: [api.socket, runtime.endpoint.replace("unix://", "")].filter((path) => path !== ""),
+    settings: {
+      ...plugins,
+      foreignSockets: [api.socket, runtime.endpoint.replace("unix://", "")].filter((path) => path !== ""),
+      // The slices of previously registered drivers are kept this long.
+      returnMs: Math.max(RETURN_MS, deviceSettings.settleTime),
+    },
     handlers: [manager, devices.handler, ...(eviction ? [eviction.plugins] : [])],
     clock,
     log: log.child({ logger: "plugins" }),
     registry,
-    reservedNames: (type) => (type === manager.type ? manager.inTreeNames : new Set()),
-    rescanIntervalMs: plugins.rescanInterval,
-    livenessIntervalMs: plugins.livenessInterval,
-    onChange: (change) => marks.add([markOfPlugin(change)]),
-    // A socket that accepts and sends nothing is not distinguished from one that does not answer GetInfo.
-    dialTimeoutMs: plugins.infoTimeout,
-    infoTimeoutMs: plugins.infoTimeout,
-    notifyTimeoutMs: plugins.notifyTimeout,
-    maxPlugins: plugins.maxPlugins,
+    nameStore: new PluginNameStore(database),
+    onChange: (change) => {
+      marks.add([markOfPlugin(change)]);
+      recordEvent(change);
+    },
+    watches,
   });
   const known = () => ({
     sockets: pluginManager.list(),
@@ -73,6 +76,7 @@ const markKindOf = {
   registered: "pluginRegistered",
   lost: "pluginLost",
   refused: "pluginRefused",
+  displaced: "pluginLost",
 } as const;
 
 // "EvictionPlugin pressure lost: its socket was removed"

@@ -29,7 +29,7 @@ beforeEach(() => {
   const common = { clock: new FakeClock(), log: silentLogger };
   plugins = new EvictionPlugins({
     inTree: [],
-    settings: () => ({ callTimeoutMs: 30_000, syncPeriodMs: 1_000 }),
+    settings: () => ({ callTimeout: 30_000, syncPeriod: 1_000 }),
     tokenCheck: () => undefined,
     metrics: createEvictionRoundMetrics(new Registry()),
     ...common,

@@ -1,5 +1,13 @@
 import { readFile, stat } from "node:fs/promises";
-import { type Clock, type HealthCheck, type Logger, messageOf, type Runnable } from "@nodekeeper/core/lib";
+import { InTreePluginUnknown, PolicyRefused } from "@nodekeeper/api/errors";
+import {
+  type Clock,
+  type HealthCheck,
+  type Logger,
+  messageOf,
+  type Runnable,
+  sleepOrAbort,
+} from "@nodekeeper/core/lib";
 import type { EvictionPlugins, EvictionSource } from "../eviction/index.ts";
 import { enabledPlugins } from "../intree/index.ts";
 import { describeProblem, loadPolicies, type Policy, type PolicyProblem } from "../policy/index.ts";
@@ -7,10 +15,10 @@ import { describeProblem, loadPolicies, type Policy, type PolicyProblem } from "
 export interface PolicyFilesOptions {
   /** Paths; read again at each check. */
   files: () => readonly string[];
-  /** Which policies run: "*", "name", "-name"; read again at each check. */
+  /** Patterns of policies to run: "*", "name", "-name"; read again at each check. */
   enabled: () => readonly string[];
   plugins: Pick<EvictionPlugins, "replaceInTree">;
-  /** Makes a plugin of each policy. */
+  /** Returns a plugin for each policy. */
   sourcesOf: (policies: readonly Policy[]) => EvictionSource[];
   clock: Clock;
   log: Logger;
@@ -18,7 +26,7 @@ export interface PolicyFilesOptions {
 
 /** The policies of one file. */
 interface KnownFile {
-  /** Changes when the file does. */
+  /** Changes when the file changes. */
   fingerprint: string;
   policies: Policy[];
   problems: PolicyProblem[];
@@ -28,8 +36,8 @@ const FIRST_CHECK_MS = 5_000;
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
- * Keeps the eviction plugins that are made from policy files in step with these. An invalid policy is refused with its
- * position, and the others run; of a file that becomes invalid the last valid policies stay.
+ * Reloads policy files when they change, and replaces their eviction plugins. An invalid policy is refused with its
+ * position, and the others run. If a file becomes invalid, its last valid policies continue to run.
  */
 export class PolicyFiles implements Runnable {
   readonly name = "eviction-policies";
@@ -50,19 +58,19 @@ export class PolicyFiles implements Runnable {
     while (!signal.aborted) {
       await this.check();
       this.#checked.resolve();
-      await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
+      await sleepOrAbort(clock, CHECK_INTERVAL_MS, signal);
     }
   }
 
   /**
-   * Resolves after the first check: a round asks the policies that are valid from the start. A file that can't be read,
-   * as on a network file system that hangs, holds up the other parts for 5 s only.
+   * Resolves after the first check, so that the first round includes the policies. A file that can't be read, as on a
+   * network filesystem that hangs, delays the other parts by at most 5 s.
    */
   ready(): Promise<void> {
     return this.#checked.promise;
   }
 
-  /** Checks the files, and applies what changed. */
+  /** Checks the files and applies changes. */
   async check(): Promise<void> {
     const { files, enabled } = this.#options;
     const patterns = JSON.stringify(enabled());
@@ -85,7 +93,7 @@ export class PolicyFiles implements Runnable {
       check: () =>
         this.#problem === undefined
           ? { ok: true, message: `${this.#names.length} policies` }
-          : { ok: false, message: this.#problem, errorId: "NK1010" },
+          : { ok: false, message: this.#problem, errorId: PolicyRefused.id },
     };
   }
 
@@ -126,17 +134,21 @@ export class PolicyFiles implements Runnable {
     }
     this.#problem = problems.length > 0 ? problems.join("; ").slice(0, 2_000) : undefined;
     if (!isNews) return;
-    for (const problem of problems) log.error({ errorId: "NK1010", problem }, "eviction policy refused");
+    for (const problem of problems)
+      log.error({ errorId: PolicyRefused.id, problem }, "eviction policy refused");
     log.info({ loaded: [...policies.keys()], plugins: this.#names }, "eviction policies loaded");
   }
 
-  // A file may have policies that one node does not run, and a node leave out one that a file no longer has.
+  // Unknown names only cause a warning: a node may exclude a policy that a file no longer has.
   #enabled(names: readonly string[]): string[] {
     const isKnown = (pattern: string) => pattern === "*" || names.includes(pattern.replace(/^-/, ""));
     const patterns = this.#options.enabled();
     const unknown = patterns.filter((pattern) => !isKnown(pattern));
     if (unknown.length > 0)
-      this.#options.log.warn({ errorId: "NK1002", patterns: unknown }, "no eviction policy has this name");
+      this.#options.log.warn(
+        { errorId: InTreePluginUnknown.id, patterns: unknown },
+        "no eviction policy has this name",
+      );
     return enabledPlugins(names, patterns.filter(isKnown));
   }
 }

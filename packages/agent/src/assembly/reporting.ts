@@ -5,6 +5,7 @@ import {
   kindPolicies,
   Publisher,
   ReporterManager,
+  type ReportingContext,
 } from "../reporting/index.ts";
 import { apiRoute } from "../server/index.ts";
 import { ReporterStore } from "../state/index.ts";
@@ -15,71 +16,55 @@ import { inTreeReporters } from "./in-tree-reporters.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 
-// Running plugins are found by the first scan, and asked at once.
+// Running plugins are found by the first scan, which calls them immediately.
 const RETURN_MS = 10_000;
 
-/** Reporters and what is published of them. */
+/** Reporter plugins and the publisher of their reports. */
 export interface ReportingPart extends AgentPart {
   manager: ReporterManager;
   publisher: Publisher;
 }
 
-/** The parts that report themselves, and that in-tree reporters ask. */
+/** The parts that in-tree reporters read, or that are reporters. */
 export interface ReportedParts {
   lifecycle: LifecyclePart | undefined;
   devices: DevicesPart;
   eviction: EvictionPart | undefined;
 }
 
-/** Builds the way of reports to the API server. */
+/** Builds reporting, from plugins to the API server. */
 export function reportingPart(
   context: AgentContext,
   { lifecycle, devices, eviction }: ReportedParts,
 ): ReportingPart {
   const { configuration, client, clock, registry, queueMetrics, turns, watch } = context;
-  const { nodeName, reporting, plugins } = configuration();
-  const store = new ReporterStore(context.database);
-  const policies = kindPolicies(reporting.additionalKinds);
-  const log = context.log.child({ logger: "reporting" });
-  const metrics = createReportingMetrics(registry);
-  const settings = () => configuration().reporting;
-  const notify = (reason: string, message: string) => context.notify({ type: "Warning", reason, message });
-  const manager: ReporterManager = new ReporterManager({
-    store,
-    policies,
+  const { nodeName, reporting } = configuration();
+  const reportingContext: ReportingContext = {
+    store: new ReporterStore(context.database),
+    policies: kindPolicies(reporting.additionalKinds),
+    settings: () => configuration().reporting,
+    returnMs: RETURN_MS,
+    notify: (reason, message) => context.notify({ type: "Warning", reason, message }),
+    turns,
+    clock,
+    log: context.log.child({ logger: "reporting" }),
+    metrics: createReportingMetrics(registry, () => manager.contentAges()),
+  };
+  const manager: ReporterManager = new ReporterManager(reportingContext, {
     inTree: [
       ...inTreeReporters(configuration(), lifecycle?.generator, devices.sync, clock, context.log, registry),
       ...(eviction ? [eviction.reporter] : []),
     ],
-    settings,
-    maxLost: plugins.maxPlugins,
-    returnMs: RETURN_MS,
     maxContentBytes: reporting.maxContentSize,
     onChange: (objects) => publisher.touch(objects),
-    notify,
-    turns,
-    clock,
-    log,
-    metrics,
   });
-  const publisher = new Publisher({
+  const publisher = new Publisher(reportingContext, {
     client,
     fieldManager: FIELD_MANAGER,
     watch: (resource, name, handler) => watch({ resource, fieldSelector: `metadata.name=${name}`, handler }),
-    store,
     nodeName,
-    policies,
-    contents: () => manager.contents(),
-    lost: () => manager.lost(),
-    returnMs: RETURN_MS,
-    beforeWrite: () => manager.flush(),
-    notify,
+    reports: manager,
     isFrozenTaint: (taint) => eviction?.isFrozenTaint(taint) ?? false,
-    settings,
-    turns,
-    clock,
-    log,
-    metrics,
     queueMetrics,
   });
   const checks: HealthCheck[] = [

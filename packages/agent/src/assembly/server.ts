@@ -1,29 +1,31 @@
+import { stateTopics } from "@nodekeeper/api/http";
 import {
   apiRoute,
   createHealthMetrics,
   createServerMetrics,
   createStatusServer,
+  delegatedAccess,
   documentRoute,
   type JsonRoute,
   type NumberedItems,
   type ReadPageFile,
+  type RemoteAccess,
+  ServingCertificate,
   type StatusServer,
   type StreamedState,
   Streams,
-  stateTopics,
   unservedRoutes,
 } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { EvictionPart } from "./eviction.ts";
 import { nodeRoute, type SummarizedParts } from "./node-summary.ts";
 import type { AgentPart } from "./part.ts";
-import { remoteAccessOf } from "./remote-access.ts";
 
 /** The status servers of one agent. */
 export interface StatusServers {
   /** At `server.address`. */
   main: StatusServer;
-  /** At `server.remoteAddress`; undefined where there is none. */
+  /** At `server.remoteAddress`; undefined if it is not configured. */
   remote: StatusServer | undefined;
 }
 
@@ -36,9 +38,9 @@ export function statusServersOf(
   summarized: SummarizedParts,
   page: ReadPageFile | undefined,
 ): StatusServers {
-  const { configuration, client, clock, log, registry } = context;
+  const { configuration, clock, log, registry } = context;
   const { server } = configuration();
-  const access = remoteAccessOf(configuration(), client, clock, log);
+  const access = remoteAccessOf(context);
   const checks = parts.flatMap((part) => part.checks);
   const routes = [
     ...versionRoutes(context),
@@ -64,6 +66,17 @@ export function statusServersOf(
       server.remoteAddress === ""
         ? undefined
         : createStatusServer({ ...common, name: "remote-status-server", address: server.remoteAddress }),
+  };
+}
+
+// Undefined if no certificate is configured.
+function remoteAccessOf({ configuration, client, clock, log }: AgentContext): RemoteAccess | undefined {
+  const { tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = configuration().server;
+  if (certFile === "") return undefined;
+  const serverLog = log.child({ logger: "server" });
+  return {
+    certificate: new ServingCertificate({ certFile, privateKeyFile, clock, log: serverLog }),
+    check: delegatedAccess({ client, clock }),
   };
 }
 

@@ -7,19 +7,19 @@ export interface AgentSummary {
   /** Reporter plugins that are connected. */
   plugins: number;
   objects: number;
-  /** Pods of the container runtime; undefined where lifecycle is off. */
+  /** Pods in the container runtime; undefined if lifecycle is disabled. */
   pods: number | undefined;
-  /** Lifecycle events emitted so far. */
+  /** Lifecycle events emitted so far, also by earlier processes of the agent; undefined if lifecycle is disabled. */
   events: number | undefined;
-  /** Pods that were evicted and deleted; undefined where eviction is off. */
+  /** Pods that were evicted and deleted; undefined if eviction is disabled. */
   evicted: number | undefined;
-  /** Objects with changes that are not written yet. */
+  /** Objects with unwritten changes. */
   pending: number;
-  /** Writes that the API server accepted since the start. */
+  /** Writes accepted by the API server since the start. */
   writes: number;
   /** Wall milliseconds. */
   lastWriteAt: number | undefined;
-  /** Why something can't be published. */
+  /** Why an object can't be published. */
   problem: string | undefined;
 }
 

@@ -1,5 +1,5 @@
+import { ClaimNotPreparable } from "@nodekeeper/api/errors";
 import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
-import { NodekeeperError } from "@nodekeeper/core/lib";
 
 /** A device as the kubelet, drivers and CDI files identify it within a claim. */
 export interface DeviceIdentity {
@@ -7,25 +7,33 @@ export interface DeviceIdentity {
   request: string;
   pool: string;
   device: string;
-  /** Empty where the device is not shared. */
+  /** Empty if the device is not shared. */
   shareId: string;
 }
 
-/** A result of an allocation with what the driver has to know of it. */
+/** An allocation result, with what the driver needs to prepare it. */
 export interface AllocatedDevice extends DeviceIdentity {
   consumedCapacity: Record<string, string>;
   adminAccess: boolean;
-  /** The class's first, then the claim's. */
+  /** The class's entries first, then the claim's. Parameters are JSON as the API server sent it, byte for byte. */
   configuration: { source: string; parameters: string }[];
 }
 
-/** What a ResourceClaim was allocated of one driver. */
+/** A pod that a claim is reserved for, in the claim's namespace. */
+export interface ClaimPod {
+  name: string;
+  uid: string;
+  /** Set if the claim was generated from a template for this pod. */
+  isOwner?: true;
+}
+
+/** A ResourceClaim's allocated devices of one driver. */
 export interface Allocation {
-  pods: { name: string; uid: string }[];
+  pods: ClaimPod[];
   devices: AllocatedDevice[];
 }
 
-/** The request of a result without its subrequest: what pods and the kubelet refer to. */
+/** Returns the request without its subrequest, as pods and the kubelet refer to it. */
 export function baseRequest(request: string): string {
   return request.split("/")[0]!;
 }
@@ -34,20 +42,23 @@ export function sameDevice(a: DeviceIdentity, b: DeviceIdentity): boolean {
   return a.request === b.request && a.pool === b.pool && a.device === b.device && a.shareId === b.shareId;
 }
 
-/** Whether two claims can't have both of these prepared at once; shares of one device can. */
+/** Returns whether these devices can't be prepared for two claims at once. Shares of one device can. */
 export function isExclusive(a: DeviceIdentity, b: DeviceIdentity): boolean {
   const areShares = a.shareId !== "" && b.shareId !== "" && a.shareId !== b.shareId;
   return a.pool === b.pool && a.device === b.device && !areShares;
 }
 
 /**
- * Reads the allocation of a ResourceClaim of resource.k8s.io v1, v1beta2 or v1beta1, which have the same status.
- * Throws `conflict` where the claim is not allocated.
+ * Returns the allocation of a ResourceClaim from ClaimReader. The status is the same in resource.k8s.io v1, v1beta2 and
+ * v1beta1. Throws `conflict` if the claim is not allocated.
  */
 export function allocationOf(claim: KubeObject, driver: string): Allocation {
   const status = record(claim.status);
+  const owners = list(claim.metadata.ownerReferences)
+    .filter(({ kind }) => kind === "Pod")
+    .map(({ uid }) => uid);
   if (!isRecord(status.allocation))
-    throw new NodekeeperError("conflict", "the ResourceClaim is not allocated", { id: "NK1506" });
+    throw new ClaimNotPreparable({ problem: "the ResourceClaim is not allocated" });
   const devices = record(status.allocation.devices);
   const configuration = list(devices.config).flatMap((entry) => configurationOf(entry, driver));
   const ordered = [
@@ -57,7 +68,11 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
   return {
     pods: list(status.reservedFor)
       .filter(({ resource }) => resource === "pods")
-      .map(({ name, uid }) => ({ name: text(name), uid: text(uid) })),
+      .map(({ name, uid }) => ({
+        name: text(name),
+        uid: text(uid),
+        ...(owners.includes(uid) ? { isOwner: true as const } : {}),
+      })),
     devices: list(devices.results)
       .filter((result) => result.driver === driver)
       .map((result) => {
@@ -79,8 +94,8 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
   };
 }
 
-// DeviceAllocationConfiguration of resource.k8s.io: for all requests where it names none; a main request's is for all of
-// its subrequests.
+// Source: DeviceAllocationConfiguration of resource.k8s.io. Without requests it applies to all; a main request applies
+// to all of its subrequests.
 function applies(requests: readonly string[], request: string): boolean {
   return requests.length === 0 || requests.includes(request) || requests.includes(baseRequest(request));
 }
@@ -89,7 +104,7 @@ function configurationOf(entry: Record<string, unknown>, driver: string) {
   const opaque = record(entry.opaque);
   if (opaque.driver !== driver) return [];
   const requests = Array.isArray(entry.requests) ? entry.requests.map(text) : [];
-  return [{ source: text(entry.source), requests, parameters: JSON.stringify(opaque.parameters ?? {}) }];
+  return [{ source: text(entry.source), requests, parameters: text(opaque.parameters) || "{}" }];
 }
 
 function record(value: unknown): Record<string, unknown> {

@@ -1,7 +1,8 @@
+import { ClaimNotPreparable, ResourceApiNotServed } from "@nodekeeper/api/errors";
 import { type ApiResource, ApiStatusError, type KubeApiClient, type KubeObject } from "@nodekeeper/core/kube";
-import { codeOf, errorIdOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
+import { codeOf, errorIdOf, messageOf, Semaphore, withObjectsAsText } from "@nodekeeper/core/lib";
 
-/** A ResourceClaim as the kubelet names it. */
+/** A ResourceClaim as identified by the kubelet. */
 export interface ClaimReference {
   namespace: string;
   name: string;
@@ -9,15 +10,17 @@ export interface ClaimReference {
 }
 
 const group = "resource.k8s.io";
-// What kubelets that speak the agent's versions of DRAPlugin use.
+// The versions used by kubelets that support the agent's DRAPlugin versions.
 const versions = ["v1", "v1beta2", "v1beta1"] as const;
 
 export type ClaimReaderClient = Pick<KubeApiClient, "resolve" | "get" | "forgetDiscovery">;
 
-// As many claims as a burst has would all be read before the first is prepared, and all be late by the whole burst.
+// Without a limit, an entire burst of claims would be read before the first one is prepared.
 const MOST_AT_ONCE = 4;
 
-/** Reads ResourceClaims, in the best version that the server has; a few at once, in the order of the calls. */
+/**
+ * Reads ResourceClaims in the most recent version that the server serves: at most 4 at once, in the order of the calls.
+ */
 export class ClaimReader {
   readonly #client: ClaimReaderClient;
   readonly #semaphore = new Semaphore({ permits: MOST_AT_ONCE });
@@ -28,17 +31,21 @@ export class ClaimReader {
   }
 
   /**
-   * Throws `notFound` where there is no such claim or another one has taken its name, `forbidden` with the right that is
-   * missing, `unavailable` for any other 404, and as the client's `get` does. Where the server has dropped the version that
-   * was discovered, the versions are discovered again, and the claim is read in the best one left.
+   * Returns the claim with the opaque parameters of drivers as strings: their JSON as the API server sent it, byte for
+   * byte.
+   *
+   * Throws `notFound` if the claim does not exist or its name belongs to another claim, `forbidden` with the missing
+   * permission, `unavailable` for any other 404, and otherwise as the client's `get` does. If the server no longer
+   * serves the discovered version, the versions are discovered again, and the claim is read in the most recent one.
    */
   async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
     const claim = await this.#semaphore.run(signal, () => this.#getInServedVersion(namespace, name, signal));
     if (claim.metadata.uid !== uid) {
       const found = `its UID is ${claim.metadata.uid}, the one asked for had ${uid}`;
-      throw new NodekeeperError("notFound", `ResourceClaim ${namespace}/${name} is another one: ${found}`, {
-        id: "NK1506",
-      });
+      throw new ClaimNotPreparable(
+        { problem: `ResourceClaim ${namespace}/${name} is another one: ${found}` },
+        { code: "notFound" },
+      );
     }
     return claim;
   }
@@ -48,8 +55,8 @@ export class ClaimReader {
     try {
       return await this.#get(resource, namespace, name, signal);
     } catch (error) {
-      if (errorIdOf(error) !== "NK1501") throw error;
-      // Once for all claims that met what was discovered then.
+      if (errorIdOf(error) !== ResourceApiNotServed.id) throw error;
+      // Only once for all claims that were read with this discovery.
       if (this.#dropped !== resource) this.#client.forgetDiscovery();
       this.#dropped = resource;
       const served = await this.#resource(signal);
@@ -60,17 +67,16 @@ export class ClaimReader {
 
   async #get(resource: ApiResource, namespace: string, name: string, signal: AbortSignal) {
     try {
-      return await this.#client.get(resource, name, { namespace, signal });
+      return await this.#client.get(resource, name, { namespace, signal, parse: parseClaim });
     } catch (error) {
       if (codeOf(error) === "notFound")
         throw namesClaim(error, resource, name)
-          ? new NodekeeperError("notFound", messageOf(error), { id: "NK1506", cause: error })
-          : new NodekeeperError("unavailable", messageOf(error), { id: "NK1501", cause: error });
+          ? new ClaimNotPreparable({ problem: messageOf(error) }, { cause: error, code: "notFound" })
+          : new ResourceApiNotServed({ problem: messageOf(error) }, { cause: error, code: "unavailable" });
       if (codeOf(error) !== "forbidden") throw error;
-      throw new NodekeeperError(
-        "forbidden",
-        `Nodekeeper may not get resourceclaims (deploy/rbac-optional.yaml): ${messageOf(error)}`,
-        { id: "NK1506", cause: error },
+      throw new ClaimNotPreparable(
+        { problem: `Nodekeeper may not get resourceclaims (deploy/rbac-optional.yaml): ${messageOf(error)}` },
+        { cause: error, code: "forbidden" },
       );
     }
   }
@@ -80,15 +86,17 @@ export class ClaimReader {
       const resource = await this.#client.resolve({ group, version, kind: "ResourceClaim" }, { signal });
       if (resource) return resource;
     }
-    throw new NodekeeperError(
-      "unsupported",
-      `the API server serves no ResourceClaims of ${group}/${versions.join(", ")}`,
-      { id: "NK1501" },
-    );
+    throw new ResourceApiNotServed({
+      problem: `the API server serves no ResourceClaims of ${group}/${versions.join(", ")}`,
+    });
   }
 }
 
-// The API server answers 404 also where it does not serve this version any more: then the claim may well exist.
+function parseClaim(text: string): unknown {
+  return JSON.parse(withObjectsAsText(text, "parameters"));
+}
+
+// The API server also returns 404 if it no longer serves this version. Then the claim may exist.
 function namesClaim(error: unknown, { plural }: ApiResource, name: string): boolean {
   if (!(error instanceof ApiStatusError)) return false;
   const { summary } = error;

@@ -1,30 +1,47 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { ClaimStore, StoredClaim } from "../state/index.ts";
-import { type DeviceIdentity, sameDevice } from "./allocation.ts";
-import type { FileOwner, PreparedDevice } from "./cdi-file.ts";
+import {
+  type AllocatedDevice,
+  type Allocation,
+  type ClaimPod,
+  type DeviceIdentity,
+  sameDevice,
+} from "./allocation.ts";
+import type { FileOwner } from "./cdi-file.ts";
 import type { ClaimReference } from "./claim-reader.ts";
+import { devicesOfTexts, deviceTexts, type PreparedDevice } from "./recorded-devices.ts";
 
-/** What is known of a claim's devices of one driver; as `StoredClaim`, with its devices read. */
-export interface ClaimRecord extends Omit<StoredClaim, "devices"> {
+/** A claim's devices of one driver: a `StoredClaim` with its JSON parsed. */
+export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuration" | "pods"> {
   devices: readonly PreparedDevice[];
+  /** Pods whose containers may use the devices; undefined if an earlier version wrote the record. */
+  pods: readonly ClaimPod[] | undefined;
 }
 
-/** The records of claims: those of the state database, kept in memory beside it. */
+/** The recorded fields of a claim. */
+export type RecordedClaim = Pick<ClaimRecord, "devices" | "cdi" | "pods">;
+
+/** The claims recorded in the state database, cached in memory. */
 export class ClaimRecords {
   readonly #store: ClaimStore;
   readonly #boot: string;
   readonly #clock: Clock;
-  // Of claims that were read since the agent's start, by driver and UID.
-  readonly #pods = new Map<string, readonly string[]>();
+  // Claims whose CDI file must not be written, by driver and UID.
+  readonly #withheld = new Set<string>();
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
 
-  /** @param boot the machine's boot, by its ID */
+  /** @param boot ID of the machine's boot */
   constructor(store: ClaimStore, boot: string, clock: Clock) {
     this.#store = store;
     this.#boot = boot;
     this.#clock = clock;
-    for (const stored of store.claims()) this.#remember({ ...stored, devices: devicesOf(stored.devices) });
+    for (const { configuration, ...stored } of store.claims()) {
+      const devices = devicesOfTexts({ devices: stored.devices, configuration });
+      const pods = stored.pods === "" ? undefined : (JSON.parse(stored.pods) as ClaimPod[]);
+      this.#remember({ ...stored, devices, pods });
+    }
   }
 
   get boot(): string {
@@ -40,31 +57,68 @@ export class ClaimRecords {
     return this.#records.get(driver)?.get(uid);
   }
 
+  all(): ClaimRecord[] {
+    return this.drivers().flatMap((driver) => this.of(driver));
+  }
+
   of(driver: string): ClaimRecord[] {
     return [...(this.#records.get(driver)?.values() ?? [])];
   }
 
-  /** Remembers the pods that a claim is reserved for, as the API server has it: "<namespace>/<name>". Not kept on disk. */
-  reservedFor(driver: string, uid: string, pods: readonly string[]): void {
-    this.#pods.set(`${driver}/${uid}`, pods);
+  /**
+   * Completes a record from the claim's allocation: pods added to reservedFor since, and fields that an earlier version
+   * or a CDI file lacks. Throws if the disk is full.
+   */
+  complete(driver: string, uid: string, allocation: Allocation): void {
+    const record = this.get(driver, uid);
+    if (!record) return;
+    const { pods: known = [] } = record;
+    const added = allocation.pods.filter((pod) => !known.some((each) => each.uid === pod.uid));
+    const devices = record.devices.map((device) => ({
+      ...(allocation.devices.find((each) => sameDevice(each, device)) ?? device),
+      cdiDeviceIds: device.cdiDeviceIds,
+    }));
+    const areSame = isDeepStrictEqual(devices, record.devices);
+    if (record.pods && added.length === 0 && areSame) return;
+    this.#put({ ...record, devices, pods: [...known, ...added] });
   }
 
-  /** What `reservedFor` was given last; undefined where the claim was not read since the agent's start. */
-  podsOf(driver: string, uid: string): readonly string[] | undefined {
-    return this.#pods.get(`${driver}/${uid}`);
+  /** Removes pods whose containers have exited from a record. Pods added meanwhile stay. */
+  removePods(driver: string, uid: string, ended: readonly ClaimPod[]): void {
+    const record = this.get(driver, uid);
+    if (!record?.pods) return;
+    this.#put({ ...record, pods: record.pods.filter((pod) => !ended.some((each) => each.uid === pod.uid)) });
   }
 
-  /** Whether a claim was prepared before the machine was started last, so that nothing of it is left. */
-  isOfOldBoot({ boot }: ClaimRecord): boolean {
+  /** Sets whether a claim's CDI file is withheld because a path in it is no longer allowed. Not persisted. */
+  withhold({ driver, uid }: ClaimRecord, isWithheld: boolean): void {
+    if (isWithheld) this.#withheld.add(`${driver}/${uid}`);
+    else this.#withheld.delete(`${driver}/${uid}`);
+  }
+
+  /**
+   * Returns whether the claim must have a CDI file: it was prepared in this boot, with edits, and the file is not
+   * withheld.
+   */
+  hasFile(record: ClaimRecord): boolean {
+    const { driver, uid, state, cdi } = record;
+    if (state !== "prepared" || cdi === "" || this.isOfOldBoot(record)) return false;
+    return !this.#withheld.has(`${driver}/${uid}`);
+  }
+
+  /**
+   * Returns whether a claim was prepared before the machine's last boot, so that nothing of the preparation is left.
+   */
+  isOfOldBoot({ boot }: Pick<ClaimRecord, "boot">): boolean {
     return boot !== this.#boot;
   }
 
-  /** Whether the record is of these devices, prepared in this boot. */
+  /** Returns whether the record has exactly these devices, prepared in this boot. */
   isPrepared(record: ClaimRecord | undefined, devices: readonly DeviceIdentity[]): record is ClaimRecord {
     return record?.state === "prepared" && !this.isOfOldBoot(record) && this.isOf(record, devices);
   }
 
-  /** Whether the record is of these devices and no others, in any order. */
+  /** Returns whether the record has exactly these devices, in any order. */
   isOf(record: ClaimRecord, devices: readonly DeviceIdentity[]): boolean {
     return (
       record.devices.length === devices.length &&
@@ -72,32 +126,38 @@ export class ClaimRecords {
     );
   }
 
-  /** Throws where the disk is full; the record is as before then. */
+  /** Throws if the disk is full, and leaves the record unchanged. */
   save(
     driver: string,
     { namespace, name, uid }: ClaimReference,
     state: ClaimRecord["state"],
-    prepared: { devices: readonly PreparedDevice[]; cdi: string },
+    { devices, cdi, pods }: RecordedClaim,
     boot = this.#boot,
   ): void {
-    const { devices, cdi } = prepared;
-    const record = { driver, uid, namespace, name, state, boot, devices, cdi, updatedAt: this.#clock.now() };
-    this.#store.save({ ...record, devices: JSON.stringify(devices) });
-    this.#remember(record);
+    const updatedAt = this.#clock.now();
+    this.#put({ driver, uid, namespace, name, state, boot, devices, pods, cdi, updatedAt });
+    this.#withheld.delete(`${driver}/${uid}`);
   }
 
-  /** Records a claim again of which only its file is left. */
+  /** Records a claim from its CDI file, if its record was lost. */
   adopt(owner: FileOwner, cdi: string): void {
-    this.save(owner.driver, owner, "prepared", { devices: owner.devices, cdi }, owner.boot);
+    const { driver, devices, pods, boot } = owner;
+    this.save(driver, owner, "prepared", { devices, pods, cdi }, boot);
   }
 
-  /** Throws where the disk is full; the record is as before then. */
+  /** Throws if the disk is full, and leaves the record unchanged. */
   remove(driver: string, uid: string): void {
     this.#store.remove(driver, uid);
-    this.#pods.delete(`${driver}/${uid}`);
+    this.#withheld.delete(`${driver}/${uid}`);
     const records = this.#records.get(driver);
     records?.delete(uid);
     if (records?.size === 0) this.#records.delete(driver);
+  }
+
+  #put(record: ClaimRecord): void {
+    const { devices, pods } = record;
+    this.#store.save({ ...record, ...deviceTexts(devices), pods: pods ? JSON.stringify(pods) : "" });
+    this.#remember(record);
   }
 
   #remember(record: ClaimRecord): void {
@@ -107,22 +167,12 @@ export class ClaimRecords {
   }
 }
 
-/** Whether a claim has ended for the kubelet, or is about to: it is never handed out again as it is. */
+/** Returns whether the claim is unprepared or being unprepared: it must be prepared before it is used again. */
 export function isEnding({ state }: Pick<ClaimRecord, "state">): boolean {
   return state === "unpreparing" || state === "unprepared";
 }
 
-/** The identities alone, as a record keeps them before anything is prepared. */
-export function unprepared(devices: readonly DeviceIdentity[]): PreparedDevice[] {
-  return devices.map(({ request, pool, device, shareId }) => ({
-    request,
-    pool,
-    device,
-    shareId,
-    cdiDeviceIds: [],
-  }));
-}
-
-function devicesOf(text: string): PreparedDevice[] {
-  return JSON.parse(text) as PreparedDevice[];
+/** Returns devices as recorded before they are prepared. */
+export function unprepared(devices: readonly AllocatedDevice[]): PreparedDevice[] {
+  return devices.map((device) => ({ ...device, cdiDeviceIds: [] }));
 }

@@ -8,7 +8,7 @@ import type {
 import { NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { HostFiles } from "./host-files.ts";
 
-/** Edits as a CDI file has them. */
+/** Container edits in the format of a CDI file. */
 export interface CdiEdits {
   env?: string[];
   deviceNodes?: CdiDeviceNode[];
@@ -34,9 +34,27 @@ const hookNames = ["prestart", "createRuntime", "createContainer", "startContain
 const nodeTypes = ["b", "c", "u", "p"];
 
 /**
- * A driver's edits in the form of a CDI file, version 0.5.0. Container runtimes refuse a whole file for one wrong entry, or
- * fail when the container starts; so all that can be known before is checked here.
- * Throws `invalid` that names the field.
+ * Checks the host paths of earlier edits again, because their owners, modes and links may have changed. A path that no
+ * longer exists is not an error. Throws `invalid` as `HostFiles.checkAllowed` does.
+ */
+export async function checkHostPaths(edits: CdiEdits, host: HostFiles): Promise<void> {
+  const { deviceNodes = [], mounts = [], hooks = [] } = edits;
+  const paths = [
+    ...deviceNodes.map(({ hostPath, path }, at) => [
+      hostPath ?? path,
+      `deviceNodes[${at}].${hostPath ? "hostPath" : "path"}`,
+    ]),
+    ...mounts.map(({ hostPath }, at) => [hostPath, `mounts[${at}].hostPath`]),
+    ...hooks.map(({ path }, at) => [path, `hooks[${at}].path`]),
+  ] as const;
+  // The source of a tmpfs is not a path.
+  for (const [path = "", field = ""] of paths) if (path.startsWith("/")) await host.checkAllowed(path, field);
+}
+
+/**
+ * Converts a driver's edits to the format of a CDI file, version 0.5.0. Container runtimes reject an entire file for
+ * one invalid entry, or fail when the container starts, so everything that can be checked earlier is checked here.
+ * Throws `invalid` with the field.
  */
 export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<CdiEdits> {
   const { env, deviceNodes, mounts, hooks } = edits;
@@ -75,7 +93,7 @@ async function deviceNode(node: DeviceNode, field: string, host: HostFiles): Pro
   const [major, minor] = [node.major, node.minor].map(Number) as [number, number];
   if (!isDeviceNumber(major) || !isDeviceNumber(minor))
     throw refusal(field, `${node.major}:${node.minor} is no device number`);
-  // Runtimes would take the type from the node's file, and these numbers with it: any device could be named.
+  // Runtimes would combine the type of the node's file with these numbers, so that any device could be specified.
   if (host.isRestricted && type === "" && (major !== 0 || minor !== 0))
     throw refusal(
       `${field}.type`,
@@ -85,7 +103,7 @@ async function deviceNode(node: DeviceNode, field: string, host: HostFiles): Pro
     throw refusal(`${field}.permissions`, `${quote(permissions)} is not made of r, w and m`);
   const onNode = hostPath || path;
   await host.checkAllowed(onNode, where);
-  // By this rule runtimes look at the node's file.
+  // Under this condition, runtimes read the node's file.
   if (type === "" || (major === 0 && type !== "p")) await host.checkDevice(onNode, where);
   else if (type !== "p") await host.checkNumbers(onNode, { type, major, minor }, field);
   return {
@@ -108,23 +126,25 @@ async function mount(
   containerPath(path, `${field}.containerPath`);
   for (const [at, option] of options.entries()) plain(option, `${field}.options[${at}]`);
   plain(type, `${field}.type`, true);
-  // By its options a mount of any type is a bind mount.
+  // These options make a mount of any type a bind mount.
   const isBindByOption = options.some((option) => option === "bind" || option === "rbind");
-  // What is no bind mount may have a source that is no path, such as "tmpfs".
+  // The source of other mounts need not be a path, such as "tmpfs".
   if (type === "" || type === "bind" || isBindByOption) {
     absolute(hostPath, `${field}.hostPath`);
     await host.checkAllowed(hostPath, `${field}.hostPath`);
     await host.checkExists(hostPath, `${field}.hostPath`);
   } else {
     plain(hostPath, `${field}.hostPath`);
-    // Others have paths of the host and device numbers in their source and options.
+    // Other types may have host paths and device numbers in their source and options.
     if (host.isRestricted && type !== "tmpfs")
       throw refusal(
         `${field}.type`,
         `${quote(type)} is neither a bind mount nor a tmpfs (devices.kubeletPlugin.hostPaths)`,
       );
+    // A device or an image, as for ext4.
+    if (hostPath.startsWith("/")) await host.checkAllowed(hostPath, `${field}.hostPath`);
   }
-  // A bind mount has to be asked for by its options, or runc takes the type for that of a file system.
+  // A bind mount must be requested in the options: runc would interpret the type as a file system.
   const needsOption = type === "" && !isBindByOption;
   return {
     hostPath,
@@ -163,7 +183,7 @@ function variable(text: string, field: string): string {
 
 function containerPath(path: string, field: string): void {
   absolute(path, field);
-  // runc refuses the first, and the second would hide the container's own processes.
+  // runc refuses "/"; a mount on /proc would hide the container's processes.
   if (path === "/" || path === "/proc" || path.startsWith("/proc/"))
     throw refusal(field, `${quote(path)} can't be changed in a container`);
 }

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { systemClock } from "@nodekeeper/core/lib";
-import { createServer } from "nice-grpc";
+import { FakeClock, systemClock } from "@nodekeeper/core/lib";
+import { createServer, ServerError, Status } from "nice-grpc";
 import { expect, it } from "vitest";
 import { DriverClient } from "./driver-client.ts";
-import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
+import { ClaimWorld, DRIVER, serveDriver } from "./testing/claim-world.ts";
 
 const never = new AbortController().signal;
 
@@ -38,5 +38,40 @@ it.each([
   } finally {
     client.close();
     server.forceShutdown();
+  }
+});
+
+it.each([
+  ["is answered by the driver with DEADLINE_EXCEEDED", "answered"],
+  ["is not answered", "timedOut"],
+])("a call that %s counts as %s", async (_, counted) => {
+  using world = new ClaimWorld();
+  const endpoint = join(world.folder, "driver.sock");
+  const called = Promise.withResolvers<void>();
+  const server = await serveDriver(endpoint, {
+    preparation: {
+      prepareDevices: async (_request, { signal }) => {
+        called.resolve();
+        if (counted === "answered") throw new ServerError(Status.DEADLINE_EXCEEDED, "the firmware is busy");
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return {};
+      },
+      unprepareDevices: async () => ({}),
+    },
+  });
+  const clock = new FakeClock();
+  const outcomes: string[] = [];
+  const timeouts = { answered: () => outcomes.push("answered"), timedOut: () => outcomes.push("timedOut") };
+  const client = new DriverClient({ driver: DRIVER, endpoint, deadlineMs: () => 1_000, timeouts, clock });
+  try {
+    const prepared = client.prepare(world.claim("a"), { pods: [], devices: [] }, never);
+    const refused = expect(prepared).rejects.toMatchObject({ code: "deadline" });
+    await called.promise;
+    if (counted === "timedOut") await clock.step(1_000);
+    await refused;
+    expect(outcomes).toEqual([counted]);
+  } finally {
+    client.close();
+    server.stop();
   }
 });

@@ -1,3 +1,4 @@
+import { DriverAnswerRefused, DriverFailed } from "@nodekeeper/api/errors";
 import {
   DevicePreparationDefinition,
   PrepareDevicesRequest,
@@ -5,17 +6,20 @@ import {
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { checkEntries, type RepeatedFields, UnaryChannel } from "@nodekeeper/core/grpc";
-import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, codeOf, messageOf, type Timer, withDeadline } from "@nodekeeper/core/lib";
 import { ExchangeLog } from "../plugins/index.ts";
-import type { Allocation, DeviceIdentity } from "./allocation.ts";
+import type { Allocation } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
+import type { RecordedClaim } from "./claim-records.ts";
 
 export interface DriverClientOptions {
   driver: string;
-  /** Of the driver's socket. */
+  /** Path of the driver's socket. */
   endpoint: string;
   /** Milliseconds for each call. */
   deadlineMs: () => number;
+  /** Is notified of calls that were answered, also with an error, and of calls that reached `deadlineMs`. */
+  timeouts?: Pick<CallTimeouts, "answered" | "timedOut">;
   clock: Clock;
 }
 
@@ -29,11 +33,11 @@ const repeatedInAnswer: RepeatedFields = {
   1: { 5: { 1: {}, 2: {}, 3: { 3: {} }, 4: { 3: {}, 4: {} } }, 6: {} },
 };
 
-/** Asks one connected driver to prepare devices and to undo it. Errors name the driver. */
+/** Calls one connected driver to prepare and unprepare devices. Errors name the driver. */
 export class DriverClient {
   readonly #options: DriverClientOptions;
   readonly #channel: UnaryChannel;
-  /** Its last calls. */
+  /** The most recent calls. */
   readonly exchanges = new ExchangeLog();
 
   constructor(options: DriverClientOptions) {
@@ -58,33 +62,27 @@ export class DriverClient {
       return PrepareDevicesResponse.decode(answer);
     } catch (error) {
       const { driver } = this.#options;
-      throw new NodekeeperError(
-        "invalid",
-        `driver ${driver}: its answer can't be decoded: ${messageOf(error)}`,
-        { id: "NK1507" },
-      );
+      throw new DriverAnswerRefused({
+        problem: `driver ${driver}: its answer can't be decoded: ${messageOf(error)}`,
+      });
     }
   }
 
   async unprepare(
     { namespace, name, uid }: ClaimReference,
-    devices: readonly DeviceIdentity[],
+    { pods = [], devices }: Pick<RecordedClaim, "pods" | "devices">,
     signal: AbortSignal,
   ): Promise<void> {
     const request = UnprepareDevicesRequest.encode({
       claim: { namespace, name, uid },
-      devices: devices.map((device) => ({
-        ...device,
-        consumedCapacity: {},
-        adminAccess: false,
-        configuration: [],
-      })),
+      pods: [...pods],
+      devices: [...devices],
     }).finish();
     const about = { claim: `${namespace}/${name}`, devices: devices.length };
     await this.#call("UnprepareDevices", { request, about }, signal);
   }
 
-  /** Calls under way fail with `unavailable`. */
+  /** Closes the connection. Calls in progress fail with `unavailable`. */
   close(): void {
     this.#channel.close();
   }
@@ -94,27 +92,69 @@ export class DriverClient {
     { request, about }: { request: Uint8Array; about: object },
     parent: AbortSignal,
   ): Promise<Uint8Array> {
-    const { driver, deadlineMs, clock } = this.#options;
+    const { driver, deadlineMs, timeouts, clock } = this.#options;
     const path = `${DevicePreparationDefinition.fullName}/${method}`;
+    const deadline = deadlineMs();
     const startedAt = clock.monotonic();
     const note = (result: { answer: object } | { error: string }) => {
       const ms = clock.monotonic() - startedAt;
       this.exchanges.note({ call: method, at: clock.now(), ms, request: about, ...result });
     };
     try {
-      const answer = await withDeadline(clock, deadlineMs(), method, parent, (signal) =>
+      const answer = await withDeadline(clock, deadline, method, parent, (signal) =>
         this.#channel.call(path, [request], signal),
       );
-      // What it edits in containers may be confidential, such as variables with a token.
+      // The answer is not logged: its edits may be confidential, such as variables with a token.
       note({ answer: { bytes: answer.length } });
+      timeouts?.answered();
       return answer;
     } catch (error) {
       parent.throwIfAborted();
+      const code = codeOf(error);
+      // A driver may return DEADLINE_EXCEEDED itself, for example from a call that it made.
+      if (code === "deadline" && clock.monotonic() - startedAt >= deadline) timeouts?.timedOut();
+      else if (code !== "unavailable") timeouts?.answered();
       note({ error: messageOf(error).slice(0, MOST_ERROR_LENGTH) });
-      throw new NodekeeperError(codeOf(error), `driver ${driver}: ${messageOf(error)}`, {
-        id: "NK1508",
-        cause: error,
-      });
+      throw new DriverFailed({ driver, problem: messageOf(error) }, { cause: error, code });
     }
+  }
+}
+
+// After this time, pods may be scheduled to the driver's devices again.
+const LASTS_MS = 60_000;
+
+/**
+ * Tracks whether a driver is stuck: a call reached its deadline, so that the next would most likely time out too. It is
+ * stuck until it answers a call, even with an error, and for at most a minute.
+ */
+export class CallTimeouts {
+  readonly #clock: Clock;
+  readonly #onChange: (isStuck: boolean) => void;
+  #timer: Timer | undefined;
+
+  /** @param onChange called when `isStuck` has changed */
+  constructor(clock: Clock, onChange: (isStuck: boolean) => void) {
+    this.#clock = clock;
+    this.#onChange = onChange;
+  }
+
+  get isStuck(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /** Records that a call reached its deadline. */
+  timedOut(): void {
+    const wasStuck = this.isStuck;
+    this.#timer?.cancel();
+    this.#timer = this.#clock.after(LASTS_MS, () => this.answered());
+    if (!wasStuck) this.#onChange(this.isStuck);
+  }
+
+  /** Records that the driver answered a call, or that another process serves its socket. */
+  answered(): void {
+    if (!this.#timer) return;
+    this.#timer.cancel();
+    this.#timer = undefined;
+    this.#onChange(this.isStuck);
   }
 }

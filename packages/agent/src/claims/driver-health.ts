@@ -1,3 +1,4 @@
+import { DeviceHealthNotReported } from "@nodekeeper/api/errors";
 import {
   DeviceHealthReportDefinition,
   WatchDeviceHealthRequest,
@@ -12,6 +13,7 @@ import {
   messageOf,
   NodekeeperError,
   retryPolicies,
+  sleepOrAbort,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
 import type { DeviceTaint } from "../devices/index.ts";
@@ -30,10 +32,10 @@ export interface DeviceHealth {
 
 export interface DriverHealthOptions {
   driver: string;
-  /** The pool that is called after the node has no name in reports. */
+  /** Name of the pool whose name is empty in reports. */
   nodeName: string;
-  /** Taints may have changed. */
-  onChange: () => void;
+  /** Called with the taints after each change. */
+  onChange: (taints: DriverHealth["taints"]) => void;
   clock: Clock;
   log: Logger;
 }
@@ -41,16 +43,16 @@ export interface DriverHealthOptions {
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_DEVICES = 50_000;
 const LONGEST_MESSAGE = 1_024;
-// The kubelet takes a health for unknown that is older than 30 s.
+// The kubelet considers health older than 30 s unknown.
 const RESEND_MS = 10_000;
 const DEVICES = 1;
 
 /**
- * The health that a driver reports, over all of its connections, and its way to the kubelet.
+ * The health that a driver reports, across its connections, and its watches by the kubelet.
  *
- * 1. For the kubelet, the health of devices is unknown while the driver is not heard.
- * 2. Taints last until the driver reports again: a device that was broken before is not taken for repaired because the
- *    driver or its stream is interrupted.
+ * 1. While the driver does not report, the kubelet receives no health.
+ * 2. Taints stay until the driver reports again: an interruption of the driver or its stream does not make a device
+ *    healthy.
  */
 export class DriverHealth {
   readonly #options: DriverHealthOptions;
@@ -58,9 +60,9 @@ export class DriverHealth {
   #devices: readonly DeviceHealth[] = [];
   #isEnded = false;
   #taints: ReadonlyMap<string, readonly DeviceTaint[]> = new Map();
-  /** Whether the driver has reported any since the agent's start. */
+  /** Whether the driver has reported since the agent's start. */
   isKnown = false;
-  /** Why nothing is heard; undefined while the driver is heard. */
+  /** Why the stream failed; undefined while it works. */
   problem: string | undefined;
 
   constructor(options: DriverHealthOptions) {
@@ -71,15 +73,12 @@ export class DriverHealth {
     return this.#devices.filter(({ healthy }) => !healthy);
   }
 
-  /** Of devices that are not healthy, by `<pool>/<device>`; the same object until one changes. */
+  /** The taints of unhealthy devices, by `<pool>/<device>`. The same object until one changes. */
   get taints(): ReadonlyMap<string, readonly DeviceTaint[]> {
     return this.#taints;
   }
 
-  /**
-   * Follows the stream of one connection until the signal aborts; one that fails is started again after 1 s to 1 min.
-   * @param endpoint the driver's socket
-   */
+  /** Follows the stream of one connection until the signal aborts. A failed stream is reopened after 1 s to 1 min. */
   async follow(endpoint: string, signal: AbortSignal): Promise<void> {
     const { driver, clock, log } = this.#options;
     const backoff = new Backoff(retryPolicies.healthStream);
@@ -93,27 +92,30 @@ export class DriverHealth {
         this.problem = messageOf(error);
         const retryInMs = Math.round(backoff.next());
         log.warn(
-          { errorId: "NK1505", driver, err: error, retryInMs },
+          { errorId: DeviceHealthNotReported.id, driver, err: error, retryInMs },
           "health of devices is not reported, will be asked again",
         );
-        await clock.sleep(retryInMs, signal).catch(() => {});
+        await sleepOrAbort(clock, retryInMs, signal);
       }
     }
   }
 
-  /** The connection has ended. */
+  /** Ends the health of a closed connection. */
   disconnected(): void {
     this.problem = undefined;
     this.#report([]);
   }
 
-  /** The driver does not report health any more: every watch ends, and the kubelet starts another one. */
+  /** Ends all watches, because the driver no longer reports health. The kubelet starts new ones. */
   end(): void {
     this.#isEnded = true;
     this.#report([]);
   }
 
-  /** All health now and after each change, and again every ten seconds, until the signal aborts or `end` is called. */
+  /**
+   * Yields the health of all devices: now, after each change, and every 10 s, until the signal aborts or `end` is
+   * called.
+   */
   async *watch(signal: AbortSignal): AsyncGenerator<{ devices: readonly DeviceHealth[]; at: number }> {
     const { clock } = this.#options;
     const sleep = new WakeableSleep();
@@ -153,7 +155,7 @@ export class DriverHealth {
       }
     } finally {
       reports.end();
-      // The last report is for the taints alone: nothing is heard of the driver any more.
+      // The last report only affects taints: the kubelet receives no health without a connection.
       if (signal.aborted) this.#report([]);
     }
     scope.signal.throwIfAborted();
@@ -173,7 +175,7 @@ export class DriverHealth {
     if (!isSame) this.#taints = taints;
     this.isKnown = true;
     this.#report(devices);
-    if (!isSame) onChange();
+    if (!isSame) onChange(taints);
   }
 
   #report(devices: readonly DeviceHealth[]): void {

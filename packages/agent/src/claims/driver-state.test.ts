@@ -12,7 +12,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
   const states = new DriverStates({
     nodeName: NODE,
     callTimeoutMs,
-    onTaints: () => {},
+    devices: { setTaints: () => {} },
     clock,
     log: silentLogger,
   });
@@ -23,6 +23,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
       name: DRIVER,
       endpoint: socket,
       registrationSocket: socket,
+      uid: 0,
       versions: ["nodekeeper.devices.v1alpha1", ...versions],
       generation: 1,
     },

@@ -3,46 +3,77 @@ import {
   DevicePreparationDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { type Clock, childScope, type Logger, type ScopedSignal, stopped } from "@nodekeeper/core/lib";
-import type { AddedTaints } from "../devices/index.ts";
+import type { DeviceSync, TaintReasons } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
-import { DriverClient } from "./driver-client.ts";
+import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
 import type { KubeletPlugin } from "./kubelet-plugin.ts";
 
-/** A driver that is connected now, with what is done for it. */
+/** A connected driver. */
 export interface Connection {
   generation: number;
-  /** Undefined where its devices need no preparation. */
+  /** User ID that its sockets belong to. */
+  uid: number;
+  /** The driver's socket. */
+  endpoint: string;
+  /** Undefined if its devices need no preparation. */
   client: DriverClient | undefined;
   scope: ScopedSignal;
-  /** What was left from before was done once, or tried. */
+  /** Resolves after the first attempt to reconcile the driver's claims. */
   reconciled: PromiseWithResolvers<void>;
   isReconciled: boolean;
 }
 
+/** Publishes the reasons to taint a driver's devices: their health, and calls that the driver does not answer. */
+class PublishedReasons {
+  readonly #driver: string;
+  readonly #devices: Pick<DeviceSync, "setTaints">;
+  #reasons: TaintReasons = { byDevice: new Map(), isStuck: false };
+
+  constructor(driver: string, devices: Pick<DeviceSync, "setTaints">) {
+    this.#driver = driver;
+    this.#devices = devices;
+  }
+
+  /** Publishes all reasons after a change. */
+  set(change: Partial<TaintReasons>): void {
+    this.#reasons = { ...this.#reasons, ...change };
+    this.#devices.setTaints(this.#driver, this.#reasons);
+  }
+}
+
 export interface DriverState {
   readonly name: string;
+  readonly reasons: PublishedReasons;
   connection: Connection | undefined;
-  /** Lasts over connections; undefined where the driver reports no health. */
+  /** Kept across connections; undefined if the driver reports no health. */
   health: DriverHealth | undefined;
-  /** It is the kubelet's plugin by itself, or has none of the agent's protocols. */
+  /** Whether the driver registers its own plugin with the kubelet, or supports none of the agent's protocols. */
   isLeftAlone: boolean;
-  /** Monotonic milliseconds; since the agent's start where it has not been connected. */
+  /**
+   * Whether `isLeftAlone` was detected from the driver's socket in the kubelet's directory, not from its registration.
+   */
+  isFoundAlone: boolean;
+  /** Monotonic milliseconds; the agent's start if it has not been connected. */
   disconnectedAt: number;
-  /** Its registration has no preparation: the agent answers the kubelet without it. */
+  /** The same, wall milliseconds. */
+  disconnectedSince: number;
+  /** Whether its registration has no preparation service: the agent answers the kubelet itself. */
   needsNoPreparation: boolean;
   plugin: KubeletPlugin | undefined;
+  /** Tracks whether the driver is stuck. */
+  readonly timeouts: CallTimeouts;
   /** The last error. */
   problem: string | undefined;
 }
 
 export interface DriverStatesOptions {
-  /** The pool that is called after the node has no name in reports of health. */
+  /** Name of the pool whose name is empty in health reports. */
   nodeName: string;
   /** Milliseconds for each call of a driver. */
   callTimeoutMs: () => number;
-  /** Taints of a driver's devices may have changed. */
-  onTaints: (driver: string) => void;
+  /** Receives the reasons to taint drivers' devices. */
+  devices: Pick<DeviceSync, "setTaints">;
   clock: Clock;
   log: Logger;
 }
@@ -53,7 +84,7 @@ const POLL_MS = 50;
 const streamVersion = "nodekeeper.devices.v1alpha1";
 const kubeletVersions = ["v1.DRAPlugin", "v1beta1.DRAPlugin"];
 
-/** The drivers that are connected, were until recently, or have claims. */
+/** Drivers that are connected, were recently, or have claims. */
 export class DriverStates {
   readonly #options: DriverStatesOptions;
   readonly #states = new Map<string, DriverState>();
@@ -73,33 +104,44 @@ export class DriverStates {
     return [...this.#states.values()];
   }
 
-  /** The state of a driver; made where there is none. */
+  /** Returns the state of a driver. Creates it if needed. */
   of(name: string): DriverState {
     const known = this.#states.get(name);
     if (known) return known;
+    const reasons = new PublishedReasons(name, this.#options.devices);
     const state: DriverState = {
       name,
+      reasons,
       connection: undefined,
       health: undefined,
       isLeftAlone: false,
+      isFoundAlone: false,
       disconnectedAt: this.#startedAt,
+      disconnectedSince: this.#options.clock.now(),
       needsNoPreparation: false,
       plugin: undefined,
+      timeouts: new CallTimeouts(this.#options.clock, (isStuck) => reasons.set({ isStuck })),
       problem: undefined,
     };
     this.#states.set(name, state);
     return state;
   }
 
+  /** Returns whether the driver has been connected since the agent's start. */
+  wasConnected({ connection, disconnectedAt }: DriverState): boolean {
+    return connection !== undefined || disconnectedAt > this.#startedAt;
+  }
+
   delete(name: string): void {
     this.#states.delete(name);
   }
 
-  /** Takes a registration; its connection lasts until the signal aborts, it disconnects, or registers again. */
-  connect({ name, versions, endpoint, generation }: PluginRegistration, signal: AbortSignal): void {
+  /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */
+  connect({ name, versions, endpoint, generation, uid }: PluginRegistration, signal: AbortSignal): void {
     const { clock, callTimeoutMs } = this.#options;
     const state = this.of(name);
     this.disconnect(state, "registered again");
+    state.isFoundAlone = false;
     state.isLeftAlone =
       !versions.includes(streamVersion) || versions.some((version) => kubeletVersions.includes(version));
     const hasHealth = !state.isLeftAlone && versions.includes(DeviceHealthReportDefinition.fullName);
@@ -107,14 +149,23 @@ export class DriverStates {
     state.needsNoPreparation = !state.isLeftAlone && !isPreparing;
     const scope = childScope(signal);
     this.#followHealth(state, hasHealth, endpoint, scope.signal);
+    state.reasons.set({});
     if (state.isLeftAlone) {
       scope.release();
       return;
     }
     state.connection = {
       generation,
+      uid,
+      endpoint,
       client: isPreparing
-        ? new DriverClient({ driver: name, endpoint, deadlineMs: callTimeoutMs, clock })
+        ? new DriverClient({
+            driver: name,
+            endpoint,
+            deadlineMs: callTimeoutMs,
+            timeouts: state.timeouts,
+            clock,
+          })
         : undefined,
       scope,
       reconciled: Promise.withResolvers(),
@@ -122,23 +173,25 @@ export class DriverStates {
     };
   }
 
-  /** Ends a driver's connection. Taints of its devices stay: what it reported last holds until it reports again. */
+  /** Ends a driver's connection. Taints of its devices stay until it reports again. */
   disconnect(state: DriverState, reason: string): void {
     const { connection } = state;
     if (!connection) return;
     state.connection = undefined;
     state.disconnectedAt = this.#options.clock.monotonic();
+    state.disconnectedSince = this.#options.clock.now();
     connection.reconciled.resolve();
     connection.scope.abort(stopped(reason));
     connection.scope.release();
     connection.client?.close();
+    state.timeouts.answered();
     state.health?.disconnected();
   }
 
   /**
-   * Waits until pods can be bound to a connected driver's devices: the kubelet has registered the agent as its plugin (5 s
-   * at most, for the kubelet may be down), and the driver has reported their health once (10 s at most). Not at all where
-   * the driver is left alone. Rejects with the signal's reason.
+   * Waits until pods can be bound to a connected driver's devices: the kubelet has registered the agent as its plugin
+   * (at most 5 s, because the kubelet may be down), and the driver has reported their health once (at most 10 s).
+   * Returns at once if the driver is not connected. Rejects with the signal's reason.
    */
   async untilReady(name: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
@@ -154,13 +207,7 @@ export class DriverStates {
     while (isWaiting()) await clock.sleep(POLL_MS, signal);
   }
 
-  /** Taints of a driver's devices that are not healthy; the same object until one changes. */
-  taints(name: string): Pick<AddedTaints, "byDevice"> | undefined {
-    const byDevice = this.#states.get(name)?.health?.taints;
-    return byDevice && { byDevice };
-  }
-
-  /** Ends every connection; resolves when nothing runs any more. */
+  /** Ends all connections and plugins. Resolves when all tasks have ended. */
   async stop(): Promise<void> {
     for (const state of this.#states.values()) this.disconnect(state, "the agent is stopping");
     await Promise.all([...this.#states.values()].map(({ plugin }) => plugin?.stop()));
@@ -168,16 +215,22 @@ export class DriverStates {
   }
 
   #followHealth(state: DriverState, hasHealth: boolean, endpoint: string, signal: AbortSignal): void {
-    const { nodeName, onTaints, clock, log } = this.#options;
+    const { nodeName, clock, log } = this.#options;
     const driver = state.name;
     if (!hasHealth) {
       if (!state.health) return;
       state.health.end();
       state.health = undefined;
-      onTaints(driver);
+      state.reasons.set({ byDevice: new Map() });
       return;
     }
-    state.health ??= new DriverHealth({ driver, nodeName, onChange: () => onTaints(driver), clock, log });
+    state.health ??= new DriverHealth({
+      driver,
+      nodeName,
+      onChange: (byDevice) => state.reasons.set({ byDevice }),
+      clock,
+      log,
+    });
     const task = state.health.follow(endpoint, signal).finally(() => this.#tasks.delete(task));
     this.#tasks.add(task);
   }

@@ -1,7 +1,7 @@
 import { FakeClock, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
 import { EndedClaims } from "./ended-claims.ts";
-import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
+import { ClaimWorld, DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";
 
 async function setUp(world: ClaimWorld) {
   const clock = new FakeClock();
@@ -13,7 +13,8 @@ async function setUp(world: ClaimWorld) {
   const unprepared: string[] = [];
   const record = (name: string, device: string) =>
     records.save(DRIVER, { namespace: "default", name, uid: name }, "prepared", {
-      devices: [{ request: "req", pool: NODE, device, shareId: "", cdiDeviceIds: [] }],
+      devices: [recordedDevice(device)],
+      pods: [],
       cdi: "",
     });
   const claims = new EndedClaims({

@@ -1,11 +1,15 @@
-import { type Clock, type Logger, messageOf } from "@nodekeeper/core/lib";
+import { EndedClaimPrepared, PodResourcesUnreadable } from "@nodekeeper/api/errors";
+import { type Clock, type Logger, messageOf, sleepOrAbort } from "@nodekeeper/core/lib";
 import { type ClaimRecord, type ClaimRecords, isEnding } from "./claim-records.ts";
 import type { Preparation } from "./preparation.ts";
 
 export interface EndedClaimsOptions {
   records: ClaimRecords;
   preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">;
-  /** The devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects where the kubelet does not answer. */
+  /**
+   * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
+   * answer.
+   */
   devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   clock: Clock;
   log: Logger;
@@ -15,66 +19,69 @@ const FIRST_MS = 60_000;
 const PERIOD_MS = 600_000;
 
 /**
- * Finds claims that the kubelet never unprepares, for it has lost its own record of them: no running pod uses their
- * devices, and twice within a minute the API server does not have them, or not with these devices. They are unprepared.
- * Claims in use are not read from the API server. Where no device is in use, none is unprepared: kubelets before
- * Kubernetes 1.34 do not report the claims of running pods by default. Such claims are unprepared when their devices are
- * allocated again.
+ * Unprepares claims that the kubelet never unprepares because it lost its record of them: in two checks a minute apart,
+ * no running pod uses their devices, and the API server no longer has the claim with these devices. Claims in use are
+ * not read from the API server. If no device is in use, none is unprepared: kubelets before Kubernetes 1.34 do not
+ * report the claims of running pods by default. Such claims are unprepared when their devices are allocated again.
  */
 export class EndedClaims {
   readonly #options: EndedClaimsOptions;
-  // Found to have ended once; by driver and UID.
+  // Claims found ended in the last check, by driver and UID.
   #suspects: ReadonlySet<string> = new Set();
 
   constructor(options: EndedClaimsOptions) {
     this.#options = options;
   }
 
-  /** Looks a minute after the start, every ten minutes, and a minute after a claim was found. Ends with the signal. */
+  /**
+   * Checks a minute after the start, then every ten minutes, or a minute after an ended claim was found. Resolves when
+   * the signal aborts.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
-    await clock.sleep(FIRST_MS, signal).catch(() => {});
+    await sleepOrAbort(clock, FIRST_MS, signal);
     while (!signal.aborted) {
       try {
         await this.#look(signal);
       } catch (error) {
         if (!signal.aborted)
           log.warn(
-            { err: error, errorId: "NK1409" },
+            { err: error, errorId: PodResourcesUnreadable.id },
             "claims in use are not known: ended ones are not looked for",
           );
       }
-      await clock.sleep(this.#suspects.size > 0 ? FIRST_MS : PERIOD_MS, signal).catch(() => {});
+      await sleepOrAbort(clock, this.#suspects.size > 0 ? FIRST_MS : PERIOD_MS, signal);
     }
   }
 
   async #look(signal: AbortSignal): Promise<void> {
     const { records, devicesInUse } = this.#options;
     const before = this.#suspects;
-    const candidates = records
-      .drivers()
-      .flatMap((driver) => records.of(driver))
-      .filter((record) => !isEnding(record));
+    const candidates = records.all().filter((record) => !isEnding(record));
     const inUse = candidates.length > 0 ? await devicesInUse(signal) : new Set<string>();
     const suspects = new Set<string>();
-    // Perhaps the kubelet reports no claims at all.
+    // The kubelet may not report claims.
     if (inUse.size === 0) {
       this.#suspects = suspects;
       return;
     }
-    for (const record of candidates) {
-      if (isUsed(record, inUse)) continue;
-      const key = `${record.driver}/${record.uid}`;
-      if (await this.#hasEnded(record, before.has(key), signal)) suspects.add(key);
-    }
+    const look = async (ofDriver: readonly ClaimRecord[]) => {
+      for (const record of ofDriver) {
+        if (isUsed(record, inUse)) continue;
+        const key = `${record.driver}/${record.uid}`;
+        if (await this.#hasEnded(record, before.has(key), signal)) suspects.add(key);
+      }
+    };
+    // A driver that does not answer does not delay the claims of others.
+    await Promise.all([...Map.groupBy(candidates, ({ driver }) => driver).values()].map(look));
     this.#suspects = suspects;
   }
 
-  // Answers whether to look again soon.
+  // Returns whether to check the claim again soon.
   async #hasEnded(record: ClaimRecord, isSuspect: boolean, signal: AbortSignal): Promise<boolean> {
     const { preparation, log } = this.#options;
     const { driver, uid, namespace, name } = record;
-    const fields = { errorId: "NK1512", driver, claim: { namespace, name, uid } };
+    const fields = { errorId: EndedClaimPrepared.id, driver, claim: { namespace, name, uid } };
     try {
       if (!isSuspect) return await preparation.hasEnded(driver, uid, signal);
       if (await preparation.unprepareEnded(driver, uid, signal))

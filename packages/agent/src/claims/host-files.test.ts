@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { preparedOf } from "./cdi-file.ts";
 import { cdiEdits } from "./container-edits.ts";
 import { HostFiles } from "./host-files.ts";
+import { followPath } from "./host-path.ts";
 
 let root: string;
 
@@ -90,7 +91,7 @@ it("numbers without a type are refused where paths are restricted: runtimes woul
 it("CDI devices of other vendors are refused where paths are restricted", async () => {
   const identity = { request: "req", pool: "p", device: "gpu-0", shareId: "" };
   const allocated = { ...identity, consumedCapacity: {}, adminAccess: false, configuration: [] };
-  const owner = { driver: "gpu.example.com", namespace: "n", name: "c", uid: "u", boot: "b" };
+  const owner = { driver: "gpu.example.com", namespace: "n", name: "c", uid: "u", boot: "b", pods: [] };
   const preparing = (id: string, allowed: string) =>
     preparedOf(
       owner,
@@ -103,4 +104,74 @@ it("CDI devices of other vendors are refused where paths are restricted", async 
   await expect(preparing("other.com/gpu=all", "/opt/vendor")).rejects.toThrow(
     'the vendor of "other.com/gpu=all" is not gpu.example.com',
   );
+});
+
+describe.runIf(process.getuid?.() === 0)("components that others than root can change", () => {
+  let owned: string;
+
+  beforeAll(() => {
+    owned = mkdtempSync(join(tmpdir(), "nkho-"));
+    const make = (path: string, mode: number, uid = 0) => {
+      mkdirSync(join(owned, path), { recursive: true });
+      chmodSync(join(owned, path), mode);
+      chownSync(join(owned, path), uid, 0);
+    };
+    make("good/deep", 0o755);
+    make("sticky/a", 0o755);
+    make("sticky", 0o1777);
+    make("group/a", 0o755);
+    make("group", 0o775);
+    make("user/a", 0o755);
+    make("user", 0o700, 1000);
+    for (const [name, mode] of [
+      ["file", 0o644],
+      ["open", 0o666],
+    ] as const) {
+      writeFileSync(join(owned, "good", name), "");
+      chmodSync(join(owned, "good", name), mode);
+    }
+    symlinkSync("/user/a", join(owned, "good/link"));
+    symlinkSync("deep", join(owned, "good/inside"));
+    symlinkSync("../good/deep", join(owned, "user/back"));
+  });
+  afterAll(() => rmSync(owned, { recursive: true, force: true }));
+
+  it.each([
+    ["/", undefined],
+    ["/good/deep", undefined],
+    ["/good/inside", undefined],
+    ["/good/file", undefined],
+    ["/good/none/further", undefined],
+    ["/good/file/further", undefined],
+    ["/good/open", ["/good/open", "is writable by all users (mode 666)"]],
+    ["/sticky", ["/sticky", "is writable by all users (mode 1777)"]],
+    ["/sticky/a", ["/sticky", "is writable by all users (mode 1777)"]],
+    ["/sticky/none", ["/sticky", "is writable by all users (mode 1777)"]],
+    ["/group/a", ["/group", "is writable by its group (mode 775)"]],
+    ["/user/a", ["/user", "belongs to user ID 1000"]],
+    ["/good/link", ["/user", "belongs to user ID 1000"]],
+    ["/user/back", ["/user", "belongs to user ID 1000"]],
+  ])("%s", async (path, expected) => {
+    const weakness = (await followPath(owned, path))?.weakness;
+    expect(weakness && [weakness.component, weakness.what]).toEqual(expected);
+  });
+
+  it("a device may be writable for those who use it", async () => {
+    expect((await followPath("/", "/dev/null"))?.weakness).toBeUndefined();
+  });
+
+  it("an exempt driver of root only is not held to them", async () => {
+    const host = new HostFiles({ root: owned, allowed: ["/"], exemptRootDrivers: true });
+    await cdiEdits(mountOf("/user/a"), host.forDriverOf(0));
+    for (const uid of [1000, undefined])
+      await expect(cdiEdits(mountOf("/user/a"), host.forDriverOf(uid))).rejects.toThrow(
+        'edits.mounts[0].hostPath: "/user" on the way to "/user/a" belongs to user ID 1000',
+      );
+  });
+
+  it("sources of other mounts are held to them, if they are paths", async () => {
+    const host = new HostFiles({ root: owned, allowed: ["/"] });
+    await cdiEdits(mountOf("tmpfs", "tmpfs"), host);
+    await expect(cdiEdits(mountOf("/user/a", "ext4"), host)).rejects.toThrow("belongs to user ID 1000");
+  });
 });

@@ -1,49 +1,83 @@
 import { existsSync, type Stats } from "node:fs";
-import { readlink, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { DriverAnswerRefused, HostPathNotTrusted } from "@nodekeeper/api/errors";
 import { messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { type FollowedPath, followPath, type SeenComponents } from "./host-path.ts";
 
 export interface HostFilesOptions {
-  /** Where the host's files are found. */
+  /** Where the agent sees the host's root directory. */
   root: string;
-  /** Absolute paths: what drivers' edits may name on the host lies in one of them. */
+  /** Absolute paths. Drivers' edits may only refer to host paths within them. */
   allowed: readonly string[];
+  /** Whether drivers that run as root may use paths that other users can change. Default: false. */
+  exemptRootDrivers?: boolean;
 }
 
-const MOST_LINKS = 40;
 const setting = "devices.kubeletPlugin.hostPaths";
 
-/** What drivers' edits may name on the node, and whether it is there. */
+/** Checks the host paths in drivers' edits: whether they are allowed and exist. */
 export class HostFiles {
   readonly #options: HostFilesOptions;
+  readonly #isExempt: boolean;
+  readonly #seen: SeenComponents | undefined;
 
-  constructor(options: HostFilesOptions) {
+  /**
+   * @param isExempt whether owners and modes of paths are not checked
+   * @param seen components read so far; undefined: each path is followed again
+   */
+  constructor(options: HostFilesOptions, isExempt = false, seen?: SeenComponents) {
     this.#options = options;
+    this.#isExempt = isExempt;
+    this.#seen = seen;
   }
 
-  /** Whether edits may name some paths only. */
+  /**
+   * Returns the checks for one preparation, or one check of a file, of a driver whose sockets belong to this user ID.
+   * Undefined if the user ID is unknown.
+   */
+  forDriverOf(uid: number | undefined): HostFiles {
+    const { exemptRootDrivers = false } = this.#options;
+    return new HostFiles(this.#options, uid === 0 && exemptRootDrivers, new Map());
+  }
+
+  /** Whether edits may only use some paths. */
   get isRestricted(): boolean {
     return !this.#options.allowed.includes("/");
   }
 
   /**
-   * Throws `invalid` for a path outside of what drivers may use, also where it leads there by symbolic links; and where the
-   * agent can't see the path, and so not where it leads.
+   * Throws `invalid` for a path that
+   * - is outside of the allowed directories, also through symbolic links;
+   * - is not visible to the agent while drivers are restricted, because it can't be resolved;
+   * - has a component that users other than root can change, unless the driver is exempt: they could redirect it after
+   *   this check. The error names the component.
    */
   async checkAllowed(path: string, field: string): Promise<void> {
-    if (!this.isRestricted) return;
     const { allowed } = this.#options;
     const outside = (what: string) =>
       refusal(field, `${what} is outside of ${allowed.join(", ")} (${setting})`);
     if (!isWithin(path, allowed)) throw outside(quote(path));
-    if (!this.#isVisible(path))
+    if (!this.#isVisible(path)) {
+      if (!this.isRestricted) return;
       throw refusal(field, `${quote(path)} is not visible to the agent, so that ${setting} can't be checked`);
-    const resolved = await this.#resolved(path, field);
-    const folders = await Promise.all(allowed.map((folder) => this.#resolved(folder, field)));
-    if (!isWithin(resolved, folders)) throw outside(`${quote(path)}, which leads to ${quote(resolved)},`);
+    }
+    const { resolved, weakness } = await this.#followed(path, field);
+    if (this.isRestricted) {
+      const folders = await Promise.all(allowed.map((directory) => this.#resolved(directory, field)));
+      if (!isWithin(resolved, folders)) throw outside(`${quote(path)}, which leads to ${quote(resolved)},`);
+    }
+    if (!weakness || this.#isExempt) return;
+    const { component, what } = weakness;
+    const where = component === path ? "" : ` on the way to ${quote(path)}`;
+    throw refusal(
+      field,
+      `${quote(component)}${where} ${what}; each component must belong to root and be writable by root alone`,
+      HostPathNotTrusted,
+    );
   }
 
-  /** Throws `invalid` where edits give a device by numbers that are not those of an allowed file on the node. */
+  /** Throws `invalid` if device numbers in edits differ from those of the allowed file on the node. */
   async checkNumbers(
     path: string,
     { type, major, minor }: { type: string; major: number; minor: number },
@@ -60,26 +94,26 @@ export class HostFiles {
       throw refusal(field, `${major}:${minor} is not the device ${quote(path)} on the node (${setting})`);
   }
 
-  /** Throws `invalid` where there is no device of that path on the node, as far as the agent sees the node's files. */
+  /** Throws `invalid` if the path is not a device on the node, as far as the agent can see the node's files. */
   async checkDevice(path: string, field: string): Promise<void> {
     const found = await this.#stat(path, field);
     if (found && !found.isCharacterDevice() && !found.isBlockDevice() && !found.isFIFO())
       throw refusal(field, `${quote(path)} is no device on the node`);
   }
 
-  /** Throws `invalid` where the node has no such path, as far as the agent sees the node's files. */
+  /** Throws `invalid` if the path does not exist on the node, as far as the agent can see the node's files. */
   async checkExists(path: string, field: string): Promise<void> {
     await this.#stat(path, field);
   }
 
-  // In a container, only some of the host's folders may be mounted there.
+  // The agent's container may have only some of the host's directories mounted.
   #isVisible(path: string): boolean {
-    return existsSync(join(this.#options.root, path.split("/")[1]!));
+    return this.#options.root === "/" || existsSync(join(this.#options.root, path.split("/")[1]!));
   }
 
   async #stat(path: string, field: string): Promise<Stats | undefined> {
     const { root } = this.#options;
-    if (root !== "/" && !this.#isVisible(path)) return undefined;
+    if (!this.#isVisible(path)) return undefined;
     try {
       return await stat(join(root, root === "/" ? path : await this.#resolved(path, field)));
     } catch (error) {
@@ -92,28 +126,14 @@ export class HostFiles {
     }
   }
 
-  // As realpath(3), with links as the host has them: an absolute one leads to a path below the root. What does not exist
-  // leads to itself.
   async #resolved(path: string, field: string): Promise<string> {
-    let rest = parts(path);
-    let done: string[] = [];
-    for (let links = 0; rest.length > 0; ) {
-      const [part = "", ...after] = rest;
-      rest = after;
-      if (part === "..") {
-        done.pop();
-        continue;
-      }
-      const target = await linkTarget(join(this.#options.root, ...done, part));
-      if (target === undefined) {
-        done.push(part);
-        continue;
-      }
-      if (++links > MOST_LINKS) throw refusal(field, `${quote(path)} leads through too many symbolic links`);
-      if (target.startsWith("/")) done = [];
-      rest = [...parts(target), ...rest];
-    }
-    return `/${done.join("/")}`;
+    return (await this.#followed(path, field)).resolved;
+  }
+
+  async #followed(path: string, field: string): Promise<FollowedPath> {
+    const followed = await followPath(this.#options.root, path, this.#seen);
+    if (!followed) throw refusal(field, `${quote(path)} leads through too many symbolic links`);
+    return followed;
   }
 }
 
@@ -124,16 +144,7 @@ function isWithin(path: string, folders: readonly string[]): boolean {
   });
 }
 
-function parts(path: string): string[] {
-  return path.split("/").filter((part) => part !== "" && part !== ".");
-}
-
-async function linkTarget(path: string): Promise<string | undefined> {
-  // Neither a link nor a file: both are found out by `stat`.
-  return await readlink(path).catch(() => undefined);
-}
-
-// gnu_dev_major(3) and gnu_dev_minor(3), for numbers below 2^12 and 2^20, as all of Linux are.
+// As gnu_dev_major(3) and gnu_dev_minor(3), for majors below 2^12 and minors below 2^20, which are all that Linux has.
 function majorOf(rdev: number): number {
   return (rdev >>> 8) & 0xfff;
 }
@@ -142,6 +153,6 @@ function minorOf(rdev: number): number {
   return (rdev & 0xff) | ((rdev >>> 12) & 0xfff00);
 }
 
-function refusal(field: string, message: string): NodekeeperError {
-  return new NodekeeperError("invalid", `edits.${field}: ${message}`);
+function refusal(field: string, message: string, Refusal = DriverAnswerRefused): NodekeeperError {
+  return new Refusal({ problem: `edits.${field}: ${message}` });
 }

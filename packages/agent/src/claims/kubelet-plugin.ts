@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { DriverNotRegistered } from "@nodekeeper/api/errors";
 import {
   DRAPluginDefinition,
   type DRAPluginServiceImplementation,
@@ -19,29 +19,42 @@ import {
   longestSocketPath,
   messageOf,
   messageWithId,
-  probeSocket,
   stopped,
 } from "@nodekeeper/core/lib";
 import { baseRequest } from "./allocation.ts";
-import type { PreparedDevice } from "./cdi-file.ts";
 import type { ClaimReference } from "./claim-reader.ts";
+import type { PreparedDevice } from "./recorded-devices.ts";
+
+/** The kubelet's calls to a driver's plugin. */
+export interface PluginCalls {
+  /** NodePrepareResources for one claim. */
+  prepare: (driver: string, claim: ClaimReference, call: AbortSignal) => Promise<readonly PreparedDevice[]>;
+  /** NodeUnprepareResources for one claim. */
+  unprepare: (driver: string, claim: ClaimReference, call: AbortSignal) => Promise<void>;
+  /** NodeWatchResources, until the signal aborts. */
+  health: (
+    driver: string,
+    signal: AbortSignal,
+  ) => ReturnType<DRAResourceHealthServiceImplementation["nodeWatchResources"]>;
+}
 
 export interface KubeletPluginOptions {
   driver: string;
-  /** Where the kubelet looks for plugins. */
+  /** The kubelet's plugin registry directory. */
   registryDirectory: string;
-  /** Another one for each process of the agent. */
+  /** Unique for each process of the agent. */
   instance: string;
   /** Whether the driver reports health. */
   hasHealth: boolean;
-  prepare: (claim: ClaimReference) => Promise<readonly PreparedDevice[]>;
-  unprepare: (claim: ClaimReference) => Promise<void>;
-  health: DRAResourceHealthServiceImplementation["nodeWatchResources"];
+  /** Handles the kubelet's calls. */
+  calls: PluginCalls;
   clock: Clock;
   log: Logger;
+  /** Starts the watch of the socket's directory. Default: a separate instance that does not log. */
+  watches?: KeptServerOptions["watches"];
 }
 
-/** How the plugin stands with the kubelet. `waiting`: the kubelet has not answered yet. */
+/** The plugin's registration. `waiting`: the kubelet has not called yet. */
 export type KubeletRegistration =
   | { state: "waiting" }
   | { state: "registered" }
@@ -49,10 +62,10 @@ export type KubeletRegistration =
 
 const PREFIX = "nodekeeper-";
 const SUFFIX = ".sock";
-// The kubelet's message for the pod has more than this.
+// The kubelet adds more text to its message for the pod.
 const LONGEST_ERROR = 2_000;
 
-// The older version of each service has the same messages; a share's ID, which v1beta1 has not, is left unread.
+// The older version of each service has the same messages. v1beta1 has no share ID; its clients ignore the field.
 const draV1beta1 = {
   ...DRAPluginDefinition,
   fullName: "k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin",
@@ -60,9 +73,9 @@ const draV1beta1 = {
 const healthV1alpha1 = { ...DRAResourceHealthDefinition, fullName: "v1alpha1.DRAResourceHealth" } as const;
 
 /**
- * The kubelet's DRA plugin of one driver, on one socket for registration and calls. A process of the agent has a socket
- * of its own, so that the kubelet finds the new one while the old one ends, as it does with plugins of
- * k8s.io/dynamic-resource-allocation/kubeletplugin that are updated by RollingUpdate.
+ * The kubelet's DRA plugin for one driver, with one socket for registration and calls. Each process of the agent has
+ * its own socket, so that the kubelet finds the new one before the old one ends. Plugins built with
+ * k8s.io/dynamic-resource-allocation/kubeletplugin do the same in rolling updates.
  */
 export class KubeletPlugin {
   readonly hasHealth: boolean;
@@ -80,14 +93,17 @@ export class KubeletPlugin {
     this.#served = this.#serve();
   }
 
-  /** Ends it, and removes its socket: the kubelet forgets the driver. Calls under way have about 1 s. */
+  /**
+   * Stops the plugin and removes its socket, so that the kubelet unregisters the driver. Calls in progress have about 1
+   * s to finish.
+   */
   async stop(): Promise<void> {
     this.#scope.abort(stopped("plugin stopped"));
     await this.#served;
   }
 
   async #serve(): Promise<void> {
-    const { driver, registryDirectory, instance, clock, log } = this.#options;
+    const { driver, registryDirectory, instance, clock, log, watches } = this.#options;
     const options: KeptServerOptions = {
       path: join(registryDirectory, socketName(registryDirectory, driver, instance)),
       addServices: (services) => this.#addServices(services),
@@ -96,11 +112,12 @@ export class KubeletPlugin {
       },
       clock,
       log,
+      watches,
     };
     const onFailure = (error: unknown) => {
       this.registration = { state: "refused", reason: messageOf(error) };
       log.error(
-        { errorId: "NK1509", driver, err: error },
+        { errorId: DriverNotRegistered.id, driver, err: error },
         "kubelet plugin can't be served, will be tried again",
       );
     };
@@ -108,9 +125,9 @@ export class KubeletPlugin {
   }
 
   #addServices(server: Parameters<KeptServerOptions["addServices"]>[0]): void {
-    const { driver, hasHealth, health, log } = this.#options;
+    const { driver, hasHealth, calls, log } = this.#options;
     server.add(RegistrationDefinition, {
-      // No endpoint: the kubelet takes the socket itself.
+      // No endpoint: the kubelet uses this socket.
       getInfo: async () => ({
         type: "DRAPlugin",
         name: driver,
@@ -120,64 +137,65 @@ export class KubeletPlugin {
       notifyRegistrationStatus: async ({ pluginRegistered, error }) => {
         this.registration = pluginRegistered ? { state: "registered" } : { state: "refused", reason: error };
         if (pluginRegistered) log.info({ driver }, "registered with the kubelet");
-        else log.error({ errorId: "NK1509", driver, reason: error }, "refused by the kubelet");
+        else log.error({ errorId: DriverNotRegistered.id, driver, reason: error }, "refused by the kubelet");
         return {};
       },
     });
-    const calls = this.#calls();
-    server.add(DRAPluginDefinition, calls);
-    server.add(draV1beta1, calls);
+    const service = draService(driver, calls);
+    server.add(DRAPluginDefinition, service);
+    server.add(draV1beta1, service);
     if (!hasHealth) return;
-    server.add(DRAResourceHealthDefinition, { nodeWatchResources: health });
-    server.add(healthV1alpha1, { nodeWatchResources: health });
-  }
-
-  #calls(): DRAPluginServiceImplementation {
-    const { prepare, unprepare } = this.#options;
-    return {
-      async nodePrepareResources({ claims }) {
-        const answers = claims.map(async (claim): Promise<[string, NodePrepareResourceResponse]> => {
-          try {
-            return [claim.uid, { devices: (await prepare(claim)).map(forKubelet), error: "" }];
-          } catch (error) {
-            return [claim.uid, { devices: [], error: errorText(error) }];
-          }
-        });
-        return { claims: Object.fromEntries(await Promise.all(answers)) };
-      },
-      async nodeUnprepareResources({ claims }) {
-        const answers = claims.map(async (claim): Promise<[string, { error: string }]> => {
-          try {
-            await unprepare(claim);
-            return [claim.uid, { error: "" }];
-          } catch (error) {
-            return [claim.uid, { error: errorText(error) }];
-          }
-        });
-        return { claims: Object.fromEntries(await Promise.all(answers)) };
-      },
+    const healthService: DRAResourceHealthServiceImplementation = {
+      nodeWatchResources: (_request, { signal }) => calls.health(driver, signal),
     };
+    server.add(DRAResourceHealthDefinition, healthService);
+    server.add(healthV1alpha1, healthService);
   }
 }
 
-/** Removes sockets that earlier processes of the agent left; those that a process still serves stay. */
-export async function removeStaleSockets(registryDirectory: string, clock: Clock): Promise<void> {
-  const names = await readdir(registryDirectory).catch(() => []);
-  for (const name of names.filter((each) => each.startsWith(PREFIX) && each.endsWith(SUFFIX))) {
-    const path = join(registryDirectory, name);
-    if ((await probeSocket(clock, path)) === "refused") await unlink(path).catch(() => {});
-  }
+function draService(driver: string, calls: PluginCalls): DRAPluginServiceImplementation {
+  return {
+    async nodePrepareResources({ claims }, { signal }) {
+      const answers = claims.map(async (claim): Promise<[string, NodePrepareResourceResponse]> => {
+        try {
+          return [
+            claim.uid,
+            { devices: (await calls.prepare(driver, claim, signal)).map(forKubelet), error: "" },
+          ];
+        } catch (error) {
+          return [claim.uid, { devices: [], error: errorText(error) }];
+        }
+      });
+      return { claims: Object.fromEntries(await Promise.all(answers)) };
+    },
+    async nodeUnprepareResources({ claims }, { signal }) {
+      const answers = claims.map(async (claim): Promise<[string, { error: string }]> => {
+        try {
+          await calls.unprepare(driver, claim, signal);
+          return [claim.uid, { error: "" }];
+        } catch (error) {
+          return [claim.uid, { error: errorText(error) }];
+        }
+      });
+      return { claims: Object.fromEntries(await Promise.all(answers)) };
+    },
+  };
 }
 
-// The first version that the kubelet knows is the one it uses.
+/** Returns whether a file in the kubelet's registry directory has the name of an agent's socket. */
+export function isSocketName(name: string): boolean {
+  return name.startsWith(PREFIX) && name.endsWith(SUFFIX);
+}
+
+// The kubelet uses the first version that it supports.
 function versions(hasHealth: boolean): string[] {
   const health = hasHealth ? ["v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"] : [];
   return ["v1.DRAPlugin", "v1beta1.DRAPlugin", ...health];
 }
 
-function socketName(folder: string, driver: string, instance: string): string {
+function socketName(directory: string, driver: string, instance: string): string {
   const name = `${PREFIX}${driver}-${instance}${SUFFIX}`;
-  if (Buffer.byteLength(join(folder, name)) <= longestSocketPath) return name;
+  if (Buffer.byteLength(join(directory, name)) <= longestSocketPath) return name;
   const hash = createHash("sha256").update(driver).digest("base64url").slice(0, 16);
   return `${PREFIX}${hash}-${instance}${SUFFIX}`;
 }
@@ -193,6 +211,6 @@ function forKubelet({ request, pool, device, shareId, cdiDeviceIds }: PreparedDe
 }
 
 function errorText(error: unknown): string {
-  // The kubelet shows it in an Event of the pod. An empty text would be success.
+  // The kubelet reports it in an Event on the pod. An empty text would mean success.
   return messageWithId(error).slice(0, LONGEST_ERROR) || "failed";
 }

@@ -7,8 +7,12 @@ import { type Clock, childScope, FakeClock, silentLogger, systemClock } from "@n
 import { until } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
 import { expect, it } from "vitest";
+import type { DriverReturn } from "./driver-return.ts";
 import { DriverStates } from "./driver-state.ts";
+import { KubeletCalls } from "./kubelet-calls.ts";
 import { KubeletPlugins } from "./kubelet-plugins.ts";
+import type { ClaimMetrics } from "./metrics.ts";
+import type { Preparation } from "./preparation.ts";
 import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 
 function setUp(
@@ -26,20 +30,29 @@ function setUp(
     ...common,
     nodeName: NODE,
     callTimeoutMs: () => 60_000,
-    onTaints: () => {},
+    devices: { setTaints: () => {} },
   });
   const records = world.records();
-  const plugins = new KubeletPlugins({
+  const preparation = {} as Preparation;
+  const driverReturn = {} as DriverReturn;
+  const metrics = {} as ClaimMetrics;
+  const calls = new KubeletCalls({
     ...common,
     drivers,
-    records,
-    registryDirectory,
-    settings: () => ({ wipeDelayMs, settleTimeMs: 60_000 }),
+    preparation,
+    driverReturn,
+    metrics,
     stop: stop.signal,
-    keepAgainIn,
-    prepare: async () => [],
-    unprepare: async () => {},
   });
+  const plugins = new KubeletPlugins(
+    { ...common, drivers, records, queue: { add: () => {}, addAfter: keepAgainIn } },
+    {
+      registryDirectory,
+      settings: () => ({ wipeDelayMs, settleTimeMs: 60_000 }),
+      stop: stop.signal,
+      calls,
+    },
+  );
   let generation = 0;
   const register = (...more: string[]) => {
     drivers.connect(
@@ -49,6 +62,7 @@ function setUp(
         versions: ["nodekeeper.devices.v1alpha1", ...more],
         endpoint: join(world.folder, "driver.sock"),
         registrationSocket: join(world.folder, "driver-reg.sock"),
+        uid: 0,
         generation: ++generation,
       },
       stop.signal,
@@ -138,12 +152,12 @@ it("a disconnected driver stays registered for claims that the kubelet has yet t
   await plugins.keep(state);
   const claim = world.claim("claim", "gpu-0");
   for (const ending of ["prepared", "unpreparing"] as const) {
-    records.save(DRIVER, claim, ending, { devices: [], cdi: "" });
+    records.save(DRIVER, claim, ending, { devices: [], pods: [], cdi: "" });
     drivers.disconnect(state, "socket removed");
     await plugins.keep(state);
     expect(state.plugin).toBeDefined();
   }
-  records.save(DRIVER, claim, "unprepared", { devices: [], cdi: "" });
+  records.save(DRIVER, claim, "unprepared", { devices: [], pods: [], cdi: "" });
   await plugins.keep(state);
   expect(state.plugin).toBeUndefined();
   await end();
@@ -183,7 +197,7 @@ it.each([10, 11, 12, 13])(
 it("claims of an earlier boot are looked at again when the time for their driver to come back is over, however often before", async () => {
   using world = new ClaimWorld();
   const claim = world.claim("claim", "gpu-0");
-  world.records("boot-0").save(DRIVER, claim, "prepared", { devices: [], cdi: "" });
+  world.records("boot-0").save(DRIVER, claim, "prepared", { devices: [], pods: [], cdi: "" });
   const clock = new FakeClock();
   const waits: number[] = [];
   const { plugins, drivers, end } = setUp(world, { clock, keepAgainIn: (_, ms) => waits.push(ms) });

@@ -1,28 +1,26 @@
 import { randomBytes } from "node:crypto";
-import type { Clock, Logger } from "@nodekeeper/core/lib";
-import type { PreparedDevice } from "./cdi-file.ts";
-import type { ClaimReference } from "./claim-reader.ts";
-import type { ClaimRecords } from "./claim-records.ts";
+import { DriverNotRegistered } from "@nodekeeper/api/errors";
+import type { HealthResult, InotifyWatches } from "@nodekeeper/core/lib";
+import type { ClaimContext } from "./context.ts";
 import type { DriverState, DriverStates } from "./driver-state.ts";
-import { KubeletPlugin } from "./kubelet-plugin.ts";
+import { KubeletPlugin, type PluginCalls } from "./kubelet-plugin.ts";
 
 export interface KubeletPluginsOptions {
-  drivers: DriverStates;
-  records: ClaimRecords;
   registryDirectory: string;
   /** Milliseconds. */
   settings: () => { wipeDelayMs: number; settleTimeMs: number };
   /** No plugin is started after it has aborted. */
   stop: AbortSignal;
-  /** `keep` is to be called for a driver again after so many milliseconds. */
-  keepAgainIn: (driver: string, ms: number) => void;
-  prepare: (driver: string, claim: ClaimReference) => Promise<readonly PreparedDevice[]>;
-  unprepare: (driver: string, claim: ClaimReference) => Promise<void>;
-  clock: Clock;
-  log: Logger;
+  calls: PluginCalls;
+  watches?: InotifyWatches;
 }
 
-/** Whether the agent is to be a driver's plugin, and until when that holds: monotonic milliseconds; -Infinity: until an event. */
+type Context = Pick<ClaimContext, "records" | "queue" | "clock" | "log"> & { drivers: DriverStates };
+
+/**
+ * Whether the agent should serve a driver's plugin, and until when to check again: monotonic milliseconds; -Infinity:
+ * after the next event.
+ */
 interface Wanted {
   isWanted: boolean;
   until: number;
@@ -30,26 +28,30 @@ interface Wanted {
 
 const unwanted: Wanted = { isWanted: false, until: Number.NEGATIVE_INFINITY };
 
-/** Decides for which drivers the agent is the kubelet's plugin, and starts and ends being it. */
+/** Starts and stops the kubelet's DRA plugins for drivers. */
 export class KubeletPlugins {
+  readonly #context: Context;
   readonly #options: KubeletPluginsOptions;
   readonly #instance = randomBytes(4).toString("hex");
   readonly #startedAt: number;
 
-  constructor(options: KubeletPluginsOptions) {
+  constructor(context: Context, options: KubeletPluginsOptions) {
+    this.#context = context;
     this.#options = options;
-    this.#startedAt = options.clock.monotonic();
+    this.#startedAt = context.clock.monotonic();
   }
 
-  /** Starts or ends being the kubelet's plugin of a driver, as its state is now. Never called twice at once for one driver. */
+  /** Starts or stops a driver's plugin according to the driver's state. Do not call it concurrently for one driver. */
   async keep(state: DriverState): Promise<void> {
-    const { stop, records, drivers, clock, keepAgainIn } = this.#options;
+    const { records, drivers, clock, queue } = this.#context;
     const { name, plugin, connection } = state;
     const hasHealth = state.health !== undefined;
-    // One look at the clock: of two, what ends between them would neither be noticed nor looked at again.
+    // The clock is read once: a deadline that passes between two readings would be neither noticed nor scheduled.
     const now = clock.monotonic();
-    const { isWanted, until } = stop.aborted ? unwanted : this.#wanted(state, now);
-    const isOutdated = plugin?.hasHealth !== hasHealth && (!connection || connection.isReconciled);
+    const { isWanted, until } = this.#options.stop.aborted ? unwanted : this.#wanted(state, now);
+    // Whether a driver reports health is unknown until it connects.
+    const isKnown = connection ? connection.isReconciled : drivers.wasConnected(state);
+    const isOutdated = plugin?.hasHealth !== hasHealth && isKnown;
     if (plugin && (!isWanted || isOutdated)) {
       state.plugin = undefined;
       await plugin.stop();
@@ -57,55 +59,68 @@ export class KubeletPlugins {
       return await this.keep(state);
     }
     if (isWanted && !plugin) state.plugin = this.#start(name, hasHealth);
-    if (until > now) keepAgainIn(name, until - now);
+    if (until > now) queue.addAfter(name, until - now);
     if (connection || isWanted || state.isLeftAlone) return;
     if (records.of(name).length === 0) drivers.delete(name);
   }
 
   #wanted({ name, connection, isLeftAlone, disconnectedAt, plugin }: DriverState, now: number): Wanted {
     if (isLeftAlone) return unwanted;
-    // One that registers again while its plugin runs keeps it: its prepares wait for what was left from before.
+    // A driver that registers again while its plugin runs keeps the plugin: prepares wait until its claims are
+    // reconciled.
     if (connection) return { ...unwanted, isWanted: connection.isReconciled || plugin !== undefined };
-    const { settings, records } = this.#options;
-    const { settleTimeMs, wipeDelayMs } = settings();
+    const { records } = this.#context;
+    const { settleTimeMs, wipeDelayMs } = this.#options.settings();
     const own = records.of(name);
-    // Pods would be started with devices that are not set up any more; after a while it is better to end them than to wait.
+    // Pods would start with devices that are not prepared since the reboot. After the startup grace period, failing
+    // them is better than waiting.
     const settledAt = this.#startedAt + settleTimeMs;
     if (now < settledAt && own.some((record) => records.isOfOldBoot(record)))
       return { isWanted: false, until: settledAt };
     const isNeeded = own.some(({ state }) => state !== "unprepared");
     const until = disconnectedAt + wipeDelayMs;
-    const isWanted = isNeeded || (disconnectedAt > this.#startedAt && now < until);
+    // A driver whose plugin an earlier agent served is expected to connect, like one that was connected.
+    const isExpected = disconnectedAt > this.#startedAt || plugin !== undefined;
+    const isWanted = isNeeded || (isExpected && now < until);
     return { isWanted, until: isWanted ? until : Number.NEGATIVE_INFINITY };
   }
 
   #start(driver: string, hasHealth: boolean): KubeletPlugin {
-    const { registryDirectory, prepare, unprepare, stop, clock, log } = this.#options;
-    return new KubeletPlugin({
-      driver,
-      registryDirectory,
-      instance: this.#instance,
-      hasHealth,
-      prepare: (claim) => prepare(driver, claim),
-      unprepare: (claim) => unprepare(driver, claim),
-      health: (_request, { signal }) => this.#watchHealth(driver, AbortSignal.any([signal, stop])),
-      clock,
-      log,
-    });
+    const { registryDirectory, calls, watches } = this.#options;
+    const { clock, log } = this.#context;
+    const instance = this.#instance;
+    return new KubeletPlugin({ driver, registryDirectory, instance, hasHealth, calls, clock, log, watches });
   }
+}
 
-  async *#watchHealth(driver: string, signal: AbortSignal) {
-    const health = this.#options.drivers.get(driver)?.health;
-    if (!health) return;
-    for await (const { devices, at } of health.watch(signal)) {
-      yield {
-        devices: devices.map(({ pool, device, healthy, message }) => ({
-          device: { poolName: pool, deviceName: device },
-          health: healthy ? (1 as const) : (2 as const),
-          lastUpdatedTime: BigInt(Math.floor(at / 1_000)),
-          message,
-        })),
-      };
-    }
-  }
+const SLOW_MS = 60_000;
+
+/**
+ * Reports drivers for which the kubelet has not registered the agent for a minute. Fails only if all drivers are
+ * affected.
+ * @param now wall milliseconds
+ */
+export function registrationHealth(
+  drivers: readonly DriverState[],
+  registryDirectory: string,
+  now: number,
+): HealthResult {
+  const plugins = drivers.flatMap(({ name, plugin }) => (plugin ? [{ name, plugin }] : []));
+  const failing = plugins.filter(
+    ({ plugin: { registration, startedAt } }) =>
+      registration.state !== "registered" && now - startedAt >= SLOW_MS,
+  );
+  const names = failing.map(({ name, plugin: { registration } }) =>
+    registration.state === "refused"
+      ? `${name}: ${registration.reason}`
+      : `${name}: the kubelet has not found ${registryDirectory}`,
+  );
+  return {
+    // A single failing driver does not fail the check. If the kubelet registers none, the cause is probably the agent
+    // or its mounts.
+    ok: failing.length === 0 || failing.length < plugins.length,
+    message:
+      names.length > 0 ? `not registered with the kubelet: ${names.join("; ")}` : `${plugins.length} drivers`,
+    errorId: DriverNotRegistered.id,
+  };
 }

@@ -1,12 +1,12 @@
+import { ClaimInUse } from "@nodekeeper/api/errors";
+import { removeStaleSockets } from "@nodekeeper/core/grpc";
 import {
   type Clock,
   childScope,
-  codeOf,
-  errorIdOf,
   type HealthCheck,
+  type InotifyWatches,
   type Logger,
   messageOf,
-  NodekeeperError,
   type Registry,
   type Runnable,
   retryPolicies,
@@ -14,66 +14,88 @@ import {
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
-import type { AddedTaints } from "../devices/index.ts";
+import type { DeviceSync, DriverPreparation } from "../devices/index.ts";
+import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ClaimStore } from "../state/index.ts";
-import type { PreparedDevice } from "./cdi-file.ts";
-import { CdiFolder } from "./cdi-folder.ts";
-import { ClaimReader, type ClaimReaderClient, type ClaimReference } from "./claim-reader.ts";
+import { CdiCheck } from "./cdi-check.ts";
+import { CdiDirectory } from "./cdi-directory.ts";
+import { ClaimAllocations } from "./claim-allocations.ts";
+import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import { ClaimRecords } from "./claim-records.ts";
+import type { ClaimContext } from "./context.ts";
+import { DriverReturn } from "./driver-return.ts";
 import { DriverStates } from "./driver-state.ts";
 import { EndedClaims } from "./ended-claims.ts";
-import { FolderCheck } from "./folder-check.ts";
 import { HostFiles } from "./host-files.ts";
-import { removeStaleSockets } from "./kubelet-plugin.ts";
-import { KubeletPlugins } from "./kubelet-plugins.ts";
-import { type ClaimMetrics, createClaimMetrics } from "./metrics.ts";
+import { KubeletCalls } from "./kubelet-calls.ts";
+import { isSocketName } from "./kubelet-plugin.ts";
+import { KubeletPlugins, registrationHealth } from "./kubelet-plugins.ts";
+import { type ClaimReadings, createClaimMetrics } from "./metrics.ts";
+import { OwnPlugins } from "./own-plugins.ts";
 import { Preparation } from "./preparation.ts";
-import { registrationHealth } from "./registration-health.ts";
+import { ReservedPods } from "./reserved-pods.ts";
+import type { StandbyPlugins } from "./standby-plugins.ts";
 import { type DriverClaims, driverClaims } from "./status.ts";
 
 /** Times in milliseconds. */
 export interface ClaimSettings {
-  /** Of a driver's PrepareDevices and UnprepareDevices. */
+  /** Timeout of a driver's PrepareDevices and UnprepareDevices. */
   callTimeoutMs: number;
   /** How long a disconnected driver without prepared claims stays registered with the kubelet. */
   wipeDelayMs: number;
-  /** After the start, how long the kubelet waits for drivers whose claims have to be prepared again. */
+  /**
+   * Startup grace period: how long registration with the kubelet waits for drivers whose claims must be prepared again.
+   */
   settleTimeMs: number;
 }
 
 export interface ClaimManagerOptions {
   client: ClaimReaderClient;
   store: ClaimStore;
-  /** ID of the machine's boot. */
+  /** Boot ID of the machine. */
   boot: string;
   nodeName: string;
   registryDirectory: string;
   cdiDirectory: string;
-  /** Where the host's files are found. */
+  /** Where the agent sees the host's root directory. */
   hostRoot: string;
-  /** What drivers' edits may name on the host lies in one of these folders. */
+  /** Drivers' edits may only refer to host paths in these directories. */
   hostPaths: readonly string[];
+  /** Whether drivers that run as root may use paths that other users can change. */
+  exemptRootDrivers: boolean;
   settings: () => ClaimSettings;
-  /** The devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects where the kubelet does not answer. */
+  /**
+   * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
+   * answer.
+   */
   devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
-  /** Taints of a driver's devices may have changed. */
-  onTaints: (driver: string) => void;
+  /** Plugins that registered with the kubelet before the agent could start. Default: none. */
+  standby?: StandbyPlugins | undefined;
+  /** Receives the reasons to taint drivers' devices. */
+  devices: Pick<DeviceSync, "setTaints">;
+  /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
+  pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
   clock: Clock;
   log: Logger;
   registry: Registry;
   queueMetrics?: WorkQueueMetrics;
-  /** How often the CDI folder is compared with the records without an event, milliseconds. Default 5 s. */
+  /** Starts the watches of directories. Default: separate instances that do not log. */
+  watches?: InotifyWatches;
+  /** Interval between comparisons of the CDI directory with the records without an event, milliseconds. Default 5 s. */
   checkIntervalMs?: number;
 }
 
-const WORKERS = 4;
-// Of a driver's records at once, when it is back.
+// Unlimited, so that a driver that does not answer does not delay others.
+const WORKERS = Number.POSITIVE_INFINITY;
+// Records of one driver that are reconciled concurrently.
 const MOST_AT_ONCE = 8;
+// How often a disconnected driver with claims is checked.
+const LOOK_AGAIN_MS = 30_000;
 
 /**
- * The kubelet's DRA plugin in place of drivers that stream their devices: registers with the kubelet for each of them,
- * prepares claims by asking the driver, and keeps CDI files and records in line.
+ * The kubelet's DRA plugin on behalf of drivers that stream their devices: registers with the kubelet for each driver,
+ * prepares claims by calling the driver, and reconciles CDI files and records.
  */
 export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | "deregister"> {
   readonly name = "claims";
@@ -81,71 +103,51 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   readonly #records: ClaimRecords;
   readonly #preparation: Preparation;
   readonly #ended: EndedClaims;
+  readonly #reserved: ReservedPods | undefined;
   readonly #queue: WorkQueue;
-  readonly #metrics: ClaimMetrics;
+  readonly #calls: KubeletCalls;
   readonly #drivers: DriverStates;
-  readonly #folderCheck: FolderCheck;
+  readonly #cdiCheck: CdiCheck;
   readonly #plugins: KubeletPlugins;
+  readonly #ownPlugins: OwnPlugins;
   readonly #stop = childScope();
 
   constructor(options: ClaimManagerOptions) {
     this.#options = options;
-    const { clock, log, client, store, boot, hostRoot, hostPaths, registry, queueMetrics } = options;
-    this.#records = new ClaimRecords(store, boot, clock);
-    this.#drivers = new DriverStates({
-      ...options,
-      callTimeoutMs: () => options.settings().callTimeoutMs,
-    });
-    const folder = new CdiFolder(options.cdiDirectory);
-    this.#folderCheck = new FolderCheck({
-      folder,
-      records: this.#records,
-      onDifference: (driver) => this.#queue.add(driver),
-      intervalMs: options.checkIntervalMs,
-      clock,
-      log,
-    });
-    this.#preparation = new Preparation({
-      reader: new ClaimReader(client),
-      records: this.#records,
-      folder,
-      host: new HostFiles({ root: hostRoot, allowed: hostPaths }),
-      connected: (driver) => this.#drivers.get(driver)?.connection,
-      onLeft: (driver) => this.#queue.add(driver),
-      log,
-    });
-    this.#ended = new EndedClaims({
-      records: this.#records,
-      preparation: this.#preparation,
-      devicesInUse: options.devicesInUse,
-      clock,
-      log,
-    });
+    const { clock, log, pods, queueMetrics } = options;
+    const records = new ClaimRecords(options.store, options.boot, clock);
+    const drivers = new DriverStates({ ...options, callTimeoutMs: () => options.settings().callTimeoutMs });
+    const backoff = retryPolicies.claims;
     this.#queue = new WorkQueue({
       name: "claims",
       clock,
       log,
-      backoff: retryPolicies.claims,
+      backoff,
       ...(queueMetrics ? { metrics: queueMetrics } : {}),
     });
-    this.#plugins = new KubeletPlugins({
-      ...options,
-      drivers: this.#drivers,
-      records: this.#records,
+    const context = { ...contextOf(options, records, drivers), queue: this.#queue };
+    const preparation = new Preparation(context);
+    this.#records = records;
+    this.#drivers = drivers;
+    this.#preparation = preparation;
+    this.#cdiCheck = new CdiCheck(context, options.checkIntervalMs);
+    this.#ended = new EndedClaims({ ...options, records, preparation });
+    this.#reserved =
+      pods && new ReservedPods({ ...options, records, allocations: context.allocations, lifecycle: pods });
+    this.#calls = new KubeletCalls({
+      drivers,
+      preparation,
+      driverReturn: new DriverReturn({ ...options, drivers }),
+      metrics: createClaimMetrics(options.registry, readingsOf(records, drivers)),
       stop: this.#stop.signal,
-      keepAgainIn: (driver, ms) => this.#queue.addAfter(driver, ms),
-      prepare: (driver, claim) => this.#prepare(driver, claim),
-      unprepare: (driver, claim) => this.#unprepare(driver, claim),
+      clock,
+      log,
     });
-    this.#metrics = createClaimMetrics(registry, {
-      records: () => this.#records.drivers().flatMap((driver) => this.#records.of(driver)),
-      plugins: () =>
-        this.#drivers
-          .list()
-          .flatMap(({ name, plugin }) =>
-            plugin ? [{ driver: name, isRegistered: plugin.registration.state === "registered" }] : [],
-          ),
-    });
+    this.#plugins = new KubeletPlugins(
+      { ...context, drivers },
+      { ...options, stop: this.#stop.signal, calls: this.#calls },
+    );
+    this.#ownPlugins = new OwnPlugins({ ...options, records, preparation });
   }
 
   async register(registration: PluginRegistration): Promise<void> {
@@ -160,34 +162,32 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     this.#queue.add(name);
   }
 
-  /** Whether a driver's devices are allocated without any preparation. */
-  needsNoPreparation(driver: string): boolean {
-    return this.#drivers.get(driver)?.needsNoPreparation ?? false;
+  /** Returns whether a claim is recorded that only this driver can unprepare. */
+  hasClaims(driver: string): boolean {
+    return this.#records.of(driver).length > 0;
   }
 
   /**
-   * As `DriverStates.untilReady`: else the first pods meet a kubelet that does not know the driver yet, and are tried again
-   * after 90 s.
+   * Returns how claims on a connected driver's devices are prepared. `untilReady` waits as `DriverStates.untilReady`
+   * does: otherwise the first pods would reach a kubelet that has not registered the driver yet, and be retried after
+   * 90 s.
    */
-  async untilReady(driver: string, signal: AbortSignal): Promise<void> {
-    await this.#drivers.untilReady(driver, signal);
+  preparationOf(driver: string): DriverPreparation {
+    return {
+      needsNoPreparation: this.#drivers.get(driver)?.needsNoPreparation ?? false,
+      untilReady: (signal) => this.#drivers.untilReady(driver, signal),
+    };
   }
 
-  /** Taints of a driver's devices that are not healthy; the same object until one changes. */
-  taints(driver: string): Pick<AddedTaints, "byDevice"> | undefined {
-    return this.#drivers.taints(driver);
-  }
-
-  /** Every driver that the agent is the kubelet's plugin of, or has claims of, sorted by name. */
+  /** All drivers that the agent serves as the kubelet's plugin or has claims of, sorted by name. */
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
-      const podsOf = (uid: string) => this.#records.podsOf(driver, uid);
-      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), podsOf);
+      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver));
     });
   }
 
-  /** The last calls to a driver; undefined where it is not connected, or prepares nothing. */
+  /** The most recent calls to a driver. Undefined if it is disconnected or prepares no devices. */
   exchanges(driver: string): PluginExchanges | undefined {
     return this.#drivers.get(driver)?.connection?.client?.exchanges.show();
   }
@@ -197,30 +197,38 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const registered = () => registrationHealth(this.#drivers.list(), registryDirectory, clock.now());
     return [
       { name: "KubeletPluginsRegistered", kind: "ready", check: registered },
-      { name: "CdiFolderReady", kind: "ready", check: () => this.#folderCheck.health() },
+      { name: "CdiFolderReady", kind: "ready", check: () => this.#cdiCheck.health() },
     ];
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const onAbort = () => this.#stop.abort(signal.reason);
+    const onAbort = () => void this.#calls.ended().then(() => this.#stop.abort(signal.reason));
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      await this.#folderCheck.start();
-      await removeStaleSockets(this.#options.registryDirectory, this.#options.clock);
-      for (const driver of this.#records.drivers()) {
-        this.#drivers.of(driver);
-        this.#queue.add(driver);
-      }
+      await this.#cdiCheck.start();
+      await removeStaleSockets(this.#options.registryDirectory, isSocketName, this.#options.clock);
+      for (const driver of this.#records.drivers()) this.#drivers.of(driver);
+      this.#takeStandby();
+      for (const { name } of this.#drivers.list()) this.#queue.add(name);
       await Promise.all([
         this.#queue.run(signal, WORKERS, (driver) => this.#sync(driver)),
-        this.#folderCheck.run(signal),
+        this.#cdiCheck.run(signal),
         this.#ended.run(signal),
+        this.#reserved?.run(signal),
       ]);
     } finally {
       signal.removeEventListener("abort", onAbort);
+      await this.#calls.ended();
       this.#stop.abort(stopped("the agent is stopping"));
       await this.#drivers.stop();
     }
+  }
+
+  #takeStandby(): void {
+    const { standby } = this.#options;
+    if (!standby) return;
+    for (const driver of standby.drivers) this.#drivers.of(driver).plugin = standby.take(driver);
+    standby.activate(this.#calls);
   }
 
   async #sync(driver: string): Promise<void> {
@@ -228,6 +236,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     try {
       await this.#reconcile(driver);
+      if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);
       state.problem = undefined;
     } catch (error) {
       state.problem = messageOf(error);
@@ -252,36 +261,39 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     await Promise.all(Array.from({ length: MOST_AT_ONCE }, work));
     if (failures.length > 0) throw failures[0];
   }
+}
 
-  #prepare(driver: string, claim: ClaimReference): Promise<readonly PreparedDevice[]> {
-    return this.#measured(driver, "prepare", async () => {
-      await this.#drivers.get(driver)?.connection?.reconciled.promise;
-      return await this.#preparation.prepare(driver, claim, this.#stop.signal);
-    });
-  }
-
-  #unprepare(driver: string, claim: ClaimReference): Promise<void> {
-    return this.#measured(driver, "unprepare", () =>
-      this.#preparation.unprepare(driver, claim, this.#stop.signal),
+function contextOf(
+  options: ClaimManagerOptions,
+  records: ClaimRecords,
+  drivers: DriverStates,
+): Omit<ClaimContext, "queue"> {
+  const { client, hostRoot: root, hostPaths: allowed, exemptRootDrivers, pods, clock, log } = options;
+  if (!pods)
+    log.warn(
+      { errorId: ClaimInUse.id },
+      "lifecycle is off: only the kubelet can state that a device is free, and the container runtime is not read",
     );
-  }
+  return {
+    records,
+    allocations: new ClaimAllocations(new ClaimReader(client), records),
+    directory: new CdiDirectory(options.cdiDirectory, options.watches),
+    host: new HostFiles({ root, allowed, exemptRootDrivers }),
+    drivers,
+    pods,
+    clock,
+    log,
+  };
+}
 
-  async #measured<T>(driver: string, operation: string, work: () => Promise<T>): Promise<T> {
-    const { clock, log } = this.#options;
-    const startedAt = clock.monotonic();
-    let result = "ok";
-    try {
-      return await work();
-    } catch (error) {
-      result = codeOf(error);
-      const failure = errorIdOf(error)
-        ? error
-        : new NodekeeperError(codeOf(error), messageOf(error), { id: "NK1510", cause: error });
-      log.warn({ driver, operation, err: failure }, "a claim failed, the kubelet will ask again");
-      throw failure;
-    } finally {
-      this.#metrics.operations.inc({ driver, operation, result });
-      this.#metrics.seconds.observe({ driver, operation }, (clock.monotonic() - startedAt) / 1_000);
-    }
-  }
+function readingsOf(records: ClaimRecords, drivers: DriverStates): ClaimReadings {
+  return {
+    records: () => records.all(),
+    plugins: () =>
+      drivers
+        .list()
+        .flatMap(({ name, plugin }) =>
+          plugin ? [{ driver: name, isRegistered: plugin.registration.state === "registered" }] : [],
+        ),
+  };
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "@nodekeeper/core/lib";
 
 export interface PacedReportsOptions {
-  /** Takes a report; what it throws reaches `onError`. */
+  /** Handles a report. Errors that it throws are passed to `onError`. */
   take: (report: Uint8Array) => void;
   onError: (error: unknown) => void;
   clock: Clock;
@@ -10,8 +10,8 @@ export interface PacedReportsOptions {
 const INTERVAL_MS = 1_000;
 
 /**
- * Passes on a driver's reports: the first at once, later ones at most once a second, the newest of what came meanwhile.
- * One that is byte for byte the one before is skipped.
+ * Rate-limits a driver's reports: passes the first at once, then at most one per second, the most recent. A report that
+ * equals the previous one byte for byte is skipped.
  */
 export class PacedReports {
   readonly #options: PacedReportsOptions;
@@ -30,7 +30,7 @@ export class PacedReports {
     if (!this.#timer) this.#pass();
   }
 
-  /** No report comes any more: passes on the one that waits. */
+  /** Passes the pending report. No other follows. */
   end(): void {
     this.#timer?.cancel();
     this.#take();

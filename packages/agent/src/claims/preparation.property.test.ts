@@ -6,13 +6,15 @@ import { messageOf, NodekeeperError, silentLogger, systemClock } from "@nodekeep
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ClaimStore, StateDatabase, type StoredClaim } from "../state/index.ts";
-import type { Allocation, DeviceIdentity } from "./allocation.ts";
-import type { PreparedDevice } from "./cdi-file.ts";
-import { CdiFolder } from "./cdi-folder.ts";
+import type { Allocation } from "./allocation.ts";
+import { CdiDirectory } from "./cdi-directory.ts";
+import { ClaimAllocations } from "./claim-allocations.ts";
 import type { ClaimReference } from "./claim-reader.ts";
-import { ClaimRecords } from "./claim-records.ts";
+import { ClaimRecords, type RecordedClaim } from "./claim-records.ts";
 import { HostFiles } from "./host-files.ts";
 import { Preparation } from "./preparation.ts";
+import type { PreparedDevice } from "./recorded-devices.ts";
+import { hastyClock, podEntry } from "./testing/claim-world.ts";
 
 // The kubelet, a driver and the machine in a few lines, the agent's part as it is: real files, a real state database.
 // The agent is killed before or after any of its steps and started again, and all comes right.
@@ -24,7 +26,16 @@ const CLAIMS: Readonly<Record<string, string>> = { a: "device-0", b: "device-0",
 type Step =
   | { do: "start" | "end" | "lose"; claim: string }
   | { do: "kill"; afterSteps: number }
-  | { do: "empty" | "reboot" | "disconnect" | "connect" | "fail" };
+  | { do: "empty" | "reboot" | "disconnect" | "connect" | "fail" | "exit" };
+
+/** The next claim wants the device of a pod whose container runs on. */
+const deletedByForce: Step[] = [
+  { do: "start", claim: "a" },
+  { do: "lose", claim: "a" },
+  { do: "start", claim: "b" },
+  { do: "exit" },
+  { do: "start", claim: "b" },
+];
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -44,6 +55,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
         "disconnect" as const,
         "connect" as const,
         "fail" as const,
+        "exit" as const,
       ),
     }),
   },
@@ -82,6 +94,8 @@ class World {
   readonly setUp = new Map<string, string>();
   /** What the kubelet knows: it asks until it is answered well, and never again then. */
   readonly kubelet = new Map<string, KubeletClaim>();
+  /** Devices of pods whose container runs, by UID; each pod has that of its claim. */
+  readonly running = new Map<string, string>();
   /** The API server's claims, by UID. */
   readonly claims = new Map<string, KubeObject>();
   #created = 0;
@@ -112,7 +126,7 @@ class World {
         life.step();
       }
     }
-    class Folder extends CdiFolder {
+    class Directory extends CdiDirectory {
       override write(driver: string, uid: string, text: string): void {
         life.step();
         super.write(driver, uid, text);
@@ -130,6 +144,7 @@ class World {
           for (const { device } of devices) {
             // What is left of another claim would be in its way.
             expect([undefined, uid]).toContain(this.setUp.get(device));
+            expect(this.#usersOf(device).filter((user) => user !== uid)).toEqual([]);
             this.setUp.set(device, uid);
           }
           return {
@@ -140,20 +155,28 @@ class World {
             })),
           };
         }),
-      unprepare: async (_claim: ClaimReference, devices: readonly DeviceIdentity[]) =>
+      unprepare: async (_claim: ClaimReference, { devices }: Pick<RecordedClaim, "devices">) =>
         await life.around(() => {
           if (this.isFailing) throw new NodekeeperError("unavailable", "out of order");
           // As hardware is reset, whichever pod uses it.
-          for (const { device } of devices) this.setUp.delete(device);
+          for (const { device } of devices) {
+            expect(this.#usersOf(device)).toEqual([]);
+            this.setUp.delete(device);
+          }
         }),
     };
     this.#preparation = new Preparation({
-      reader: { read: (claim) => life.around(() => this.#read(claim)) },
+      allocations: new ClaimAllocations(
+        { read: (claim) => life.around(() => this.#read(claim)) },
+        this.#records,
+      ),
       records: this.#records,
-      folder: new Folder(this.cdi),
+      directory: new Directory(this.cdi),
       host: new HostFiles({ root: "/", allowed: ["/"] }),
-      connected: () => (this.isConnected ? { client } : undefined),
-      onLeft: () => {},
+      drivers: { get: () => ({ connection: this.isConnected ? { uid: 0, client } : undefined }) },
+      queue: { add: () => {}, addAfter: () => {} },
+      pods: { readNow: async (uid) => podEntry(uid, this.running.has(uid) ? "running" : undefined) },
+      clock: hastyClock(),
       log: silentLogger,
     });
   }
@@ -166,11 +189,13 @@ class World {
       }
       case "end": {
         const known = this.kubelet.get(step.claim);
-        if (known) known.isWanted = false;
+        if (!known) return;
+        known.isWanted = false;
+        this.running.delete(known.claim.uid);
         return await this.ask();
       }
       case "lose": {
-        // The pod was deleted by force, and the kubelet has lost what it knew.
+        // The pod was deleted by force, and the kubelet has lost what it knew. Its container runs on.
         const known = this.kubelet.get(step.claim);
         if (known) this.claims.delete(known.claim.uid);
         this.kubelet.delete(step.claim);
@@ -189,6 +214,7 @@ class World {
         rmSync(this.cdi, { recursive: true, force: true });
         this.boot++;
         this.setUp.clear();
+        this.running.clear();
         this.start();
         return;
       case "disconnect":
@@ -197,7 +223,16 @@ class World {
         return;
       case "fail":
         this.isFailing = !this.isFailing;
+        return;
+      case "exit":
+        this.exit();
     }
+  }
+
+  /** Ends the containers of pods that were deleted by force. */
+  exit(): void {
+    const wanted = new Set([...this.kubelet.values()].map(({ claim }) => claim.uid));
+    for (const uid of this.running.keys()) if (!wanted.has(uid)) this.running.delete(uid);
   }
 
   /** The kubelet's sync of all pods: each claim is asked for once. */
@@ -210,9 +245,15 @@ class World {
             await this.#preparation.unprepare(DRIVER, claim, never);
             this.kubelet.delete(name);
             this.claims.delete(claim.uid);
-          } else known.answer ??= await this.#preparation.prepare(DRIVER, claim, never);
+          } else {
+            known.answer ??= await this.#preparation.prepare(DRIVER, claim, never);
+            // Without its file, as after a reboot, the runtime does not create the container.
+            if (existsSync(this.#fileOf(claim))) this.running.set(claim.uid, this.#deviceOfClaim(claim));
+          }
         } catch (error) {
-          expect(messageOf(error)).toMatch(/killed$|out of order$|is not connected to Nodekeeper$/);
+          expect(messageOf(error)).toMatch(
+            /killed$|out of order$|is not connected to Nodekeeper$|has not ended: .* state running$/,
+          );
         }
       }),
     );
@@ -221,7 +262,7 @@ class World {
   async reconcile(): Promise<void> {
     for (const { uid } of this.#records.of(DRIVER))
       await this.#preparation.reconcile(DRIVER, uid, never).catch((error) => {
-        expect(messageOf(error)).toMatch(/killed$|out of order$/);
+        expect(messageOf(error)).toMatch(/killed$|out of order$|has not ended: .* state running$/);
       });
   }
 
@@ -229,6 +270,18 @@ class World {
   async sweep(): Promise<void> {
     for (const { uid } of this.#records.of(DRIVER))
       await this.#preparation.unprepareEnded(DRIVER, uid, never);
+  }
+
+  #fileOf({ uid }: ClaimReference): string {
+    return join(this.cdi, `nodekeeper-${DRIVER}_${uid}.yaml`);
+  }
+
+  #usersOf(device: string): string[] {
+    return [...this.running].flatMap(([uid, used]) => (used === device ? [uid] : []));
+  }
+
+  #deviceOfClaim({ uid }: ClaimReference): string {
+    return deviceOf(this.claims.get(uid)!);
   }
 
   // The scheduler allocates a device to one claim at a time.
@@ -260,7 +313,7 @@ class World {
     const names = existsSync(this.cdi) ? readdirSync(this.cdi).filter((name) => !name.startsWith(".")) : [];
     expect(names.sort()).toEqual(wanted.map((uid) => `nodekeeper-${DRIVER}_${uid}.yaml`));
     for (const { claim, answer } of this.kubelet.values()) {
-      const text = readFileSync(join(this.cdi, `nodekeeper-${DRIVER}_${claim.uid}.yaml`), "utf8");
+      const text = readFileSync(this.#fileOf(claim), "utf8");
       expect(text).toContain(`BOOT=${this.boot}`);
       for (const { cdiDeviceIds } of answer!)
         expect(text).toContain(`"name": "${cdiDeviceIds[0]!.split("=")[1]}"`);
@@ -277,7 +330,11 @@ const never = new AbortController().signal;
 
 function claimObject({ namespace, name, uid }: ClaimReference, device: string): KubeObject {
   const results = [{ request: "req", driver: DRIVER, pool: "node", device }];
-  return { metadata: { namespace, name, uid }, status: { allocation: { devices: { results } } } };
+  const reservedFor = [{ resource: "pods", name, uid }];
+  return {
+    metadata: { namespace, name, uid },
+    status: { allocation: { devices: { results } }, reservedFor },
+  };
 }
 
 function deviceOf({ status }: KubeObject): string {
@@ -294,6 +351,7 @@ it("killed at any step, with folders emptied, reboots and drivers that fail or a
         for (const step of steps) await world.do(step);
         world.isConnected = true;
         world.isFailing = false;
+        world.exit();
         await world.reconcile();
         await world.ask();
         await world.reconcile();
@@ -303,6 +361,6 @@ it("killed at any step, with folders emptied, reboots and drivers that fail or a
         world.end();
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 40, examples: [[deletedByForce]] },
   );
 });

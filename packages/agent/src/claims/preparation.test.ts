@@ -1,13 +1,16 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { NodekeeperError, silentLogger } from "@nodekeeper/core/lib";
+import { NodekeeperError, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Allocation, DeviceIdentity } from "./allocation.ts";
-import { CdiFolder } from "./cdi-folder.ts";
+import type { Allocation } from "./allocation.ts";
+import { CdiDirectory } from "./cdi-directory.ts";
+import { ClaimAllocations } from "./claim-allocations.ts";
 import type { ClaimReference } from "./claim-reader.ts";
+import type { RecordedClaim } from "./claim-records.ts";
+import type { PodReader } from "./context.ts";
 import { HostFiles } from "./host-files.ts";
 import { Preparation } from "./preparation.ts";
-import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
+import { ClaimWorld, DRIVER, hastyClock, recordedDevice } from "./testing/claim-world.ts";
 
 const never = new AbortController().signal;
 
@@ -15,38 +18,58 @@ let world: ClaimWorld;
 let calls: string[];
 let isConnected: boolean;
 let isFailing: boolean;
+let isLifecycleOn: boolean;
+let left: number;
+// What happens while the driver is called, and while the runtime is read.
+let duringCall: (call: string) => unknown;
+let duringRead: () => unknown;
 
 beforeEach(() => {
   world = new ClaimWorld();
   calls = [];
   isConnected = true;
   isFailing = false;
+  isLifecycleOn = true;
+  left = 0;
+  duringCall = () => {};
+  duringRead = () => {};
 });
 afterEach(() => world[Symbol.dispose]());
 
 function preparationIn(boot: string) {
   const records = world.records(boot);
+  const clock = hastyClock();
   const client = {
     prepare: async ({ name }: ClaimReference, { devices }: Allocation) => {
       calls.push(`prepare ${name}: ${devices.map(({ device }) => device)}`);
+      await duringCall(calls.at(-1)!);
       const edits = { env: ["A=b"], deviceNodes: [], mounts: [], hooks: [] };
       return { devices: devices.map((device) => ({ ...device, cdiDeviceIds: [], edits })) };
     },
-    unprepare: async ({ name }: ClaimReference, devices: readonly DeviceIdentity[]) => {
+    unprepare: async ({ name }: ClaimReference, { devices }: Pick<RecordedClaim, "devices">) => {
       if (isFailing) throw new NodekeeperError("unavailable", "out of order");
       calls.push(`unprepare ${name}: ${devices.map(({ device }) => device)}`);
+      await duringCall(calls.at(-1)!);
+    },
+  };
+  const reader: PodReader = {
+    readNow: async (uid, signal) => {
+      await duringRead();
+      return await world.pods.readNow(uid, signal);
     },
   };
   const preparation = new Preparation({
-    reader: world.reader,
+    allocations: new ClaimAllocations(world.reader, records),
     records,
-    folder: new CdiFolder(join(world.folder, "cdi")),
+    directory: new CdiDirectory(join(world.folder, "cdi")),
     host: new HostFiles({ root: "/", allowed: ["/"] }),
-    connected: () => (isConnected ? { client } : undefined),
-    onLeft: () => {},
+    drivers: { get: () => ({ connection: isConnected ? { uid: 0, client } : undefined }) },
+    queue: { add: () => void left++, addAfter: () => {} },
+    pods: isLifecycleOn ? reader : undefined,
+    clock,
     log: silentLogger,
   });
-  return { records, preparation };
+  return { records, preparation, clock };
 }
 
 const files = () => readdirSync(join(world.folder, "cdi"));
@@ -81,11 +104,151 @@ it("also where the kubelet never unprepared it, as for a pod that was deleted by
   expect(calls.slice(1)).toEqual(["unprepare first: gpu-0,gpu-1", "prepare second: gpu-1"]);
 });
 
-it("a claim that exists keeps a device that another has, too: one of them is for monitoring", async () => {
+const USED =
+  "container main of pod default/pod-of-first has worker-1/gpu-0 and has not ended: the container runtime has it in the state";
+
+it.each(["running", "created", "unknown"] as const)(
+  "while a container of the claim that had it is %s, no other claim gets it, and the driver is not called",
+  async (state) => {
+    const { preparation } = preparationIn("boot-1");
+    const first = world.claim("first", "gpu-0");
+    await preparation.prepare(DRIVER, first, never);
+    world.deleteClaim(first);
+    const second = world.claim("second", "gpu-0");
+    world.containers.set("pod-of-first", state);
+    const before = "a device is not unprepared yet for ResourceClaim default/first, which had it before";
+    await expect(preparation.prepare(DRIVER, second, never)).rejects.toThrow(`${before}: ${USED} ${state}`);
+    await expect(preparation.unprepare(DRIVER, first, never)).rejects.toThrow(`${USED} ${state}`);
+    await expect(preparation.unprepareEnded(DRIVER, first.uid, never)).rejects.toThrow(`${USED} ${state}`);
+    await expect(preparation.reconcile(DRIVER, first.uid, never)).rejects.toThrow(`${USED} ${state}`);
+    expect(calls).toEqual(["prepare first: gpu-0"]);
+    // No container can be created with it any more, and the claim is reconciled until it is unprepared: the first failure
+    // has it reconciled, and the queue's backoff paces what follows.
+    expect(files()).toEqual([]);
+    expect(left).toBe(1);
+    world.containers.set("pod-of-first", "exited");
+    await preparation.reconcile(DRIVER, first.uid, never);
+    await preparation.prepare(DRIVER, second, never);
+    expect(calls.slice(1)).toEqual(["unprepare first: gpu-0", "prepare second: gpu-0"]);
+  },
+);
+
+it("pods that a claim is no longer reserved for end before it is prepared for the next ones", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  const departed = { name: "pod-of-first", uid: "earlier" };
+  records.save(DRIVER, first, "prepared", { devices: [recordedDevice("gpu-0")], pods: [departed], cdi: "" });
+  world.containers.set("earlier", "running");
+  await expect(preparation.prepare(DRIVER, first, never)).rejects.toThrow(`${USED} running`);
+  world.containers.delete("earlier");
+  await preparation.prepare(DRIVER, first, never);
+  expect(records.get(DRIVER, first.uid)?.pods).toEqual([{ name: "pod-of-first", uid: "pod-of-first" }]);
+});
+
+const pod = (name: string) => ({ name, uid: name });
+
+it("a pod that another call recorded while the driver was called stays recorded", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  duringCall = () => records.complete(DRIVER, first.uid, { pods: [pod("later")], devices: [] });
+  await preparation.prepare(DRIVER, first, never);
+  expect(records.get(DRIVER, first.uid)?.pods).toEqual([pod("pod-of-first"), pod("later")]);
+});
+
+it("a pod that another call recorded while departed pods' containers ended stays recorded", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  const pods = [pod("departed"), pod("pod-of-first")];
+  records.save(DRIVER, first, "prepared", { devices: [recordedDevice("gpu-0")], pods, cdi: "" });
+  duringRead = () => records.complete(DRIVER, first.uid, { pods: [pod("later")], devices: [] });
+  await preparation.prepare(DRIVER, first, never);
+  expect(records.get(DRIVER, first.uid)?.pods).toEqual([pod("pod-of-first"), pod("later")]);
+});
+
+it("a call to unprepare that waits does not unprepare what was prepared meanwhile", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  await preparation.prepare(DRIVER, first, never);
+  world.containers.set("pod-of-first", "running");
+  let reads = 0;
+  duringRead = async () => {
+    if (++reads !== 2) return;
+    world.containers.delete("pod-of-first");
+    await preparation.prepare(DRIVER, first, never);
+  };
+  await preparation.unprepare(DRIVER, first, never);
+  expect(calls).toEqual(["prepare first: gpu-0", "unprepare first: gpu-0", "prepare first: gpu-0"]);
+  expect(records.get(DRIVER, first.uid)?.state).toBe("prepared");
+});
+
+it("claims that had the devices are unprepared at once, not in turn", async () => {
   const { preparation } = preparationIn("boot-1");
-  await preparation.prepare(DRIVER, world.claim("monitoring", "gpu-0"), never);
-  await preparation.prepare(DRIVER, world.claim("work", "gpu-0"), never);
-  expect(calls).toEqual(["prepare monitoring: gpu-0", "prepare work: gpu-0"]);
+  const holders = [world.claim("a", "gpu-0"), world.claim("b", "gpu-1")];
+  for (const holder of holders) {
+    await preparation.prepare(DRIVER, holder, never);
+    world.deleteClaim(holder);
+  }
+  const both = Promise.withResolvers<void>();
+  let unpreparing = 0;
+  duringCall = async (call) => {
+    if (!call.startsWith("unprepare")) return;
+    if (++unpreparing === holders.length) both.resolve();
+    await both.promise;
+  };
+  await preparation.prepare(DRIVER, world.claim("next", "gpu-0", "gpu-1"), never);
+  expect(calls.at(-1)).toBe("prepare next: gpu-0,gpu-1");
+});
+
+it("without lifecycle a device is handed on when the kubelet has unprepared it, and not before", async () => {
+  isLifecycleOn = false;
+  const { preparation } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  await preparation.prepare(DRIVER, first, never);
+  world.deleteClaim(first);
+  const second = world.claim("second", "gpu-0");
+  await expect(preparation.prepare(DRIVER, second, never)).rejects.toThrow("lifecycle.enabled is false");
+  await preparation.unprepare(DRIVER, first, never);
+  await preparation.prepare(DRIVER, second, never);
+  expect(calls.slice(1)).toEqual(["unprepare first: gpu-0", "prepare second: gpu-0"]);
+});
+
+it("a device of a claim that exists is not prepared for another one, in turn or at once", async () => {
+  const { preparation } = preparationIn("boot-1");
+  const claims = ["a", "b"].map((name) => world.claim(name, "gpu-0"));
+  const ends = await Promise.allSettled(claims.map((claim) => preparation.prepare(DRIVER, claim, never)));
+  expect(ends.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(calls).toHaveLength(1);
+  const loser = claims[ends.findIndex(({ status }) => status === "rejected")]!;
+  await expect(preparation.prepare(DRIVER, loser, never)).rejects.toThrow(
+    "which is allocated it as well: a device is prepared for one claim at a time",
+  );
+});
+
+it("a prepare whose call has ended does not call the driver", async () => {
+  const { preparation } = preparationIn("boot-1");
+  const ending = new AbortController();
+  const preparing = preparation.prepare(DRIVER, world.claim("first", "gpu-0"), never, {
+    signal: ending.signal,
+    waitUntil: Number.POSITIVE_INFINITY,
+  });
+  ending.abort(stopped("the call has ended"));
+  await expect(preparing).rejects.toThrow("the call has ended");
+  expect(calls).toEqual([]);
+});
+
+it("a prepare waits for the containers of the claim that had the device as long as its call may, and fails with the reason", async () => {
+  const { preparation, clock } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  await preparation.prepare(DRIVER, first, never);
+  world.containers.set("pod-of-first", "running");
+  world.deleteClaim(first);
+  const startedAt = clock.monotonic();
+  const call = { signal: never, waitUntil: startedAt + 5_000 };
+  await expect(preparation.prepare(DRIVER, world.claim("second", "gpu-0"), never, call)).rejects.toThrow(
+    USED,
+  );
+  expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(5_000);
+  expect(clock.monotonic() - startedAt).toBeLessThan(10_000);
 });
 
 it("two claims that swapped their devices are prepared at once", async () => {
@@ -106,8 +269,8 @@ it.each([
   ["other devices after a reboot: nothing is left of the recorded ones", "boot-0", "gpu-1", []],
 ])("a preparation that was not completed, and now %s", async (_, boot, device, before) => {
   const claim = world.claim("claim", device);
-  const recorded = [{ request: "req", pool: NODE, device: "gpu-0", shareId: "", cdiDeviceIds: [] }];
-  world.records(boot).save(DRIVER, claim, "preparing", { devices: recorded, cdi: "" });
+  const recorded = { devices: [recordedDevice("gpu-0")], pods: [], cdi: "" };
+  world.records(boot).save(DRIVER, claim, "preparing", recorded);
   await preparationIn("boot-1").preparation.prepare(DRIVER, claim, never);
   expect(calls).toEqual([...before, `prepare claim: ${device}`]);
 });

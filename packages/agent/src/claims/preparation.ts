@@ -1,188 +1,177 @@
-import { codeOf, type Logger, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import { type Allocation, allocationOf, type DeviceIdentity, isExclusive } from "./allocation.ts";
-import { type PreparedDevice, preparedOf } from "./cdi-file.ts";
-import type { CdiFolder } from "./cdi-folder.ts";
-import type { ClaimReader, ClaimReference } from "./claim-reader.ts";
-import { type ClaimRecord, type ClaimRecords, isEnding, unprepared } from "./claim-records.ts";
-import type { DriverClient } from "./driver-client.ts";
-import type { HostFiles } from "./host-files.ts";
-import { KeyedLock } from "./keyed-lock.ts";
-
-/** A driver that is connected now. */
-export interface ConnectedDriver {
-  /** Undefined where its devices need no preparation. */
-  client: Pick<DriverClient, "prepare" | "unprepare"> | undefined;
-}
-
-export interface PreparationOptions {
-  reader: Pick<ClaimReader, "read">;
-  records: ClaimRecords;
-  folder: CdiFolder;
-  host: HostFiles;
-  /** Undefined while the driver is disconnected. */
-  connected: (driver: string) => ConnectedDriver | undefined;
-  /** A claim was left to a disconnected driver: the kubelet need not wait for it any more. */
-  onLeft: (driver: string) => void;
-  log: Logger;
-}
+import { ClaimNotPreparable, DriverFailed } from "@nodekeeper/api/errors";
+import { childScope, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import type { Allocation } from "./allocation.ts";
+import { restoreFile } from "./cdi-check.ts";
+import { preparedOf } from "./cdi-file.ts";
+import type { ClaimReference } from "./claim-reader.ts";
+import { type ClaimRecord, isEnding, unprepared } from "./claim-records.ts";
+import { ClaimUse } from "./claim-use.ts";
+import type { ClaimContext, KubeletCall } from "./context.ts";
+import { HandOn } from "./hand-on.ts";
+import type { PreparedDevice } from "./recorded-devices.ts";
+import { Unpreparation } from "./unpreparation.ts";
 
 // A UID is part of a file's name.
 const uidPattern = /^[A-Za-z0-9-]{1,64}$/;
-const nothing = { devices: [], cdi: "" };
 
 /**
- * Prepares claims by one driver each, and undoes it. Killed between any two steps and started again, it continues:
+ * Prepares and unprepares claims, each for one driver. It can be killed between any two steps and resumes after a
+ * restart:
  *
- * 1. A record states that a driver is called before it is called, and what was prepared before the kubelet is answered.
- * 2. What the kubelet was answered has its CDI file: the file is written before the record, and removed before it.
+ * 1. A call to the driver is recorded before it is made, and its result before the kubelet is answered.
+ * 2. Devices returned to the kubelet have their CDI file: it is written before the record, and removed before it.
  * 3. Steps for one claim never overlap; those for different claims do.
- * 4. A device that an ended claim had is unprepared before it is prepared for the next one.
+ * 4. A device of an ended claim is unprepared before it is prepared for the next claim.
+ * 5. A claim is unprepared once all containers of its pods have exited, as the container runtime reports. Its CDI file
+ *    is removed before the runtime is read, so that no container is created with it afterwards.
+ * 6. A device is prepared for one claim at a time, except for shares and claims with adminAccess.
+ * 7. A prepare whose call has ended does not call the driver.
  */
 export class Preparation {
-  readonly #options: PreparationOptions;
-  readonly #locks = new KeyedLock();
+  readonly #context: ClaimContext;
+  readonly #use: ClaimUse;
+  readonly #unpreparation: Unpreparation;
+  readonly #handOn: HandOn;
 
-  constructor(options: PreparationOptions) {
-    this.#options = options;
+  constructor(context: ClaimContext) {
+    this.#context = context;
+    this.#use = new ClaimUse(context);
+    this.#unpreparation = new Unpreparation(context, this.#use);
+    this.#handOn = new HandOn(context, this.#use, this.#unpreparation);
   }
 
   /**
-   * Prepares what a claim was allocated of a driver; answers from the record where that is done already.
-   * Throws what concerns this claim alone: `unavailable` where the driver is disconnected, `invalid` where its answer breaks
-   * a rule, and as reading the claim and asking the driver do.
+   * Prepares a claim's allocated devices of a driver. Returns the recorded devices if they are already prepared. Throws
+   * `unavailable` if the driver is disconnected, `invalid` if its answer is not valid, `conflict` while another claim
+   * has one of the devices, and as reading the claim and calling the driver do.
+   * @param call the kubelet's call; if it ends while the driver is called, the driver's call completes nevertheless, so
+   * that calls for one claim do not overlap
    */
   async prepare(
     driver: string,
     claim: ClaimReference,
     signal: AbortSignal,
+    call = unlimited(signal),
   ): Promise<readonly PreparedDevice[]> {
     checkReference(claim);
-    const { records } = this.#options;
-    const allocation = await this.#readAllocation(driver, claim, signal);
-    const exclusive = allocation.devices.filter(({ adminAccess }) => !adminAccess);
-    await this.#release(driver, claim.uid, exclusive, signal);
-    return await this.#locks.run(`${driver}/${claim.uid}`, async () => {
-      const known = records.get(driver, claim.uid);
-      if (records.isPrepared(known, allocation.devices)) {
-        await this.#restoreFile(known);
-        return known.devices;
-      }
-      return await this.#prepareAgain(driver, claim, allocation, known, signal);
+    using scope = childScope(signal, call.signal);
+    const underway = scope.signal;
+    const limits = { ...call, signal: underway };
+    const before = this.#context.records.get(driver, claim.uid);
+    const allocation = await this.#context.allocations.read(driver, claim, underway);
+    await this.#handOn.release(driver, claim.uid, allocation.devices, limits);
+    if (before) await this.#handOn.untilPodsLeft(before, allocation, limits);
+    return await this.#unpreparation.exclusively(driver, claim.uid, underway, async () => {
+      underway.throwIfAborted();
+      const known = this.#context.records.get(driver, claim.uid);
+      if (!this.#context.records.isPrepared(known, allocation.devices))
+        return await this.#prepareAgain(driver, claim, allocation, known, signal, underway);
+      await restoreFile(this.#context, known);
+      return known.devices;
     });
   }
 
   /**
-   * Undoes it. While the driver is disconnected its part is left for later, and the kubelet need not wait: a driver may
-   * never come back. Throws where the driver fails.
+   * Unprepares the claim. If the driver is disconnected, its part is deferred and the call succeeds: a driver may never
+   * reconnect. Throws if the driver fails, or if containers still use the devices when the wait ends.
    */
-  async unprepare(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
+  async unprepare(
+    driver: string,
+    claim: ClaimReference,
+    signal: AbortSignal,
+    call = unlimited(signal),
+  ): Promise<void> {
     checkReference(claim);
-    await this.#locks.run(`${driver}/${claim.uid}`, () => this.#unprepare(driver, claim, signal));
+    using scope = childScope(signal, call.signal);
+    const { records } = this.#context;
+    const isKnown = records.get(driver, claim.uid) !== undefined;
+    let isRepeated = false;
+    const work = () =>
+      this.#unpreparation.exclusively(driver, claim.uid, signal, async () => {
+        const record = records.get(driver, claim.uid);
+        // Unprepared meanwhile for the next claim, or by a reconciliation.
+        if (isKnown && !record) return;
+        // Unprepared and prepared again meanwhile by a later call.
+        if (isRepeated && record && !isEnding(record)) return;
+        isRepeated = true;
+        await this.#unpreparation.run(driver, claim, signal);
+      });
+    await this.#use.whenUnused(work, { ...call, signal: scope.signal });
   }
 
   /**
-   * Reconciles one claim: unprepares one whose unpreparing was interrupted, prepares one again that was prepared before the
-   * machine was restarted, and writes a missing CDI file.
+   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot, and writes a missing
+   * CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
-    const { records, connected, folder } = this.#options;
+    const { records, drivers, directory } = this.#context;
+    const isConnected = () => drivers.get(driver)?.connection !== undefined;
     const before = records.get(driver, uid);
-    if (before?.state === "prepared" && records.isOfOldBoot(before) && connected(driver))
-      await this.#release(driver, uid, before.devices, signal);
-    await this.#locks.run(`${driver}/${uid}`, async () => {
+    if (before?.state === "prepared" && records.isOfOldBoot(before) && isConnected())
+      await this.#handOn.release(driver, uid, before.devices, unlimited(signal));
+    await this.#unpreparation.exclusively(driver, uid, signal, async () => {
       const record = records.get(driver, uid);
       if (!record) return;
       if (isEnding(record)) {
-        await folder.remove(driver, uid);
-        if (connected(driver)) await this.#unprepare(driver, record, signal);
+        await directory.remove(driver, uid);
+        if (isConnected()) await this.#unpreparation.run(driver, record, signal);
         return;
       }
       if (!records.isOfOldBoot(record)) {
-        if (record.state === "prepared") await this.#restoreFile(record);
+        if (record.state === "prepared") await restoreFile(this.#context, record);
         return;
       }
-      // No container starts with a device that is not set up any more.
-      await folder.remove(driver, uid);
-      if (connected(driver)) await this.#renew(record, signal);
+      // No container may start with a device that is no longer prepared.
+      await directory.remove(driver, uid);
+      if (isConnected()) await this.#renew(record, signal);
     });
   }
 
-  /** Whether a claim does not exist any more, or is not allocated the recorded devices. False without a record. */
+  /**
+   * Returns whether a claim no longer exists or is no longer allocated the recorded devices. False without a record.
+   */
   async hasEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
-    const record = this.#options.records.get(driver, uid);
-    return record !== undefined && (await this.#currentAllocation(record, signal)) === undefined;
+    const record = this.#context.records.get(driver, uid);
+    return record !== undefined && (await this.#context.allocations.current(record, signal)) === undefined;
   }
 
-  /** Unprepares a claim that has ended, by `hasEnded`. Answers whether it has. */
+  /** Unprepares a claim if it has ended as by `hasEnded`. Returns whether it did. */
   async unprepareEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
-    return await this.#locks.run(`${driver}/${uid}`, async () => {
-      const record = this.#options.records.get(driver, uid);
-      if (!record || (await this.#currentAllocation(record, signal))) return false;
-      await this.#unprepare(driver, record, signal);
+    return await this.#unpreparation.exclusively(driver, uid, signal, async () => {
+      const record = this.#context.records.get(driver, uid);
+      if (!record || (await this.#context.allocations.current(record, signal))) return false;
+      await this.#unpreparation.run(driver, record, signal);
       return true;
     });
   }
 
-  // Not within the lock of the claim that gets the devices: two claims could wait for each other.
-  async #release(
-    driver: string,
-    uid: string,
-    devices: readonly DeviceIdentity[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { records } = this.#options;
-    const holders = records
-      .of(driver)
-      .filter((other) => other.uid !== uid && devices.some((device) => holds(other, device)));
-    for (const other of holders) {
-      await this.#locks.run(`${driver}/${other.uid}`, async () => {
-        const record = records.get(driver, other.uid);
-        if (!record) return;
-        // The other claim may have it for monitoring.
-        if (!isEnding(record) && (await this.#currentAllocation(record, signal))) return;
-        try {
-          await this.#unprepare(driver, record, signal);
-        } catch (error) {
-          const holder = `ResourceClaim ${record.namespace}/${record.name}`;
-          const message = `a device is not unprepared yet for ${holder}, which had it before: ${messageOf(error)}`;
-          throw new NodekeeperError(codeOf(error), message, { cause: error });
-        }
-      });
-    }
+  /**
+   * Removes the record and the CDI file of a claim for which the kubelet no longer calls the agent, unless the claim is
+   * prepared and has not ended as by `hasEnded`. Returns whether it did.
+   */
+  async forgetEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
+    const { allocations, directory, records } = this.#context;
+    return await this.#unpreparation.exclusively(driver, uid, signal, async () => {
+      const record = records.get(driver, uid);
+      if (!record) return false;
+      if (record.state === "prepared" && (await allocations.current(record, signal))) return false;
+      await directory.remove(driver, uid);
+      records.remove(driver, uid);
+      return true;
+    });
   }
 
-  // Undefined where the claim does not exist any more, or has other devices than were recorded.
-  async #currentAllocation(record: ClaimRecord, signal: AbortSignal): Promise<Allocation | undefined> {
-    const { records } = this.#options;
-    try {
-      const allocation = await this.#readAllocation(record.driver, record, signal);
-      return records.isOf(record, allocation.devices) ? allocation : undefined;
-    } catch (error) {
-      const code = codeOf(error);
-      if (code !== "notFound" && code !== "conflict") throw error;
-      return undefined;
-    }
-  }
-
-  async #readAllocation(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<Allocation> {
-    const { reader, records } = this.#options;
-    const allocation = allocationOf(await reader.read(claim, signal), driver);
-    const pods = allocation.pods.map(({ name }) => `${claim.namespace}/${name}`);
-    if (allocation.devices.length > 0) records.reservedFor(driver, claim.uid, pods);
-    return allocation;
-  }
-
-  // The kubelet takes the claim for prepared, and does not ask again.
+  // The kubelet considers the claim prepared and does not call again.
   async #renew(record: ClaimRecord, signal: AbortSignal): Promise<void> {
-    const { log } = this.#options;
+    const { log } = this.#context;
     const { driver, namespace, name } = record;
-    const allocation = await this.#currentAllocation(record, signal);
+    const allocation = await this.#context.allocations.current(record, signal);
     if (!allocation) {
       log.info(
         { driver, claim: { namespace, name } },
         "claim of an earlier boot does not exist any more, or has other devices: unprepared",
       );
-      await this.#unprepare(driver, record, signal);
+      await this.#unpreparation.run(driver, record, signal);
       return;
     }
     if (record.state === "preparing") return;
@@ -196,76 +185,47 @@ export class Preparation {
     allocation: Allocation,
     known: ClaimRecord | undefined,
     signal: AbortSignal,
+    underway = signal,
   ): Promise<readonly PreparedDevice[]> {
-    const { records, folder, host, connected, log } = this.#options;
+    const { records, directory, host, drivers, log } = this.#context;
     if (allocation.devices.length === 0)
-      throw new NodekeeperError("conflict", `the claim has no devices of driver ${driver}`, { id: "NK1506" });
-    const connection = connected(driver);
-    if (!connection)
-      throw new NodekeeperError("unavailable", `driver ${driver} is not connected to Nodekeeper`, {
-        id: "NK1508",
-      });
-    const identities = unprepared(allocation.devices);
-    if (!connection.client) return identities;
+      throw new ClaimNotPreparable({ problem: `the claim has no devices of driver ${driver}` });
+    const connection = drivers.get(driver)?.connection;
+    if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
+    const { pods } = allocation;
+    const devices = unprepared(allocation.devices);
+    if (!connection.client) return devices;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
-    // The driver may have prepared the recorded devices: others are no retry.
+    // The driver may have prepared the recorded devices. With other devices it is not a retry.
     const isRetry =
       known?.state === "preparing" && (records.isOfOldBoot(known) || records.isOf(known, allocation.devices));
-    // Deallocated and allocated again without a word of the kubelet, or not undone yet.
-    if (known && !isRetry && !isOfOldBoot) await this.#unprepare(driver, known, signal);
-    // The kubelet was answered in the earlier boot and does not ask again: the record keeps that.
-    if (!isOfOldBoot) records.save(driver, claim, "preparing", { devices: identities, cdi: "" });
+    // Deallocated and allocated again without a call by the kubelet, or not yet unprepared.
+    if (known && !isRetry && !isOfOldBoot) {
+      if (!isEnding(known)) this.#use.checkKnown(known);
+      await this.#unpreparation.run(driver, known, signal);
+    }
+    underway.throwIfAborted();
+    this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
+    // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
+    if (!isOfOldBoot) records.save(driver, claim, "preparing", { devices, pods, cdi: "" });
     const answer = await connection.client.prepare(claim, allocation, signal);
     const { namespace, name, uid } = claim;
-    const owner = { driver, namespace, name, uid, boot: records.boot };
-    const prepared = await preparedOf(owner, allocation.devices, answer, host);
-    if (prepared.cdi === "") await folder.remove(driver, uid);
-    else folder.write(driver, uid, prepared.cdi);
-    records.save(driver, claim, "prepared", prepared);
-    log.info({ driver, claim: { namespace, name }, devices: identities.length }, "claim prepared");
+    const owner = { driver, namespace, name, uid, boot: records.boot, driverUid: connection.uid, pods };
+    const rules = host.forDriverOf(connection.uid);
+    const prepared = await preparedOf(owner, allocation.devices, answer, rules);
+    if (prepared.cdi === "") await directory.remove(driver, uid);
+    else directory.write(driver, uid, prepared.cdi);
+    // Another call may have recorded a pod while the driver was called.
+    const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
+    const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
+    records.save(driver, claim, "prepared", { ...prepared, pods: [...pods, ...added] });
+    log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
-  }
-
-  async #unprepare(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
-    const { records, folder, connected, onLeft, log } = this.#options;
-    const { namespace, name, uid } = claim;
-    const record = records.get(driver, uid);
-    const connection = connected(driver);
-    const devices = record?.devices ?? [];
-    const state = connection ? "unpreparing" : "unprepared";
-    // Also without a record: that may have been lost, and the driver may know the claim.
-    const isNew = record?.state !== state && record?.state !== "unprepared";
-    if ((connection?.client || !connection) && isNew)
-      records.save(driver, claim, state, { ...nothing, devices }, record?.boot);
-    if (!connection) {
-      await folder.remove(driver, uid);
-      onLeft(driver);
-      log.info(
-        { driver, claim: { namespace, name } },
-        "driver is disconnected: it undoes the claim when it is back",
-      );
-      return;
-    }
-    await connection.client?.unprepare(claim, devices, signal);
-    await folder.remove(driver, uid);
-    records.remove(driver, uid);
-    log.info({ driver, claim: { namespace, name } }, "claim unprepared");
-  }
-
-  async #restoreFile({ driver, uid, namespace, name, cdi }: ClaimRecord): Promise<void> {
-    if (cdi === "") return;
-    const { folder, log } = this.#options;
-    if ((await folder.read(driver, uid)) === cdi) return;
-    folder.write(driver, uid, cdi);
-    log.warn(
-      { errorId: "NK1510", driver, claim: { namespace, name } },
-      "CDI file was removed or changed: written again",
-    );
   }
 }
 
-function holds({ devices }: ClaimRecord, device: DeviceIdentity): boolean {
-  return devices.some((each) => isExclusive(each, device));
+function unlimited(signal: AbortSignal): KubeletCall {
+  return { signal, waitUntil: Number.POSITIVE_INFINITY };
 }
 
 function checkReference({ uid, name, namespace }: ClaimReference): void {

@@ -8,7 +8,10 @@ export interface ClaimStatus {
   name: string;
   uid: string;
   state: ClaimRecord["state"];
-  /** "<namespace>/<name>" of the pods it is reserved for; undefined where it was not read since the agent's start. */
+  /**
+   * Pods whose containers may use its devices, as "<namespace>/<name>"; undefined if an earlier version wrote the
+   * record.
+   */
   pods: readonly string[] | undefined;
   /** `<pool>/<device>`. */
   devices: string[];
@@ -16,27 +19,31 @@ export interface ClaimStatus {
   updatedAt: number;
 }
 
-/** How the agent stands with the kubelet for one driver, and the driver's claims. */
+/** The agent's registration with the kubelet for one driver, and the driver's claims. */
 export interface DriverClaims {
   driver: string;
-  /** `ownPlugin`: the driver registers with the kubelet by itself; `none`: the agent is not its plugin (yet). */
+  /** `ownPlugin`: the driver registers with the kubelet itself; `none`: the agent is not its plugin (yet). */
   kubelet: "waiting" | "registered" | "refused" | "ownPlugin" | "none";
   /** Why the kubelet refused. */
   reason: string | undefined;
-  /** Whether the driver is connected, and prepares devices. */
+  /** Whether the driver is connected and prepares devices. */
   isPreparing: boolean;
-  /** Errors about what was left from before, or about the report of health. */
+  /** Wall milliseconds when it disconnected, the agent's start at the earliest; undefined if it is connected. */
+  disconnectedSince: number | undefined;
+  /** The error of the last reconciliation, or of the health stream. */
   problem: string | undefined;
   unhealthy: DeviceHealth[];
   claims: ClaimStatus[];
 }
 
-/** @param state undefined where only records are left of the driver */
+/**
+ * Returns the status of a driver.
+ * @param state undefined if only records are left of the driver
+ */
 export function driverClaims(
   driver: string,
   state: DriverState | undefined,
   records: readonly ClaimRecord[],
-  podsOf: (uid: string) => readonly string[] | undefined,
 ): DriverClaims {
   const registration = state?.plugin?.registration;
   return {
@@ -44,14 +51,15 @@ export function driverClaims(
     kubelet: state?.isLeftAlone ? "ownPlugin" : (registration?.state ?? "none"),
     reason: registration?.state === "refused" ? registration.reason : undefined,
     isPreparing: state?.connection?.client !== undefined,
+    disconnectedSince: state?.connection ? undefined : state?.disconnectedSince,
     problem: state?.problem ?? state?.health?.problem,
     unhealthy: state?.health?.unhealthy ?? [],
-    claims: records.map(({ namespace, name, uid, state: of, devices, updatedAt }) => ({
+    claims: records.map(({ namespace, name, uid, state: of, devices, pods, updatedAt }) => ({
       namespace,
       name,
       uid,
       state: of,
-      pods: podsOf(uid),
+      pods: pods?.map((pod) => `${namespace}/${pod.name}`),
       updatedAt,
       devices: devices.map(({ pool, device }) => `${pool}/${device}`),
     })),

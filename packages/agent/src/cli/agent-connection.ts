@@ -1,4 +1,6 @@
 import { request } from "node:http";
+import { AgentUnreachable } from "@nodekeeper/api/errors";
+import type { ApiAnswers, ApiPath } from "@nodekeeper/api/openapi";
 import {
   type ErrorCode,
   type ErrorId,
@@ -8,20 +10,20 @@ import {
   systemClock,
   withDeadline,
 } from "@nodekeeper/core/lib";
-import type { ApiAnswers, ApiPath, ApiQueries } from "../server/index.ts";
+import type { ApiQueries } from "../server/index.ts";
 
 const DEADLINE_MS = 10_000;
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
-/** Parameters of a request; those that are undefined are left out. */
+/** Query parameters. Undefined ones are omitted. */
 type Query<Path extends ApiPath> = {
   readonly [Name in keyof ApiQueries[Path]]?: ApiQueries[Path][Name] | undefined;
 };
 
-/** A connection to one agent, through which commands read all that they print. The opener disposes of it. */
+/** A connection to one agent, from which commands read everything they print. Its opener must dispose of it. */
 export interface AgentConnection extends Disposable {
   /**
-   * Gets the JSON answer of `/api/v1/<path>`. Deadline: 10 s. Throws the agent's own error, or `unavailable` with advice
+   * Gets the JSON response of `/api/v1/<path>`. Deadline: 10 s. Throws the agent's error, or `unavailable` with advice
    * if no agent responds.
    */
   get<Path extends ApiPath>(path: Path, query?: Query<Path>): Promise<ApiAnswers[Path]>;
@@ -37,13 +39,17 @@ export interface HttpConnectionOptions {
   dispose?: () => void;
 }
 
-/** A connection to the status server at an address. Connects for each request. */
+/** Returns a connection to the status server at an address. Each request opens its own TCP connection. */
 export function httpConnection({ address, name, advice, dispose }: HttpConnectionOptions): AgentConnection {
   return {
     async get<Path extends ApiPath>(path: Path, query: Query<Path> = {}) {
       const url = `http://${address}/api/v1/${path}${queryText(query)}`;
-      const text = await withDeadline(systemClock, DEADLINE_MS, { name, id: "NK1710" }, undefined, (signal) =>
-        fetchText(url, { name, advice }, signal),
+      const text = await withDeadline(
+        systemClock,
+        DEADLINE_MS,
+        { name, id: AgentUnreachable.id },
+        undefined,
+        (signal) => fetchText(url, { name, advice }, signal),
       );
       return answerOf(name, text) as ApiAnswers[Path];
     },
@@ -56,7 +62,7 @@ function answerOf(name: string, text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const message = `the ${name} is none: its answer is not JSON (${text.slice(0, 100)})`;
-    throw new NodekeeperError("unavailable", message, { id: "NK1710", cause: error });
+    throw new AgentUnreachable({ problem: message }, { cause: error });
   }
 }
 
@@ -72,7 +78,7 @@ function fetchText(url: string, { name, advice }: Named, signal: AbortSignal): P
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
       const message = `the ${name} does not respond (${messageOf(error)}). ${advice}`;
-      reject(new NodekeeperError("unavailable", message, { id: "NK1710", cause: error }));
+      reject(new AgentUnreachable({ problem: message }, { cause: error }));
     };
     const call = request(url, { signal, agent: false }, (response) => {
       const chunks: Buffer[] = [];
@@ -105,5 +111,5 @@ function errorFrom(name: string, status: number, text: string): NodekeeperError 
   } catch {
     // Not a response of the agent.
   }
-  return new NodekeeperError("unavailable", `${name}: ${status} ${text.slice(0, 300)}`, { id: "NK1710" });
+  return new AgentUnreachable({ problem: `${name}: ${status} ${text.slice(0, 300)}` });
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess as Child, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { Backoff, type Clock, type Logger, type Runnable } from "@nodekeeper/core/lib";
+import { Backoff, type Clock, type Logger, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 
 export interface ChildProcessOptions {
   name: string;
@@ -14,7 +14,7 @@ export interface ChildProcessOptions {
 const KILL_AFTER_MS = 2_000;
 
 /**
- * A Node.js script in a child process. It is restarted with backoff (10 s to 60 s) when it exits. On abort it gets
+ * Runs a Node.js script in a child process. Restarts it with backoff (10 s to 60 s) when it exits. On abort it gets
  * SIGTERM, and SIGKILL after 2 s.
  */
 export class ChildProcess implements Runnable {
@@ -42,13 +42,13 @@ export class ChildProcess implements Runnable {
         { process: this.name, code, restartInMs: Math.round(delayMs) },
         "process exited, restarting after a delay",
       );
-      await clock.sleep(delayMs, signal).catch(() => {});
+      await sleepOrAbort(clock, delayMs, signal);
     }
   }
 
   async #runOnce(signal: AbortSignal): Promise<number | string | null> {
     const { script, args, clock, log } = this.#options;
-    // The child's stdin closes when this process exits, also after SIGKILL; with --exit-with-parent it then exits.
+    // The child's stdin closes when this process exits, even after SIGKILL. With --exit-with-parent it then exits.
     const child = spawn(process.execPath, [fileURLToPath(script), ...args], {
       stdio: ["pipe", "pipe", "pipe"],
     });

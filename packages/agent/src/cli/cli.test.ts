@@ -3,15 +3,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { age } from "@nodekeeper/api/wording";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PluginRow } from "../server/index.ts";
 import { serveRoutes } from "../server/testing/serve-routes.ts";
 import { runCli } from "./index.ts";
 import { type Output, table } from "./output.ts";
+import type { PluginRow } from "./plugin-row.ts";
 import { runCommand } from "./testing/run-command.ts";
-import { age } from "./wording.ts";
 
 let directory: string;
 const ends: (() => Promise<void> | void)[] = [];

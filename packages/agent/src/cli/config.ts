@@ -1,6 +1,7 @@
-import { configurationJsonSchema, defaultConfigurationYaml, loadConfiguration } from "../config/index.ts";
+import { configurationJsonSchema } from "@nodekeeper/api/settings";
+import { plainText } from "@nodekeeper/api/text";
+import { defaultConfigurationYaml, loadConfiguration } from "../config/index.ts";
 import { type Output, paint, printJson, printValue } from "./output.ts";
-import { plainText } from "./plain-text.ts";
 import { configurationSources } from "./settings-options.ts";
 
 /** `nodekeeper config default`: prints the default configuration with comments. */

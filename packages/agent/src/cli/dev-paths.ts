@@ -10,15 +10,15 @@ export interface DevOptions {
   nodeName: string;
   agent: boolean;
   plugin: boolean;
-  /** Delay from the first pods the sample eviction plugin receives to its first threshold met: "5s". */
+  /** Delay from the first pods that the sample eviction plugin receives to its first met threshold: "5s". */
   firstPressure: string;
-  /** Whether to simulate a container runtime; if false, the machine's own runtime is discovered. */
+  /** Whether to simulate a container runtime. If false, the machine's own runtime is discovered. */
   simulatedRuntime: boolean;
   logLevel: string;
   verbose?: boolean;
 }
 
-/** Files and folders of a development cluster. */
+/** Files and directories of a development cluster. */
 export interface DevPaths {
   folder: string;
   plugins: string;
@@ -26,20 +26,20 @@ export interface DevPaths {
   kubeconfig: string;
   /** Socket of the simulated runtime. */
   runtime: string;
-  /** Where the simulated kubelet looks for DRA plugins. */
+  /** Plugin registration directory of the simulated kubelet. */
   registry: string;
-  /** Socket of the simulated kubelet's PodResources. */
+  /** PodResources socket of the simulated kubelet. */
   podResources: string;
   /** CDI files of prepared claims. */
   cdi: string;
-  /** Socket of the agent's API. */
+  /** Socket of the agent's local API. */
   api: string;
   log: string;
-  /** Whether the folder is removed when the command ends. */
+  /** Whether the directory is removed when the command ends. */
   isTemporary: boolean;
 }
 
-/** Creates `dataDir`, or a temporary folder if it is undefined, and returns the paths in it. */
+/** Creates `dataDir`, or a temporary directory if it is undefined, and returns the paths in it. */
 export function createDevPaths(dataDir: string | undefined): DevPaths {
   const folder = dataDir ? resolve(dataDir) : mkdtempSync(join(tmpdir(), "nodekeeper-"));
   const plugins = join(folder, "plugins_registry");

@@ -1,14 +1,14 @@
 import { type ClaimTemplate, EXIT_CODE, EXITS_AFTER_SECONDS, type Workload } from "@nodekeeper/testing";
 
-/** Pods with this label are never evicted by the agent that `nodekeeper dev` runs. */
+/** The agent that `nodekeeper dev` runs never evicts pods with this label. */
 export const KEEP_LABEL = "example.com/keep";
 
 // The label by which examples/eviction selects pods.
 const sampleLabels = { "example.com/sample": "true" };
 
 /**
- * Sample pods, one of each kind that eviction treats differently, of which the sample plugin selects any, and one whose
- * container fails again and again.
+ * Sample pods: one for each case that eviction treats differently, any of which the sample plugin may select, and one
+ * whose container fails repeatedly.
  */
 export const sampleWorkloads: readonly Workload[] = [
   {
@@ -35,13 +35,13 @@ export const sampleWorkloads: readonly Workload[] = [
   }),
 ];
 
-/** What the pods of `deviceWorkloads` are allocated of the sample driver's devices. */
+/** The devices of the sample driver allocated to the pods of `deviceWorkloads`. */
 export const claimTemplates: readonly ClaimTemplate[] = [
   { name: "two-accelerators", driver: "accelerators.example.com", count: 2 },
   { name: "one-accelerator", driver: "accelerators.example.com", count: 1 },
 ];
 
-/** Sample pods with claims on devices, which the sample eviction plugin does not select. */
+/** Sample pods with device claims. The sample eviction plugin does not select them. */
 export const deviceWorkloads: readonly Workload[] = [
   deviceWorkload("training", "two-accelerators"),
   deviceWorkload("inference", "one-accelerator"),

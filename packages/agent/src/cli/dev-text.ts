@@ -14,7 +14,7 @@ export interface DevSummary {
   output: Output;
 }
 
-/** Prints what runs in the development cluster and commands to try. */
+/** Prints what runs in the development cluster, and commands to try. */
 export function printDevSummary({
   options,
   paths,

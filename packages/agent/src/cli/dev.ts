@@ -51,7 +51,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     ...(options.dataDir ? { dataDir: paths.folder } : {}),
   });
   try {
-    // What serves before its part runs: where a signal comes first, the part never does.
+    // Servers that start before their part runs. If a signal arrives first, the part never runs and cannot stop them.
     await using serving = new AsyncDisposableStack();
     const { url } = await apiServer.start();
     if (!apiServer.store.list("nodes").some(({ metadata }) => metadata.name === options.nodeName)) {
@@ -90,7 +90,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
   }
 }
 
-/** Ends the log. What parts that were abandoned at the deadline still write to it is dropped. */
+/** Closes the log. Later writes, by parts abandoned at the deadline, are dropped. */
 function endOf(logFile: WriteStream): Promise<void> {
   return new Promise((resolve) => {
     logFile.on("error", () => resolve());
@@ -98,7 +98,7 @@ function endOf(logFile: WriteStream): Promise<void> {
   });
 }
 
-/** The last part: what it prints names the processes of the parts before it. */
+/** The last part, because it prints the process IDs of the earlier ones. */
 function summaryPart(print: () => Promise<LiveLine | undefined>): Runnable {
   return {
     name: "summary",
@@ -159,7 +159,7 @@ function simulatedNodeFlags(paths: DevPaths): Record<string, string> {
     runtimeEndpoint: paths.runtime,
     reportingInTreePlugins: "system-reporter-plugin,kubelet-reporter-plugin",
     reportingKubeletPodResourcesSocket: paths.podResources,
-    // The simulated kubelet has none.
+    // The simulated kubelet has no configuration file.
     reportingKubeletConfigFile: "",
     devicesKubeletPluginEnabled: "true",
     devicesKubeletPluginRegistryDirectory: paths.registry,
@@ -167,7 +167,7 @@ function simulatedNodeFlags(paths: DevPaths): Record<string, string> {
   };
 }
 
-/** Resolves when the simulated runtime serves. The returned runnables run the API server's pods in it. */
+/** Resolves when the simulated runtime is serving. The returned runnables run the API server's pods in it. */
 async function startSimulated(
   { nodeName, plugin }: DevOptions,
   { runtime: socket, kubeconfig, registry, podResources }: DevPaths,
@@ -220,7 +220,7 @@ function sample(
   return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
 }
 
-// The sample's devices are on the NUMA nodes that there are.
+// The sample driver places its devices on NUMA nodes that exist.
 function numaNodes(): string {
   return existsSync("/sys/devices/system/node/node1") ? "2" : "1";
 }

@@ -1,9 +1,10 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { plainText } from "@nodekeeper/api/text";
+import { age } from "@nodekeeper/api/wording";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { ApiAnswers } from "../server/index.ts";
+import { droppedText } from "../devices/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
-import { plainText } from "./plain-text.ts";
-import { age } from "./wording.ts";
 
 export interface DevicesOptions {
   format: TableFormat;
@@ -17,6 +18,7 @@ const MAX_LINE_LENGTH = 1_000;
 const colours: Record<string, Colour> = {
   streaming: "green",
   failing: "red",
+  unresponsive: "red",
   waiting: "yellow",
   disconnected: "yellow",
 };
@@ -50,7 +52,7 @@ export async function devicesCommand(
   else output.write(list(drivers.map(withClaims), format === "wide", output, now));
 }
 
-/** `claims` is undefined where the agent does not prepare the driver's devices. */
+/** `claims` is undefined if the agent does not prepare the driver's devices. */
 interface DriverRow extends DriverStatus {
   claims: DriverClaims | undefined;
 }
@@ -112,9 +114,7 @@ function page(driver: DriverRow, output: Output, now: number): string {
     ...(driver.writeError ? [line("Problem", driver.writeError)] : []),
     ...Object.entries(driver.refused).map(([name, why]) => line("Refused", `${name}: ${why}`)),
     ...driver.foreign.map((name) => line("Foreign", `${name}: a slice of another client in the same pool`)),
-    ...driver.dropped.map(({ device, field, feature }) =>
-      line("Dropped", `${field}${device ? ` of ${device}` : ""}${feature ? ` (${feature} is off)` : ""}`),
-    ),
+    ...driver.dropped.map((field) => line("Dropped", droppedText(field))),
     "\n",
     table(
       output,
@@ -141,8 +141,14 @@ const kubeletTexts: Record<DriverClaims["kubelet"], string> = {
   none: "not registered",
 };
 
-function kubeletLines({ kubelet, reason, problem }: DriverClaims): string[] {
-  return [`${kubeletTexts[kubelet]}${reason ? `: ${reason}` : ""}`, ...(problem ? [problem] : [])];
+function kubeletLines({ kubelet, reason, problem, claims }: DriverClaims): string[] {
+  return [
+    `${kubeletTexts[kubelet]}${reason ? `: ${reason}` : ""}`,
+    ...(kubelet === "ownPlugin" && claims.length > 0
+      ? ["claims that the agent prepared before keep their CDI files until they end"]
+      : []),
+    ...(problem ? [problem] : []),
+  ];
 }
 
 function claimTable({ claims }: DriverClaims, output: Output, now: number): string {
@@ -159,7 +165,7 @@ function stateOf({ state, isRegistered }: DriverStatus): string {
   return isRegistered ? state : "disconnected";
 }
 
-function messageOf({ writeError, error, refused, problems, foreign, claims }: DriverRow): string {
+function messageOf({ writeError, error, refused, problems, foreign, dropped, claims }: DriverRow): string {
   if (claims?.kubelet === "refused") return `kubelet refused the plugin: ${claims.reason}`;
   if (claims?.problem) return claims.problem;
   const [first] = Object.entries(refused);
@@ -168,5 +174,7 @@ function messageOf({ writeError, error, refused, problems, foreign, claims }: Dr
   if (error) return error;
   if (first) return `API server rejected slice ${first[0]}: ${first[1]}`;
   if (foreign.length > 0) return `another client published slice ${foreign[0]} in the same pool`;
-  return problem ? `${problem.device ?? problem.pool}: ${problem.field}: ${problem.message}` : "";
+  if (problem) return `${problem.device ?? problem.pool}: ${problem.field}: ${problem.message}`;
+  const [field] = dropped;
+  return field ? `the API server does not store ${droppedText(field)}` : "";
 }

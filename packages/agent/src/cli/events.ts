@@ -1,11 +1,12 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { plainText } from "@nodekeeper/api/text";
+import { counted, timeOf } from "@nodekeeper/api/wording";
 import { type Clock, NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
-import type { ApiAnswers } from "../server/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { follow } from "./follow.ts";
 import { type Colour, dimLine, type Output, type PageFormat, paint, printItem } from "./output.ts";
-import { plainText } from "./plain-text.ts";
 import { type PodSelector, selectorText } from "./pod-name.ts";
-import { counted, timeOf } from "./wording.ts";
+import { printRuntimeProblems } from "./runtime-problems.ts";
 
 export interface EventsOptions {
   format: PageFormat;
@@ -36,10 +37,14 @@ export async function eventsCommand(
   let position: { cursor?: string; since?: number } = startPosition(since, clock.now());
   const startText = position.since === undefined ? since : timeOf(position.since);
   let shown = 0;
-  /** Prints what is there; returns at the end. */
+  let hasProblems = false;
+  /** Prints the available events, up to the end of the log. */
   const printNew = async () => {
     for (let isEnd = false; !isEnd && !signal.aborted; ) {
-      const { items, cursor, end } = await agent.get("events", { ...position, ...selector });
+      const { items, cursor, end, ...runtime } = await agent.get("events", { ...position, ...selector });
+      // Only once until the runtime recovers.
+      if (!hasProblems) printRuntimeProblems(runtime, "events may be missing", clock);
+      hasProblems = runtime.problems.length > 0;
       for (const item of items) {
         if (format === "text") output.write(textOf(item, output));
         else printItem(output, format, item);
@@ -56,7 +61,7 @@ export async function eventsCommand(
     output.write(`No event of ${selectorText(selector)} since ${startText}.\n`);
   }
   if (output.isTerminal && position.cursor) {
-    output.write(dimLine(output, `To continue from here: --since ${position.cursor}`));
+    output.write(dimLine(output, `To continue from here: --since ${plainText(position.cursor)}`));
   }
 }
 

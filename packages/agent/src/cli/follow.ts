@@ -1,12 +1,12 @@
-import { type Clock, codeOf, messageOf } from "@nodekeeper/core/lib";
+import { type Clock, codeOf, messageOf, sleepOrAbort } from "@nodekeeper/core/lib";
 import { printMessage } from "./output.ts";
 
 const POLL_MS = 1_000;
 
 /**
- * Calls `poll` each second until the signal aborts. After its first success the agent may be unavailable for a time, which
- * is printed to standard error; an earlier error, or one of another kind, is thrown.
- * @param onUnavailable called at each failure
+ * Calls `poll` every second until the signal aborts. After its first success, unavailability of the agent is reported
+ * on standard error and retried. Earlier errors, and errors of other kinds, are thrown.
+ * @param onUnavailable called on each failure that is retried
  */
 export async function follow(
   poll: () => Promise<void>,
@@ -28,6 +28,6 @@ export async function follow(
       isUnavailable = true;
       onUnavailable();
     }
-    await clock.sleep(POLL_MS, signal).catch(() => {});
+    await sleepOrAbort(clock, POLL_MS, signal);
   }
 }

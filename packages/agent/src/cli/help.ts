@@ -4,8 +4,8 @@ const WIDEST_TERM = 30;
 const INDENT = 6;
 
 /**
- * Has a program's help readable in 80 columns: an option with a long name has its description in the lines below. Options of
- * the program are in the help of its commands as well.
+ * Formats a program's help for 80 columns: the description of an option with a long name starts on the next line. The
+ * help of commands includes the program's options.
  */
 export function configureHelp(program: Command): Command {
   return program.configureHelp({

@@ -20,10 +20,10 @@ import { declareVersion } from "./commands/version.ts";
 import { configureHelp } from "./help.ts";
 import { localAccess } from "./local-access.ts";
 import { type Output, standardOutput } from "./output.ts";
-import { runProgram } from "./program.ts";
+import { declareCommands, runProgram } from "./program.ts";
 import { packageVersion } from "./version.ts";
 
-// In the order of --help. Each loads what it needs when it runs, so that `version` does not load the agent.
+// In the order of --help. Each loads its dependencies when it runs, so that `version` does not load the agent.
 const commands = [
   declareRun,
   declareDev,
@@ -44,7 +44,7 @@ const commands = [
   declareVersion,
 ];
 
-/** The declarations of `nodekeeper`, without running any. */
+/** Declares the commands of `nodekeeper` without running any. */
 export function createProgram(context: CommandContext): Command {
   const program = configureHelp(new Command("nodekeeper"))
     .description(
@@ -53,11 +53,10 @@ export function createProgram(context: CommandContext): Command {
     .version(packageVersion(), "--version", "print the version")
     .showHelpAfterError("(see --help)")
     .exitOverride();
-  for (const declare of commands) declare(program, context);
-  return program;
+  return declareCommands(program, commands, context);
 }
 
-/** The command line. Returns the exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
+/** Runs the command line. Returns the exit status: 0 success, 1 failure, 2 invalid usage or configuration. */
 export async function runCli(argv: readonly string[], output: Output = standardOutput): Promise<number> {
   let status = 0;
   const fail = () => {
@@ -69,7 +68,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   });
 }
 
-/** The command line of `kubectl nodekeeper`, which is loaded only where it runs. Returns the exit status, as `runCli`. */
+/** Runs the command line of `kubectl nodekeeper`, which is loaded on demand. Returns the exit status, as `runCli`. */
 export async function runPlugin(argv: readonly string[]): Promise<number> {
   const { runKubectlPlugin } = await import("./kubectl/program.ts");
   return await runKubectlPlugin(argv);

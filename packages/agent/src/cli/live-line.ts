@@ -1,13 +1,13 @@
+import { plainText } from "@nodekeeper/api/text";
+import { age } from "@nodekeeper/api/wording";
 import type { Clock, Timer } from "@nodekeeper/core/lib";
 import type { Agent } from "../agent.ts";
 import { type Output, paint } from "./output.ts";
-import { plainText } from "./plain-text.ts";
-import { age } from "./wording.ts";
 
 const TERMINAL_MS = 500;
 const PLAIN_MS = 10_000;
 
-/** One line with the agent's current counts: rewritten on a terminal, printed every 10 s elsewhere if it changed. */
+/** A line with the agent's current counts. Rewritten on a terminal; elsewhere printed every 10 s if it changed. */
 export class LiveLine {
   readonly #output: Output;
   readonly #clock: Clock;

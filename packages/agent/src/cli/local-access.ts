@@ -7,7 +7,7 @@ import { podText } from "./pod-name.ts";
 
 const DEFAULT_SERVER = "127.0.0.1:10290";
 
-/** How `nodekeeper` reaches the agent: at the address of the flag, of the environment, or the default one. */
+/** How `nodekeeper` reaches the agent: at the address from the flag, the environment, or the default. */
 export const localAccess: AgentAccess = {
   addOptions: addServerOption,
   addRecordOptions: (command) =>

@@ -1,11 +1,10 @@
 import { styleText } from "node:util";
-import { plainJson, plainLines, plainText } from "./plain-text.ts";
-import { plainYaml } from "./plain-yaml.ts";
+import { plainJson, plainLines, plainText, plainYaml } from "@nodekeeper/api/text";
 
 /** Where a command writes its output. */
 export interface Output {
   write(text: string): void;
-  /** Whether to use colours and a live line. */
+  /** Whether to use colors and a live line. */
   readonly isTerminal: boolean;
   /** Width of the terminal in columns. */
   readonly columns: number;
@@ -26,18 +25,18 @@ const MAX_CELL_LENGTH = 1_000;
 
 export type Colour = "green" | "red" | "yellow" | "dim" | "bold" | "cyan";
 
-/** Coloured text on a terminal, plain text elsewhere. */
+/** Colors text on a terminal. Returns it unchanged elsewhere. */
 export function paint(output: Output, colour: Colour, text: string): string {
   return output.isTerminal ? styleText(colour, text) : text;
 }
 
-/** Formats of a page of text, and of a table. */
+/** Output formats of pages of text, and of tables. */
 export const pageFormats = ["text", "json", "yaml"] as const;
 export const tableFormats = ["table", "wide", "json", "yaml"] as const;
 export type PageFormat = (typeof pageFormats)[number];
 export type TableFormat = (typeof tableFormats)[number];
 
-/** Prints an answer as JSON over several lines, or as a document of YAML. */
+/** Prints a value as multi-line JSON, or as a YAML document. */
 export function printValue(output: Output, format: "json" | "yaml", value: unknown): void {
   if (format === "json") printJson(output, value, 2);
   else output.write(plainYaml(value));
@@ -49,17 +48,19 @@ export function printItem(output: Output, format: "json" | "yaml", value: unknow
   else output.write(`---\n${plainYaml(value)}`);
 }
 
-/** Prints a value as JSON and a line break, indented by `indent` spaces, or on one line if it is 0. */
+/** Prints a value as JSON followed by a newline, indented by `indent` spaces, or on one line if `indent` is 0. */
 export function printJson(output: Output, value: unknown, indent = 0): void {
   output.write(`${plainJson(value, indent)}\n`);
 }
 
-/** Prints a message to standard error. */
+/** Prints a message to standard error. Continuation lines are indented, so that none looks like a separate message. */
 export function printMessage(message: string): void {
-  process.stderr.write(`nodekeeper: ${plainLines(message)}\n`);
+  process.stderr.write(`nodekeeper: ${plainLines(message).replaceAll(/\n(?! )/g, "\n  ")}\n`);
 }
 
-/** Formats rows under headings in aligned columns, as kubectl does. Cells are escaped; `colourOf` colours whole cells. */
+/**
+ * Formats rows under headings in aligned columns, as kubectl does. Cells are escaped. `colourOf` colors whole cells.
+ */
 export function table(
   output: Output,
   headings: readonly string[],
@@ -83,7 +84,7 @@ export function table(
   return `${lines.join("\n")}\n`;
 }
 
-/** A dimmed line between rows of output. */
+/** Formats a dimmed line between rows of output. */
 export function dimLine(output: Output, text: string): string {
   return `${paint(output, "dim", text)}\n`;
 }

@@ -2,7 +2,9 @@ import { getRawAsset, isSea } from "node:sea";
 import { fileURLToPath } from "node:url";
 import { pageFolder, type ReadPageFile } from "../server/index.ts";
 
-/** The page's files: assets of the single executable, beside the bundle, or what `npm run page` made in the repository. */
+/**
+ * Reads the page's files: assets of the single executable, files next to the bundle, or the output of `npm run page`.
+ */
 export function pageFiles(): ReadPageFile {
   if (isSea()) return readAsset;
   const isSource = import.meta.url.endsWith(".ts");

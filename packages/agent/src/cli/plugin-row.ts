@@ -1,19 +1,19 @@
-import type { ApiAnswers } from "../server/index.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
-/** A plugin's socket, or a plugin inside the agent. */
+/** A plugin's socket, or an in-tree plugin. */
 export type PluginRow = ApiAnswers["plugins"][number];
 
-/** A plugin's state in a word: a registered or in-tree plugin whose last call failed is failing. */
+/** Returns a plugin's state in one word. A registered or in-tree plugin is failing if its last call failed. */
 export function shownState({ state, error }: PluginRow): string {
   return error && (state === "registered" || state === "in-tree") ? "failing" : state;
 }
 
-/** Since when it is in the state that is shown, wall milliseconds; undefined where that is not known. */
+/** Returns since when the plugin is in the shown state, wall-clock milliseconds. Undefined if unknown. */
 export function shownSince(row: PluginRow): number | undefined {
   return shownState(row) === "failing" ? (row.errorSince ?? row.since) : row.since;
 }
 
-/** What is wrong with a plugin, in a line; empty where nothing is. */
+/** Returns the problem of a plugin in one line. Empty if there is none. */
 export function problemOf({ error, errorId, problems }: PluginRow): string {
   if (error) return errorId ? `${errorId}: ${error}` : error;
   if (problems.length === 0) return "";

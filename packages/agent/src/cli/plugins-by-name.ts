@@ -1,11 +1,11 @@
 import { type PluginRow, problemOf, shownState } from "./plugin-row.ts";
 
-// The most serious state first.
+// Most severe state first.
 const order = ["failing", "refused", "failed", "lost", "registered", "in-tree", "registering"];
 
 /**
- * One row for each plugin, of rows by socket: a plugin that serves several types, or that started again on another
- * socket, has several. Sockets that have not named a plugin stay rows of their own.
+ * Merges rows by socket into one row per plugin. A plugin that serves several types, or restarted on another socket,
+ * has several sockets. Sockets without a plugin name remain separate rows.
  */
 export function pluginsByName(rows: readonly PluginRow[]): PluginRow[] {
   const groups = Map.groupBy(rows, ({ name, registrationSocket }) => name || registrationSocket || "");

@@ -1,8 +1,8 @@
+import { age } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "./agent-connection.ts";
 import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
 import { problemOf, shownSince, shownState } from "./plugin-row.ts";
 import { pluginsByName } from "./plugins-by-name.ts";
-import { age } from "./wording.ts";
 
 const colours: Record<string, Colour> = {
   registered: "green",
@@ -16,7 +16,7 @@ const colours: Record<string, Colour> = {
   failed: "red",
 };
 
-/** `nodekeeper plugins list`: prints one row for each plugin; in the wide table and other formats for each socket. */
+/** `nodekeeper plugins list`: prints one row per plugin, or per socket in the wide table and other formats. */
 export async function pluginsCommand(
   agent: AgentConnection,
   format: TableFormat,

@@ -1,15 +1,15 @@
+import { plainText } from "@nodekeeper/api/text";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import { plainText } from "./plain-text.ts";
 
 /** A pod as the user names it: by namespace and name, or by UID. */
 export type PodName = { readonly namespace: string; readonly name: string } | { readonly uid: string };
 
-// Of the API server, and of a static pod's manifest, as the kubelet makes it.
+// Assigned by the API server, or by the kubelet from the manifest of a static pod.
 const uid = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 
 /**
- * Reads "[NAMESPACE/]POD" or a pod's UID. Throws `invalid` for anything else.
- * @param namespace that of a pod named without one
+ * Parses "[NAMESPACE/]POD" or a pod's UID. Throws `invalid` for anything else.
+ * @param namespace namespace of a pod named without one
  */
 export function parsePodName(text: string, namespace: string): PodName {
   if (uid.test(text)) return { uid: text };
@@ -25,14 +25,14 @@ export function podText(pod: PodName): string {
   return "uid" in pod ? pod.uid : `${pod.namespace}/${pod.name}`;
 }
 
-/** Which pods; what is left out matches all. */
+/** Selects pods. Omitted fields match all. */
 export interface PodSelector {
   readonly namespace?: string;
   readonly name?: string;
   readonly uid?: string;
 }
 
-/** "pod default/web", "pods in namespace default", or "pods" where all are selected. */
+/** "pod default/web", "pods in namespace default", or "pods" if all are selected. */
 export function selectorText({ namespace, name, uid }: PodSelector): string {
   if (uid !== undefined) return `pod with the UID ${plainText(uid)}`;
   if (name !== undefined) return plainText(`pod ${namespace}/${name}`, 600);

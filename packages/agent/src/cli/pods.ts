@@ -1,18 +1,11 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { age } from "@nodekeeper/api/wording";
 import type { Clock } from "@nodekeeper/core/lib";
-import type { ApiAnswers } from "../server/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { follow } from "./follow.ts";
-import {
-  type Colour,
-  type Output,
-  printItem,
-  printMessage,
-  printValue,
-  type TableFormat,
-  table,
-} from "./output.ts";
+import { type Colour, type Output, printItem, printValue, type TableFormat, table } from "./output.ts";
 import { type PodSelector, selectorText } from "./pod-name.ts";
-import { age } from "./wording.ts";
+import { printRuntimeProblems } from "./runtime-problems.ts";
 
 export interface PodsOptions {
   format: TableFormat;
@@ -40,19 +33,16 @@ export async function podsCommand(
 ): Promise<void> {
   const { format, selector } = options;
   if (options.isWatched) return await watchPods(agent, options, output, clock, signal);
-  const { items: pods, listedAt, problems } = await readPods(agent, selector);
-  if (problems.length > 0) {
-    const listed = listedAt === undefined ? "never" : `${age(clock.now() - listedAt)} ago`;
-    printMessage(`the container runtime last listed its pods ${listed}; the states below may be out of date`);
-    for (const problem of problems) printMessage(`container runtime: ${problem}`);
-  }
+  const page = await readPods(agent, selector);
+  const { items: pods, problems } = page;
+  printRuntimeProblems(page, "the states below may be out of date", clock);
   if (format === "json" || format === "yaml") printValue(output, format, pods);
   else if (pods.length > 0) output.write(podTable(pods, output, format === "wide", clock.now()));
   else if (problems.length > 0) output.write(`The last list had no ${selectorText(selector)}.\n`);
   else output.write(`The container runtime has no ${selectorText(selector)}.\n`);
 }
 
-/** All pages as one. */
+/** Reads all pages. */
 async function readPods(agent: AgentConnection, selector: PodSelector): Promise<PodPage> {
   const items: PodStatus[] = [];
   for (let after: string | undefined; ; ) {
@@ -83,7 +73,7 @@ async function watchPods(
   };
   await follow(
     async () => {
-      // Without an event no pod has changed.
+      // Without an event, no pod has changed.
       if (cursor !== undefined) {
         const { items } = await agent.get("events", { ...selector, cursor, limit: 1 });
         if (items.length === 0) return;
@@ -101,7 +91,7 @@ async function watchPods(
   );
 }
 
-// The time of the reading alone is no change.
+// A newer observation alone is not a change.
 function keyOf({ observedAt: _, ...pod }: PodStatus): string {
   return JSON.stringify(pod);
 }

@@ -1,7 +1,7 @@
+import { plainText } from "@nodekeeper/api/text";
 import { formatDuration } from "@nodekeeper/core/lib";
 import type { PolicyTrial } from "../policy/index.ts";
 import { type Colour, type Output, paint, table } from "./output.ts";
-import { plainText } from "./plain-text.ts";
 
 const states: Readonly<Record<PolicyTrial["state"], [text: string, colour: Colour]>> = {
   met: ["met", "red"],
@@ -51,7 +51,7 @@ function excludedTable(excluded: PolicyTrial["excluded"], output: Output): strin
   return table(output, ["STAYS", "WHY"], rows);
 }
 
-// Fractions keep their significant digits; bytes are whole numbers.
+// Fractions are rounded to six significant digits. Integers, such as bytes, are not rounded.
 function figure(value: number): string {
   return Number.isInteger(value) ? String(value + 0) : String(Number(value.toPrecision(6)));
 }

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decide } from "@nodekeeper/api/decide";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decide } from "../eviction/decide/decide.ts";
 import { TestRounds, testPod } from "../eviction/testing/rounds.ts";
 import { runCli } from "./index.ts";
 import type { PolicyTest } from "./policy.ts";
@@ -64,7 +64,7 @@ describe("against a described node", () => {
   2       default/web   -5              2147483648
   STAYS             WHY
   default/new       pod.usage.rss is not known
-  kube-system/dns   the filter does not take it
+  kube-system/dns   excluded by the filter
 `);
   });
 

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
+import { timeOf } from "@nodekeeper/api/wording";
 import { messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import {
   describeProblem,
@@ -17,7 +18,6 @@ import {
 import { recordsOfFile } from "./eviction/record-source.ts";
 import { type Output, type PageFormat, printValue } from "./output.ts";
 import { trialPage } from "./policy-page.ts";
-import { timeOf } from "./wording.ts";
 
 export interface PolicyTestOptions {
   /** Path of the policy file. */
@@ -99,7 +99,7 @@ async function scenesOf(options: PolicyTestOptions, now: number): Promise<NamedS
   );
 }
 
-// Records are JSON lines, one for each round.
+// Records are JSON lines, one per round.
 async function holdsRecords(path: string): Promise<boolean> {
   const input = createReadStream(path, "utf8");
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });

@@ -1,5 +1,8 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { KindNotServed, RequestForbidden } from "@nodekeeper/api/errors";
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
+import { plainText } from "@nodekeeper/api/text";
 import {
   type AccessQuestion,
   createKubeClient,
@@ -15,13 +18,12 @@ import {
   silentLogger,
   systemClock,
 } from "@nodekeeper/core/lib";
-import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
+import { loadConfiguration } from "../config/index.ts";
 import { Host, type Reading } from "../host/index.ts";
 import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { type Colour, type Output, paint, printValue } from "./output.ts";
-import { plainText } from "./plain-text.ts";
 import { requiredPermissions } from "./required-permissions.ts";
 import { configurationSources } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
@@ -32,7 +34,7 @@ interface Finding {
   check: string;
   verdict: Verdict;
   message: string;
-  /** The id of what failed, where docs/errors.md has it. */
+  /** The error id, if docs/errors.md lists it. */
   errorId?: ErrorId | undefined;
 }
 
@@ -43,8 +45,8 @@ const OLDEST_KERNEL = [4, 20] as const;
 const MAX_SOCKET_PATH_BYTES = 107;
 
 /**
- * `nodekeeper preflight`: checks the agent's requirements on this node and prints one line for each check. Returns
- * whether no check failed.
+ * `nodekeeper preflight`: checks the agent's requirements on this node and prints one line per check. Returns whether
+ * all checks passed.
  */
 export async function preflightCommand(options: Record<string, unknown>, output: Output): Promise<boolean> {
   const { configuration } = await loadConfiguration(configurationSources(options));
@@ -134,7 +136,7 @@ function checkFolders({ stateDir, plugins }: AgentConfiguration): Finding[] {
   return findings;
 }
 
-// Only warnings: without the socket the kubelet reporter reports nothing, and everything else works.
+// Only warnings: without the socket, only the kubelet reporter has nothing to report.
 function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfiguration): Finding[] {
   if (!enabledPlugins(inTreeReporterNames, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
   const path = kubelet.podResourcesSocket;
@@ -144,7 +146,8 @@ function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfigurat
   return [{ check: "kubelet PodResources", verdict: existsSync(path) ? "ok" : "warning", message }];
 }
 
-// The kubelet makes its folder; where the agent would make it, it does not see the kubelet's.
+// The kubelet creates its own directory. If it is missing, the path is wrong or not mounted, so the agent must not
+// create it.
 function checkKubeletPlugin({ devices: { kubeletPlugin } }: AgentConfiguration): Finding[] {
   const { enabled, registryDirectory, cdiDirectory } = kubeletPlugin;
   if (!enabled) return [];
@@ -182,7 +185,7 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
   const check = "container runtime";
   const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
   const options = { clock: systemClock, log: silentLogger, registry: new Registry() };
-  const settings = { requestTimeoutMs: DEADLINE_MS };
+  const settings = { requestTimeout: DEADLINE_MS };
   using found =
     runtime.endpoint === ""
       ? new FoundRuntime({ ...options, settings })
@@ -234,7 +237,7 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
         check: `kind ${kindKey(kind)}`,
         verdict: served ? "ok" : "failed",
         message,
-        errorId: "NK1208",
+        errorId: KindNotServed.id,
       });
     }
     for (const question of requiredPermissions(configuration))
@@ -256,5 +259,5 @@ async function checkPermission(client: KubeApiClient, question: AccessQuestion):
   const check = `permission ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
   const { allowed, reason } = await client.reviewAccess(question);
   const message = allowed ? (name ?? "") : `denied${reason ? `: ${reason}` : ""}; see deploy/README.md`;
-  return { check, verdict: allowed ? "ok" : "failed", message, errorId: "NK1207" };
+  return { check, verdict: allowed ? "ok" : "failed", message, errorId: RequestForbidden.id };
 }

@@ -1,12 +1,11 @@
+import { findProblem } from "@nodekeeper/api/error-catalogue";
 import { errorIdOf, messageWithId } from "@nodekeeper/core/lib";
 import { printMessage } from "./output.ts";
 
-/** Prints an error to standard error. One with an id is followed by its cause and remedy of the catalogue. */
-export async function printError(error: unknown): Promise<void> {
+/** Prints an error to standard error. If it has an id, its cause and remedy follow. */
+export function printError(error: unknown): void {
   const id = errorIdOf(error);
   printMessage(messageWithId(error));
-  if (id === undefined) return;
-  const { findEntry } = await import("./error-catalogue/index.ts");
-  const entry = findEntry(id);
-  if (entry) process.stderr.write(`  Cause: ${entry.cause}\n  Remedy: ${entry.remedy}\n`);
+  const problem = id && findProblem(id);
+  if (problem) process.stderr.write(`  Cause: ${problem.cause}\n  Remedy: ${problem.remedy}\n`);
 }

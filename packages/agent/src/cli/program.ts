@@ -1,11 +1,27 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { type Command, CommanderError } from "commander";
+import type { CommandContext } from "./commands/context.ts";
 import { printCompletions } from "./completion/print-completions.ts";
 import { COMPLETE } from "./completion/scripts.ts";
 import type { Output } from "./output.ts";
+import { plainAccess } from "./plain-access.ts";
 import { printError } from "./print-error.ts";
 
-/** Parses a command line and runs its command. Returns the exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
+/** Declares the commands of a program. What they print from agents is escaped: `plainAccess`. */
+export function declareCommands(
+  program: Command,
+  commands: readonly ((program: Command, context: CommandContext) => void)[],
+  context: CommandContext,
+): Command {
+  const plain = { ...context, agents: plainAccess(context.agents) };
+  for (const declare of commands) declare(program, plain);
+  return program;
+}
+
+/**
+ * Parses a command line and runs its command. Returns the exit status: 0 success, 1 failure, 2 invalid usage or
+ * configuration.
+ */
 export async function runProgram(
   program: Command,
   argv: readonly string[],
@@ -20,7 +36,7 @@ export async function runProgram(
     return status();
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    await printError(error);
+    printError(error);
     return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
   }
 }

@@ -1,6 +1,6 @@
+import { isFullDryRun } from "@nodekeeper/api/decide";
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { AccessQuestion } from "@nodekeeper/core/kube";
-import type { AgentConfiguration } from "../config/index.ts";
-import { isFullDryRun } from "../eviction/index.ts";
 import { customNodeResource } from "../reporting/index.ts";
 
 // TokenReview and SubjectAccessReview for eviction plugins (eviction.strict) and for clients of the status server.
@@ -9,7 +9,7 @@ const reviewPermissions: AccessQuestion[] = [
   { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
 ];
 
-/** The requests that the agent sends to the API server with this configuration. */
+/** Returns the permissions that the agent needs with this configuration. */
 export function requiredPermissions({
   nodeName,
   eviction,

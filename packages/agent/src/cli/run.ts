@@ -1,5 +1,7 @@
+import { SettingUnused } from "@nodekeeper/api/errors";
 import { createLogger, systemClock } from "@nodekeeper/core/lib";
 import { createAgent } from "../agent.ts";
+import { Handover } from "../assembly/index.ts";
 import { loadConfiguration } from "../config/index.ts";
 import { pageFiles } from "./page-files.ts";
 import { configurationSources } from "./settings-options.ts";
@@ -11,20 +13,32 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
   const sources = configurationSources(options);
   const { configuration, warnings } = await loadConfiguration(sources);
   const log = createLogger(configuration.log.level);
-  for (const warning of warnings) log.warn({ errorId: "NK1004", warning }, "configuration warning");
-  const agent = await createAgent({
-    configuration,
-    sources,
-    version: packageVersion(),
-    page: pageFiles(),
-    clock: systemClock,
-    log,
-    setLogLevel: (level) => {
-      log.level = level;
-    },
-    onHangup,
-  });
-  await agent.run(stopOnSignals());
+  for (const warning of warnings) log.warn({ errorId: SettingUnused.id, warning }, "configuration warning");
+  const stop = stopOnSignals();
+  const handover = new Handover({ clock: systemClock, log });
+  for (;;) {
+    const standby = await handover.begin(configuration, stop);
+    if (stop.aborted) return await standby?.stop();
+    try {
+      const agent = await createAgent({
+        configuration,
+        standby,
+        sources,
+        version: packageVersion(),
+        page: pageFiles(),
+        clock: systemClock,
+        log,
+        setLogLevel: (level) => {
+          log.level = level;
+        },
+        onHangup,
+      });
+      if (!(await handover.run(agent, configuration, stop))) return;
+    } finally {
+      // Stops plugins that the agent did not take over because it failed before.
+      await standby?.stop();
+    }
+  }
 }
 
 /** Calls `callback` on each SIGHUP. Returns a function that unsubscribes. */

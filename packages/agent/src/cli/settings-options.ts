@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
+import { settings } from "@nodekeeper/api/settings";
 import { type Command, Option } from "commander";
-import { type ConfigurationSources, settings } from "../config/index.ts";
+import type { ConfigurationSources } from "../config/index.ts";
 
 /** Adds `--config` and one option for each setting that has a flag, in groups by section. */
 export function addConfigurationOptions(command: Command): Command {
@@ -21,12 +22,12 @@ export function addConfigurationOptions(command: Command): Command {
   return command;
 }
 
-// Headings are not wrapped by commander.
+// commander does not wrap headings.
 function wrapped(text: string): string {
   return text.replace(/(.{1,78})(?: |$)/g, "$1\n").trimEnd();
 }
 
-/** The configuration sources of this process: command line options, environment and host name. */
+/** Returns the configuration sources of this process: command line options, environment and host name. */
 export function configurationSources(options: Record<string, unknown>): ConfigurationSources {
   const { config, ...flags } = options;
   return {

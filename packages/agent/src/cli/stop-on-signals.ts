@@ -1,6 +1,6 @@
 import { stopped } from "@nodekeeper/core/lib";
 
-/** Aborts on the first SIGINT or SIGTERM. The second exits with status 130. */
+/** Aborts on the first SIGINT or SIGTERM. The second exits the process with status 130. */
 export function stopOnSignals(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
@@ -12,7 +12,10 @@ export function stopOnSignals(): AbortSignal {
   return controller.signal;
 }
 
-/** The same for a command that prints: it also exits with status 0 when its output is closed, as with `| head`. */
+/**
+ * Like `stopOnSignals`, for a command that prints: also exits with status 0 when its output is closed, as with `|
+ * head`.
+ */
 export function stopWithReader(): AbortSignal {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);

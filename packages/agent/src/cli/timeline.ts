@@ -1,15 +1,14 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { plainText } from "@nodekeeper/api/text";
+import { missingLines, timeOf } from "@nodekeeper/api/wording";
 import { type Clock, parseDuration } from "@nodekeeper/core/lib";
-import { missingLines } from "../eviction/index.ts";
-import type { ApiAnswers } from "../server/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { follow } from "./follow.ts";
 import { type Colour, type Output, type PageFormat, paint, printItem, printMessage } from "./output.ts";
-import { plainText } from "./plain-text.ts";
-import { timeOf } from "./wording.ts";
 
 export interface TimelineOptions {
   format: PageFormat;
-  /** Whether to keep printing what happens. */
+  /** Whether to keep printing new marks. */
   isFollowed: boolean;
   /** How long ago to start: "10m". */
   since: string;
@@ -39,7 +38,7 @@ export async function timelineCommand(
   const from = Math.max(0, Math.round(clock.now() - parseDuration(since)));
   let last = 0;
   let missing: string[] = [];
-  /** Prints what is there; returns at the end. */
+  /** Prints the available marks. */
   const printNew = async () => {
     for (let hasMore = true; hasMore && !signal.aborted; ) {
       const { items, next, ...coverage } = await agent.get("marks", { since: from, after: last });

@@ -1,17 +1,19 @@
-import { valueText } from "../eviction/index.ts";
-import type { ApiAnswers } from "../server/index.ts";
+import { valueText } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { timeOf } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "./agent-connection.ts";
 import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
-import { timeOf } from "./wording.ts";
 
-// A round has asked every plugin within this time, or eviction stands still.
+// Every plugin is called within this time unless eviction is stuck.
 const LOOK_BACK_MS = 5 * 60_000;
 
 type Reading = ApiAnswers["eviction/readings"]["rounds"][number]["readings"][number];
 
 const colours: Partial<Record<Reading["met"], Colour>> = { soft: "yellow", hard: "red" };
 
-/** `top`: prints what eviction plugins observed in the last round, next to their thresholds; closest to it first. */
+/**
+ * `top`: prints what eviction plugins observed in the last round and their thresholds, closest to the threshold first.
+ */
 export async function topCommand(
   agent: AgentConnection,
   format: TableFormat,
@@ -47,7 +49,7 @@ export async function topCommand(
   );
 }
 
-/** A signal's part of its threshold: 1 where it meets it, 0 at the least, -1 where that is not known. */
+/** Returns the ratio of a signal to its threshold: 1 or more if it is met, at least 0, or -1 if unknown. */
 function shareOf({ observed, threshold, operator }: Reading): number {
   if (observed === null || threshold === null) return -1;
   const [part, whole] = operator === "lessThan" ? [threshold, observed] : [observed, threshold];

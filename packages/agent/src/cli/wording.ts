@@ -1,14 +1,6 @@
-import { plainText } from "./plain-text.ts";
+import { plainText } from "@nodekeeper/api/text";
 
-export {
-  age,
-  counted,
-  outcomeText,
-  refusalWord,
-  timeOf,
-} from "../eviction/index.ts";
-
-/** A line of a page: a label, and a text that may come from a plugin. */
+/** Formats a line of a page: a label, and a text that may come from a plugin. */
 export function labelled(label: string, text: string): string {
   return `  ${label.padEnd(10)} ${plainText(text, 500)}\n`;
 }

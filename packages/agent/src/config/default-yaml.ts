@@ -1,12 +1,17 @@
+import {
+  apiVersion,
+  isSection,
+  kind,
+  type Section,
+  type Setting,
+  schema,
+  settings,
+} from "@nodekeeper/api/settings";
 import { stringify } from "yaml";
-import { apiVersion, kind, schema } from "./schema.ts";
-import type { Section } from "./section.ts";
-import { isSection, type Setting } from "./setting.ts";
-import { settings } from "./settings.ts";
 
 const WIDTH = 100;
 
-/** A configuration file that contains every setting with its default value and a comment. */
+/** Returns a configuration file that contains every setting with its default value and a comment. */
 export function defaultConfigurationYaml(): string {
   const header = [
     ...comment(`${schema.about} Omitted settings have the defaults below.`, ""),
@@ -45,7 +50,7 @@ function describe(setting: Setting, indent: string): string[] {
   ];
 }
 
-// A list that does not fit on one line has one item per line.
+// Lists that do not fit on one line have one item per line.
 function assignment(indent: string, name: string, value: unknown): string[] {
   const line = `${indent}${name}: ${written(value)}`;
   if (!Array.isArray(value) || line.length <= WIDTH) return [line];

@@ -9,6 +9,7 @@ describe("sources", () => {
     expect(configuration).toEqual({
       nodeName: "host-1",
       stateDir: "/var/lib/nodekeeper/state",
+      rollingUpdate: false,
       hostRoot: "/",
       log: { level: "info" },
       kube: { kubeconfig: "", context: "", qps: 20, burst: 40, requestTimeout: 10_000 },
@@ -28,7 +29,7 @@ describe("sources", () => {
       },
       devices: {
         wipeDelay: 30_000,
-        taintDelay: 5_000,
+        taintDelay: 3_000,
         settleTime: 30_000,
         minWriteInterval: 200,
         maxMessageSize: 64 * 1024 * 1024,
@@ -38,6 +39,7 @@ describe("sources", () => {
           cdiDirectory: "/var/run/cdi",
           callTimeout: 40_000,
           hostPaths: ["/"],
+          exemptRootDrivers: false,
         },
       },
       eviction: {
@@ -144,6 +146,7 @@ describe("sources", () => {
         directories: ["/var/lib/nodekeeper/plugins_registry"],
         endpointDirectories: ["/var/lib/kubelet/plugins"],
         allowedUids: [],
+        nameOwners: [],
         maxPlugins: 128,
         rescanInterval: 10_000,
         infoTimeout: 10_000,
@@ -164,6 +167,7 @@ describe("sources", () => {
           resyncInterval: 30_000,
           debounce: 500,
           deviceZones: [],
+          siblingNumaMaxDistance: 0,
           configFile: "/var/lib/kubelet/config.yaml",
         },
         system: { reportCPUFlags: false },
@@ -184,7 +188,7 @@ describe("sources", () => {
     expect(configuration.kube).toMatchObject({ qps: 1, burst: 3, requestTimeout: 10_000 });
     expect(origins.get("nodeName")).toBe("flag --node-name");
     expect(origins.get("log.level")).toBe("env NODEKEEPER_LOG_LEVEL");
-    expect(origins.get("kube.qps")).toBe(`${written.file}:5`);
+    expect(origins.get("kube.qps")).toBe(`${written.file}:5:13`);
     expect(origins.has("stateDir")).toBe(false);
   });
 

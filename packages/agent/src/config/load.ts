@@ -1,21 +1,27 @@
 import { posix } from "node:path";
+import {
+  type AgentConfiguration,
+  assemble,
+  nodeNamePattern,
+  readLeaf,
+  type Setting,
+  wrongValue,
+} from "@nodekeeper/api/settings";
 import { isLoopback } from "@nodekeeper/core/lib";
 import { type GivenValue, readConfigurationFile } from "./file.ts";
-import { readLeaf } from "./leaf.ts";
-import { nodeNamePattern } from "./patterns.ts";
-import { ConfigurationError, type Problem, wrongValue } from "./problem.ts";
-import type { AgentConfiguration } from "./schema.ts";
-import type { Setting } from "./setting.ts";
-import { assemble } from "./settings.ts";
+import { ConfigurationError, type Problem } from "./problem.ts";
 
 export interface ConfigurationSources {
-  /** Path of the YAML file; undefined for none. */
+  /** Path of the YAML file. Undefined if there is none. */
   file?: string;
-  /** Parsed command line options by `Setting.optionKey`: strings, or true for a flag without value. Other keys are ignored. */
+  /**
+   * Parsed command line options by `Setting.optionKey`: strings, or true for flags without a value. Other keys are
+   * ignored.
+   */
   flags: Readonly<Record<string, unknown>>;
   /** Environment variables. Empty ones count as unset. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Host name of the machine, used if no node name is set. */
+  /** Host name of the machine. Default for the node name. */
   hostname: string;
 }
 
@@ -23,13 +29,13 @@ export interface LoadedConfiguration {
   configuration: AgentConfiguration;
   /** Valid settings that are probably mistakes, as sentences. */
   warnings: string[];
-  /** Source of each setting that is not the default, by path. */
+  /** Source of each setting that differs from the default, by path. */
   origins: ReadonlyMap<string, string>;
 }
 
 /**
  * Loads the configuration. Flags override environment variables, which override the file, which overrides defaults.
- * Reads only the file. Throws ConfigurationError (code `invalid`) with every problem of every source.
+ * Throws ConfigurationError (code `invalid`) with all problems of all sources.
  */
 export async function loadConfiguration(sources: ConfigurationSources): Promise<LoadedConfiguration> {
   const file = sources.file === undefined ? undefined : await readConfigurationFile(sources.file);
@@ -43,7 +49,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
       file?.values.get(setting.path),
     ];
     let winner: unknown;
-    // Overridden values are validated too: they take effect when the overriding value is removed.
+    // Overridden values are validated too: they take effect once the overriding value is removed.
     for (const candidate of given) {
       if (!candidate) continue;
       const value = readLeaf(setting, candidate.value);
@@ -72,11 +78,6 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
   return { configuration, warnings: warningsAbout(configuration), origins };
 }
 
-/** The configuration of an empty file. The node name is empty. */
-export function defaultConfiguration(): AgentConfiguration {
-  return assemble((setting) => readLeaf(setting, setting.initial));
-}
-
 function fromFlag(setting: Setting, flags: ConfigurationSources["flags"]): GivenValue | undefined {
   const given = setting.optionKey === undefined ? undefined : flags[setting.optionKey];
   if (given === undefined) return undefined;
@@ -92,7 +93,7 @@ function fromEnv(setting: Setting, env: ConfigurationSources["env"]): GivenValue
   return undefined;
 }
 
-// Invalid combinations of settings.
+// Validates combinations of settings.
 function problemsBetween(configuration: AgentConfiguration, origins: ReadonlyMap<string, string>): Problem[] {
   const problem = (path: string, message: string): Problem[] => [
     { source: origins.get(path) ?? "default", path, message },
@@ -122,7 +123,7 @@ function serverProblems({ server }: AgentConfiguration, problem: ProblemOf): Pro
   return [];
 }
 
-// In a shared folder the agent would find its own sockets, and the kubelet those of the agent's plugins.
+// In a shared directory, the agent would discover its own sockets, and the kubelet those of the agent's plugins.
 function directoryProblems({ plugins, devices }: AgentConfiguration, problem: ProblemOf): Problem[] {
   const { enabled, registryDirectory } = devices.kubeletPlugin;
   if (!enabled) return [];

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from "@nodekeeper/core/lib";
+import { metricTable, type Registry } from "@nodekeeper/core/lib";
 
 export type ReloadOutcome = "applied" | "unchanged" | "rejected";
 
@@ -7,19 +7,19 @@ export interface ConfigMetrics {
   reloaded(outcome: ReloadOutcome, at: number): void;
 }
 
+/** Metrics of configuration reloads. */
 export function createConfigMetrics(registry: Registry): ConfigMetrics {
-  const reloads = new Counter({
-    name: "nodekeeper_config_reloads_total",
-    help: "Number of configuration reloads by outcome: applied, unchanged or rejected.",
-    labelNames: ["outcome"],
-    registers: [registry],
-  });
-  const last = new Gauge({
-    name: "nodekeeper_config_last_reload_timestamp_seconds",
-    help: "Time of the last configuration reload by outcome, in seconds since the epoch.",
-    labelNames: ["outcome"],
-    registers: [registry],
-  });
+  const { counter, gauge } = metricTable(registry, "nodekeeper_config_");
+  const reloads = counter(
+    "reloads_total",
+    "Number of configuration reloads by outcome: applied, unchanged or rejected.",
+    ["outcome"],
+  );
+  const last = gauge(
+    "last_reload_timestamp_seconds",
+    "Time of the last configuration reload by outcome, in seconds since the epoch.",
+    ["outcome"],
+  );
   return {
     reloaded(outcome, at) {
       reloads.inc({ outcome });

@@ -1,15 +1,10 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { configurationJsonSchema, defaultConfiguration, settings } from "@nodekeeper/api/settings";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import {
-  configurationJsonSchema,
-  defaultConfiguration,
-  defaultConfigurationYaml,
-  loadConfiguration,
-  settings,
-} from "./index.ts";
+import { defaultConfigurationYaml, loadConfiguration } from "./index.ts";
 
 it("the default file loads as the defaults", async () => {
   const folder = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));

@@ -1,23 +1,23 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { ConfigurationRefused } from "@nodekeeper/api/errors";
 
-/** One problem of a configuration. */
+/** A problem of a configuration. */
 export interface Problem {
-  /** Source of the value: "/etc/nodekeeper/config.yaml:12", "flag --log-level", "env NODE_NAME", "host name". */
+  /** Source of the value: "/etc/nodekeeper/config.yaml:12:5", "flag --log-level", "env NODE_NAME", "host name". */
   source: string;
-  /** Path of the setting, such as "reporting.collectInterval"; empty if the problem concerns the whole file. */
+  /** Path of the setting, such as "reporting.collectInterval". Empty if the problem concerns the whole file. */
   path: string;
-  /** The given value and what was expected. */
+  /** Names the given value and the expected ones. */
   message: string;
 }
 
-/** A configuration is invalid. The message lists every problem, one per line. */
-export class ConfigurationError extends NodekeeperError {
+/** Invalid configuration. The message lists all problems, one per line. */
+export class ConfigurationError extends ConfigurationRefused {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[], details: { cause?: unknown } = {}) {
     const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
     const lines = problems.map((problem) => `\n  ${describeProblem(problem)}`);
-    super("invalid", `the configuration has ${count}:${lines.join("")}`, { id: "NK1001", ...details });
+    super({ count, problems: lines.join("") }, details);
     this.problems = problems;
   }
 }
@@ -26,16 +26,7 @@ function describeProblem({ source, path, message }: Problem): string {
   return path === "" ? `${source}: ${message}` : `${source}: ${path}: ${message}`;
 }
 
-const MAX_VALUE_LENGTH = 80;
-
-/** "got 5, expected ...", with the value as JSON, truncated. */
-export function wrongValue(value: unknown, expected: string): string {
-  const written = JSON.stringify(value) ?? String(value);
-  const shown = written.length > MAX_VALUE_LENGTH ? `${written.slice(0, MAX_VALUE_LENGTH)}...` : written;
-  return `got ${shown}, expected ${expected}`;
-}
-
-/** The candidate most similar to a misspelt name; undefined if none is similar. */
+/** Returns the candidate most similar to a misspelled name; undefined if none is similar. */
 export function nearestName(name: string, candidates: readonly string[]): string | undefined {
   const wanted = name.slice(0, 64).toLowerCase();
   let nearest: string | undefined;
@@ -47,7 +38,7 @@ export function nearestName(name: string, candidates: readonly string[]): string
   return nearest;
 }
 
-// Levenshtein distance, computed row by row.
+// Computes the Levenshtein distance row by row.
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

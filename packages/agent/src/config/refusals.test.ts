@@ -21,13 +21,13 @@ maxPlugins: 3
     });
     expect((await written.problemsOf(loading)).sort()).toEqual(
       [
-        "/config.yaml:4|nodeName|got 5, expected the name of a Node object",
-        '/config.yaml:5|kube.qps|got "fast", expected a number from 0.1 to 1000',
-        "/config.yaml:5|kube.tokn|unknown setting",
-        '/config.yaml:7|reporting.collectInterval|got "5 hours", expected a duration from 1s to 10m, such as "5s"',
-        '/config.yaml:8|reporting.callTimeout|got "1h", expected a duration from 100ms to 5m, such as "10s"',
-        "/config.yaml:9|reporting.colectInterval|unknown setting; did you mean reporting.collectInterval?",
-        "/config.yaml:10|maxPlugins|unknown setting; did you mean plugins.maxPlugins?",
+        "/config.yaml:4:11|nodeName|got 5, expected the name of a Node object",
+        '/config.yaml:5:13|kube.qps|got "fast", expected a number from 0.1 to 1000',
+        "/config.yaml:5:19|kube.tokn|unknown setting",
+        '/config.yaml:7:20|reporting.collectInterval|got "5 hours", expected a duration from 1s to 10m, such as "5s"',
+        '/config.yaml:8:16|reporting.callTimeout|got "1h", expected a duration from 100ms to 5m, such as "10s"',
+        "/config.yaml:9:3|reporting.colectInterval|unknown setting; did you mean reporting.collectInterval?",
+        "/config.yaml:10:1|maxPlugins|unknown setting; did you mean plugins.maxPlugins?",
         'flag --log-level|log.level|got "loud", expected one of debug, info, warn, error',
         "env NODEKEEPER_KUBE_API_BURST|kube.burst|got 0, expected a whole number from 1 to 2000",
       ].sort(),
@@ -37,16 +37,16 @@ maxPlugins: 3
   it.each([
     ["empty", "", ".yaml||the file is empty"],
     ["comments alone", "# nothing\n", ".yaml||the file is empty"],
-    ["no map", "- a\n", ".yaml:1||expected a map of settings"],
-    ["a text", "hello\n", ".yaml:1||expected a map of settings"],
-    ["two documents", `${header}---\n${header}`, ".yaml:3||more than one YAML document"],
-    ["a key twice", `${header}log: {}\nlog: {}\n`, ".yaml:4||Map keys must be unique"],
+    ["no map", "- a\n", ".yaml:1:1||expected a map of settings"],
+    ["a text", "hello\n", ".yaml:1:1||expected a map of settings"],
+    ["two documents", `${header}---\n${header}`, ".yaml:3:1||more than one YAML document"],
+    ["a key twice", `${header}log: {}\nlog: {}\n`, ".yaml:4:1||Map keys must be unique"],
     [
       "a nested key twice",
       `${header}log:\n  level: info\n  level: warn\n`,
-      ".yaml:5||Map keys must be unique",
+      ".yaml:5:3||Map keys must be unique",
     ],
-    ["no YAML", `${header}log: [`, ".yaml:3||"],
+    ["no YAML", `${header}log: [`, ".yaml:3:7||"],
     [
       "a section that is a text",
       `${header}kube: yes please\n`,
@@ -83,7 +83,7 @@ maxPlugins: 3
     [
       "another version",
       "apiVersion: v1\nkind: AgentConfiguration\n",
-      '.yaml:1|apiVersion|got "v1", expected "nodekeeper.dev/v1alpha1"',
+      '.yaml:1:13|apiVersion|got "v1", expected "nodekeeper.dev/v1alpha1"',
     ],
     ["no kind", "apiVersion: nodekeeper.dev/v1alpha1\n", '|kind|missing, expected "AgentConfiguration"'],
   ])("rejects %s", async (_, text, expected) => {
@@ -109,7 +109,7 @@ maxPlugins: 3
       (_, n) => `  - &l${n + 1} [${Array(9).fill(`*l${n}`).join(",")}]`,
     );
     const text = `${header}plugins:\n  directories:\n  - &l0 [x]\n${levels.join("\n")}\n`;
-    // Expanded it would be 9^20 strings.
+    // Expands to 9^20 strings.
     expect(await written.problemsOf(written.loadText(text))).not.toEqual([]);
   });
 

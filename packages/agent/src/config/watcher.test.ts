@@ -47,7 +47,7 @@ async function start(file: string | undefined, flags: Record<string, string> = {
     await running;
     expect(unsubscribe).toHaveBeenCalledTimes(1);
   };
-  // The first check reads the file once, for changes since the start.
+  // The first check reads the file once to detect changes since startup.
   if (file !== undefined) await eventually(() => expect(watcher.state.outcome).toBe("unchanged"));
   return { watcher, sources, onChange, onRejected, registry, hangUp: () => hangUp() };
 }
@@ -75,7 +75,7 @@ describe("reload", () => {
     const { watcher, onChange, onRejected, registry } = await start(file);
     await writeFile(file, `${header}log: {level: loud}\n`);
     await eventually(() => expect(onRejected).toHaveBeenCalled());
-    expect(onRejected.mock.calls[0]![0].message).toContain(`${file}:3: log.level: got "loud"`);
+    expect(onRejected.mock.calls[0]![0].message).toContain(`${file}:3:14: log.level: got "loud"`);
     expect(watcher.configuration.log.level).toBe("warn");
     expect(watcher.state).toMatchObject({ outcome: "rejected", error: { code: "invalid", id: "NK1001" } });
     expect(onChange).not.toHaveBeenCalled();

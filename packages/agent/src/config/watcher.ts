@@ -1,49 +1,60 @@
-import { watch } from "node:fs";
+import type { FSWatcher } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Clock, type Logger, type Runnable, toError, WakeableSleep } from "@nodekeeper/core/lib";
+import { RestartNeeded } from "@nodekeeper/api/errors";
+import { type AgentConfiguration, assemble, changedPaths, settings, valueAt } from "@nodekeeper/api/settings";
+import {
+  type Clock,
+  InotifyWatches,
+  type Logger,
+  type Runnable,
+  silentLogger,
+  toError,
+  WakeableSleep,
+} from "@nodekeeper/core/lib";
 import { type ConfigurationSources, loadConfiguration } from "./load.ts";
 import type { ConfigMetrics, ReloadOutcome } from "./metrics.ts";
-import type { AgentConfiguration } from "./schema.ts";
-import { assemble, changedPaths, settings, valueAt } from "./settings.ts";
 
 /** Result of the last reload. */
 export interface ReloadState {
   /** Wall clock time of the last reload, milliseconds since the epoch; undefined before the first. */
   at: number | undefined;
-  /** `applied`: live settings changed; `unchanged`: none did; `rejected`: the running configuration is kept. */
+  /** `applied`: live settings changed; `unchanged`: none did; `rejected`: the running configuration remains in use. */
   outcome: ReloadOutcome | undefined;
-  /** Why the configuration was rejected. */
+  /** Reason of the last rejection. Undefined if the last reload succeeded. */
   error: Error | undefined;
   /** Settings whose new values need a restart. */
   restartNeeded: readonly string[];
 }
 
 export interface ConfigurationWatcherOptions {
-  /** Sources the configuration was loaded from at the start and is reloaded from. */
+  /** Sources from which the configuration is loaded at startup and on reload. */
   sources: ConfigurationSources;
   initial: AgentConfiguration;
   clock: Clock;
   log: Logger;
   /** Calls `onSignal` on each SIGHUP. Returns a function that unsubscribes. */
   subscribe(onSignal: () => void): () => void;
-  /** Called when live settings changed, with their new values and the running values of all other settings. */
+  /** Called when live settings change, with their new values and the running values of all other settings. */
   onChange(configuration: AgentConfiguration, changedPaths: readonly string[]): void;
   onRejected?(error: Error): void;
   metrics?: ConfigMetrics;
+  /** Starts the inotify watch of the file's directory. Default: an instance that does not log. */
+  watches?: InotifyWatches;
 }
 
 const DEBOUNCE_MS = 200;
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
- * Reloads the configuration on SIGHUP and when its file changes, including a swapped symlink as in ConfigMap mounts.
- * An invalid file is rejected and the running configuration kept. `run` starts with a check for changes since the
- * configuration was loaded.
+ * Reloads the configuration on SIGHUP and when its file changes, including symlink swaps of ConfigMap volumes. If the
+ * file is invalid, the running configuration is kept. `run` first checks for changes since the configuration was
+ * loaded.
  */
 export class ConfigurationWatcher implements Runnable {
   readonly name = "configuration watcher";
   readonly #options: ConfigurationWatcherOptions;
+  readonly #watches: InotifyWatches;
   #running: AgentConfiguration;
   #fingerprint: string | undefined;
   #isForced = false;
@@ -52,6 +63,7 @@ export class ConfigurationWatcher implements Runnable {
 
   constructor(options: ConfigurationWatcherOptions) {
     this.#options = options;
+    this.#watches = options.watches ?? new InotifyWatches(silentLogger);
     this.#running = options.initial;
     this.#fingerprint = options.sources.file === undefined ? undefined : "not read yet";
   }
@@ -70,15 +82,18 @@ export class ConfigurationWatcher implements Runnable {
       this.#isForced = true;
       this.#changes.wake();
     });
-    const stopWatching = this.#watchFolder();
+    let watcher: FSWatcher | undefined;
     try {
       while (!signal.aborted) {
+        watcher ??= this.#watchFolder(() => {
+          watcher = undefined;
+        });
         await this.#check();
         await this.#pause(signal);
       }
     } finally {
       stopSignals();
-      stopWatching();
+      watcher?.close();
     }
   }
 
@@ -117,7 +132,7 @@ export class ConfigurationWatcher implements Runnable {
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
     this.#state = { at: clock.now(), outcome, error: undefined, restartNeeded };
     if (restartNeeded.length > 0)
-      log.warn({ errorId: "NK1005", settings: restartNeeded }, "changed settings need a restart");
+      log.warn({ errorId: RestartNeeded.id, settings: restartNeeded }, "changed settings need a restart");
     if (live.length > 0) {
       log.info({ settings: live }, "configuration reloaded");
       onChange(this.#running, live);
@@ -125,35 +140,23 @@ export class ConfigurationWatcher implements Runnable {
     return outcome;
   }
 
-  // Waits until a change is noticed, plus a debounce since editors and the kubelet change a file in several steps; or
-  // until the periodic check, for changes without an inotify event.
+  // Waits for a change or for the periodic check, which covers changes without an inotify event. Changes are debounced,
+  // because editors and the kubelet replace a file in several steps.
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     try {
       if (await this.#changes.wait(clock, CHECK_INTERVAL_MS, signal)) await clock.sleep(DEBOUNCE_MS, signal);
     } catch {
-      // The loop that waits sees the abort.
+      // The caller's loop checks the signal.
     }
     this.#changes.clear();
   }
 
-  // Watches the directory, not the file: the file may be replaced, or be a symlink that is swapped.
-  #watchFolder(): () => void {
-    const { log, sources } = this.#options;
-    if (sources.file === undefined) return () => {};
-    const onError = (error: unknown) =>
-      log.warn(
-        { errorId: "NK1006", err: error },
-        "failed to watch the configuration directory, checking periodically",
-      );
-    try {
-      const watcher = watch(dirname(sources.file), { persistent: false }, () => this.#changes.wake());
-      watcher.on("error", onError);
-      return () => watcher.close();
-    } catch (error) {
-      onError(error);
-      return () => {};
-    }
+  // Watches the directory rather than the file, which may be replaced or be a symlink that is swapped.
+  #watchFolder(onBroken: () => void): FSWatcher | undefined {
+    const { file } = this.#options.sources;
+    if (file === undefined) return undefined;
+    return this.#watches.start(dirname(file), () => this.#changes.wake(), onBroken);
   }
 
   async #readFingerprint(): Promise<string | undefined> {

@@ -1,19 +1,20 @@
 // The types of devices, from a driver's message to a ResourceSlice:
 //
-// DeviceMessage     a driver's message: its pools still bytes, or a `DeviceDelta` of what it has reported
-// Device            a device as its driver reports it, and as resource.k8s.io/v1 has it; `DevicePool` a pool of them
-// CheckedDevice     a device that breaks no rule, with its fingerprint; `CheckedPools` all that can be published
+// DeviceMessage     a driver's message: its pools as bytes
+// Device            a device as in resource.k8s.io/v1, as its driver reports it; `DevicePool`: a pool of devices
+// CheckedDevice     a valid device with its fingerprint; `CheckedPools`: everything that can be published
 // DeviceProblem     a device, or a pool, that is quarantined: the field and why
 // Feature           a part of a slice that the API server drops while its feature gate is off
 // AddedTaints       taints that the agent adds to those of the driver
-// StoredSlice       a ResourceSlice as the API server has it; a `ForeignSlice` is another client's
-// PoolPlan          what is to be deleted and written of one pool, each a `SliceWrite`
-// NamedResources    the same of resource.k8s.io/v1alpha2, Kubernetes 1.30: `StoredModel`, `ModelPlan`
+// StoredSlice       a ResourceSlice as the API server has it; `ForeignSlice`: another client's
+// PoolPlan          deletions and writes for one pool; `SliceWrite`: one write
+// NamedResources    the equivalent in resource.k8s.io/v1alpha2 (Kubernetes 1.30), with `StoredModel` and `ModelPlan`
 // DriverStatus      a driver, its devices and slices as `nodekeeper devices` shows them
 //
-// `model/` has the contents of messages and slices, decoded and checked; `plan/` decides, pure; `sync/` has streams, sessions
-// with the API server, the queue of writes, and health.
+// `model/` decodes and checks messages and slices; `plan/` decides, pure; `sync/` has streams, sessions with the API
+// server, the queue of writes, and health.
 
+export { droppedText } from "@nodekeeper/api/wording";
 export type {
   CheckedCounterSet,
   CheckedDevice,
@@ -32,7 +33,7 @@ export { type DeviceMessage, readMessage } from "./model/read-message.ts";
 export { decodeModel, encodeModel, type StoredModel, storedModel } from "./model/stored-model.ts";
 export { checkPools, defaultValidation, type ValidationOptions } from "./model/validate.ts";
 export { decodeSpec, encodeSlice, type SliceVersion, sliceVersions, storedSlice } from "./model/versions.ts";
-export type { AddedTaints } from "./plan/added-taints.ts";
+export type { AddedTaints, TaintReasons } from "./plan/added-taints.ts";
 export { type DroppedField, droppedFields, withoutFeatures } from "./plan/features.ts";
 export { type CheckedModels, checkModels, modelsOfPools } from "./plan/models.ts";
 export { type PlanInput, type PoolPlan, planSlices, type SliceWrite } from "./plan/plan.ts";
@@ -43,4 +44,5 @@ export {
   DeviceSync,
   type DeviceSyncOptions,
 } from "./sync/device-sync.ts";
-export type { DriverStatus, PublishedDevice, SliceStatus } from "./sync/status.ts";
+export type { DriverPreparation } from "./sync/drivers.ts";
+export { type DriverStatus, departedDriver, type PublishedDevice, type SliceStatus } from "./sync/status.ts";

@@ -1,6 +1,6 @@
+import type { MetThreshold, UnservedReason } from "@nodekeeper/api/decide";
 import { expect, it } from "vitest";
 import { BlockedEvictions } from "./blocked-evictions.ts";
-import type { MetThreshold, UnservedReason } from "./decide/decision.ts";
 import { FakeCondition } from "./testing/round-parts.ts";
 import { testThreshold } from "./testing/rounds.ts";
 

@@ -1,36 +1,41 @@
+import {
+  type EvictionPolicy,
+  isDryRun,
+  isFullDryRun,
+  type MetThreshold,
+  thresholdRuleText,
+  type UnservedReason,
+} from "@nodekeeper/api/decide";
+import { HardThresholdUnserved } from "@nodekeeper/api/errors";
+import { timeOf, unservedText } from "@nodekeeper/api/wording";
 import type { HealthCheck, HealthResult } from "@nodekeeper/core/lib";
 import type { DesiredNodeCondition } from "./act/node-condition.ts";
-import type { MetThreshold, UnservedReason } from "./decide/decision.ts";
-import { type EvictionPolicy, isDryRun, isFullDryRun } from "./decide/policy.ts";
-import { thresholdRuleText } from "./decide/threshold-text.ts";
-import { timeOf } from "./wording/time.ts";
-import { unservedText } from "./wording/unserved.ts";
 
-/** The Node's condition as a round sees it. */
+/** The Node condition `EvictionBlocked`, as a round uses it. */
 export interface BlockedCondition {
   setDesired(desired: DesiredNodeCondition | undefined): void;
   readonly lastError: string | undefined;
 }
 
-/** What a round knows about evictions that are requested and not possible. */
+/** The result of a round that shows which requested evictions are not possible. */
 export interface RoundBlockages {
   thresholds: readonly MetThreshold[];
   policy: Pick<EvictionPolicy, "dryRunPlugins">;
   /** Why the agent can't evict any pod; undefined if it can. */
   forbidden: string | undefined;
-  /** Whether the plugins of before a restart have answered: until then the condition is not set to False. */
+  /** Whether the plugins registered before a restart have answered. The condition is not set to False before that. */
   isComplete: boolean;
   /** Wall milliseconds. */
   now: number;
 }
 
-// A threshold for which no pod may be selected for less than this is not a condition of the Node, milliseconds: a single late
-// call must not change it.
+// How long a threshold must be without an evictable pod before the condition reports it, milliseconds. A single late
+// call does not change the condition.
 const LASTS_MS = 60_000;
-// Bounds the condition's message.
+// Bound the condition's message.
 const MOST_NAMED = 5;
 const LONGEST_MESSAGE = 1_000;
-// The condition's reasons, which are part of what other clients read: most urgent first.
+// The condition's reasons, most urgent first. Other clients read them.
 const reasons: readonly (readonly [UnservedReason, string])[] = [
   ["failed", "PluginFailed"],
   ["late", "PluginLate"],
@@ -44,7 +49,7 @@ const reasons: readonly (readonly [UnservedReason, string])[] = [
 const MISSING_RIGHT = "MissingRight";
 const POSSIBLE = "EvictionPossible";
 
-/** A threshold for which no pod may be selected, with the text of when its reason was last another. */
+/** A threshold for which no pod may be selected. `text` is that of the time when its reason last changed. */
 interface Blocked {
   plugin: string;
   scope: string;
@@ -54,11 +59,11 @@ interface Blocked {
 }
 
 /**
- * States why evictions that are requested are not possible: in a health check, which passes with a warning, and, for what
- * lasts a minute, in the Node's condition `EvictionBlocked`. A missing right is in the condition at once.
+ * Reports requested evictions that are not possible: in a health check, which passes with a warning, and in the Node
+ * condition `EvictionBlocked` if the cause lasts for a minute. The condition reports a missing right immediately.
  *
- * 1. The text about a threshold changes only with its reason or its time, not with each observed value.
- * 2. Thresholds of plugins in dry run are in the health check alone. In full dry run the Node is left as it is.
+ * 1. The text of a threshold changes only with its reason or the time of the reason, not with each observed value.
+ * 2. Thresholds of plugins in dry run appear only in the health check. In full dry run the Node is not changed.
  */
 export class BlockedEvictions {
   readonly #condition: BlockedCondition;
@@ -79,7 +84,10 @@ export class BlockedEvictions {
     }
   }
 
-  /** Passes, with a warning while no pod may be selected for a confirmed hard threshold: a plugin must not make the agent unready. */
+  /**
+   * Always passes, with a warning while a confirmed hard threshold has no pod that may be selected: a plugin must not
+   * make the agent unready.
+   */
   healthCheck(): HealthCheck {
     return { name: "EvictionVictimsFound", kind: "ready", check: () => this.#check() };
   }
@@ -114,7 +122,7 @@ export class BlockedEvictions {
       ok: true,
       message: "a met hard threshold has no pod that may be evicted",
       warning,
-      errorId: "NK1617",
+      errorId: HardThresholdUnserved.id,
     };
   }
 }

@@ -1,8 +1,7 @@
+import { emptyEvictionState, type RecentEviction, type Refusal } from "@nodekeeper/api/decide";
 import { describe, expect, it } from "vitest";
 import { budgetsOf } from "./budgets.ts";
 import { countCandidates } from "./candidate-counts.ts";
-import type { Refusal } from "./decide/decision.ts";
-import { emptyEvictionState, type RecentEviction } from "./decide/state.ts";
 import { testNode, testPod, testPolicy } from "./testing/rounds.ts";
 
 const MINUTE = 60_000;

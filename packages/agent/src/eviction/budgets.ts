@@ -1,57 +1,33 @@
-import type { MetThreshold, Refusal } from "./decide/decision.ts";
-import { LimitCounter, type LimitUse, type ReachedLimit } from "./decide/limits.ts";
-import type { BudgetStatus } from "./decide/outcome.ts";
-import { type EvictionPod, type PodOwner, type PodReference, referenceTo } from "./decide/pods.ts";
-import type { EvictionPolicy } from "./decide/policy.ts";
-import type { EvictionState, PausedPod, PendingEviction, QueuedEviction } from "./decide/state.ts";
+import {
+  type EvictionPod,
+  type EvictionPolicy,
+  type EvictionState,
+  LimitCounter,
+  type LimitUse,
+  type MetThreshold,
+  type PendingEviction,
+  type PodOwner,
+  type Refusal,
+  referenceTo,
+} from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
-/** What limits evictions now, and what they delay. Plain JSON; times are wall milliseconds. */
-export interface EvictionBudgets {
-  /** Of the last round; null before the first. */
-  at: number | null;
-  /** Most evictions started in a round; null for no limit. */
-  burst: number | null;
-  /** Limits count evictions within this time, milliseconds. */
-  windowMs: number;
-  node: LimitUse;
-  /** Those with evictions in the window, the most used first, at most 200; as are owners. */
-  namespaces: (LimitUse & { namespace: string })[];
-  owners: (LimitUse & { namespace: string; owner: PodOwner })[];
-  /** Pods whose eviction failed and is not retried yet, such as those that a PodDisruptionBudget protects. */
-  paused: (PodReference & Pick<PausedPod, "until" | "reason"> & { budget: BudgetStatus | null })[];
-  /** Pods that were selected beyond the burst. */
-  queued: QueuedEviction[];
-  /** Pods that the last round would have evicted but for a limit that is still reached, each once, at most 200. */
-  limited: (PodReference & ReachedLimit & Pick<Refusal, "plugin">)[];
-  pending: ShownPending[];
-  /** Thresholds that were met in the last round. */
-  thresholds: readonly MetThreshold[];
-}
+/** The current limits of evictions, their use, and the evictions that they delay. */
+export type EvictionBudgets = ApiAnswers["eviction/budgets"];
 
-/** An eviction that has not ended. */
-export interface ShownPending
-  extends PodReference,
-    Pick<
-      PendingEviction,
-      "plugin" | "scope" | "kind" | "reason" | "since" | "sendingAt" | "acceptedAt" | "deadline"
-    > {
-  /**
-   * `sending`: not accepted by the API server yet. `terminating`: accepted. `interrupted`: decided before a restart of the
-   * agent and not known to have been sent.
-   */
-  stage: "sending" | "terminating" | "interrupted";
-}
+/** An eviction in progress. */
+export type ShownPending = EvictionBudgets["pending"][number];
 
 export interface BudgetsInput {
   state: EvictionState;
   policy: EvictionPolicy;
-  /** Those of the last round. */
+  /** Of the last round. */
   thresholds: readonly MetThreshold[];
-  /** Those of the last round. */
+  /** Of the last round. */
   refusals: readonly Refusal[];
-  /** The pods of the node. */
+  /** The pods of this node. */
   pods: readonly EvictionPod[];
-  /** A pod that was evicted, by its UID; undefined where it is not known any more. */
+  /** An evicted pod by its UID; undefined if it is no longer known. */
   formerPod: (uid: string) => Pick<EvictionPod, "owner"> | undefined;
   /** Wall milliseconds. */
   now: number;
@@ -60,7 +36,7 @@ export interface BudgetsInput {
 const MOST_SHOWN = 200;
 const limitReasons: ReadonlySet<string> = new Set(["nodeLimit", "namespaceLimit", "ownerLimit"]);
 
-/** The budgets in force after the last round, by the policy of now. Pure. */
+/** Returns the budgets after the last round, by the current policy. Pure. */
 export function budgetsOf(input: BudgetsInput): EvictionBudgets {
   const { state, policy, thresholds, pods, now } = input;
   const { limits, burst } = policy;
@@ -87,11 +63,11 @@ export function budgetsOf(input: BudgetsInput): EvictionBudgets {
       ...state.interrupted.map((one) => shownPending(one, "interrupted")),
       ...state.pending.map((one) => shownPending(one, one.deadline === null ? "sending" : "terminating")),
     ],
-    thresholds,
+    thresholds: [...thresholds],
   };
 }
 
-// By the limits of now: a refusal is over with the limit's window, before the next round.
+// By the current time: a refusal expires with the window of its limit, before the next round.
 function limitedPods(
   { refusals }: BudgetsInput,
   byUid: ReadonlyMap<string, EvictionPod>,
@@ -108,7 +84,7 @@ function limitedPods(
     .slice(0, MOST_SHOWN);
 }
 
-// The owner of an evicted pod is known from its siblings, or from the history of the pod itself.
+// The owner of an evicted pod is known from other pods of the owner, or from the pod's history.
 function owningPods({ state, pods, formerPod }: BudgetsInput) {
   const siblings = new Map(pods.flatMap(({ owner }) => (owner ? [[owner.uid, owner]] : [])));
   const evicted = new Map(state.recent.map((one) => [one.ownerUid, one]));

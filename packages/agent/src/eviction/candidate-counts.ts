@@ -1,22 +1,16 @@
-import { type ExclusionReason, selectCandidates } from "./decide/candidates.ts";
-import { eligibilityOf, type IneligibleReason } from "./decide/eligibility.ts";
-import type { EvictionPod, QosClass, QosLevel } from "./decide/pods.ts";
-import type { EvictionPolicy } from "./decide/policy.ts";
-import type { EvictionState } from "./decide/state.ts";
+import {
+  type EvictionPod,
+  type EvictionPolicy,
+  type EvictionState,
+  eligibilityOf,
+  type QosClass,
+  type QosLevel,
+  selectCandidates,
+} from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
-/** The pods of the node by QoS, and how many of them can be evicted now. Plain JSON. */
-export interface CandidateCounts {
-  pods: number;
-  /** Sorted; only combinations that there are. */
-  mix: { qosLevel: QosLevel; qosClass: QosClass; pods: number }[];
-  /** Pods that plugins may request: `eligible`, and `ineligible` by reason. */
-  candidates: number;
-  /** Candidates that can be evicted now. */
-  eligible: number;
-  ineligible: Partial<Record<IneligibleReason, number>>;
-  /** Pods that are never evicted, by reason. */
-  excluded: Partial<Record<ExclusionReason, number>>;
-}
+/** The pods of this node by QoS, and how many of them can be evicted now. */
+export type CandidateCounts = ApiAnswers["eviction/candidates"];
 
 /** Counts the pods as a round would at `now`. Pure. */
 export function countCandidates(

@@ -6,13 +6,14 @@
 // Ask               a plugin's checked request to evict one pod, forced or soft
 // Decision          the result of `decide`: victims, ranking, refusals, withdrawals, taints, and the next state
 // Victim            a pod whose eviction starts, with the requests for it
-// EvictionState     what one round leaves to the next: grace timers, conditions, queued and pending evictions
+// EvictionState     the state that a round passes to the next one: grace timers, conditions, queued and pending evictions
 // EvictionOutcome   how an eviction ended
 // EvictionPolicy    the configured rules of `decide`: burst, limits, grace periods, cooldown
 // RoundRecord       a round's input and decision, kept for `explain` and `replay`
 
 export { ConditionReporter } from "./act/condition-reporter.ts";
 export { ContainerKiller, type ContainerKillerOptions } from "./act/container-killer.ts";
+export { DecisionEffects } from "./act/decision-effects.ts";
 export { DeletionKiller } from "./act/deletion-killer.ts";
 export { EvictedContainers, type EvictedContainersOptions } from "./act/evicted-containers.ts";
 export { EvictionApiKiller } from "./act/eviction-api-killer.ts";
@@ -23,6 +24,7 @@ export { createHostPathNotifierMetrics, HostPathNotifier } from "./act/host-path
 export type { Killer, KillerName, KillerTable } from "./act/killer.ts";
 export { NodeCondition, type NodeConditionOptions } from "./act/node-condition.ts";
 export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
+export { Notifier } from "./act/notifier.ts";
 export { OomEvents } from "./act/oom-events.ts";
 export { namingNode } from "./act/pod-events.ts";
 export { createTaintMetrics, type TaintMetrics } from "./act/taint-metrics.ts";
@@ -35,106 +37,20 @@ export { reviewedTokens, type TokenCheck } from "./ask/token-check.ts";
 export { BlockedEvictions } from "./blocked-evictions.ts";
 export type { EvictionBudgets } from "./budgets.ts";
 export type { CandidateCounts } from "./candidate-counts.ts";
-export type {
-  Answered,
-  ConditionAnswer,
-  EvictPodAnswer,
-  EvictPodsAnswer,
-  MetType,
-  PluginAnswers,
-  ThresholdAnswer,
-  TopAnswer,
-  TopAnswers,
-} from "./decide/answers.ts";
-export type { Exclusion, ExclusionReason, Selection } from "./decide/candidates.ts";
-export type { MergedCondition } from "./decide/conditions.ts";
-export { decide } from "./decide/decide.ts";
-export {
-  type Ask,
-  type CallFailure,
-  type Decision,
-  type MetThreshold,
-  type Notification,
-  type RankedCandidate,
-  type Refusal,
-  type TopQuestion,
-  unservedReasons,
-  type Victim,
-  type Withdrawal,
-} from "./decide/decision.ts";
-export type { EvictionOutcome } from "./decide/outcome.ts";
-export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./decide/pods.ts";
-export { type EvictionPolicy, isDryRun, isFullDryRun, matchesName } from "./decide/policy.ts";
-export type { RankKeyName } from "./decide/rank.ts";
-export { type RefusalReason, refusalReasons } from "./decide/refusals.ts";
-export type { DecideInput, RoundInput } from "./decide/round.ts";
-export { type EvictionState, emptyEvictionState } from "./decide/state.ts";
-export type {
-  ConditionProblem,
-  ConditionProblemReason,
-  CustomNodeResourceTaint,
-  DesiredTaints,
-  NodeTaint,
-} from "./decide/taints.ts";
-export { valueText } from "./decide/threshold-text.ts";
-export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
+export { EvictionLedger } from "./ledger.ts";
+export { type EvictionContext, EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { NowQueries } from "./now-queries.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
-export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
+export type { Evictor, NodePods, Tainter } from "./parts.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
 export { addedTaints } from "./records/added-taints.ts";
-export type { RecordCoverage, RecordGap } from "./records/coverage.ts";
-export { markOf } from "./records/decision-log.ts";
-export type {
-  ExplainedRound,
-  ExplainedThreshold,
-  Neighbour,
-  PodExplanation,
-} from "./records/explain.ts";
-export type { ExplainedCondition, NodeExplanation } from "./records/explain-node.ts";
-export type { ContainerExit, PodEnding } from "./records/pod-ending.ts";
-export { type NodePod, PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
+export { PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";
 export { RecordQueries } from "./records/record-queries.ts";
 export type { EvictionPage } from "./records/recorded-evictions.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
-export type { RoundSummary } from "./records/round-summary.ts";
 export { storedTaints } from "./records/stored-taints.ts";
-export {
-  addToReplay,
-  emptyReplay,
-  type PolicyDifference,
-  policyDifferences,
-  type Replay,
-  type ReplayedRound,
-  type ReplayedVictim,
-  type RoundRecord,
-} from "./replay/index.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
-export type { EvictionSettings } from "./round-settings.ts";
-export {
-  age,
-  candidateOutcomes,
-  conditionTaintsText,
-  counted,
-  coverageLines,
-  differenceText,
-  missingLines,
-  nodeTaintText,
-  outcomeText,
-  podText,
-  type ReplayLabel,
-  rankText,
-  refusalWord,
-  replayLines,
-  replaySentences,
-  roundHeading,
-  roundLines,
-  shownTaints,
-  timelineOf,
-  timeOf,
-  type Verdict,
-  verdictOf,
-} from "./wording/index.ts";
+export { RoundPacing } from "./round-pacing.ts";

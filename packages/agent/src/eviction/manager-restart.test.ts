@@ -54,6 +54,23 @@ describe("an outcome that is known when the agent stops", () => {
 });
 
 describe("an agent that is killed", () => {
+  it("after an eviction was found overdue, before a round recorded that, follows it as overdue", async () => {
+    const pods = new FakePods("a", "b");
+    const overdue = { uid: "a", result: "overdue", message: "still terminating" } as const;
+    {
+      using agent = new TestAgent(directory, pods, [forcing("a", "b")]);
+      await agent.round();
+      const now = agent.clock.monotonic();
+      agent.evictor.accept({ uid: "a", at: now, deadline: now + 9 });
+      agent.evictor.outcomes.push(overdue);
+      agent.evictor.accept({ uid: "b", at: now, deadline: now + 9 });
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    expect(next.evictor.resumed).toMatchObject([{ uid: "a", isOverdue: true }, { uid: "b" }]);
+    expect(recordedOutcomes(next)).toEqual(["a overdue: still terminating"]);
+  });
+
   it("between decision and eviction leaves the decision to the first round of the next", async () => {
     const pods = new FakePods("a", "b", "c");
     {

@@ -1,173 +1,106 @@
-import type { EventRecorder } from "@nodekeeper/core/kube";
 import {
-  type BootTime,
+  type DecideInput,
+  type Decision,
+  decide,
+  type EvictionPolicy,
+  type EvictionState,
+  type PreparedRound,
+  prepareRound,
+  type RoundInput,
+  selectCandidates,
+} from "@nodekeeper/api/decide";
+import { RoundsIncomplete, StateNotWritable } from "@nodekeeper/api/errors";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
+import {
   type Clock,
-  elapsedSince,
   type HealthCheck,
   type HealthResult,
   type Logger,
   messageOf,
   type Runnable,
 } from "@nodekeeper/core/lib";
-import type { NewMark } from "../state/index.ts";
-import type { HostPathNotifier } from "./act/host-path-notifier.ts";
-import { Notifier } from "./act/notifier.ts";
-import { TaintGate } from "./act/taint-gate.ts";
+import type { Marks } from "../state/index.ts";
+import type { DecisionEffects } from "./act/decision-effects.ts";
 import type { EvictionPlugins } from "./ask/plugins.ts";
 import { PodOffer } from "./ask/pod-offer.ts";
-import type { BlockedEvictions } from "./blocked-evictions.ts";
-import { selectCandidates } from "./decide/candidates.ts";
-import { conditionChanges, conditionChangeText } from "./decide/condition-changes.ts";
-import { decide } from "./decide/decide.ts";
-import type { Decision } from "./decide/decision.ts";
-import { interruptedOutcomes } from "./decide/interrupted.ts";
-import type { EvictionOutcome } from "./decide/outcome.ts";
-import { isFinal } from "./decide/outcome.ts";
-import { type EvictionPolicy, isFullDryRun } from "./decide/policy.ts";
-import { type PreparedRound, prepareRound } from "./decide/prepare.ts";
-import type { DecideInput, RoundInput } from "./decide/round.ts";
-import {
-  type EvictionProgress,
-  type EvictionState,
-  emptyEvictionState,
-  type PendingEviction,
-  resumeState,
-  stateAt,
-  withProgress,
-} from "./decide/state.ts";
-import type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
+import type { EvictionLedger } from "./ledger.ts";
+import type { Evictor, NodePods } from "./parts.ts";
 import { RecentReadings } from "./readings.ts";
-import { DecisionLog } from "./records/decision-log.ts";
-import { HeldLog } from "./records/held-log.ts";
-import type { EvictionRecords } from "./records/records.ts";
 import { gapMark, type RoundTime } from "./round-gap.ts";
 import type { EvictionRoundMetrics, RoundStep } from "./round-metrics.ts";
-import { RoundPacing, type RoundRequest } from "./round-pacing.ts";
-import type { EvictionSettings } from "./round-settings.ts";
+import type { RoundPacing, RoundRequest } from "./round-pacing.ts";
 
-export interface EvictionManagerOptions {
+/** Dependencies that the parts of eviction share. */
+export interface EvictionContext {
   nodeName: string;
-  pods: NodePods;
-  plugins: EvictionPlugins;
-  evictor: Evictor;
-  tainter: Tainter;
-  /** States which evictions are not possible. */
-  blocked: Pick<BlockedEvictions, "note">;
-  records: EvictionRecords;
-  events: Pick<EventRecorder, "record">;
-  /** Notifies pods of soft evictions by files, besides Events; undefined where no path is configured. */
-  hostPathNotifier?: Pick<HostPathNotifier, "notify"> | undefined;
-  /** Called with a message for each condition that is set or cleared. */
-  onNodeEvent: (message: string, plugin: string) => void;
-  /** Called with what a round decided, after it is acted on. */
-  onMarks: (marks: readonly NewMark[]) => void;
   settings: () => EvictionSettings;
   policy: () => EvictionPolicy;
-  /** Called when a round starts, so that in-tree plugins use new host readings, and the settings of this time. */
-  onRoundStart?: () => void;
-  /** Boot ID and uptime of the machine, to determine how long the agent was not running. */
-  bootTime: () => BootTime | undefined;
+  marks: Pick<Marks, "add">;
   clock: Clock;
   log: Logger;
   metrics: EvictionRoundMetrics;
 }
 
+export interface EvictionManagerOptions {
+  context: EvictionContext;
+  pods: NodePods;
+  plugins: EvictionPlugins;
+  evictor: Evictor;
+  ledger: EvictionLedger;
+  effects: DecisionEffects;
+  pacing: RoundPacing;
+  /** The host readings of in-tree plugins, discarded at the start of a round. */
+  host: { refresh(): void };
+}
+
 /**
  * Runs eviction rounds, one at a time: observe pods, call plugins, decide, record, act. The counterpart of katalyst-core
  * `pkg/agent/evictionmanager/manager.go` and of `synchronize` in kubelet `pkg/kubelet/eviction/eviction_manager.go`.
- *
- * 1. Decisions are in the state database before they are acted on, that a request is about to be sent before it is sent,
- *    and acceptances as soon as they are known. After SIGKILL at any point no pod is evicted twice, and an eviction that
- *    was not accepted is decided again.
- * 2. An eviction leaves the state in the transaction that records its final outcome.
- * 3. Durations are measured by the monotonic clock: when the wall clock is stepped, the times of the state are moved by
- *    the same amount.
  */
 export class EvictionManager implements Runnable {
   readonly name = "eviction";
   readonly #options: EvictionManagerOptions;
-  readonly #notifier: Notifier;
-  readonly #gate: TaintGate;
-  readonly #pacing: RoundPacing;
-  readonly #held: HeldLog;
-  #state: EvictionState = emptyEvictionState();
-  /** The monotonic time that corresponds to the state's time `at`. */
-  #stateAt = 0;
-  // Taken from the evictor and not recorded yet.
-  #outcomes: EvictionOutcome[] = [];
-  /** What is known of evictions since the round was prepared; monotonic times. */
-  #progress: EvictionProgress[] = [];
-  #steps: EvictionStep[] = [];
-  /** Monotonic time of the end of the last round, or of the start. */
+  /** Monotonic time of the end of the last round; of the start before the first. */
   #lastDone = 0;
-  /** When this agent decided its last round. */
+  /** Time, boot and period of the last round that this process decided. */
   #lastInput: RoundTime | undefined;
-  readonly #decisionLog: DecisionLog;
-  /** What the plugins answered in the last rounds. */
+  /** The plugins' readings in the last rounds. */
   readonly readings = new RecentReadings();
-  #thresholds: Decision["thresholds"] = [];
-  #refusals: Decision["refusals"] = [];
+  #last: Pick<Decision, "thresholds" | "refusals"> = { thresholds: [], refusals: [] };
   #isRunning = false;
   #hasDone = false;
   #trouble: string | undefined;
-  #recordError: string | undefined;
 
   constructor(options: EvictionManagerOptions) {
     this.#options = options;
-    this.#notifier = new Notifier(options.events, options.clock);
-    this.#gate = new TaintGate(options.clock);
-    this.#decisionLog = new DecisionLog(options.log);
-    this.#pacing = new RoundPacing(options.clock);
-    this.#held = new HeldLog(options.log);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, plugins, settings, evictor } = this.#options;
-    const stopListening = evictor.onProgress((progress) => this.#advanced(progress));
-    this.#restore();
+    const { context, plugins, ledger, evictor, effects, pacing } = this.#options;
+    const { clock, settings } = context;
+    const { stored, accepted } = ledger.restore();
+    effects.start(stored);
+    if (accepted.length > 0) evictor.resume(accepted);
     this.#lastDone = clock.monotonic();
     this.#isRunning = true;
     while (!signal.aborted) {
       const startedAt = clock.monotonic();
       await this.#contained(signal);
       if (signal.aborted) break;
-      // The first round does not wait for a whole period once the pods are listed.
-      const periodMs = this.#hasDone ? settings().syncPeriodMs : FIRST_LOOK_MS;
-      const request = await this.#pacing.next(startedAt + periodMs, signal).catch(() => undefined);
+      // Retries soon until the pods are listed, so that the first round does not wait for a whole period.
+      const periodMs = this.#hasDone ? settings().syncPeriod : FIRST_LOOK_MS;
+      const request = await pacing.next(startedAt + periodMs, signal).catch(() => undefined);
       if (request) this.#startsOutOfTurn(request);
     }
     this.#isRunning = false;
-    stopListening();
     plugins.close();
-    this.#saveLastSteps();
-  }
-
-  /**
-   * Requests a round out of turn, because a threshold was crossed. It starts at once, but at most one requested round
-   * starts per second. Its rules are those of any other round.
-   */
-  requestRound(request: RoundRequest): void {
-    if (this.#options.settings().outOfTurnRounds) this.#pacing.request(request);
+    ledger.close();
   }
 
   #startsOutOfTurn({ plugin, reason }: RoundRequest): void {
-    const { log, metrics } = this.#options;
+    const { log, metrics } = this.#options.context;
     metrics.outOfTurnRounds.inc({ plugin });
     log.debug({ plugin, reason }, "round starts out of turn");
-  }
-
-  #saveLastSteps(): void {
-    const { evictor, log } = this.#options;
-    this.#outcomes.push(...evictor.takeOutcomes());
-    const steps = [...this.#steps, ...evictor.takeSteps()];
-    try {
-      this.#saveState(steps);
-    } catch (error) {
-      log.warn(
-        { errorId: "NK1105", err: error, steps: steps.length },
-        "last steps of evictions can't be recorded",
-      );
-    }
   }
 
   /** Fails while rounds do not complete, are skipped, fail, or can't be recorded. */
@@ -177,86 +110,21 @@ export class EvictionManager implements Runnable {
 
   /** The state after the last round. */
   get state(): EvictionState {
-    return this.#state;
+    return this.#options.ledger.state;
   }
 
-  /** The thresholds that were met in the last round. */
+  /** The thresholds met in the last round. */
   get thresholds(): Decision["thresholds"] {
-    return this.#thresholds;
+    return this.#last.thresholds;
   }
 
   /** The requests that the last round refused, at most 200 of each plugin. */
   get refusals(): Decision["refusals"] {
-    return this.#refusals;
-  }
-
-  #restore(): void {
-    const { records, evictor, clock, log, bootTime } = this.#options;
-    let stored: EvictionState | undefined;
-    try {
-      stored = records.loadState();
-    } catch (error) {
-      log.error(
-        { errorId: "NK1103", err: error },
-        "eviction state can't be loaded, starting with an empty state",
-      );
-    }
-    const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
-    const read = { ...state, pending: state.pending.map((one) => this.#perhapsSent(one)) };
-    this.#state = { ...resumeState(read, now, elapsedSince(state, now, bootTime())), unrecorded: [] };
-    this.#stateAt = clock.monotonic();
-    this.#gate.start(stored);
-    this.#outcomes = state.unrecorded;
-    const ended = new Set(this.#outcomes.filter(isFinal).map(({ uid }) => uid));
-    const interrupted = this.#state.interrupted.filter(({ uid }) => !ended.has(uid));
-    const pending = this.#state.pending.filter(({ uid }) => !ended.has(uid));
-    if (pending.length + interrupted.length === 0) return;
-    log.info(
-      { accepted: pending.length, notAccepted: interrupted.length },
-      "evictions in progress before the restart: accepted ones are followed, the others are reviewed by the first round",
-    );
-    evictor.resume(pending);
-  }
-
-  // An eviction may have been sent although the record of it is missing, as after a full disk.
-  #perhapsSent(eviction: PendingEviction): PendingEviction {
-    const { sendingAt, since } = eviction;
-    if (sendingAt !== null || !this.#options.records.hasLostWrites(since)) return eviction;
-    return { ...eviction, sendingAt: since };
-  }
-
-  // Saved at once: before a request is sent, and so that an accepted eviction is not sent again after SIGKILL. If it can't be
-  // saved, the eviction continues: a full disk may be its cause.
-  #advanced(progress: EvictionProgress): void {
-    const { log, metrics } = this.#options;
-    this.#progress.push(progress);
-    this.#state = this.#withProgress(this.#state, this.#stateAt);
-    try {
-      this.#saveState([]);
-    } catch (error) {
-      metrics.recordFailures.inc();
-      const { uid, stage } = progress;
-      log.warn({ errorId: "NK1105", err: error, uid, stage }, "progress of an eviction can't be recorded");
-    }
-  }
-
-  #saveState(steps: readonly EvictionStep[]): void {
-    this.#options.records.saveState({ ...this.#state, unrecorded: this.#outcomes }, steps);
-  }
-
-  /** @param monotonic the monotonic time that corresponds to the state's time `at` */
-  #withProgress(state: EvictionState, monotonic: number): EvictionState {
-    const by = (state.at ?? 0) - monotonic;
-    const progress = this.#progress.map((step) => ({
-      ...step,
-      at: step.at + by,
-      deadline: step.deadline === null ? null : step.deadline + by,
-    }));
-    return withProgress(state, progress);
+    return this.#last.refusals;
   }
 
   async #contained(signal: AbortSignal): Promise<void> {
-    const { log, metrics, clock } = this.#options;
+    const { log, metrics, clock } = this.#options.context;
     const startedAt = clock.monotonic();
     try {
       const skipped = await this.#round(signal);
@@ -264,7 +132,7 @@ export class EvictionManager implements Runnable {
       metrics.rounds.inc({ result: skipped === undefined ? "done" : "skipped" });
       if (skipped === undefined) this.#hasDone = true;
       else if (this.#trouble !== skipped && this.#hasDone)
-        log.warn({ errorId: "NK1613", reason: skipped }, "round skipped");
+        log.warn({ errorId: RoundsIncomplete.id, reason: skipped }, "round skipped");
       this.#trouble = skipped;
       this.#lastDone = clock.monotonic();
     } catch (error) {
@@ -272,24 +140,24 @@ export class EvictionManager implements Runnable {
       this.#hasDone = true;
       metrics.rounds.inc({ result: "failed" });
       this.#trouble = `the last round failed: ${messageOf(error)}`;
-      log.error({ errorId: "NK1613", err: error }, "round failed");
+      log.error({ errorId: RoundsIncomplete.id, err: error }, "round failed");
     }
   }
 
   /**
-   * Returns the reason where the round is skipped. Pods, plugins, policy and settings of the whole round are those of its
-   * start. Only what protects pods is read again when an eviction is sent: see `EvictionSender`.
+   * Returns why the round was skipped; undefined if it completed. Pods, plugins, policy and settings are read once, at
+   * the start of the round. Only the protection of pods is read again before an eviction is sent: see `EvictionSender`.
    */
   async #round(signal: AbortSignal): Promise<string | undefined> {
-    const { pods: nodePods, plugins, policy: currentPolicy, settings: currentSettings } = this.#options;
-    const { nodeName, metrics } = this.#options;
-    this.#options.onRoundStart?.();
+    const { pods: nodePods, plugins, host, context } = this.#options;
+    const { nodeName, metrics } = context;
+    host.refresh();
     if (!nodePods.isSynced) return "the API server has not listed the pods of this node yet";
 
     const observed = nodePods.list();
     const pods = observed.map(({ pod }) => pod);
-    const policy = structuredClone(currentPolicy());
-    const settings = currentSettings();
+    const policy = structuredClone(context.policy());
+    const settings = context.settings();
     using round = plugins.startRound(settings);
     const selection = selectCandidates(pods, nodeName, policy.skip);
     const { candidates } = selection;
@@ -315,95 +183,46 @@ export class EvictionManager implements Runnable {
 
   #input(
     observed: Pick<RoundInput, "nodeName" | "pods" | "plugins" | "policy">,
-    { syncPeriodMs }: EvictionSettings,
+    { syncPeriod }: EvictionSettings,
   ): RoundInput {
-    const { evictor, clock, bootTime } = this.#options;
-    const [now, monotonic, boot] = [clock.now(), clock.monotonic(), bootTime()];
-    this.#outcomes.push(...evictor.takeOutcomes());
-    this.#markGap(now, boot, syncPeriodMs);
-    this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: boot ?? null };
-    this.#stateAt = monotonic;
-    this.#progress = [];
-    const { interrupted } = this.#state;
-    for (const outcome of interruptedOutcomes(interrupted, observed.pods, this.#outcomes)) {
-      evictor.reportInterrupted(interrupted.find(({ uid }) => uid === outcome.uid)!, outcome);
-      this.#outcomes.push(outcome);
-    }
-    return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
+    const { evictor, ledger } = this.#options;
+    const { now, state, outcomes, interrupted } = ledger.prepare(observed.pods);
+    this.#markGap({ at: now, boot: state.boot, periodMs: syncPeriod });
+    for (const { eviction, outcome } of interrupted) evictor.reportInterrupted(eviction, outcome);
+    return { ...observed, now, outcomes, state };
   }
 
-  #markGap(now: number, boot: BootTime | undefined, periodMs: number): void {
-    const { onMarks } = this.#options;
-    const input = { at: now, boot: boot ?? null, periodMs };
+  #markGap(input: RoundTime): void {
     const gap = this.#lastInput && gapMark(this.#lastInput, input, this.#trouble);
     this.#lastInput = input;
-    if (gap) onMarks([{ ...gap, at: now }]);
+    if (gap) this.#options.context.marks.add([{ ...gap, at: input.at }]);
   }
 
-  // Synchronous: nothing else runs between the decision and acting on it.
+  // Synchronous: nothing else runs between a decision and acting on it.
   #finish(input: DecideInput, prepared: PreparedRound): void {
-    const { evictor, clock, onNodeEvent } = this.#options;
-    this.#steps.push(...evictor.takeSteps());
+    const { ledger, plugins, effects, context } = this.#options;
     const decision = this.#timedNow("decide", () => decide(input, prepared));
-    decision.state = this.#withProgress(decision.state, this.#stateAt);
-    const id = this.#timedNow("record", () => this.#record(input, decision));
-    const marks = this.#decisionLog.write(id, decision);
-    const changes = conditionChanges(input.state.conditions, decision.state.conditions);
-    marks.push(...this.#decisionLog.writeConditions(id, changes));
-    for (const change of changes) onNodeEvent(conditionChangeText(change), change.condition.plugin);
-    this.#state = decision.state;
-    this.#thresholds = decision.thresholds;
-    this.#refusals = decision.refusals;
-    this.#outcomes = this.#outcomes.slice(input.outcomes.length);
+    decision.state = ledger.withProgress(decision.state);
+    const id = this.#timedNow("record", () => ledger.record(input, decision));
+    const marks = effects.report(id, input, decision);
+    this.#last = decision;
     this.#count(decision);
-    this.#options.plugins.endRound(decision.conditionProblems);
-    this.#held.note(decision.thresholds, clock.now());
+    plugins.endRound(decision.conditionProblems);
     this.#timedNow("act", () => this.#act(input, decision, id));
-    this.#options.onMarks(marks.map((mark) => ({ ...mark, at: input.now })));
-  }
-
-  // A full disk must not stop evictions: it may be their cause. The round is written when there is space again; if the
-  // agent is killed before, its decisions are in the log.
-  #record(input: DecideInput, decision: Decision): number {
-    const { records, log, metrics } = this.#options;
-    let id = 0;
-    try {
-      id = records.nextId;
-      records.save({ id, input, decision }, this.#steps);
-      this.#steps = [];
-      this.#recordError = undefined;
-    } catch (error) {
-      metrics.recordFailures.inc();
-      // Bounds memory while the disk is full.
-      this.#steps = this.#steps.slice(-MOST_WAITING_STEPS);
-      if (this.#recordError === undefined)
-        log.error({ errorId: "NK1105", err: error }, "round can't be recorded, evictions continue");
-      this.#recordError = messageOf(error);
-    }
-    return id;
+    context.marks.add(marks);
   }
 
   #act(input: DecideInput, decision: Decision, roundId: number): void {
-    const { evictor, tainter, blocked } = this.#options;
+    const { evictor, effects } = this.#options;
     const started = decision.withdrawals.filter(({ stage }) => stage === "started");
     if (started.length > 0) evictor.withdraw(started);
     if (decision.resumed.length > 0) evictor.resume(decision.resumed);
     if (decision.victims.length > 0) evictor.start(decision.victims, roundId);
-    const isComplete = this.#gate.isOpen(input);
-    if (isFullDryRun(input.policy)) {
-      tainter.suspend();
-      // After dry run taints are removed as after a start.
-      this.#gate.start(decision.state);
-    } else tainter.setDesired(decision.taints, isComplete);
-    const { thresholds } = decision;
-    const { forbidden } = evictor;
-    blocked.note({ thresholds, policy: input.policy, forbidden, isComplete, now: input.now });
-    this.#notifier.notify(decision.notifications);
-    this.#options.hostPathNotifier?.notify(decision.notifications);
+    effects.apply(input, decision, evictor.forbidden);
   }
 
   #count({ victims, dryRunVictims, refusalCounts, conditionProblems, thresholds }: Decision): void {
-    const { metrics } = this.#options;
+    const { metrics } = this.#options.context;
     for (const { plugin, kind } of victims) metrics.victims.inc({ plugin, kind });
     for (const { plugin, kind } of dryRunVictims) metrics.dryRunVictims.inc({ plugin, kind });
     for (const { held, unserved } of thresholds) {
@@ -415,24 +234,31 @@ export class EvictionManager implements Runnable {
   }
 
   #check(): HealthResult {
-    const { clock, settings } = this.#options;
-    if (!this.#isRunning) return { ok: false, message: "eviction is not running", errorId: "NK1613" };
-    const { syncPeriodMs } = settings();
+    const { context, ledger } = this.#options;
+    const { clock, settings } = context;
+    if (!this.#isRunning)
+      return { ok: false, message: "eviction is not running", errorId: RoundsIncomplete.id };
+    const { syncPeriod } = settings();
     const silence = clock.monotonic() - this.#lastDone;
-    // Three calls to a plugin, each at most one period, and the wait between rounds.
-    if (silence > 5 * syncPeriodMs) {
+    // Three calls to a plugin of one period each, the wait between rounds, and a margin of one period.
+    if (silence > 5 * syncPeriod) {
       const message = `no round completed for ${Math.round(silence / 1000)} s`;
-      return { ok: false, message, errorId: "NK1613" };
+      return { ok: false, message, errorId: RoundsIncomplete.id };
     }
-    if (this.#trouble !== undefined) return { ok: false, message: this.#trouble, errorId: "NK1613" };
-    if (this.#recordError !== undefined) {
-      return { ok: false, message: `rounds can't be recorded: ${this.#recordError}`, errorId: "NK1105" };
+    if (this.#trouble !== undefined)
+      return { ok: false, message: this.#trouble, errorId: RoundsIncomplete.id };
+    if (ledger.recordError !== undefined) {
+      return {
+        ok: false,
+        message: `rounds can't be recorded: ${ledger.recordError}`,
+        errorId: StateNotWritable.id,
+      };
     }
     return { ok: true, message: "rounds complete" };
   }
 
   async #timed<T>(step: RoundStep, work: () => Promise<T>): Promise<T> {
-    const startedAt = this.#options.clock.monotonic();
+    const startedAt = this.#options.context.clock.monotonic();
     try {
       return await work();
     } finally {
@@ -441,7 +267,7 @@ export class EvictionManager implements Runnable {
   }
 
   #timedNow<T>(step: RoundStep, work: () => T): T {
-    const startedAt = this.#options.clock.monotonic();
+    const startedAt = this.#options.context.clock.monotonic();
     try {
       return work();
     } finally {
@@ -450,10 +276,9 @@ export class EvictionManager implements Runnable {
   }
 
   #observe(step: RoundStep, startedAt: number): void {
-    const { clock, metrics } = this.#options;
+    const { clock, metrics } = this.#options.context;
     metrics.stepSeconds.inc({ step }, (clock.monotonic() - startedAt) / 1000);
   }
 }
 
 const FIRST_LOOK_MS = 50;
-const MOST_WAITING_STEPS = 1_000;

@@ -1,8 +1,8 @@
+import type { EvictionPolicy } from "@nodekeeper/api/decide";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { HistoryStore } from "../state/index.ts";
 import { budgetsOf, type EvictionBudgets } from "./budgets.ts";
 import { type CandidateCounts, countCandidates } from "./candidate-counts.ts";
-import type { EvictionPolicy } from "./decide/policy.ts";
 import type { EvictionManager } from "./manager.ts";
 import type { NodePods } from "./parts.ts";
 import { readNodePod } from "./records/pod-history.ts";
@@ -16,7 +16,7 @@ export interface NowQueriesOptions {
   clock: Clock;
 }
 
-/** Queries of the HTTP API on what is in force now. Everything is computed when it is asked for. */
+/** Queries of the HTTP API for the current state. Every result is computed on request. */
 export class NowQueries {
   readonly #options: NowQueriesOptions;
 
@@ -24,7 +24,7 @@ export class NowQueries {
     this.#options = options;
   }
 
-  /** What limits evictions, and what is paused, queued or in progress. */
+  /** Returns the limits of evictions and their use, and the paused, queued and pending evictions. */
   budgets(): EvictionBudgets {
     const { manager, history, policy, clock } = this.#options;
     const formerPod = (uid: string) => {
@@ -40,7 +40,7 @@ export class NowQueries {
     });
   }
 
-  /** The pods by QoS, and how many of them can be evicted. */
+  /** Returns the pods by QoS, and how many of them can be evicted. */
   candidates(): CandidateCounts {
     const { nodeName, manager, policy, clock } = this.#options;
     return countCandidates(this.#pods(), nodeName, policy(), manager.state, clock.now());

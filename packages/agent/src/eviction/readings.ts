@@ -1,24 +1,12 @@
-import { answerOf, type MetType, type PluginAnswers, type ThresholdAnswer } from "./decide/answers.ts";
+import { answerOf, type PluginAnswers } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
-/** A plugin's observed value against its threshold. Plain JSON. */
-export interface Reading extends Pick<ThresholdAnswer, "scope" | "operator" | "unit"> {
-  plugin: string;
-  /** Null where the plugin reports no value while its threshold is not met. */
-  observed: number | null;
-  threshold: number | null;
-  met: MetType;
-}
-
-/** What the plugins answered in one round. */
-export interface RoundReadings {
-  /** Wall milliseconds. */
-  at: number;
-  readings: readonly Reading[];
-}
+/** The readings of all plugins in one round. */
+export type RoundReadings = ApiAnswers["eviction/readings"]["rounds"][number];
 
 const MOST_ROUNDS = 120;
 
-/** The readings of the last rounds: at most 120, ten minutes at the default period. Records have those of recorded rounds. */
+/** The readings of the last 120 rounds: ten minutes at the default period. Older readings are only in the records. */
 export class RecentReadings {
   #rounds: RoundReadings[] = [];
 
@@ -38,7 +26,10 @@ export class RecentReadings {
     return this.#rounds[0]?.at;
   }
 
-  /** Rounds of a time (wall milliseconds, inclusive), oldest first: the first of each `stepMs`, or all for 0. */
+  /**
+   * Returns the rounds between two times (wall milliseconds, inclusive), oldest first: the first of each `stepMs`, or
+   * all if it is 0.
+   */
   between(since: number, until: number, stepMs: number): RoundReadings[] {
     const found = this.#rounds.filter(({ at }) => at >= since && at <= until);
     if (stepMs === 0) return found;
@@ -47,8 +38,8 @@ export class RecentReadings {
   }
 }
 
-/** The readings of plugins that answered: a failed call has no values. */
-export function readingsOf(answers: readonly PluginAnswers[]): Reading[] {
+/** Returns the readings of the plugins that answered. A failed call has no values. */
+export function readingsOf(answers: readonly PluginAnswers[]): RoundReadings["readings"] {
   return answers.flatMap(({ plugin, threshold }) => {
     const answer = answerOf(threshold);
     if (!answer) return [];

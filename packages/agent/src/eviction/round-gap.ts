@@ -1,13 +1,13 @@
+import type { EvictionState } from "@nodekeeper/api/decide";
+import { age } from "@nodekeeper/api/wording";
 import { elapsedSince } from "@nodekeeper/core/lib";
 import type { NewMark } from "../state/index.ts";
-import type { EvictionState } from "./decide/state.ts";
-import { age } from "./wording/text.ts";
 
-// A round that waits for plugins, or one that failed, leaves shorter ones.
+// Shorter gaps are normal: a round that waits for plugins or fails causes them.
 const SHORTEST_GAP_MS = 60_000;
 const LONGEST_PERIODS = 3;
 
-/** When a round was decided, and the period of rounds that was in force then, milliseconds. */
+/** The time of a round, and the round period in force at that time, milliseconds. */
 export interface RoundTime extends Pick<EvictionState, "boot"> {
   /** Wall milliseconds. */
   at: number;
@@ -15,10 +15,11 @@ export interface RoundTime extends Pick<EvictionState, "boot"> {
 }
 
 /**
- * The mark of a gap in which no round ran, between the last round of this agent and one that is decided now. Undefined where
- * the gap is three periods or a minute at most by the wall clock, or by the machine's uptime, which includes sleep:
- * neither a clock that is set nor a slow round is a gap. Of a period that was changed in between, the longer one counts.
- * @param trouble why rounds were skipped or failed; undefined where none was due
+ * Returns the mark of a gap in which no round ran, between the last round of this process and the current one.
+ * Undefined if the gap, by wall clock or by the machine's uptime (which includes sleep), is at most three periods or
+ * one minute, whichever is longer. Neither a stepped clock nor a slow round is a gap. If the period changed in between,
+ * the longer one counts.
+ * @param trouble why rounds were skipped or failed; undefined if none was due
  */
 export function gapMark(before: RoundTime, now: RoundTime, trouble: string | undefined): NewMark | undefined {
   const gapMs = elapsedSince(before, now.at, now.boot ?? undefined);

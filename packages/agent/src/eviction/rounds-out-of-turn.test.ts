@@ -33,7 +33,7 @@ describe("rounds out of turn", () => {
     const { agent, askedAt } = await started();
     using _ = agent;
     await agent.clock.step(1_234);
-    agent.manager.requestRound(request);
+    agent.pacing.request(request);
     await agent.clock.step(5_000);
     expect(askedAt).toEqual([0, 1_234, 6_234]);
     const count = 'nodekeeper_eviction_rounds_out_of_turn_total{plugin="memory"} 1';
@@ -44,7 +44,7 @@ describe("rounds out of turn", () => {
     const { agent, askedAt } = await started();
     using _ = agent;
     for (let flap = 0; flap < 100; flap++) {
-      agent.manager.requestRound(request);
+      agent.pacing.request(request);
       await agent.clock.step(100);
     }
     expect(askedAt).toEqual([0, ...Array.from({ length: 11 }, (_, second) => second * 1_000)]);
@@ -54,7 +54,7 @@ describe("rounds out of turn", () => {
     const { agent, askedAt } = await started();
     using _ = agent;
     agent.settings = { ...agent.settings, outOfTurnRounds: false };
-    agent.manager.requestRound(request);
+    agent.pacing.request(request);
     await agent.clock.step(4_999);
     expect(askedAt).toEqual([0]);
   });
@@ -62,7 +62,7 @@ describe("rounds out of turn", () => {
   it("have the machine read again", async () => {
     using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("memory")]);
     await agent.round();
-    agent.manager.requestRound(request);
+    agent.pacing.request(request);
     await agent.clock.step(0);
     expect(agent.refreshes).toBe(2);
   });

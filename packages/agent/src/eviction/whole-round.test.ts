@@ -80,7 +80,7 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   plugins.push(await servePlugin(hung, { thresholdMet: never, getEvictPods: never }));
 
   const agent = new TestAgent(directory, watch, [], systemClock);
-  agent.settings = { ...agent.settings, syncPeriodMs: 1_000 };
+  agent.settings = { ...agent.settings, syncPeriod: 1_000 };
   await agent.plugins.register(registrationOf("good", good), stop.signal);
   await agent.plugins.register(registrationOf("hung", hung), stop.signal);
   agent.start();

@@ -1,22 +1,27 @@
-/** Memory of a cgroup and all below it, bytes. What the kernel does not report is undefined, never 0. */
+import { wholeNumber } from "./parse.ts";
+
+/**
+ * Memory usage of a cgroup and its descendants, in bytes. Values that the kernel does not report are undefined, never
+ * 0.
+ */
 export interface CgroupMemory {
   usageBytes: number | undefined;
-  /** Anonymous memory: what can't be dropped without swap. */
+  /** Anonymous memory, which cannot be reclaimed without swap. */
   rssBytes: number | undefined;
-  /** Usage without the page cache that was not used lately, as the kubelet counts it. */
+  /** Working set as the kubelet computes it: usage minus inactive page cache. */
   workingSetBytes: number | undefined;
-  /** Anonymous memory and page cache by NUMA node; undefined also on a machine of one node. */
+  /** Anonymous memory and page cache by NUMA node. Undefined if not read, as on machines with one node. */
   nodeBytes: ReadonlyMap<number, number> | undefined;
 }
 
-/** What one version of cgroups calls the files and fields of memory. */
+/** Names of the memory files and their fields in one cgroup version. */
 export interface MemoryNames {
   usage: string;
   limit: string;
-  /** In memory.stat: of the cgroup with all below it. */
+  /** Field of memory.stat, including descendants. */
   rss: string;
   inactiveFile: string;
-  /** The lines of memory.numa_stat that are added up. */
+  /** Lines of memory.numa_stat that are summed. */
   nodeLines: readonly string[];
   /** Whether memory.numa_stat counts pages rather than bytes. */
   nodePages: boolean;
@@ -27,7 +32,7 @@ export const memoryV2: MemoryNames = {
   limit: "memory.max",
   rss: "anon",
   inactiveFile: "inactive_file",
-  // Not "unevictable", as katalyst does: locked memory is in "anon" or "file" already.
+  // Unlike katalyst, "unevictable" is not added: "anon" and "file" already include locked memory.
   nodeLines: ["anon", "file"],
   nodePages: false,
 };
@@ -41,20 +46,20 @@ export const memoryV1: MemoryNames = {
   nodePages: true,
 };
 
-/** The texts of a cgroup's memory files, each where it could be read. */
+/** Content of a cgroup's memory files; undefined if a file could not be read. */
 export interface MemoryTexts {
   usage: string | undefined;
   stat: string | undefined;
   nodes: string | undefined;
 }
 
-/** Reads a cgroup's memory. @param pageSize bytes; without it, counts of pages are undefined */
+/** Computes a cgroup's memory usage. @param pageSize in bytes; needed for `nodeBytes` only if the file counts pages */
 export function cgroupMemoryOf(
   texts: MemoryTexts,
   names: MemoryNames,
   pageSize: number | undefined,
 ): CgroupMemory {
-  const usageBytes = wholeNumber(texts.usage?.trim());
+  const usageBytes = wholeNumber(texts.usage);
   const stat = texts.stat ?? "";
   const inactiveFile = statValue(stat, names.inactiveFile);
   const unit = names.nodePages ? pageSize : 1;
@@ -72,7 +77,7 @@ export function cgroupMemoryOf(
   };
 }
 
-/** The number on the line "key number" of a flat keyed file, or undefined where there is none. */
+/** Returns the value of a key in a flat-keyed file; undefined if the key is absent. */
 export function statValue(text: string, key: string): number | undefined {
   const start = text.startsWith(`${key} `) ? 0 : text.indexOf(`\n${key} `) + 1;
   if (start === 0 && !text.startsWith(`${key} `)) return undefined;
@@ -81,8 +86,8 @@ export function statValue(text: string, key: string): number | undefined {
 }
 
 /**
- * Adds up lines such as "anon N0=4096 N1=0" (v2) or "hierarchical_total=3 N0=1 N1=2" (v1), by node. Undefined where a
- * line is absent or makes no sense: part of a sum would be wrong.
+ * Sums lines such as "anon N0=4096 N1=0" (v2) or "hierarchical_total=3 N0=1 N1=2" (v1) by node. Returns undefined if a
+ * line is missing or malformed, because a partial sum would be wrong.
  */
 export function nodeBytesOf(
   text: string,
@@ -101,8 +106,4 @@ export function nodeBytesOf(
     }
   }
   return sums;
-}
-
-function wholeNumber(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,19}$/.test(text) ? Number(text) : undefined;
 }

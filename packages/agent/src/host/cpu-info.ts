@@ -1,43 +1,43 @@
 import { identifyArm, identifyX86 } from "./cpu-models.ts";
 import type { Probe } from "./probe.ts";
 
-/** What kind of processor this is. Everything the machine does not report is absent. */
+/** Processor model. Values that the machine does not report are absent. */
 export interface CpuInfo {
   /** "GenuineIntel", "AuthenticAMD", "ARM", ... */
   vendor?: string;
-  /** The name on the box: "AMD EPYC 7B13". Virtual machines may shorten it. */
+  /** Marketing name, such as "AMD EPYC 7B13". Virtual machines may shorten it. */
   modelName?: string;
   /** x86 display family, model and stepping. */
   family?: number;
   model?: number;
   stepping?: number;
-  /** The generation: "Genoa", "SapphireRapids", "Neoverse-N1". */
+  /** Generation: "Genoa", "SapphireRapids", "Neoverse-N1". */
   codeName?: string;
-  /** The design of the core: "Zen4", "SapphireRapids", "Neoverse-N1". */
+  /** Core design: "Zen4", "SapphireRapids", "Neoverse-N1". */
   microarchitecture?: string;
-  /** Flags (x86) or features (arm64) that all listed CPUs have, in the kernel's order. */
+  /** Flags (x86) or features (arm64) common to all CPUs that were read, in the kernel's order. */
   flags: readonly string[];
 }
 
 const CPU_INFO = "/proc/cpuinfo";
-// A CPU's block has some 2 KB. The first blocks have it all, and each block costs the kernel a look at that CPU.
+// Each CPU takes about 2 KB and costs the kernel a query of that CPU, so only the first ones are read.
 const CPU_INFO_CAP = 64 * 1024;
 const FLAG_KEYS = ["flags", "Features"];
 
-/** Reads the first CPUs of /proc/cpuinfo; undefined where it is absent. */
+/** Reads the first CPUs of /proc/cpuinfo. Undefined if the file is absent. */
 export async function readCpuInfo(probe: Probe): Promise<CpuInfo | undefined> {
   const text = await probe.text(CPU_INFO, { cap: CPU_INFO_CAP, truncate: true });
   return text ? parseCpuInfo(text, text.length >= CPU_INFO_CAP - 1) : undefined;
 }
 
-/** How many CPUs /proc/cpuinfo lists. Costly on large machines: for those without sysfs only. */
+/** Counts the CPUs in /proc/cpuinfo. Expensive on large machines; used only if sysfs does not list CPUs. */
 export async function countListedCpus(probe: Probe): Promise<number | undefined> {
   const text = await probe.text(CPU_INFO, { cap: 8 * 1024 * 1024 });
   const count = text?.match(/^processor\s*:/gm)?.length ?? 0;
   return count === 0 ? undefined : count;
 }
 
-/** Reads the text of /proc/cpuinfo. @param cutOff the text ends somewhere inside its last block */
+/** Parses /proc/cpuinfo. @param cutOff whether the text ends within its last block */
 export function parseCpuInfo(text: string, cutOff = false): CpuInfo {
   const all = text.split(/\n\s*\n/).map(parseBlock);
   const blocks = cutOff && all.length > 1 ? all.slice(0, -1) : all;
@@ -74,7 +74,7 @@ function parseBlock(block: string): Map<string, string> {
   return fields;
 }
 
-// Machines with two kinds of cores: a workload may land on either, so only what both have counts.
+// On hybrid processors a workload may run on either core type, so only common flags count.
 function commonFlags(blocks: readonly Map<string, string>[]): string[] {
   const lists = blocks
     .map((fields) => fields.get(FLAG_KEYS.find((key) => fields.has(key)) ?? ""))

@@ -1,4 +1,4 @@
-/** The names of a processor's generation and of its core. */
+/** Code names of a processor generation and of its core design. */
 export interface CpuModelNames {
   vendor?: string;
   codeName?: string;
@@ -7,15 +7,15 @@ export interface CpuModelNames {
 
 interface X86Row {
   family: number;
-  /** Lowest and highest display model of the row. */
+  /** Range of display models, inclusive. */
   models: readonly [number, number];
   steppings?: readonly [number, number];
   codeName: string;
-  /** Where it is not the code name. */
+  /** Default: the code name. */
   microarchitecture?: string;
 }
 
-// Display families and models as the vendors' manuals and the kernel's asm/intel-family.h number them.
+// Display families and models from the vendors' manuals and the kernel's asm/intel-family.h.
 const intelRows: readonly X86Row[] = [
   ...intel("SandyBridge", 0x2a, 0x2d),
   ...intel("IvyBridge", 0x3a, 0x3e),
@@ -63,7 +63,7 @@ const amdRows: readonly X86Row[] = [
   amd(0x1a, 0x40, 0x4f, "GraniteRidge", "Zen5"),
 ];
 
-// Implementers and parts of MIDR_EL1, as the kernel's asm/cputype.h lists them.
+// Implementer and part numbers of MIDR_EL1, from the kernel's asm/cputype.h.
 const armImplementers: Readonly<Record<number, string>> = {
   65: "ARM",
   67: "Cavium",
@@ -100,7 +100,7 @@ const armParts: Readonly<Record<number, Readonly<Record<number, string>>>> = {
   192: { 2755: "Ampere-1", 2756: "Ampere-1A" },
 };
 
-/** The names of an x86 processor; empty for one the table does not have. */
+/** Returns the names of an x86 processor; empty if it is unknown. */
 export function identifyX86(
   vendor?: string,
   family?: number,
@@ -118,7 +118,7 @@ export function identifyX86(
   return row ? { codeName: row.codeName, microarchitecture: row.microarchitecture ?? row.codeName } : {};
 }
 
-/** The names of an arm64 processor by the implementer and part of /proc/cpuinfo; empty for an unknown one. */
+/** Returns the names of an arm64 processor by the implementer and part in /proc/cpuinfo. Unknown names are omitted. */
 export function identifyArm(implementer: number, part: number): CpuModelNames {
   const vendor = armImplementers[implementer];
   const name = armParts[implementer]?.[part];

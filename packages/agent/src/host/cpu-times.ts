@@ -1,51 +1,53 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { Probe } from "./probe.ts";
 
-/** What all CPUs together have done since boot, in the kernel's ticks. */
+/** CPU time since boot, summed over all CPUs, in ticks. */
 export interface CpuTimes {
   busyTicks: number;
   totalTicks: number;
-  /** CPUs that are online. */
+  /** Number of online CPUs. */
   cpus: number;
 }
 
-/** How busy the CPUs were between two looks. */
+/** CPU usage between two readings. */
 export interface CpuUse {
-  /** 0 to 1, of all CPUs. */
+  /** Fraction of all CPUs, 0 to 1. */
   share: number;
-  /** CPUs' worth of work. */
+  /** The same, in CPUs. */
   cores: number;
   cpus: number;
-  /** The time between the looks, milliseconds. */
+  /** Time between the readings, in milliseconds. */
   windowMs: number;
 }
 
-// The line of interrupts has ten bytes for each, and a large machine has tens of thousands of them.
+// The "intr" line takes about ten bytes per interrupt; large machines have tens of thousands.
 const STAT_CAP = 1024 * 1024;
 const PATH = "/proc/stat";
 
-/** The CPU lines of /proc/stat; undefined where it is absent. */
+/** Reads the CPU lines of /proc/stat. Undefined if the file is absent. */
 export async function readCpuTimes(probe: Probe): Promise<CpuTimes | undefined> {
   const text = await probe.text(PATH, { cap: STAT_CAP, truncate: true });
   return probe.parsed(PATH, text, parseCpuTimes);
 }
 
-/** Reads the text of /proc/stat. Throws `invalid`. */
+/** Parses /proc/stat. Throws `invalid`. */
 export function parseCpuTimes(text: string): CpuTimes {
   const match = /^cpu +([\d ]+)$/m.exec(text);
   const ticks = (match?.[1] ?? "").trim().split(/ +/).map(Number);
-  // user, nice, system, idle, iowait, irq, softirq, steal; guest and guest_nice are in user and nice already.
+  // user, nice, system, idle, iowait, irq, softirq, steal. guest and guest_nice are already part of user and nice.
   const [user = 0, nice = 0, system = 0, idle = 0, ioWait = 0, irq = 0, softIrq = 0, steal = 0] = ticks;
   const cpus = text.match(/^cpu\d+ /gm)?.length ?? 0;
   if (ticks.length < 4 || cpus === 0) {
-    throw new NodekeeperError("invalid", "there are no times of CPUs");
+    throw new NodekeeperError("invalid", "it has no CPU times");
   }
-  // What the hypervisor gave to others was not idle: no process here could have used it.
+  // Steal time counts as busy: no process on this machine could have used it.
   const busyTicks = user + nice + system + irq + softIrq + steal;
   return { busyTicks, totalTicks: busyTicks + idle + ioWait, cpus };
 }
 
-/** The use between two looks; undefined where no time went by, or counters went back as they do in some kernels. */
+/**
+ * Returns the usage between two readings. Undefined if no time passed, or if a counter decreased, as on some kernels.
+ */
 export function cpuUseBetween(before: CpuTimes, after: CpuTimes, windowMs: number): CpuUse | undefined {
   const total = after.totalTicks - before.totalTicks;
   const busy = after.busyTicks - before.busyTicks;

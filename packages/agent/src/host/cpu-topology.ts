@@ -1,30 +1,39 @@
 import { countListedCpus } from "./cpu-info.ts";
+import { parseCpuList, parseInteger } from "./parse.ts";
 import type { Probe } from "./probe.ts";
 
-/** A logical CPU and where it sits. */
+/** A logical CPU and its position in the topology. */
 export interface LogicalCpu {
   id: number;
-  /** The physical package; absent where the machine does not report it. */
+  /** Physical package ID; absent if the machine does not report it. */
   socket?: number;
-  /** Unique within its socket. */
+  /** Core ID, unique within the socket. */
   core?: number;
 }
 
 export interface CpuTopology {
-  /** CPUs the kernel schedules on, sorted. */
+  /** CPUs that the kernel can schedule on, sorted. */
   online: readonly number[];
-  /** CPUs that are there, online or not, sorted. */
+  /** All CPUs, online or offline, sorted. */
   present: readonly number[];
-  /** One for each online CPU, in the order of `online`. */
+  /** Online CPUs, in the order of `online`. */
   cpus: readonly LogicalCpu[];
-  /** Numbers of sockets and physical cores with an online CPU; absent where the machine does not report it. */
+  /** Number of sockets and physical cores with an online CPU; absent if the machine does not report the topology. */
   sockets?: number;
   cores?: number;
 }
 
+/** CPUs that share one L3 cache. */
+export interface CacheGroup {
+  /** Cache ID assigned by the kernel; the group's first CPU if the kernel reports none. */
+  id: number;
+  /** Online CPUs, sorted. */
+  cpus: readonly number[];
+}
+
 const CPU_ROOT = "/sys/devices/system/cpu";
 
-/** The online CPUs alone: one small file, for asking often. */
+/** Reads only the online CPUs: one small file, cheap enough for frequent reads. */
 export async function readOnlineCpus(probe: Probe): Promise<number[] | undefined> {
   const online = probe.kernelCpuList(`${CPU_ROOT}/online`);
   if (online) return online.length > 0 ? online : undefined;
@@ -32,7 +41,7 @@ export async function readOnlineCpus(probe: Probe): Promise<number[] | undefined
   return count === undefined ? undefined : Array.from({ length: count }, (_, id) => id);
 }
 
-/** CPUs with their sockets and cores; undefined where neither sysfs nor /proc/cpuinfo lists any. */
+/** Reads CPUs with their sockets and cores. Undefined if neither sysfs nor /proc/cpuinfo lists any. */
 export async function readCpuTopology(probe: Probe): Promise<CpuTopology | undefined> {
   const online = await readOnlineCpus(probe);
   if (!online) return undefined;
@@ -57,4 +66,30 @@ async function readCpu(probe: Probe, id: number): Promise<LogicalCpu> {
     ...(socket !== undefined && socket >= 0 ? { socket } : {}),
     ...(core !== undefined && core >= 0 ? { core } : {}),
   };
+}
+
+/** Groups the online CPUs by L3 cache. Empty if the machine does not report caches, as many virtual machines do not. */
+export async function readCacheGroups(probe: Probe): Promise<CacheGroup[] | undefined> {
+  const online = await readOnlineCpus(probe);
+  if (!online) return undefined;
+  const groups: CacheGroup[] = [];
+  const seen = new Set<number>();
+  for (const cpu of online) {
+    if (seen.has(cpu)) continue;
+    const group = readGroup(probe, cpu, online);
+    if (!group) continue;
+    groups.push(group);
+    for (const each of group.cpus) seen.add(each);
+  }
+  return groups;
+}
+
+// index3 is the L3 cache, if present: the kernel numbers L1 data, L1 instruction, L2 and L3 in this order.
+function readGroup(probe: Probe, cpu: number, online: readonly number[]): CacheGroup | undefined {
+  const cache = `${CPU_ROOT}/cpu${cpu}/cache/index3`;
+  if (probe.optionalKernelText(`${cache}/level`) !== "3") return undefined;
+  const shared = probe.parsed(cache, probe.optionalKernelText(`${cache}/shared_cpu_list`), parseCpuList);
+  if (!shared) return undefined;
+  const id = probe.parsed(cache, probe.optionalKernelText(`${cache}/id`), parseInteger);
+  return { id: id ?? cpu, cpus: shared.filter((each) => online.includes(each)) };
 }

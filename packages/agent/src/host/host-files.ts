@@ -1,51 +1,51 @@
 import { constants, type StatsFs } from "node:fs";
 import { type FileHandle, open, readdir, readlink, statfs } from "node:fs/promises";
 import { NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
-import { absentOrThrow } from "./absent.ts";
-import { KernelFiles } from "./kernel-files.ts";
+import { absentOrThrow, KernelFiles } from "./kernel-files.ts";
 
-/** Largest file read unless the caller sets another limit, bytes. */
+/** Default limit of a file's size, in bytes. */
 const DEFAULT_FILE_CAP = 64 * 1024;
-/** Most entries of a directory that are looked at. */
+/** Maximum number of entries in a directory. */
 const MAX_DIRECTORY_ENTRIES = 16_384;
 
-// libuv has four threads for files: two reads that hang in a driver leave two for all other files.
+// libuv has four I/O threads. If two reads hang in a driver, two threads remain for all other files.
 const PARALLEL_READS = 2;
-// A file system whose server is unreachable does not answer: one thread at most waits for it, apart from the files.
+// statfs hangs if the server of a network file system is unreachable. A separate limit of one thread keeps files
+// readable.
 const PARALLEL_FILESYSTEMS = 1;
 const CHUNK_BYTES = 16 * 1024;
 
 export interface ReadOptions {
-  /** Bytes; default 64 KiB. */
+  /** Maximum size in bytes. Default 64 KiB. */
   cap?: number;
-  /** Take the first `cap` bytes of a longer file instead of refusing it. */
+  /** Return the first `cap` bytes of a longer file instead of failing. */
   truncate?: boolean;
 }
 
-/** Bounded reads below a root directory. What is absent is undefined; other failures are NodekeeperErrors. */
+/** Bounded reads below a root directory. Returns undefined for absent files. Other failures are NodekeeperErrors. */
 export class HostFiles {
-  /** For small files that the kernel makes up in memory, on this thread. */
+  /** Synchronous reads of small files that the kernel generates in memory. */
   readonly kernel: KernelFiles;
   readonly #prefix: string;
   readonly #limiter = new Semaphore({ permits: PARALLEL_READS });
   readonly #filesystems = new Semaphore({ permits: PARALLEL_FILESYSTEMS });
 
-  /** @param root "/" for the machine itself, "/host" where a container has it mounted */
+  /** @param root "/" for the host itself, or its mount point in a container, such as "/host" */
   constructor(root: string) {
     this.#prefix = root.replace(/\/+$/, "");
     this.kernel = new KernelFiles(this.#prefix);
   }
 
-  /** The place of a machine's path below the root, for messages. */
+  /** Returns the full path of a host path, for messages. */
   place(path: string): string {
-    // Not path.join: "device/../numa_node" has to follow the link before it goes up.
+    // Not path.join, which would collapse "device/../numa_node" without following the link.
     return `${this.#prefix}${path}`;
   }
 
-  /** The text of a file, trimmed. */
+  /** Returns the content of a file, trimmed. */
   text(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<string | undefined> {
     return this.#attempt(path, signal, async (place) => {
-      // Non-blocking, because opening a named pipe would otherwise wait for a writer.
+      // O_NONBLOCK, because opening a named pipe would otherwise wait for a writer.
       const handle = await open(place, constants.O_RDONLY | constants.O_NONBLOCK);
       try {
         return (await readUpTo(handle, place, options)).trim();
@@ -55,7 +55,7 @@ export class HostFiles {
     });
   }
 
-  /** The names in a directory, sorted. */
+  /** Returns the sorted names of a directory's entries. */
   list(path: string, signal: AbortSignal): Promise<string[] | undefined> {
     return this.#attempt(path, signal, async (place) => {
       const names = await readdir(place);
@@ -69,12 +69,12 @@ export class HostFiles {
     });
   }
 
-  /** Where a symbolic link points. */
+  /** Returns the target of a symbolic link. */
   link(path: string, signal: AbortSignal): Promise<string | undefined> {
     return this.#attempt(path, signal, (place) => readlink(place));
   }
 
-  /** The state of the file system that holds a path. */
+  /** Returns the statistics of the file system that contains a path. */
   filesystem(path: string, signal: AbortSignal): Promise<StatsFs | undefined> {
     return this.#attempt(path, signal, (place) => statfs(place), this.#filesystems);
   }
@@ -96,7 +96,8 @@ export class HostFiles {
   }
 }
 
-// Files in /proc and /sys report a size of 0 or 4096, whatever they hold: read until the end or the cap.
+// Files in /proc and /sys report a size of 0 or 4096 regardless of their content, so reads continue to the end or the
+// cap.
 async function readUpTo(handle: FileHandle, place: string, options: ReadOptions): Promise<string> {
   const cap = options.cap ?? DEFAULT_FILE_CAP;
   const chunks: Buffer[] = [];

@@ -1,134 +1,69 @@
 import type { Clock } from "@nodekeeper/core/lib";
 import { type CpuTimes, type CpuUse, cpuUseBetween } from "./cpu-times.ts";
-import type { FilesystemState } from "./filesystem.ts";
 import type { Host } from "./host.ts";
-import type { MemoryState } from "./memory.ts";
-import type { PidState } from "./pids.ts";
 import { cpuBetween, type PodActivity, type PodCounters } from "./pod-activity.ts";
-import type { AllocatableMemory, ContainerUse, PodReadings, PodsState } from "./pod-readings.ts";
-import type { Pressure, PressureResource } from "./pressure.ts";
+import type { PodReadings } from "./pod-readings.ts";
+import type { PressureResource } from "./pressure.ts";
 import type { Reading } from "./reading.ts";
-import { SharedReading, SharedReadings } from "./shared-reading.ts";
-import type { NodeMemory } from "./zone-info.ts";
+import { SharedReading } from "./shared-reading.ts";
 
 export interface HostReadingsOptions {
   host: Host;
   pods: PodReadings;
   clock: Clock;
-  /** How old a reading may be that is handed out again, milliseconds; less than the period of a round. Called each time. */
+  /**
+   * Returns how long a reading is reused, in milliseconds; less than the interval between rounds. Called for each
+   * reading.
+   */
   maxAgeMs: () => number;
 }
 
-// Paths and cgroups come from configuration: no configuration needs more of them than this.
-const MOST_KEYS = 64;
+// Paths and cgroups come from the configuration, which is limited to fewer of them.
+const MAX_KEYS = 64;
 
 /**
- * The machine's state for all plugins: each source is read once a period, when the first of them asks. No call throws
- * but for its signal; what is wrong with a source is in its Reading.
+ * Readings of the host, shared by all plugins. Each source is read at most once per period, when a plugin first needs
+ * it. Calls throw only their signal's reason. Failures are part of the Reading.
  */
 export class HostReadings {
   readonly #options: HostReadingsOptions;
-  readonly #memory: SharedReading<MemoryState>;
-  readonly #nodeMemory: SharedReading<NodeMemory[]>;
-  readonly #cpu: SharedReading<CpuUse>;
-  readonly #pids: SharedReading<PidState>;
-  readonly #loadAverage: SharedReading<number>;
-  readonly #pods: SharedReading<PodsState>;
-  readonly #podActivity: SharedReading<ReadonlyMap<string, PodActivity>>;
-  readonly #allocatableMemory: SharedReading<AllocatableMemory>;
-  readonly #containers: SharedReading<ReadonlyMap<string, ContainerUse>>;
-  readonly #pressure: SharedReadings<Pressure>;
-  readonly #cgroupPressure: SharedReadings<Pressure>;
-  readonly #filesystems: SharedReadings<FilesystemState>;
+  readonly #refreshed: ReadonlyMap<string, SharedReading<unknown>>[] = [];
   #countersBefore: { counters: ReadonlyMap<string, PodCounters>; at: number } | undefined;
   #cpuBefore: { times: CpuTimes; at: number } | undefined;
 
+  readonly memory = this.#row(({ host }) => host.memory());
+  /** Memory by NUMA node, from the kernel's page allocator. */
+  readonly nodeMemory = this.#row(({ host }) => host.nodeMemory());
+  readonly pids = this.#row(({ host }) => host.pids());
+  /** One-minute load average. */
+  readonly loadAverage = this.#row(({ host }) => host.loadAverage());
+  /** Resource usage of pods, from cgroups. */
+  readonly pods = this.#row(({ pods }) => pods.pods());
+  /** Memory usage of all pods and the limit of their parent cgroup. */
+  readonly allocatableMemory = this.#row(({ pods }) => pods.allocatableMemory());
+  /** Resource usage of containers, from cgroups. */
+  readonly containers = this.#row(({ pods }) => pods.containers());
+  /** CPU usage since the previous reading; `missing` on the first one. Not affected by `refresh`. */
+  readonly cpu = this.#row(() => this.#readCpu(), false);
+  /** CPU usage since the previous reading and process count of each pod, from cgroups. Not affected by `refresh`. */
+  readonly podActivity = this.#row(() => this.#readPodActivity(), false);
+  /** Pressure of the whole host. */
+  readonly pressure = this.#rowByKey(({ host }, resource: PressureResource) => host.pressure(resource));
+  /** Memory pressure of a cgroup. The path is relative to the mount: "/kubepods.slice". */
+  readonly cgroupPressure = this.#rowByKey(({ pods }, cgroup: string) => pods.pressure(cgroup, "memory"));
+  /** State of the file system that contains a path. */
+  readonly filesystem = this.#rowByKey(({ host }, path: string) => host.filesystem(path));
+
   constructor(options: HostReadingsOptions) {
-    const { host, pods } = options;
     this.#options = options;
-    this.#memory = this.#shared(() => host.memory());
-    this.#nodeMemory = this.#shared(() => host.nodeMemory());
-    this.#cpu = this.#shared(() => this.#readCpu());
-    this.#pids = this.#shared(() => host.pids());
-    this.#loadAverage = this.#shared(() => host.loadAverage());
-    this.#pods = this.#shared(() => pods.pods());
-    this.#podActivity = this.#shared(() => this.#readPodActivity());
-    this.#allocatableMemory = this.#shared(() => pods.allocatableMemory());
-    this.#containers = this.#shared(() => pods.containers());
-    this.#pressure = this.#sharedByKey((resource) => host.pressure(resource as PressureResource));
-    this.#cgroupPressure = this.#sharedByKey((cgroup) => pods.pressure(cgroup, "memory"));
-    this.#filesystems = this.#sharedByKey((path) => host.filesystem(path));
   }
 
   /**
-   * Has every source read again when it is asked for next, for a round must not decide by what the round before saw. Not
-   * the use of CPUs, by the machine and by pods: it is that of the time between two readings, which must not be too short.
+   * Expires all readings, so that a round does not decide by the readings of the previous one. CPU usage of the host
+   * and of pods is excluded: it covers the time between two readings, which must not be too short.
    */
   refresh(): void {
-    for (const shared of [this.#memory, this.#nodeMemory, this.#pids, this.#pods, this.#containers]) {
-      shared.expire();
-    }
-    this.#allocatableMemory.expire();
-    this.#loadAverage.expire();
-    for (const shared of [this.#pressure, this.#cgroupPressure, this.#filesystems]) shared.expire();
-  }
-
-  memory(signal: AbortSignal): Promise<Reading<MemoryState>> {
-    return this.#memory.get(signal);
-  }
-
-  /** Memory by NUMA node, as the kernel's page allocator sees it. */
-  nodeMemory(signal: AbortSignal): Promise<Reading<NodeMemory[]>> {
-    return this.#nodeMemory.get(signal);
-  }
-
-  /** Since the reading before; `missing` the first time. */
-  cpu(signal: AbortSignal): Promise<Reading<CpuUse>> {
-    return this.#cpu.get(signal);
-  }
-
-  pids(signal: AbortSignal): Promise<Reading<PidState>> {
-    return this.#pids.get(signal);
-  }
-
-  /** Tasks that ran or waited to run, the mean of the last minute. */
-  loadAverage(signal: AbortSignal): Promise<Reading<number>> {
-    return this.#loadAverage.get(signal);
-  }
-
-  /** Pressure on the whole machine. */
-  pressure(resource: PressureResource, signal: AbortSignal): Promise<Reading<Pressure>> {
-    return this.#pressure.get(resource, signal);
-  }
-
-  /** Memory pressure on one cgroup. @param cgroup path below the mount: "/kubepods.slice" */
-  cgroupPressure(cgroup: string, signal: AbortSignal): Promise<Reading<Pressure>> {
-    return this.#cgroupPressure.get(cgroup, signal);
-  }
-
-  /** The file system that holds a path. */
-  filesystem(path: string, signal: AbortSignal): Promise<Reading<FilesystemState>> {
-    return this.#filesystems.get(path, signal);
-  }
-
-  /** What pods use, by cgroups. */
-  pods(signal: AbortSignal): Promise<Reading<PodsState>> {
-    return this.#pods.get(signal);
-  }
-
-  /** CPUs and processes of pods, by cgroups: CPUs since the reading before. */
-  podActivity(signal: AbortSignal): Promise<Reading<ReadonlyMap<string, PodActivity>>> {
-    return this.#podActivity.get(signal);
-  }
-
-  /** Memory of all pods together against what the node lets them use. */
-  allocatableMemory(signal: AbortSignal): Promise<Reading<AllocatableMemory>> {
-    return this.#allocatableMemory.get(signal);
-  }
-
-  /** What containers use, by cgroups. */
-  containers(signal: AbortSignal): Promise<Reading<ReadonlyMap<string, ContainerUse>>> {
-    return this.#containers.get(signal);
+    for (const byKey of this.#refreshed) for (const shared of byKey.values()) shared.expire();
   }
 
   async #readPodActivity(): Promise<Reading<ReadonlyMap<string, PodActivity>>> {
@@ -153,18 +88,29 @@ export class HostReadings {
     this.#cpuBefore = { times: reading.value, at };
     const use = before && cpuUseBetween(before.times, reading.value, at - before.at);
     if (use) return { ...reading, value: use };
-    return {
-      state: "missing",
-      at: reading.at,
-      message: "the use of CPUs needs two readings, of which there is one",
+    return { state: "missing", at: reading.at, message: "CPU usage needs two readings, there is one so far" };
+  }
+
+  /** @param isRefreshed whether `refresh` expires the reading */
+  #row<T>(read: (sources: HostReadingsOptions) => Promise<Reading<T>>, isRefreshed = true) {
+    const byKey = this.#rowByKey(read, isRefreshed);
+    return (signal: AbortSignal) => byKey("", signal);
+  }
+
+  // Evicts the least recently used key above the limit.
+  #rowByKey<K extends string, T>(
+    read: (sources: HostReadingsOptions, key: K) => Promise<Reading<T>>,
+    isRefreshed = true,
+  ) {
+    const byKey = new Map<K, SharedReading<T>>();
+    if (isRefreshed) this.#refreshed.push(byKey);
+    return (key: K, signal: AbortSignal): Promise<Reading<T>> => {
+      const { clock, maxAgeMs } = this.#options;
+      const shared = byKey.get(key) ?? new SharedReading(clock, maxAgeMs, () => read(this.#options, key));
+      byKey.delete(key);
+      byKey.set(key, shared);
+      if (byKey.size > MAX_KEYS) byKey.delete(byKey.keys().next().value!);
+      return shared.get(signal);
     };
-  }
-
-  #shared<T>(read: () => Promise<Reading<T>>): SharedReading<T> {
-    return new SharedReading(this.#options.clock, this.#options.maxAgeMs, read);
-  }
-
-  #sharedByKey<T>(read: (key: string) => Promise<Reading<T>>): SharedReadings<T> {
-    return new SharedReadings(MOST_KEYS, (key) => this.#shared(() => read(key)));
   }
 }

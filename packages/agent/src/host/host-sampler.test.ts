@@ -12,7 +12,7 @@ it.each(["one-socket-v2", "two-sockets-v1"])("a sample of %s has what the readin
   const nodes = readingValue(await host.nodeMemory());
   const sample = host.sample();
   expect(nodes).toBeDefined();
-  // The size of a page is known once it was read.
+  // The page size is known after the reading.
   expect(sample.nodeMemory()).toEqual(nodes);
   expect(sample.memory()).toEqual(readingValue(await host.memory()));
   expect(sample.pids()).toEqual(readingValue(await host.pids()));
@@ -33,7 +33,7 @@ it("a sample of this machine has its memory", async () => {
   const nodes = readingValue(await host.nodeMemory());
   const sample = host.sample();
   expect(sample.memory()?.totalBytes).toBeGreaterThan(0);
-  // Figures change; the nodes do not.
+  // Values change; the nodes and their sizes do not.
   expect(sample.nodeMemory()?.map(({ id, totalBytes }) => [id, totalBytes])).toEqual(
     nodes?.map(({ id, totalBytes }) => [id, totalBytes]),
   );

@@ -1,31 +1,30 @@
 import type { Clock } from "@nodekeeper/core/lib";
 import type { HostFiles } from "./host-files.ts";
-import { type MemoryState, memoryState, watermarkScaleFactorOf } from "./memory.ts";
-import type { PageSize } from "./page-size.ts";
-import { type PidState, pidLimitOf, pidState } from "./pids.ts";
+import { type MemoryState, memoryState, type PageSize, watermarkScaleFactorOf } from "./memory.ts";
 import { machinePressure, type Pressure, type PressureResource } from "./pressure.ts";
 import { Probe } from "./probe.ts";
+import { type PidState, pidLimitOf, pidState } from "./processes.ts";
 import { type NodeMemory, nodeMemoryOf, parseZoneInfo, ZONE_INFO, ZONE_INFO_CAP } from "./zone-info.ts";
 
 /**
- * A quick look at the machine between rounds. Each source is read when it is first asked for, on this thread: all are
- * files that the kernel makes up in memory. What can't be read is undefined; rounds report why.
+ * State of the host between rounds. Each source is read synchronously on first use; the kernel generates all of them in
+ * memory. Values that cannot be read are undefined; the readings of rounds report the reason.
  */
 export interface HostSample {
   /** Monotonic milliseconds. */
   readonly at: number;
   memory(): MemoryState | undefined;
-  /** Memory by NUMA node; undefined also before a reading has found the size of a page. */
+  /** Memory by NUMA node. Undefined until a reading has determined the page size. */
   nodeMemory(): NodeMemory[] | undefined;
-  /** Pressure on the whole machine. */
+  /** Pressure of the whole host. */
   pressure(resource: PressureResource): Pressure | undefined;
   pids(): PidState | undefined;
 }
 
-// What an administrator sets, and hardly ever changes, is read again after so many samples.
+// Kernel settings rarely change and are read again after this number of samples.
 const SETTINGS_SAMPLES = 64;
 
-/** Takes samples. The kernel's settings are kept for a few seconds, so that a sample is two or three small files. */
+/** Takes samples. Caches kernel settings, so that a sample reads only two or three small files. */
 export class HostSampler {
   readonly #files: HostFiles;
   readonly #pageSize: PageSize;

@@ -1,31 +1,26 @@
 import { networkInterfaces } from "node:os";
 import { type Clock, systemClock } from "@nodekeeper/core/lib";
-import { type CacheGroup, readCacheGroups } from "./cache-groups.ts";
-import { type CpuInfo, readCpuInfo } from "./cpu-info.ts";
-import { type CpuTimes, readCpuTimes } from "./cpu-times.ts";
-import { type CpuTopology, readCpuTopology, readOnlineCpus } from "./cpu-topology.ts";
-import { type FilesystemState, readFilesystem } from "./filesystem.ts";
+import { readCgroupVersion } from "./cgroup-layout.ts";
+import { readCpuInfo } from "./cpu-info.ts";
+import { readCpuTimes } from "./cpu-times.ts";
+import { readCacheGroups, readCpuTopology, readOnlineCpus } from "./cpu-topology.ts";
 import { HostFiles } from "./host-files.ts";
 import { type HostSample, HostSampler } from "./host-sampler.ts";
-import { type CgroupVersion, readCgroupVersion, readKernelRelease, readPressureResources } from "./kernel.ts";
-import { type MemoryState, memoryState, readMemoryTotal } from "./memory.ts";
+import { memoryState, PageSize, readMemoryTotal } from "./memory.ts";
 import { type NetworkInterface, type NetworkOptions, readNetworkInterfaces } from "./network.ts";
-import { type NumaNode, readNumaNodes } from "./numa.ts";
-import { PageSize } from "./page-size.ts";
-import { loadAverage, type PidState, pidState } from "./pids.ts";
-import { machinePressure, type Pressure, type PressureResource } from "./pressure.ts";
+import { readNumaNodes } from "./numa.ts";
+import { machinePressure, type Pressure, type PressureResource, readPressureResources } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
-import { type FoundProcess, findProcess } from "./processes.ts";
-import type { Reading } from "./reading.ts";
-import { type ReadingContext, takeReading } from "./take-reading.ts";
-import { readVirtualization, type Virtualization } from "./virtualization.ts";
-import { type NodeMemory, readNodeMemory } from "./zone-info.ts";
+import { type FoundProcess, findProcess, loadAverage, pidState } from "./processes.ts";
+import { type Reading, type ReadingContext, takeReading } from "./reading.ts";
+import { readVirtualization } from "./virtualization.ts";
+import { readNodeMemory } from "./zone-info.ts";
 
 export interface HostOptions {
-  /** Where the machine's /proc and /sys are: "/", or "/host" in a container. Default "/". */
+  /** Parent directory of the host's /proc and /sys: "/", or "/host" in a container. Default "/". */
   root?: string;
   clock?: Clock;
-  /** The longest a reading may take, milliseconds. Default 5000. */
+  /** Deadline of a reading, in milliseconds. Default 5000. */
   deadlineMs?: number;
 }
 
@@ -34,18 +29,57 @@ export interface InterfaceAddresses {
   ipv6: string[];
 }
 
-// More addresses of one interface than this are of no use in a report.
+/** State of the file system that contains a path. */
+export interface FilesystemState {
+  path: string;
+  sizeBytes: number;
+  /** Space available to unprivileged users, as the kubelet reports it. */
+  availableBytes: number;
+  /** 0 if the file system allocates inodes dynamically (btrfs). `inodesFree` is then meaningless. */
+  inodes: number;
+  inodesFree: number;
+}
+
+// Maximum number of addresses reported per interface.
 const MAX_ADDRESSES = 64;
 
 /**
- * The machine as /proc and /sys report it. No reading throws except when its signal aborts: failures are in
- * the Reading. Nothing is kept but the size of a page; a caller that asks often keeps what can't change.
+ * Readings of the host from /proc and /sys. Readings throw only their signal's reason; failures are part of the
+ * Reading. Only the page size and kernel settings of samples are cached. Callers that read often must cache constant
+ * values.
  */
 export class Host {
   readonly root: string;
   readonly #context: ReadingContext;
   readonly #pageSize = new PageSize();
   readonly #sampler: HostSampler;
+
+  /** Processor model and flags. */
+  readonly cpuInfo = this.#row("CPU model", readCpuInfo);
+  /** Online CPUs only; much cheaper than the topology. */
+  readonly onlineCpus = this.#row("online CPUs", readOnlineCpus);
+  readonly cpuTopology = this.#row("CPU topology", readCpuTopology);
+  /** Online CPUs grouped by L3 cache. */
+  readonly cacheGroups = this.#row("L3 caches", readCacheGroups);
+  /** Cumulative since boot. Usage is the difference of two readings. */
+  readonly cpuTimes = this.#row("CPU times", readCpuTimes);
+  readonly numaNodes = this.#row("NUMA nodes", readNumaNodes);
+  /** In bytes. */
+  readonly memoryTotal = this.#row("memory total", readMemoryTotal);
+  readonly memory = this.#row("memory", (probe) => memoryState(probe));
+  /** Memory by NUMA node, from the kernel's page allocator. */
+  readonly nodeMemory = this.#row("memory of NUMA nodes", (probe) => readNodeMemory(probe, this.#pageSize));
+  readonly pids = this.#row("process numbers", (probe) => pidState(probe));
+  /** One-minute load average. */
+  readonly loadAverage = this.#row("load average", loadAverage);
+  readonly virtualization = this.#row("virtualization", readVirtualization);
+  readonly kernelRelease = this.#row(
+    "kernel release",
+    async (probe) => (await probe.text("/proc/sys/kernel/osrelease")) || undefined,
+  );
+  readonly cgroupVersion = this.#row("cgroup version", (probe) => readCgroupVersion(probe));
+  /** Resources for which the kernel reports pressure stall information: cpu, io, memory, irq. */
+  readonly pressureResources = this.#row("pressure stall information", readPressureResources);
 
   constructor(options: HostOptions = {}) {
     this.root = options.root ?? "/";
@@ -55,99 +89,34 @@ export class Host {
     this.#sampler = new HostSampler(files, this.#pageSize, clock);
   }
 
-  /** Processor model and flags. */
-  cpuInfo(signal?: AbortSignal): Promise<Reading<CpuInfo>> {
-    return this.#read("CPU model", readCpuInfo, signal);
-  }
-
-  /** Online CPUs alone; much cheaper than the topology. */
-  onlineCpus(signal?: AbortSignal): Promise<Reading<number[]>> {
-    return this.#read("online CPUs", readOnlineCpus, signal);
-  }
-
-  cpuTopology(signal?: AbortSignal): Promise<Reading<CpuTopology>> {
-    return this.#read("CPU topology", readCpuTopology, signal);
-  }
-
-  /** A process by its name; `known` is the number that it had before. Absent where none runs or can be seen. */
-  findProcess(name: string, known?: number, signal?: AbortSignal): Promise<Reading<FoundProcess>> {
-    return this.#read(`process ${name}`, (probe) => findProcess(probe, name, known), signal);
-  }
-
-  /** CPUs by L3 cache. */
-  cacheGroups(signal?: AbortSignal): Promise<Reading<CacheGroup[]>> {
-    return this.#read("L3 caches", readCacheGroups, signal);
-  }
-
-  numaNodes(signal?: AbortSignal): Promise<Reading<NumaNode[]>> {
-    return this.#read("NUMA nodes", readNumaNodes, signal);
-  }
-
-  /** Bytes. */
-  memoryTotal(signal?: AbortSignal): Promise<Reading<number>> {
-    return this.#read("memory total", readMemoryTotal, signal);
-  }
-
-  memory(signal?: AbortSignal): Promise<Reading<MemoryState>> {
-    return this.#read("memory", async (probe) => memoryState(probe), signal);
-  }
-
-  /** Memory by NUMA node, as the kernel's page allocator sees it. */
-  nodeMemory(signal?: AbortSignal): Promise<Reading<NodeMemory[]>> {
-    return this.#read("memory of NUMA nodes", (probe) => readNodeMemory(probe, this.#pageSize), signal);
-  }
-
-  /** Pressure on the whole machine. */
+  /** Pressure of the whole host. */
   pressure(resource: PressureResource, signal?: AbortSignal): Promise<Reading<Pressure>> {
-    return this.#read(`${resource} pressure`, async (probe) => machinePressure(probe, resource), signal);
+    return this.#row(`${resource} pressure`, (probe) => machinePressure(probe, resource))(signal);
   }
 
-  /** Counters since boot: the use is the difference of two of them. */
-  cpuTimes(signal?: AbortSignal): Promise<Reading<CpuTimes>> {
-    return this.#read("CPU times", readCpuTimes, signal);
+  /** Finds a process by name; `missing` if none runs or is visible. @param known PID at which it was last found */
+  findProcess(name: string, known?: number, signal?: AbortSignal): Promise<Reading<FoundProcess>> {
+    return this.#row(`process ${name}`, (probe) => findProcess(probe, name, known))(signal);
   }
 
-  pids(signal?: AbortSignal): Promise<Reading<PidState>> {
-    return this.#read("process numbers", async (probe) => pidState(probe), signal);
+  /** State of the file system that contains a host path. */
+  filesystem(path: string, signal?: AbortSignal): Promise<Reading<FilesystemState>> {
+    return this.#row(`file system of ${path}`, (probe) => readFilesystem(probe, path))(signal);
   }
 
-  /** Tasks that ran or waited to run, the mean of the last minute. */
-  loadAverage(signal?: AbortSignal): Promise<Reading<number>> {
-    return this.#read("load average", async (probe) => loadAverage(probe), signal);
+  networkInterfaces(options?: NetworkOptions, signal?: AbortSignal): Promise<Reading<NetworkInterface[]>> {
+    return this.#row("network interfaces", (probe) => readNetworkInterfaces(probe, options))(signal);
   }
 
-  /** What the kernel reports now, read on this thread at each call. */
+  /** Returns the current state between rounds, read synchronously. */
   sample(): HostSample {
     return this.#sampler.sample();
   }
 
-  /** The file system that holds a path of the machine. */
-  filesystem(path: string, signal?: AbortSignal): Promise<Reading<FilesystemState>> {
-    return this.#read(`file system of ${path}`, (probe) => readFilesystem(probe, path), signal);
-  }
-
-  networkInterfaces(options?: NetworkOptions, signal?: AbortSignal): Promise<Reading<NetworkInterface[]>> {
-    return this.#read("network interfaces", (probe) => readNetworkInterfaces(probe, options), signal);
-  }
-
-  virtualization(signal?: AbortSignal): Promise<Reading<Virtualization>> {
-    return this.#read("virtualization", readVirtualization, signal);
-  }
-
-  kernelRelease(signal?: AbortSignal): Promise<Reading<string>> {
-    return this.#read("kernel release", readKernelRelease, signal);
-  }
-
-  cgroupVersion(signal?: AbortSignal): Promise<Reading<CgroupVersion>> {
-    return this.#read("cgroup version", readCgroupVersion, signal);
-  }
-
-  /** Resources with pressure stall information: cpu, io, memory, irq. */
-  pressureResources(signal?: AbortSignal): Promise<Reading<string[]>> {
-    return this.#read("pressure stall information", readPressureResources, signal);
-  }
-
-  /** Addresses by interface, loopback and link-local ones left out. Empty under another root: they would not be the machine's. */
+  /**
+   * Returns addresses by interface, except loopback and link-local ones. Empty if the root is not "/", because they
+   * would be the container's.
+   */
   addresses(): ReadonlyMap<string, InterfaceAddresses> {
     const found = new Map<string, InterfaceAddresses>();
     if (this.root !== "/") return found;
@@ -164,13 +133,24 @@ export class Host {
     return found;
   }
 
-  #read<T>(
-    what: string,
-    work: (probe: Probe) => Promise<T | undefined>,
-    signal?: AbortSignal,
-  ): Promise<Reading<T>> {
-    return takeReading(this.#context, what, (probe) => work(probe), signal);
+  /** @param what name of the reading in messages */
+  #row<T>(what: string, read: (probe: Probe) => T | undefined | Promise<T | undefined>) {
+    return (signal?: AbortSignal): Promise<Reading<T>> =>
+      takeReading(this.#context, what, async (probe) => await read(probe), signal);
   }
+}
+
+async function readFilesystem(probe: Probe, path: string): Promise<FilesystemState | undefined> {
+  const stats = await probe.filesystem(path);
+  if (stats === undefined) return undefined;
+  const { bsize, blocks, bavail, files, ffree } = stats;
+  return {
+    path,
+    sizeBytes: blocks * bsize,
+    availableBytes: bavail * bsize,
+    inodes: files,
+    inodesFree: ffree,
+  };
 }
 
 function isLinkLocal(address: string): boolean {

@@ -1,17 +1,14 @@
-export type { CacheGroup } from "./cache-groups.ts";
+export type { CgroupVersion } from "./cgroup-layout.ts";
 export type { CgroupMemory } from "./cgroup-memory.ts";
 export type { CpuInfo } from "./cpu-info.ts";
 export type { CpuUse } from "./cpu-times.ts";
-export type { CpuTopology, LogicalCpu } from "./cpu-topology.ts";
-export type { FilesystemState } from "./filesystem.ts";
-export { Host, type HostOptions, type InterfaceAddresses } from "./host.ts";
+export type { CacheGroup, CpuTopology, LogicalCpu } from "./cpu-topology.ts";
+export { type FilesystemState, Host, type HostOptions, type InterfaceAddresses } from "./host.ts";
 export { HostReadings, type HostReadingsOptions } from "./host-readings.ts";
 export type { HostSample } from "./host-sampler.ts";
-export type { CgroupVersion } from "./kernel.ts";
 export type { MemoryState } from "./memory.ts";
 export type { InterfaceKind, NetworkInterface, NetworkOptions } from "./network.ts";
 export type { NumaNode } from "./numa.ts";
-export type { PidState } from "./pids.ts";
 export type { PodActivity } from "./pod-activity.ts";
 export type { PodGroup } from "./pod-cgroups.ts";
 export {
@@ -23,6 +20,7 @@ export {
   type PodUse,
 } from "./pod-readings.ts";
 export type { Pressure, PressureResource, Stall } from "./pressure.ts";
+export type { PidState } from "./processes.ts";
 export { freshReading, mapReading, type Reading, readingProblem, readingValue } from "./reading.ts";
 export { SharedReading } from "./shared-reading.ts";
 export type { Virtualization } from "./virtualization.ts";

@@ -1,87 +1,95 @@
 import { closeSync, constants, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import { absentOrThrow } from "./absent.ts";
 
-// Text of cgroup files: memory.numa_stat of a machine with many nodes is the longest, some kilobytes.
+// The longest file is memory.numa_stat on machines with many nodes: a few kilobytes.
 const FILE_CAP = 64 * 1024;
+// Reading a device that was removed after it was listed fails with ENODEV or ENXIO.
+const absentCodes = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO"]);
+
+/** Returns undefined if the error means that the file is absent. Throws a NodekeeperError for other errors. */
+export function absentOrThrow(place: string, error: unknown): undefined {
+  if (error instanceof NodekeeperError) throw error;
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  if (absentCodes.has(code)) return undefined;
+  const kind = code === "EACCES" || code === "EPERM" ? "forbidden" : "unavailable";
+  throw new NodekeeperError(kind, `${place} can't be read`, { cause: error });
+}
 
 /**
- * Small files that the kernel makes up in memory, read on this thread: 4 µs each, where libuv's threads cost 50 µs of
- * CPU, and there are hundreds of them. Only for what has no disk and no device behind it: cgroups, /proc/meminfo and
- * the like. Who reads many works in slices (`inSlices`). What is absent is undefined; other failures are NodekeeperErrors.
+ * Synchronous reads of small files that the kernel generates in memory, such as cgroup files and /proc/meminfo. A read
+ * takes 4 µs, compared with 50 µs of CPU on libuv's threads, and a round reads hundreds. Do not use it for files that
+ * are backed by a disk or device. Callers that read many files use `inSlices`. Returns undefined for absent files.
+ * Other failures are NodekeeperErrors.
  */
 export class KernelFiles {
   readonly #prefix: string;
   readonly #buffer = Buffer.allocUnsafe(FILE_CAP + 1);
 
-  /** @param prefix the root without a slash at its end */
+  /** @param prefix root directory without a trailing slash */
   constructor(prefix: string) {
     this.#prefix = prefix;
   }
 
-  /** The text of a file. Throws `exhausted` for one over 64 KiB. */
+  /** Returns the content of a file. Throws `exhausted` above 64 KiB. */
   text(path: string): string | undefined {
-    const place = this.#prefix + path;
-    try {
-      const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
-      try {
-        return this.#read(descriptor, place);
-      } finally {
-        closeSync(descriptor);
-      }
-    } catch (error) {
-      return absentOrThrow(place, error);
-    }
+    // The kernel returns such a file in one read if the buffer is large enough, so no second read checks for its end.
+    return this.#open(path, FILE_CAP, (piece) => piece());
   }
 
-  /** The text of a file that the kernel hands out in several pieces, such as /proc/zoneinfo. Throws `exhausted` above `cap` bytes. */
+  /**
+   * Returns the content of a file that the kernel returns in several reads, such as /proc/zoneinfo. Throws `exhausted`
+   * above `cap` bytes.
+   */
   longText(path: string, cap: number): string | undefined {
-    const place = this.#prefix + path;
-    try {
-      const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
-      try {
-        let text = "";
-        for (;;) {
-          const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, null);
-          if (length === 0) return text;
-          text += this.#buffer.toString("latin1", 0, length);
-          if (text.length > cap)
-            throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
-        }
-      } finally {
-        closeSync(descriptor);
+    return this.#open(path, cap, (piece) => {
+      let text = "";
+      for (;;) {
+        const more = piece(text.length);
+        if (more === "") return text;
+        text += more;
       }
-    } catch (error) {
-      return absentOrThrow(place, error);
-    }
+    });
   }
 
-  /** The names in a directory. */
+  /** Returns the names of a directory's entries. */
   names(path: string): string[] | undefined {
-    const place = this.#prefix + path;
-    try {
-      return readdirSync(place);
-    } catch (error) {
-      return absentOrThrow(place, error);
-    }
+    return this.#attempt(path, (place) => readdirSync(place));
   }
 
-  /** How many directories a directory has, where its link count is that number; undefined where it does not. */
+  /** Returns the number of subdirectories; undefined if the link count does not reflect it. */
   directoryCount(path: string): number | undefined {
-    const place = this.#prefix + path;
-    try {
+    return this.#attempt(path, (place) => {
       const { nlink } = statSync(place);
       return nlink < 2 ? undefined : nlink - 2;
+    });
+  }
+
+  #open(
+    path: string,
+    cap: number,
+    read: (piece: (lengthSoFar?: number) => string) => string,
+  ): string | undefined {
+    return this.#attempt(path, (place) => {
+      const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        return read((lengthSoFar = 0) => {
+          const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, null);
+          if (lengthSoFar + length > cap)
+            throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
+          return this.#buffer.toString("latin1", 0, length);
+        });
+      } finally {
+        closeSync(descriptor);
+      }
+    });
+  }
+
+  #attempt<T>(path: string, work: (place: string) => T): T | undefined {
+    const place = this.#prefix + path;
+    try {
+      return work(place);
     } catch (error) {
       return absentOrThrow(place, error);
     }
-  }
-
-  // The kernel gives such a file whole to one read that has room for it: a read less for each of hundreds of files.
-  #read(descriptor: number, place: string): string {
-    const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, null);
-    if (length > FILE_CAP)
-      throw new NodekeeperError("exhausted", `${place} is longer than ${FILE_CAP} bytes`);
-    return this.#buffer.toString("latin1", 0, length);
   }
 }

@@ -41,7 +41,7 @@ describe("one socket, cgroup v2, systemd", () => {
       inactiveFileBytes: 11 * Gi,
       watermarkScaleFactor: 10,
     });
-    // Where it is not reported.
+    // A machine that does not report it.
     const bare = machine(join(fixtures, "two-sockets-v1")).host;
     expect(readingValue(await bare.memory())?.inactiveFileBytes).toBeUndefined();
     expect(readingValue(await host.nodeMemory())).toEqual([
@@ -74,7 +74,7 @@ describe("one socket, cgroup v2, systemd", () => {
         usageBytes: 20 * Gi,
         rssBytes: 15 * Gi,
         workingSetBytes: 17 * Gi,
-        // One node: the whole is the node's.
+        // Undefined, because the machine has a single node.
         nodeBytes: undefined,
       },
       memoryPressure: { some: { avg10: 22.5 } },
@@ -243,7 +243,7 @@ describe.runIf(process.platform === "linux")("this machine", () => {
     expect(readingValue(times)?.busyTicks).toBeGreaterThan(0);
     expect(readingValue(pids)?.current).toBeGreaterThan(1);
     expect(readingValue(filesystem)?.sizeBytes).toBeGreaterThan(2 ** 20);
-    // A machine without cgroups or without pods is reported as such.
+    // `missing` on machines without cgroups or pods.
     expect(["read", "missing"]).toContain((await new PodReadings().pods(signal)).state);
   });
 });

@@ -1,28 +1,28 @@
 import type { Probe } from "./probe.ts";
 
-/** `physical`: a device on a bus (also a virtual machine's virtio card). `bond`: several as one. `virtual`: the rest. */
+/** `physical`: a device on a bus, including virtio. `bond`: an aggregate of several. `virtual`: any other. */
 export type InterfaceKind = "physical" | "bond" | "virtual";
 
 export interface NetworkInterface {
   name: string;
   kind: InterfaceKind;
-  /** The kernel's number of the interface. */
+  /** Interface index (ifindex). */
   index?: number;
-  /** RFC 2863 state: "up", "down", "unknown", ... */
+  /** Operational state per RFC 2863: "up", "down", "unknown", ... */
   operationalState?: string;
-  /** Mb/s; absent while the link is down or where the driver does not know. */
+  /** In Mbit/s; absent while the link is down or if the driver does not report it. */
   speedMbps?: number;
-  /** Bytes. */
+  /** In bytes. */
   mtu?: number;
   macAddress?: string;
-  /** The NUMA node the device is attached to; absent where the machine does not report it. */
+  /** NUMA node of the device; absent if the machine does not report it. */
   numaNode?: number;
-  /** "0000:3b:00.0" */
+  /** Such as "0000:3b:00.0". */
   pciAddress?: string;
 }
 
 export interface NetworkOptions {
-  /** Also those that exist in software only, of which a node has one or more for each pod. Default false. */
+  /** Include software-only interfaces, of which a node has at least one per pod. Default false. */
   virtual?: boolean;
 }
 
@@ -30,16 +30,16 @@ const NET_ROOT = "/sys/class/net";
 const VIRTUAL_ROOT = "/sys/devices/virtual/net";
 const MAX_INTERFACES = 4_096;
 
-/** The interfaces of the network namespace that /sys was mounted in, by name; undefined where there is no such list. */
+/** Lists the interfaces of the network namespace in which /sys was mounted. Undefined if they cannot be listed. */
 export async function readNetworkInterfaces(
   probe: Probe,
   options: NetworkOptions = {},
 ): Promise<NetworkInterface[] | undefined> {
   const [names, bonds, virtualNames] = await Promise.all([
     probe.list(NET_ROOT),
-    // This is a file among the links; it exists while the bonding driver is loaded.
+    // A regular file among the links; it exists while the bonding driver is loaded.
     probe.text(`${NET_ROOT}/bonding_masters`),
-    // One listing replaces a look at each pod's link.
+    // One listing instead of one readlink per pod.
     options.virtual ? undefined : probe.list(VIRTUAL_ROOT),
   ]);
   if (!names) return undefined;
@@ -66,7 +66,7 @@ async function readInterface(
   const at = `${NET_ROOT}/${name}`;
   const [operationalState, speed, mtu, macAddress, index, numaNode] = await Promise.all([
     probe.text(`${at}/operstate`),
-    // A link that is down or a driver without the speed answers EINVAL or EOPNOTSUPP.
+    // The read fails with EINVAL or EOPNOTSUPP if the link is down or the driver does not report a speed.
     probe.optionalText(`${at}/speed`),
     probe.integer(`${at}/mtu`),
     probe.text(`${at}/address`),
@@ -87,14 +87,14 @@ async function readInterface(
   };
 }
 
-// A virtio card's device is a child of the PCI device, which knows the node.
+// A virtio device is a child of the PCI device, which has the numa_node attribute.
 async function readNumaNode(probe: Probe, at: string): Promise<number | undefined> {
   return (
     (await probe.integer(`${at}/device/numa_node`)) ?? (await probe.integer(`${at}/device/../numa_node`))
   );
 }
 
-// The kernel writes -1 for unknown; some drivers write it as an unsigned number, 4294967295, or 65535.
+// The kernel reports -1 for an unknown speed; some drivers report it as unsigned 4294967295, or as 65535.
 function speedOf(text: string | undefined): { speedMbps?: number } {
   const speed = /^\d{1,10}$/.test(text ?? "") ? Number(text) : -1;
   return speed > 0 && speed !== 65_535 && speed < 2 ** 31 ? { speedMbps: speed } : {};

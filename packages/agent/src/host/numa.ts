@@ -5,17 +5,17 @@ import type { Probe } from "./probe.ts";
 
 export interface NumaNode {
   id: number;
-  /** Online CPUs of the node, sorted; empty for a node of memory alone. */
+  /** Online CPUs, sorted. Empty for memory-only nodes. */
   cpus: readonly number[];
-  /** Memory of the node, bytes; absent where it is not reported, 0 for a node without memory. */
+  /** In bytes; 0 for nodes without memory. Absent if it is not reported. */
   memoryBytes?: number;
-  /** To each node of the machine in the order of their numbers, 10 to itself; absent where it is not reported. */
+  /** Distances to all nodes, in order of node ID; 10 to the node itself. Absent if they are not reported. */
   distances?: readonly number[];
 }
 
 const NODE_ROOT = "/sys/devices/system/node";
 
-/** The NUMA nodes, by number. A kernel without NUMA has no such directory: then the machine is one node. */
+/** Lists the NUMA nodes by ID. Kernels without NUMA support lack the directory; the whole machine is then one node. */
 export async function readNumaNodes(probe: Probe): Promise<NumaNode[] | undefined> {
   const ids = await probe.cpuList(`${NODE_ROOT}/online`);
   if (ids === undefined && probe.problems.length > 0) return undefined;

@@ -1,9 +1,17 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** Highest CPU or node number accepted; Linux is built for at most 8192 CPUs. */
+/** Highest accepted CPU or node ID. Linux supports at most 8192 CPUs. */
 const HIGHEST_CPU = 65_535;
 
-/** Reads a whole decimal number, as sysfs writes them. Throws `invalid`. */
+/**
+ * Parses an unsigned decimal integer of at most 19 digits, ignoring surrounding white space. Undefined for other text.
+ */
+export function wholeNumber(text: string | undefined): number | undefined {
+  const trimmed = text?.trim() ?? "";
+  return /^\d{1,19}$/.test(trimmed) ? Number(trimmed) : undefined;
+}
+
+/** Parses a decimal integer as sysfs prints it. Throws `invalid`. */
 export function parseInteger(text: string): number {
   const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isNaN(value)) throw invalid(text, "a whole number");
@@ -11,8 +19,8 @@ export function parseInteger(text: string): number {
 }
 
 /**
- * Reads a list of CPUs or nodes such as "0-3,8,10-14:2", sorted and without repetition; "" is the empty list.
- * Throws `invalid`. Format: the kernel's "cpulist", Documentation/admin-guide/cputopology.rst.
+ * Parses a CPU or node list such as "0-3,8,10-14:2". Returns a sorted list without duplicates, empty for "". Throws
+ * `invalid`. Format: the kernel's "cpulist", Documentation/admin-guide/cputopology.rst.
  */
 export function parseCpuList(text: string): number[] {
   const found = new Set<number>();
@@ -31,8 +39,8 @@ export function parseCpuList(text: string): number[] {
 }
 
 /**
- * The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none. Without
- * regular expressions over the whole text, for it is read several times a second.
+ * Returns the bytes of a line such as "MemTotal: 16384 kB" or "Node 0 MemTotal: …". Undefined if the line is absent.
+ * Avoids regular expressions over the whole text, because it runs several times a second.
  * @param key such as "Inactive(file)"
  */
 export function memoryLine(text: string, key: string): number | undefined {

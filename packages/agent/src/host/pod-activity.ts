@@ -1,22 +1,23 @@
 import { statValue } from "./cgroup-memory.ts";
 import type { KernelFiles } from "./kernel-files.ts";
+import { wholeNumber } from "./parse.ts";
 
-/** Counters of a pod's cgroup; what the kernel does not report is undefined. */
+/** Counters of a pod's cgroup. Undefined if the kernel does not report them. */
 export interface PodCounters {
-  /** CPU time used since the cgroup was created, seconds. */
+  /** Cumulative CPU time since the cgroup was created, in seconds. */
   cpuSeconds: number | undefined;
-  /** Processes and threads now. */
+  /** Current number of processes and threads. */
   pids: number | undefined;
 }
 
-/** What a pod does: the rate between two looks at its counters. */
+/** Activity of a pod between two readings of its counters. */
 export interface PodActivity {
-  /** CPUs, such as 0.25; undefined after the first look at the pod. */
+  /** CPU usage in CPUs, such as 0.25. Undefined after the first reading of the pod. */
   cpu: number | undefined;
   pids: number | undefined;
 }
 
-/** Reads the counters of a pod's cgroup. @param root where cgroups are mounted @param isV2 whether of version 2 */
+/** Reads the counters of a pod's cgroup. @param root mount point of cgroups @param isV2 whether it is cgroup v2 */
 export function podCounters(files: KernelFiles, root: string, isV2: boolean, cgroup: string): PodCounters {
   if (isV2) {
     const microseconds = statValue(files.text(`${root}${cgroup}/cpu.stat`) ?? "", "usage_usec");
@@ -32,7 +33,10 @@ export function podCounters(files: KernelFiles, root: string, isV2: boolean, cgr
   };
 }
 
-/** CPUs used between two looks; undefined where no time passed, or where a counter went back: another pod's cgroup. */
+/**
+ * Returns the CPUs used between two readings. Undefined if no time passed, or if the counter decreased because the
+ * cgroup was recreated.
+ */
 export function cpuBetween(
   before: PodCounters | undefined,
   after: PodCounters,
@@ -41,9 +45,4 @@ export function cpuBetween(
   if (before?.cpuSeconds === undefined || after.cpuSeconds === undefined || elapsedMs <= 0) return undefined;
   const seconds = after.cpuSeconds - before.cpuSeconds;
   return seconds < 0 ? undefined : (seconds * 1000) / elapsedMs;
-}
-
-function wholeNumber(text: string | undefined): number | undefined {
-  const trimmed = text?.trim() ?? "";
-  return /^\d{1,19}$/.test(trimmed) ? Number(trimmed) : undefined;
 }

@@ -1,25 +1,25 @@
 import type { KernelFiles } from "./kernel-files.ts";
 
-/** A group that the kubelet makes for all pods, or for those of a QoS class. */
+/** Cgroup that the kubelet creates for all pods or for the pods of a QoS class. */
 export type PodGroup = "all" | "burstable" | "besteffort";
 
-/** The cgroups of pods on a machine. Paths are below the hierarchy's mount: "/kubepods/burstable/pod1". */
+/** Cgroups of the pods on this machine. Paths are relative to the hierarchy's mount: "/kubepods/burstable/pod1". */
 export interface PodCgroups {
   groups: ReadonlyMap<PodGroup, string>;
-  /** By the UID that the kubelet knows the pod by: of static pods, not the one of the API server's mirror. */
+  /** Cgroup path by pod UID. For static pods, this is the UID that the kubelet uses, not that of the mirror pod. */
   pods: ReadonlyMap<string, string>;
 }
 
-// The kubelet's --cgroup-root may put one group in between; kind does.
+// The kubelet's --cgroup-root may add a parent, as in kind.
 const parents = ["", "/kubelet", "/kubelet.slice"];
-// More directories than this in one group are not read.
+// Maximum number of pods and of containers per pod.
 const MOST_PODS = 4096;
 const MOST_CONTAINERS = 256;
 
 /**
- * Finds the cgroups of pods by the names that the kubelet gives them, with either of its drivers: cgroupfs
- * ("kubepods/burstable/pod<UID>") and systemd ("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<UID
- * with _ for ->.slice").
+ * Finds the cgroups of pods by the names that the kubelet's cgroup drivers give them: cgroupfs
+ * ("kubepods/burstable/pod<UID>") and systemd
+ * ("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<UID>.slice", with "-" in the UID replaced by "_").
  */
 export function findPodCgroups(files: KernelFiles, root: string): PodCgroups {
   const groups = new Map<PodGroup, string>();
@@ -43,7 +43,7 @@ export function findPodCgroups(files: KernelFiles, root: string): PodCgroups {
   return { groups, pods };
 }
 
-/** The UID in the name of a pod's cgroup, or undefined for any other name. */
+/** Returns the UID in the name of a pod's cgroup; undefined for other names. */
 export function podUidOf(name: string): string | undefined {
   const slice = /^(?:[\w.-]+-)?kubepods-(?:burstable-|besteffort-)?pod(\w{1,128})\.slice$/.exec(name);
   if (slice) return slice[1]!.replaceAll("_", "-");
@@ -51,15 +51,15 @@ export function podUidOf(name: string): string | undefined {
 }
 
 /**
- * The ID of the container whose cgroup has this name, or undefined for any other name: "<ID>",
- * "cri-containerd-<ID>.scope", "crio-<ID>.scope", "docker-<ID>.scope". CRI-O's monitors ("crio-conmon-<ID>.scope") are none.
+ * Returns the container ID in the name of a container's cgroup: "<ID>", "cri-containerd-<ID>.scope", "crio-<ID>.scope"
+ * or "docker-<ID>.scope". Undefined for other names, including CRI-O's monitors ("crio-conmon-<ID>.scope").
  */
 export function containerIdOf(name: string): string | undefined {
   if (name.startsWith("crio-conmon-")) return undefined;
   return /^(?:[a-z]+(?:-[a-z]+)*-)?([0-9a-f]{64})(?:\.scope)?$/.exec(name)?.[1];
 }
 
-// Gives the names that are no pods.
+// Returns the names that do not belong to pods.
 function addPods(files: KernelFiles, root: string, group: string, pods: Map<string, string>): string[] {
   const others: string[] = [];
   for (const name of files.names(root + group) ?? []) {
@@ -70,11 +70,15 @@ function addPods(files: KernelFiles, root: string, group: string, pods: Map<stri
   return others;
 }
 
-/** Containers' cgroups by pod. A pod's directory is listed again only when the number of directories in it changed. */
+/**
+ * Caches the containers' cgroups by pod. Lists a pod's directory again only if its number of subdirectories changed.
+ */
 export class ContainerCgroups {
   readonly #known = new Map<string, { count: number; containers: ReadonlyMap<string, string> }>();
 
-  /** The containers in a pod's cgroup, sandbox included: path by ID. @param root the hierarchy's mount */
+  /**
+   * Returns the containers of a pod, including its sandbox: cgroup path by ID. @param root mount point of the hierarchy
+   */
   of(files: KernelFiles, root: string, pod: string): ReadonlyMap<string, string> {
     const count = files.directoryCount(root + pod);
     const known = this.#known.get(pod);
@@ -88,12 +92,12 @@ export class ContainerCgroups {
     return containers;
   }
 
-  /** Forgets a pod's containers, of which one was removed: as many may have been added. */
+  /** Drops a pod from the cache. Needed after a container was removed, because another may have replaced it. */
   forget(pod: string): void {
     this.#known.delete(pod);
   }
 
-  /** Forgets the pods that are no more. */
+  /** Drops all other pods from the cache. */
   keep(pods: ReadonlySet<string>): void {
     for (const pod of this.#known.keys()) if (!pods.has(pod)) this.#known.delete(pod);
   }

@@ -1,41 +1,48 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { Probe } from "./probe.ts";
 
-/** A share of time in which tasks stood still for want of a resource, percent (0 to 100), and the whole of it. */
+/** Share of time in which tasks stalled on a resource: percentages (0 to 100) over three windows, and a total. */
 export interface Stall {
   avg10: number;
   avg60: number;
   avg300: number;
-  /** Since boot, or since the cgroup was made, milliseconds. */
+  /** In milliseconds, since boot or since the cgroup was created. */
   totalMs: number;
 }
 
-/** Pressure stall information: https://docs.kernel.org/accounting/psi.html */
+/** Pressure stall information (PSI): https://docs.kernel.org/accounting/psi.html */
 export interface Pressure {
-  /** At least one task stood still. */
+  /** At least one task stalled. */
   some: Stall;
-  /** All tasks stood still at once; the kernel has none for the machine's CPU before 5.13. */
+  /** All non-idle tasks stalled simultaneously. Kernels before 5.13 do not report it for CPU at the system level. */
   full: Stall | undefined;
 }
 
-/** A resource whose shortage the kernel measures. */
+/** Resource for which the agent reads pressure. */
 export type PressureResource = "cpu" | "io" | "memory";
 
 const line =
   /^(some|full) avg10=(\d{1,3}\.\d\d) avg60=(\d{1,3}\.\d\d) avg300=(\d{1,3}\.\d\d) total=(\d{1,20})$/;
 
-/** The machine's pressure; undefined where the kernel measures none. */
+/** Reads the pressure of the whole host. Undefined if the kernel does not report it. */
 export function machinePressure(probe: Probe, resource: PressureResource): Pressure | undefined {
   return pressureAt(probe, `/proc/pressure/${resource}`);
 }
 
-/** The content of a pressure file; undefined where there is none. */
+/** Lists the resources with pressure stall information. Undefined if the kernel does not report pressure. */
+export function readPressureResources(probe: Probe): string[] | undefined {
+  const names = probe.kernelNames("/proc/pressure")?.sort();
+  // With psi=0, the files exist but cannot be read.
+  return probe.optionalKernelText("/proc/pressure/memory") === undefined ? undefined : names;
+}
+
+/** Reads a pressure file. Undefined if it is absent or cannot be read. */
 export function pressureAt(probe: Probe, path: string): Pressure | undefined {
-  // With psi=0, and with cgroup.pressure 0, the kernel shows the file and refuses to read it.
+  // With psi=0 or cgroup.pressure=0, the file exists but cannot be read.
   return probe.parsed(path, probe.optionalKernelText(path) || undefined, parsePressure);
 }
 
-/** Reads a pressure file. Throws `invalid`. */
+/** Parses a pressure file. Throws `invalid`. */
 export function parsePressure(text: string): Pressure {
   const stalls = new Map<string, Stall>();
   for (const each of text.trim().split("\n")) {
@@ -52,6 +59,6 @@ export function parsePressure(text: string): Pressure {
 function invalid(text: string): NodekeeperError {
   return new NodekeeperError(
     "invalid",
-    `${JSON.stringify(text.slice(0, 60))} is no pressure stall information`,
+    `${JSON.stringify(text.slice(0, 60))} is not pressure stall information`,
   );
 }

@@ -5,7 +5,7 @@ import { parseCpuList, parseInteger } from "./parse.ts";
 
 const MAX_PROBLEMS = 20;
 
-/** The files of one reading: what is absent is undefined, and what fails is undefined and noted as a problem. */
+/** Reads the files of one reading. Absent files are undefined. Failed reads are undefined and recorded as problems. */
 export class Probe {
   readonly problems: NodekeeperError[] = [];
   readonly #files: HostFiles;
@@ -20,22 +20,22 @@ export class Probe {
     return this.#noted(this.#files.text(path, this.#signal, options));
   }
 
-  /** A small file that the kernel makes up in memory: much cheaper than `text`. */
+  /** Reads a small file that the kernel generates in memory; much cheaper than `text`. */
   kernelText(path: string): string | undefined {
     return this.attempt(() => this.#files.kernel.text(path)?.trim());
   }
 
-  /** The text of a long one, which the kernel hands out in pieces. */
+  /** Reads a long file of this kind, which the kernel returns in several reads. */
   longKernelText(path: string, cap: number): string | undefined {
     return this.attempt(() => this.#files.kernel.longText(path, cap));
   }
 
-  /** The names in a directory of such files. */
+  /** Lists a directory of such files. */
   kernelNames(path: string): string[] | undefined {
     return this.attempt(() => this.#files.kernel.names(path));
   }
 
-  /** A whole decimal number in such a file. */
+  /** Reads a decimal integer from such a file. */
   kernelInteger(path: string): number | undefined {
     return this.parsed(path, this.kernelText(path), parseInteger);
   }
@@ -48,22 +48,22 @@ export class Probe {
     return this.#noted(this.#files.link(path, this.#signal));
   }
 
-  /** A whole decimal number. */
+  /** Reads a decimal integer. */
   async integer(path: string): Promise<number | undefined> {
     return this.parsed(path, await this.text(path), parseInteger);
   }
 
-  /** A list such as "0-3,8" in such a file. */
+  /** Reads a list such as "0-3,8" from such a file. */
   kernelCpuList(path: string): number[] | undefined {
     return this.parsed(path, this.kernelText(path), parseCpuList);
   }
 
-  /** A list such as "0-3,8". */
+  /** Reads a list such as "0-3,8". */
   async cpuList(path: string): Promise<number[] | undefined> {
     return this.parsed(path, await this.text(path), parseCpuList);
   }
 
-  /** An attribute whose driver may refuse to answer; a refusal means that there is no answer. */
+  /** Reads an attribute that the driver may not support. A failed read returns undefined and is not a problem. */
   async optionalText(path: string): Promise<string | undefined> {
     try {
       return await this.#files.text(path, this.#signal);
@@ -73,7 +73,7 @@ export class Probe {
     }
   }
 
-  /** The same of a file that the kernel makes up in memory. */
+  /** The same for files that the kernel generates in memory. */
   optionalKernelText(path: string): string | undefined {
     try {
       return this.#files.kernel.text(path)?.trim();
@@ -82,12 +82,12 @@ export class Probe {
     }
   }
 
-  /** The file system that a path is in, with its size. */
+  /** Returns the statistics of the file system that contains a path. */
   filesystem(path: string): Promise<StatsFs | undefined> {
     return this.#noted(this.#files.filesystem(path, this.#signal));
   }
 
-  /** What `parse` makes of a file's text; that it throws is a problem of the file. */
+  /** Parses a file's text. An error of `parse` is recorded as a problem of the file. */
   parsed<T>(path: string, text: string | undefined, parse: (text: string) => T): T | undefined {
     if (text === undefined) return undefined;
     try {
@@ -98,7 +98,7 @@ export class Probe {
     }
   }
 
-  /** What `work` gives; that it throws is a problem. */
+  /** Returns the result of `work`. An error is recorded as a problem. */
   attempt<T>(work: () => T): T | undefined {
     try {
       return work();
@@ -118,7 +118,7 @@ export class Probe {
     }
   }
 
-  /** Keeps a problem of the reading, the first twenty. */
+  /** Records a problem of the reading. Only the first twenty are kept. */
   note(problem: NodekeeperError): void {
     if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
   }

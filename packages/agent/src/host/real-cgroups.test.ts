@@ -24,7 +24,7 @@ const uid = "0f1e2d3c-0000-4000-8000-00000000000a";
 const id = "ab".repeat(32);
 const pod = `kubepods/burstable/pod${uid}`;
 
-// Cgroups of our own need root, and on v2 the memory controller for the root's children.
+// Creating cgroups requires root and, on v2, the memory controller for children of the root cgroup.
 function memoryMount(): string | undefined {
   if (process.getuid?.() !== 0) return undefined;
   if (existsSync(`${mount}/memory/cgroup.procs`)) return `${mount}/memory`;
@@ -41,7 +41,7 @@ function makeCgroup(path: string): boolean {
   }
 }
 
-// The kernel lets go of an ended process's cgroup a moment after its parent has learnt of the end.
+// The kernel releases the cgroup of an exited process shortly after its parent is notified.
 async function removeCgroup(path: string): Promise<void> {
   await eventually(() => rmdirSync(path));
 }
@@ -49,7 +49,7 @@ async function removeCgroup(path: string): Promise<void> {
 const memory = memoryMount();
 const isPossible = memory !== undefined && makeCgroup(join(memory, own));
 
-// A process in a cgroup of the kernel's: what we read of made-up files is what the kernel writes.
+// A process in a real cgroup, to verify that the kernel's files match the fixtures.
 describe.runIf(isPossible)("real cgroups", () => {
   const isV2 = memory === mount;
   const made = [join(memory ?? "", own)];
@@ -73,7 +73,7 @@ describe.runIf(isPossible)("real cgroups", () => {
       mkdirSync(join(root, "cgroup"));
       symlinkSync(base, join(root, "cgroup/memory"));
     }
-    // It moves before it allocates: memory is charged where it is first touched.
+    // Moves before it allocates, because memory is charged to the cgroup that first touches it.
     const program = `
       require("node:fs").writeFileSync(process.argv[1], String(process.pid));
       globalThis.held = Buffer.alloc(64 * 1024 * 1024, 7);

@@ -3,7 +3,7 @@ import { inSlices } from "./slices.ts";
 
 const never = new AbortController().signal;
 
-/** CPU time that only passes when a piece of work reports how much it used. */
+/** CPU time that advances only when a piece of work reports its cost. */
 function cpuTime() {
   let used = 0;
   const use = (ms: number) => {

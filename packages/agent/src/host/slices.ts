@@ -1,17 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-// CPU time after which other work has its turn, milliseconds.
+// CPU time before yielding to other work, in milliseconds.
 const SLICE_MS = 2;
-/** CPU time that one reading may take in all, milliseconds. */
+/** Maximum CPU time of one reading, in milliseconds. */
 const LONGEST_MS = 250;
 
 /**
- * Does short, synchronous pieces of work one after another and lets other work have its turn every two milliseconds of
- * CPU time. Throws the signal's reason when it aborts, which also bounds the time on the clock. Stops with a `deadline`
- * error, which is returned, when the pieces have used 250 ms of CPU: a kernel that is so slow must not stop the agent,
- * and other processes that keep the machine busy are no reason to stop.
- * @param cpuMs CPU time of this thread so far, milliseconds
+ * Processes items sequentially and yields to the event loop after every two milliseconds of CPU time. Throws the
+ * signal's reason if it aborts; the signal's deadline bounds the elapsed time. Stops and returns a `deadline` error
+ * after 250 ms of CPU time, because a slow kernel must not stall the agent. Elapsed time does not count, because other
+ * processes may keep the machine busy.
+ * @param cpuMs returns the CPU time of this thread, in milliseconds
  */
 export async function inSlices<T>(
   cpuMs: () => number,

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cgroupMemoryOf, memoryV1, memoryV2, nodeBytesOf, statValue } from "./cgroup-memory.ts";
 import { cpuUseBetween, parseCpuTimes } from "./cpu-times.ts";
-import { threadsOf } from "./pids.ts";
 import { containerIdOf, podUidOf } from "./pod-cgroups.ts";
 import { parsePressure } from "./pressure.ts";
+import { threadsOf } from "./processes.ts";
 import { freshReading, mapReading, type Reading } from "./reading.ts";
 import { nodeMemoryOf, parseZoneInfo, type Zone } from "./zone-info.ts";
 
@@ -31,12 +31,12 @@ describe("pressure", () => {
     "full avg10=0.00 avg60=0.00 avg300=0.00 total=0",
     "some avg10=NaN avg60=0.00 avg300=0.00 total=0",
     "some avg10=-1.00 avg60=0.00 avg300=0.00 total=0",
-  ])("refuses %j", (text) => expect(() => parsePressure(text)).toThrow("no pressure stall information"));
+  ])("refuses %j", (text) => expect(() => parsePressure(text)).toThrow("is not pressure stall information"));
 
   it("survives any text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        expect(() => parsePressure(text)).toThrow("no pressure");
+        expect(() => parsePressure(text)).toThrow("is not pressure");
       }),
     );
   });
@@ -124,7 +124,7 @@ describe("CPU times", () => {
   });
 
   it.each(["", "intr 1", "cpu 1 2", "cpu  1 2 3 4 5\n"])("refuse %j", (text) => {
-    expect(() => parseCpuTimes(text)).toThrow("no times");
+    expect(() => parseCpuTimes(text)).toThrow("no CPU times");
   });
 
   it.each([

@@ -3,17 +3,17 @@ import type { Probe } from "./probe.ts";
 
 export interface Virtualization {
   virtualMachine: boolean;
-  /** What gave it away: "cpu flag", "dmi", "device tree", "hypervisor directory". */
+  /** Source of the result: "cpu flag", "dmi", "device tree" or "hypervisor directory". */
   evidence: string;
-  /** The hypervisor or cloud, where the machine reports it: "KVM", "Amazon EC2". */
+  /** Hypervisor or cloud, if the machine reports it: "KVM", "Amazon EC2". */
   product?: string;
 }
 
-// Makers and products that firmware of virtual machines calls itself. EC2 metal has product "*.metal".
+// Vendor and product names in the firmware of virtual machines. The product of EC2 bare metal is "*.metal".
 const virtualProducts =
   /\b(?:KVM|QEMU|VMware|VirtualBox|Xen|Bochs|BHYVE|Parallels|OpenStack|HVM domU|Google Compute Engine|Virtual Machine|Standard PC|Alibaba Cloud ECS|Firecracker|Apple Virtualization)\b/i;
 
-/** Whether the machine is a virtual one; undefined where nothing reports it. */
+/** Detects whether the machine is virtual. Undefined if nothing indicates it. */
 export async function readVirtualization(probe: Probe): Promise<Virtualization | undefined> {
   const [cpu, vendor, product, deviceTree, hypervisor] = await Promise.all([
     readCpuInfo(probe),
@@ -36,7 +36,7 @@ export async function readVirtualization(probe: Probe): Promise<Virtualization |
     return { virtualMachine: true, evidence: "dmi", ...named };
   }
   if (hypervisor) return { virtualMachine: true, evidence: "hypervisor directory", product: hypervisor };
-  // Every x86 hypervisor for servers sets the flag, so its absence is an answer too.
+  // Every x86 server hypervisor sets the flag, so its absence means bare metal.
   if (onX86) return { virtualMachine: false, evidence: "cpu flag", ...named };
   return dmi ? { virtualMachine: false, evidence: "dmi", ...named } : undefined;
 }

@@ -1,20 +1,20 @@
-import type { PageSize } from "./page-size.ts";
+import type { PageSize } from "./memory.ts";
 import type { Probe } from "./probe.ts";
 
-/** The memory of one NUMA node as the kernel's page allocator sees it, bytes. */
+/** Memory of a NUMA node from the kernel's page allocator, in bytes. */
 export interface NodeMemory {
   id: number;
-  /** Pages that the zone manages. */
+  /** Managed pages of the zone. */
   totalBytes: number;
   freeBytes: number;
-  /** Watermarks: below `low` the kernel reclaims in the background, below `min` an allocation waits for it. */
+  /** Watermarks. Below `low`, kswapd reclaims in the background. Below `min`, allocations reclaim directly and wait. */
   minBytes: number;
   lowBytes: number;
-  /** Page cache that was not used lately: the first to be given back. */
+  /** Inactive page cache, which is reclaimed first. */
   inactiveFileBytes: number;
 }
 
-/** One zone of /proc/zoneinfo, in pages; what it does not report is undefined. */
+/** A zone of /proc/zoneinfo, in pages. Values that are not reported are undefined. */
 export interface Zone {
   node: number;
   name: string;
@@ -26,10 +26,10 @@ export interface Zone {
 }
 
 export const ZONE_INFO = "/proc/zoneinfo";
-// Each zone has some 2 KB plus 150 bytes for each CPU.
+// A zone takes about 2 KB plus 150 bytes per CPU.
 export const ZONE_INFO_CAP = 8 * 1024 * 1024;
 
-/** The memory of each NUMA node, by number; undefined where the kernel does not report it. */
+/** Reads the memory of each NUMA node, sorted by ID. Undefined if the kernel does not report it. */
 export async function readNodeMemory(probe: Probe, page: PageSize): Promise<NodeMemory[] | undefined> {
   const text = probe.longKernelText(ZONE_INFO, ZONE_INFO_CAP);
   const pageSize = await page.read(probe);
@@ -38,13 +38,13 @@ export async function readNodeMemory(probe: Probe, page: PageSize): Promise<Node
   return nodes.length === 0 ? undefined : nodes;
 }
 
-/** Reads the text of /proc/zoneinfo. Lines that are not of interest, or make no sense, are passed over. */
+/** Parses /proc/zoneinfo. Unknown and malformed lines are ignored. */
 export function parseZoneInfo(text: string): Zone[] {
   const zones: Zone[] = [];
   for (const block of text.split(/^Node /m).slice(1)) {
     const header = /^(\d{1,5}), zone +(\w+)/.exec(block);
     if (!header) continue;
-    // Behind "pagesets" are five lines for each CPU, with a "low" and a "min" of their own.
+    // Five lines per CPU follow "pagesets"; they also have "low" and "min" fields.
     const end = block.indexOf("\n  pagesets");
     const fields = end < 0 ? block : block.slice(0, end);
     zones.push({
@@ -60,8 +60,8 @@ export function parseZoneInfo(text: string): Zone[] {
   return zones;
 }
 
-// The number on the first line such as "  pages free 42", "        min 42" or "      nr_zone_inactive_file 42". Without
-// a text for each line: a zone has some sixty, and is read every second.
+// Parses the number on the first line such as "  pages free 42", "        min 42" or "      nr_zone_inactive_file 42".
+// Does not split the text into lines: a zone has about sixty, and the file is read every second.
 function pagesOf(fields: string, name: string): number | undefined {
   for (let at = fields.indexOf(name); at >= 0; at = fields.indexOf(name, at + 1)) {
     const start = at + name.length;
@@ -74,8 +74,8 @@ function pagesOf(fields: string, name: string): number | undefined {
 }
 
 /**
- * The zone that decides for a node: Normal, where nearly all of a server's memory is and which the kernel itself needs;
- * the largest where there is no Normal zone, as on small machines. A node of which a figure is missing is left out.
+ * Represents each node by one zone: Normal, which holds nearly all memory of a server and serves the kernel's own
+ * allocations, or else the largest zone, as on small machines. Nodes with a missing value are omitted.
  */
 export function nodeMemoryOf(zones: readonly Zone[], pageSize: number): NodeMemory[] {
   const deciding = new Map<number, Zone>();

@@ -1,5 +1,5 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
-import { matchesName } from "../eviction/index.ts";
+import { matchesName } from "@nodekeeper/api/decide";
+import { InTreePluginUnknown } from "@nodekeeper/api/errors";
 
 export interface KnownPlugin<Name extends string = string> {
   readonly name: Name;
@@ -8,9 +8,9 @@ export interface KnownPlugin<Name extends string = string> {
 }
 
 /**
- * The plugins enabled by a list of patterns, in the order of `known`: "name" enables and "-name" disables a plugin; "*"
- * enables those that are on by default. The first pattern with a plugin's name takes precedence, then "*". Throws
- * `invalid` for a pattern with an unknown name. The rule of kube-controller-manager's --controllers.
+ * Returns the plugins enabled by a list of patterns, in the order of `known`: "name" enables and "-name" disables a
+ * plugin; "*" enables those that are on by default. The first pattern with a plugin's name takes precedence, then "*".
+ * Throws `invalid` for a pattern with an unknown name. Like kube-controller-manager's --controllers.
  */
 export function enabledPlugins<Name extends string>(
   known: readonly (Name | KnownPlugin<Name>)[],
@@ -21,11 +21,7 @@ export function enabledPlugins<Name extends string>(
   for (const pattern of patterns) {
     if (pattern === "*" || names.has(pattern.replace(/^-/, ""))) continue;
     const list = [...names].sort().join(", ");
-    throw new NodekeeperError(
-      "invalid",
-      `unknown in-tree plugin ${JSON.stringify(pattern.slice(0, 100))}; known plugins: ${list}`,
-      { id: "NK1002" },
-    );
+    throw new InTreePluginUnknown({ name: JSON.stringify(pattern.slice(0, 100)), known: list });
   }
   const explicit = patterns.filter((pattern) => pattern !== "*");
   return plugins

@@ -6,18 +6,15 @@
 // reclaimed, shared, dedicated: katalyst's QoS levels.
 export { enabledPlugins, type KnownPlugin } from "./enabled-plugins.ts";
 export { type AllocatableOptions, customNodeResourceAllocatable } from "./eviction/allocatable.ts";
+export type { EvictionPluginParts, ResourceListReader } from "./eviction/in-tree-plugin.ts";
 export {
   type InTreeEvictionSettings,
   inTreeEvictionSources,
   knownEvictionPlugins,
 } from "./eviction/in-tree-sources.ts";
 export { createInTreeEvictionMetrics, type InTreeEvictionMetrics } from "./eviction/missing-readings.ts";
-export type { NumaMemorySettings } from "./eviction/numa-memory.ts";
-export type { EvictionPluginParts, ResourceListReader } from "./eviction/parts.ts";
-export type { ReclaimedResourceSettings } from "./eviction/reclaimed-resources.ts";
-export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";
-export type { SystemMemorySettings } from "./eviction/system-memory.ts";
-export { type RankingMetric, rankingMetrics } from "./eviction/victim-ranking.ts";
+export { pairOf } from "./eviction/settings.ts";
+export { type RankingMetric, rankingMetrics } from "./eviction/victims.ts";
 export { devicesInUse } from "./kubelet/devices-in-use.ts";
 export {
   KUBELET_REPORTER_NAME,

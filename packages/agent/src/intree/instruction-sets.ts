@@ -5,8 +5,8 @@ const arm64 =
   /^(?:fp|asimd\w*|sve\w*|sme\w*|aes|pmull|sha1|sha2|sha3|sha512|crc32|atomics|bf16|i8mm|fphp|flagm)$/;
 
 /**
- * The instruction sets among a processor's flags, sorted. "avx512" is added to "avx512f", since schedulers that read
- * katalyst's `cis` expect this name.
+ * Returns the instruction sets among a processor's flags, sorted. If "avx512f" is present, "avx512" is added, because
+ * schedulers that read katalyst's `cis` expect this name.
  */
 export function instructionSets(flags: readonly string[]): string[] {
   const rule = flags.includes("asimd") ? arm64 : x86;

@@ -9,7 +9,7 @@ import type {
   Virtualization,
 } from "../host/index.ts";
 
-/** Properties of the machine; unknown ones are absent. */
+/** Properties of the machine; undefined if unknown. */
 export interface SystemFacts {
   cpu?: CpuInfo;
   onlineCpus?: readonly number[];
@@ -21,7 +21,7 @@ export interface SystemFacts {
   virtualization?: Virtualization;
 }
 
-/** Reads the properties: constant ones once, others on each call. */
+/** Reads the properties of the machine: constant ones once, others on each call. */
 export class SystemFactsReader {
   readonly #host: Host;
   #known: SystemFacts = {};
@@ -31,8 +31,8 @@ export class SystemFactsReader {
   }
 
   /**
-   * Reads the properties that may have changed. A property whose reading fails keeps its last value and is listed in
-   * `problems`; one that the machine no longer has is dropped.
+   * Reads the properties that may have changed. If reading a property fails, its last value is kept and the error is
+   * listed in `problems`. A property that the machine no longer has is dropped.
    */
   async read(signal?: AbortSignal): Promise<{ facts: SystemFacts; problems: NodekeeperError[] }> {
     const host = this.#host;
@@ -58,7 +58,7 @@ export class SystemFactsReader {
     ]);
     const sameMachine =
       before.numaNodes && sameNumbers(onlineCpus, before.onlineCpus) && memoryTotal === before.memoryTotal;
-    // NUMA nodes change only with hotplug of CPUs or memory, which are cheaper to read.
+    // NUMA nodes change only with hotplug of CPUs or memory, and those are cheaper to read.
     const numaNodes = sameMachine ? before.numaNodes : await take(host.numaNodes(signal), before.numaNodes);
     this.#known = withoutAbsent({
       cpu,

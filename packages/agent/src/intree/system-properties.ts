@@ -17,8 +17,8 @@ export interface PropertyOptions {
 }
 
 /**
- * The properties of the machine with the names, formats and order of katalyst's system reporter. Unknown properties are
- * omitted; katalyst reports them as empty or -1.
+ * Returns the properties of the machine with the names, formats and order of katalyst's system reporter. Unknown
+ * properties are omitted; katalyst reports them as empty or -1.
  */
 export function systemProperties(facts: SystemFacts, options: PropertyOptions = {}): Property[] {
   const interfaces = facts.interfaces ?? [];
@@ -46,7 +46,10 @@ export function systemProperties(facts: SystemFacts, options: PropertyOptions = 
   return properties.filter((property) => property !== undefined);
 }
 
-/** The code name in the format of keys in katalyst's configuration: "AMD_K19Zen4", "Intel_IceLake". */
+/**
+ * Returns the code name in the format of keys in katalyst's configuration, for example "AMD_K19Zen4" or
+ * "Intel_IceLake".
+ */
 export function reportedCodeName(cpu: CpuInfo): string | undefined {
   if (!cpu.codeName) return undefined;
   if (cpu.vendor === "GenuineIntel") return `Intel_${cpu.codeName}`;
@@ -78,7 +81,7 @@ function isEnabled(each: NetworkInterface): boolean {
   return each.operationalState === "up";
 }
 
-// Field names and order of katalyst's machine.InterfaceInfo as marshalled by Go, in which unknown integers are -1.
+// Field names and order of katalyst's machine.InterfaceInfo as marshaled by Go. Unknown integers are -1.
 function interfaceInfo(
   each: NetworkInterface,
   addresses: InterfaceAddresses | undefined,

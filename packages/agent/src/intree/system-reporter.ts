@@ -1,3 +1,4 @@
+import { MachineUnreadable } from "@nodekeeper/api/errors";
 import {
   FieldType,
   type GetReportContentResponse,
@@ -53,7 +54,7 @@ export class SystemReporter implements ReporterSource {
       } catch (error) {
         signal.throwIfAborted();
         log.warn(
-          { errorId: "NK1806", plugin: this.name, err: error },
+          { errorId: MachineUnreadable.id, plugin: this.name, err: error },
           "failed to read the machine's properties, retrying",
         );
       }
@@ -73,7 +74,7 @@ export class SystemReporter implements ReporterSource {
     return JSON.stringify(properties);
   }
 
-  // Logged when problems start, change or end, since they last for many polls.
+  // Logged only when problems start, change or end, because they last for many polls.
   #logChange(problems: readonly NodekeeperError[]): void {
     const current = problems.map(messageOf).sort().join("; ");
     if (current === this.#lastProblems) return;
@@ -82,7 +83,7 @@ export class SystemReporter implements ReporterSource {
     if (current === "") log.info({ plugin: this.name }, "all properties of the machine can be read again");
     else
       log.warn(
-        { errorId: "NK1806", plugin: this.name, problems: current },
+        { errorId: MachineUnreadable.id, plugin: this.name, problems: current },
         "failed to read some properties of the machine",
       );
   }

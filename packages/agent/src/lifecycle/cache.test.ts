@@ -31,9 +31,9 @@ describe("PodStatusCache", () => {
       (cache) => cache.fail({ uid: "a", name: "pod-a", namespace: "default" }, new Error("no"), 11),
       true,
     ],
-    ["a newer reading without a change", (cache) => cache.observe("a", 11), true],
+    ["a newer list in which its containers are unchanged", (cache) => cache.observe("a", 11), false],
     ["a newer reading without the pod", (cache) => cache.delete("a", 11), true],
-    ["a newer global time", (cache) => cache.updateTime(11), true],
+    ["a newer global time", (cache) => cache.updateTime(11), false],
     ["the same global time", (cache) => cache.updateTime(10), false],
     ["news of another pod", (cache) => cache.set("b", status("b"), 11), false],
   ];
@@ -91,7 +91,7 @@ describe("PodStatusCache", () => {
 
   it("returns the pods that callers wait for", () => {
     const wanted: string[] = [];
-    const cache = new PodStatusCache((uid) => wanted.push(uid));
+    const cache = new PodStatusCache({ wanted: (uid) => void wanted.push(uid) });
     void cache.getNewerThan("a", 0, live);
     cache.set("b", status("b"), 1);
     void cache.getNewerThan("b", 0, live);

@@ -1,30 +1,36 @@
 import type { PodStatus } from "../runtime/index.ts";
 import type { PodIdentity } from "./events.ts";
+import type { Hints } from "./hints.ts";
 
 /** Cache entry of a pod. Times are monotonic milliseconds. */
 export interface PodCacheEntry {
-  /** Last status read; an empty status with the UID for a pod that the runtime does not have. */
+  /**
+   * Status from the last successful reading. An empty status with the UID if the runtime does not have the
+   * pod.
+   */
   readonly status: PodStatus;
-  /** Error of the newest inspection, if it failed; `status` is older then. */
+  /** Error of the latest inspection, if it failed. `status` is then older. */
   readonly error: Error | undefined;
-  /** Start of the reading that produced this entry. */
+  /** Start of the reading that produced this entry: a successful reading, or the inspection that failed. */
   readonly modifiedAt: number;
-  /** Start of the last reading that found the pod, changed or not. */
+  /** Start of the last reading that found the pod, whether or not it had changed. */
   readonly observedAt: number;
 }
 
 /** Read access to the cache. */
 export interface PodStatusReader {
-  /** The current entry of a pod; an empty status for an unknown pod. */
+  /** Returns the current entry of a pod, with an empty status if the pod is unknown. */
   get(podUid: string): PodCacheEntry;
   /**
-   * Resolves with the entry of a pod once it was read after `time` (monotonic milliseconds), alone or with all pods. An
-   * inspection that failed after `time` counts; the entry has its error. Rejects with the signal's reason.
+   * Resolves with the entry of a pod once a reading that started after `time` (monotonic milliseconds) has
+   * inspected the pod or found it absent. A list in which the pod's containers are unchanged does not count,
+   * because its IPs may have changed. A failed inspection counts; the entry contains its error. Rejects with
+   * the signal's reason.
    */
   getNewerThan(podUid: string, time: number, signal: AbortSignal): Promise<PodCacheEntry>;
-  /** The UIDs of all pods in the cache. */
+  /** Returns the UIDs of all pods in the cache. */
   uids(): string[];
-  /** Version of the cache; changes whenever an entry is written or deleted. */
+  /** Version of the cache. Changes with every write and deletion. */
   readonly version: number;
 }
 
@@ -33,21 +39,21 @@ interface Waiter {
   readonly resolve: (entry: PodCacheEntry) => void;
 }
 
-/** Statuses of all pods. Only the tracker writes it; other parts use it as a PodStatusReader. */
+/** Statuses of all pods. Only the tracker writes to it; other parts use it as a PodStatusReader. */
 export class PodStatusCache implements PodStatusReader {
   readonly #entries = new Map<string, PodCacheEntry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
-  readonly #onWait: (podUid: string) => void;
+  readonly #hints: Pick<Hints, "wanted"> | undefined;
   #globalTime = Number.NEGATIVE_INFINITY;
   #waiting = 0;
   #version = 0;
 
-  /** @param onWait called when a caller starts to wait for a pod, so that the pod is read early */
-  constructor(onWait: (podUid: string) => void = () => {}) {
-    this.#onWait = onWait;
+  /** @param hints notified when a caller starts to wait for a pod, so that the pod is read early */
+  constructor(hints?: Pick<Hints, "wanted">) {
+    this.#hints = hints;
   }
 
-  /** Start of the last completed reading of all pods. */
+  /** Start of the last completed relist, monotonic milliseconds. */
   get globalTime(): number {
     return this.#globalTime;
   }
@@ -64,9 +70,13 @@ export class PodStatusCache implements PodStatusReader {
     return this.#waiting;
   }
 
-  /** UIDs of the pods that callers wait for. */
+  /** Returns the UIDs of the pods that callers are waiting for. */
   waitedFor(): string[] {
     return [...this.#waiters.keys()];
+  }
+
+  isWaitedFor(podUid: string): boolean {
+    return this.#waiters.has(podUid);
   }
 
   uids(): string[] {
@@ -84,7 +94,7 @@ export class PodStatusCache implements PodStatusReader {
   getNewerThan(podUid: string, time: number, signal: AbortSignal): Promise<PodCacheEntry> {
     if (signal.aborted) return Promise.reject(signal.reason);
     const entry = this.get(podUid);
-    if (this.#newest(entry) > time) return Promise.resolve(entry);
+    if (this.#inspectedAt(entry) > time) return Promise.resolve(entry);
     return new Promise((resolve, reject) => {
       const waiters = this.#waiters.get(podUid) ?? new Set();
       this.#waiters.set(podUid, waiters);
@@ -108,7 +118,7 @@ export class PodStatusCache implements PodStatusReader {
       waiters.add(waiter);
       this.#waiting++;
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#onWait(podUid);
+      this.#hints?.wanted(podUid);
     });
   }
 
@@ -118,29 +128,29 @@ export class PodStatusCache implements PodStatusReader {
   }
 
   /**
-   * Records that a reading started at `time` failed to inspect the pod. The last status is kept, or an empty one created.
-   * Unknown names are empty.
+   * Records that the inspection failed in a reading that started at `time`. Keeps the last status, or creates
+   * an empty one. Unknown names are empty.
    */
   fail({ uid, name, namespace }: PodIdentity, error: Error, time: number): void {
     const status = this.#entries.get(uid)?.status ?? { ...absent(uid, time).status, name, namespace };
     this.#put(uid, { status, error, modifiedAt: time, observedAt: time });
   }
 
-  /** Records that a reading started at `time` found the pod unchanged. */
+  /** Records that a reading that started at `time` found the pod unchanged. */
   observe(podUid: string, time: number): void {
     const entry = this.#entries.get(podUid);
     if (entry) this.#put(podUid, { ...entry, observedAt: time });
     else this.#wake(podUid, absent(podUid, time));
   }
 
-  /** Deletes the entry after a reading started at `time` no longer found the pod. */
+  /** Deletes the entry because a reading that started at `time` no longer found the pod. */
   delete(podUid: string, time: number): void {
     this.#version++;
     this.#entries.delete(podUid);
     this.#wake(podUid, absent(podUid, time));
   }
 
-  /** Records that the results of a reading of all pods, started at `time`, are in the cache. */
+  /** Records that the cache contains the results of a relist that started at `time`. */
   updateTime(time: number): void {
     this.#globalTime = time;
     for (const podUid of [...this.#waiters.keys()]) this.#wake(podUid, this.get(podUid));
@@ -155,12 +165,13 @@ export class PodStatusCache implements PodStatusReader {
   #wake(podUid: string, entry: PodCacheEntry): void {
     const waiters = this.#waiters.get(podUid);
     if (!waiters) return;
-    const newest = this.#newest(entry);
-    for (const waiter of [...waiters]) if (newest > waiter.time) waiter.resolve(entry);
+    const inspectedAt = this.#inspectedAt(entry);
+    for (const waiter of [...waiters]) if (inspectedAt > waiter.time) waiter.resolve(entry);
   }
 
-  #newest({ modifiedAt, observedAt }: PodCacheEntry): number {
-    return Math.max(modifiedAt, observedAt, this.#globalTime);
+  // A pod that is not in the cache has nothing to inspect: a relist without it counts as an inspection.
+  #inspectedAt({ status, modifiedAt }: PodCacheEntry): number {
+    return this.#entries.has(status.uid) ? modifiedAt : Math.max(modifiedAt, this.#globalTime);
   }
 }
 

@@ -1,10 +1,18 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** A position in an event log: after the event with this sequence number. A recreated log has another id. */
+/**
+ * Position in an event log, after the event with this sequence number. A recreated log has a different ID.
+ */
 export interface LogPosition {
   readonly log: string;
   readonly sequence: number;
 }
+
+/**
+ * Position in no log: reading after it starts with a snapshot. For consumers created before the log is
+ * restored.
+ */
+export const beforeAnyLog: LogPosition = { log: "0", sequence: 0 };
 
 /** Formats a position as a cursor for clients. */
 export function formatCursor({ log, sequence }: LogPosition): string {

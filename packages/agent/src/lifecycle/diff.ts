@@ -1,7 +1,7 @@
 import type { ListedContainer, Pod } from "../runtime/index.ts";
 import { type PodLifecycleEventType, type RecordedState, recordedState } from "./events.ts";
 
-/** ContainerChanged causes an inspection of the pod and is not emitted. */
+/** ContainerChanged triggers an inspection of the pod. It is not emitted. */
 type TransitionType = Exclude<PodLifecycleEventType, "PodSync"> | "ContainerChanged";
 
 export interface Transition {
@@ -9,7 +9,10 @@ export interface Transition {
   container: ListedContainer;
 }
 
-/** The transitions between two container states, as in kubelet pkg/kubelet/pleg/generic.go, generateEvents. */
+/**
+ * Returns the transitions between two container states, as generateEvents in kubelet
+ * pkg/kubelet/pleg/generic.go does.
+ */
 export function transitionTypes(old: RecordedState, current: RecordedState): readonly TransitionType[] {
   if (old === current) return [];
   switch (current) {
@@ -25,8 +28,9 @@ export function transitionTypes(old: RecordedState, current: RecordedState): rea
 }
 
 /**
- * The transitions of a pod between two readings; undefined for a pod that is not listed. Exits and removals come before
- * starts; containers exit before their sandboxes, and sandboxes start before their containers.
+ * Returns the transitions of a pod between two readings. A pod that is not listed is undefined. Exits and
+ * removals come before starts. Containers exit before their sandboxes, and sandboxes start before their
+ * containers.
  */
 export function diffPods(old: Pod | undefined, current: Pod | undefined): Transition[] {
   if (samePods(old, current)) return [];
@@ -46,7 +50,10 @@ export function diffPods(old: Pod | undefined, current: Pod | undefined): Transi
   return [...sandboxesLast(ends), ...sandboxesLast(starts.reverse()).reverse()];
 }
 
-/** Whether two readings have the same containers in the same states and order. A fast check that covers most pods. */
+/**
+ * Returns whether two readings have the same containers in the same states and order. A fast check that
+ * covers most pods.
+ */
 export function samePods(old: Pod | undefined, current: Pod | undefined): boolean {
   if (!old || !current) return old === current;
   return (
@@ -54,7 +61,10 @@ export function samePods(old: Pod | undefined, current: Pod | undefined): boolea
   );
 }
 
-/** Whether a container that was running in the last reading is missing in this one, without an observed exit. */
+/**
+ * Returns whether a container that was running in the last reading is missing in this one without an observed
+ * exit.
+ */
 export function vanishedRunning(old: Pod | undefined, current: Pod | undefined): boolean {
   if (!old) return false;
   const after = byId(current);
@@ -69,7 +79,7 @@ function sameContainers(old: readonly ListedContainer[], current: readonly Liste
   return true;
 }
 
-// If a runtime lists an ID twice, the first entry counts: lists are sorted newest first.
+// If a runtime lists an ID twice, the first entry counts, because lists are sorted newest first.
 function byId(pod: Pod | undefined): Map<string, ListedContainer> {
   const found = new Map<string, ListedContainer>();
   for (const container of [...(pod?.containers ?? []), ...(pod?.sandboxes ?? [])]) {

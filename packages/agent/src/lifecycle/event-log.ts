@@ -1,29 +1,27 @@
-import type { Clock } from "@nodekeeper/core/lib";
+import type { Clock, NodekeeperError } from "@nodekeeper/core/lib";
 import type { Pod } from "../runtime/index.ts";
 import type { LogPosition } from "./cursor.ts";
 import { EventReader, type LogReader, type ReaderHost } from "./event-reader.ts";
 import { EventRing } from "./event-ring.ts";
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
+import type { StartGate } from "./start-gate.ts";
 
 export interface EventLogOptions {
-  /** Number of events retained, at least 1. */
+  /** Number of events to retain, at least 1. */
   capacity: number;
   clock: Clock;
-  /** The current state of every pod, for consumers that start or fell behind. */
+  /** Returns the current state of every pod, for consumers that start or fell behind. */
   snapshot: () => readonly Pod[];
-  /**
-   * Returns undefined once the snapshot reflects the node, before that a promise for it, which rejects when the signal
-   * aborts. Default: the snapshot is always valid.
-   */
-  whenKnown?: (signal: AbortSignal) => Promise<void> | undefined;
-  /** Generates the id of a new log: at most 32 letters and digits. */
+  /** Closed until the snapshot reflects the node. Default: the snapshot is always valid. */
+  gate?: Pick<StartGate, "isOpen" | "wait" | "waitBriefly" | "refusal">;
+  /** Generates the ID of a new log: at most 32 lowercase letters and digits. */
   newId: () => string;
   onFellOff?: (missed: number) => void;
 }
 
 export interface ReadOptions {
-  /** Position to continue after; without it the consumer starts with a snapshot. */
+  /** Position to continue after. If undefined, the consumer starts with a snapshot. */
   after?: LogPosition;
 }
 
@@ -34,8 +32,8 @@ export interface EventSource {
 }
 
 /**
- * A bounded log of events that any number of consumers read at their own pace. A consumer is a cursor without a queue,
- * so a slow consumer does not cause others to lose events.
+ * A bounded event log that any number of consumers read at their own pace. A consumer is a cursor without a
+ * queue, so a slow consumer does not cause others to lose events.
  */
 export class EventLog implements ReaderHost, EventSource {
   readonly #options: EventLogOptions;
@@ -50,12 +48,12 @@ export class EventLog implements ReaderHost, EventSource {
     this.#ring = new EventRing(options.capacity);
   }
 
-  /** The id in positions of this log. */
+  /** ID of this log in positions. */
   get id(): string {
     return this.#id;
   }
 
-  /** Sequence number of the newest event; 0 before the first. */
+  /** Sequence number of the latest event; 0 before the first. */
   get last(): number {
     return this.#last;
   }
@@ -72,26 +70,26 @@ export class EventLog implements ReaderHost, EventSource {
     return this.#readers.size;
   }
 
-  /** Number of events that the slowest consumer has not read. */
+  /** Number of events that the slowest consumer has not read yet. */
   get slowest(): number {
     let slowest = 0;
     for (const reader of this.#readers) slowest = Math.max(slowest, this.#last - reader.sequence);
     return slowest;
   }
 
-  /** Changes the log's id, so that earlier positions are invalid: their events may not survive a restart. */
+  /** Changes the log's ID, which invalidates earlier positions: their events may not survive a restart. */
   renew(): void {
     this.#id = this.#options.newId();
   }
 
-  /** Continues the log of an earlier agent process. Call before anything is appended or read. */
+  /** Continues the log of an earlier agent process. Must be called before any append or read. */
   restore(id: string, last: number, events: Iterable<PodLifecycleEvent>): void {
     this.#id = id;
     for (const event of events) this.#ring.put(event.sequence, event.at, event);
     this.#last = last;
   }
 
-  /** Appends events and returns them with their sequence numbers. Consumers are notified. */
+  /** Appends events, notifies consumers, and returns the events with their sequence numbers. */
   append(added: readonly NewEvent[]): PodLifecycleEvent[] {
     if (added.length === 0) return [];
     const at = this.#options.clock.now();
@@ -105,8 +103,8 @@ export class EventLog implements ReaderHost, EventSource {
   }
 
   /**
-   * Iterates over events and waits for new ones, until the iteration ends or the signal aborts. The consumer is counted
-   * in metrics meanwhile. A snapshot is delayed until it reflects the node, without a time limit.
+   * Iterates over events and waits for new ones until the iteration ends or the signal aborts. The consumer
+   * is counted in metrics meanwhile. A snapshot is delayed until it reflects the node, without a timeout.
    */
   read(options: ReadOptions, signal: AbortSignal): LogReader {
     const reader = new EventReader(this, options.after, signal, () => this.#readers.delete(reader));
@@ -114,7 +112,10 @@ export class EventLog implements ReaderHost, EventSource {
     return reader;
   }
 
-  /** The position before the first retained event seen at or after a time in milliseconds since the epoch. */
+  /**
+   * Returns the position before the first retained event observed at or after a time in milliseconds since
+   * the epoch.
+   */
   positionAt(wallMs: number): LogPosition {
     for (let sequence = this.#ring.first; sequence <= this.#last; sequence++) {
       if ((this.#ring.at(sequence) ?? 0) >= wallMs) return { log: this.#id, sequence: sequence - 1 };
@@ -122,18 +123,41 @@ export class EventLog implements ReaderHost, EventSource {
     return this.position;
   }
 
-  /** The event with a sequence number, if it is retained. */
+  /** Returns the event with a sequence number. Undefined if it is not retained. */
   get(sequence: number): PodLifecycleEvent | undefined {
     return this.#ring.get(sequence);
   }
 
+  /**
+   * The `unavailable` error that explains why the snapshot does not reflect the node yet. Undefined once it
+   * does.
+   */
+  get unknown(): NodekeeperError | undefined {
+    const { gate } = this.#options;
+    return gate === undefined || gate.isOpen ? undefined : gate.refusal();
+  }
+
+  /**
+   * Returns the current state of every pod. Throws `unavailable` while it is unknown, so that no consumer
+   * sees an empty node.
+   */
   snapshot(): readonly Pod[] {
+    if (this.unknown) throw this.unknown;
     return this.#options.snapshot();
   }
 
-  /** For readers: see the option of the same name. */
-  whenKnown(signal: AbortSignal): Promise<void> | undefined {
-    return this.#options.whenKnown?.(signal);
+  /** Resolves once the snapshot reflects the node, without a timeout. Rejects with the signal's reason. */
+  async known(signal: AbortSignal): Promise<void> {
+    const { gate } = this.#options;
+    if (gate && !gate.isOpen) await gate.wait(signal);
+  }
+
+  /**
+   * Like `known`, but throws `unavailable` with the runtime's problems after a timeout. Callers that serve
+   * events or a snapshot must wait here first: until then, the log's ID and the snapshot are not valid.
+   */
+  async knownSoon(signal: AbortSignal): Promise<void> {
+    await this.#options.gate?.waitBriefly(signal);
   }
 
   /** Called by a reader whose consumer lost events. */

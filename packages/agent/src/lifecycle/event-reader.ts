@@ -3,25 +3,25 @@ import type { LogPosition } from "./cursor.ts";
 import type { PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
 
-/** The interface of the log to its readers. */
+/** The log as seen by its readers. */
 export interface ReaderHost {
   readonly id: string;
   readonly last: number;
   get(sequence: number): PodLifecycleEvent | undefined;
   snapshot(): readonly Pod[];
-  whenKnown(signal: AbortSignal): Promise<void> | undefined;
+  known(signal: AbortSignal): Promise<void>;
   fellOff(missed: number): void;
 }
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** Iterator over a consumer's items. */
+/** Iterator over the items for a consumer. */
 export interface LogReader extends AsyncIterableIterator<LogItem> {
-  /** Returns at most `limit` events after the last item that are already in the log, without waiting. */
+  /** Returns up to `most` events that follow the last item and are already in the log. Does not wait. */
   takeReady(most: number): LogItem[];
 }
 
-/** Iterates over the log for one consumer. It ends without an error when its signal aborts. */
+/** Iterates over the log for one consumer. Ends without an error when its signal aborts. */
 export class EventReader implements LogReader {
   readonly #host: ReaderHost;
   readonly #signal: AbortSignal;
@@ -90,7 +90,7 @@ export class EventReader implements LogReader {
 
   async #untilKnown(): Promise<void> {
     try {
-      await this.#host.whenKnown(this.#signal);
+      await this.#host.known(this.#signal);
     } catch (error) {
       // The signal aborted, or the consumer ended the iteration.
       if (!this.#ended) throw error;

@@ -5,8 +5,8 @@ const types = ["ContainerStarted", "ContainerDied", "ContainerRemoved", "PodSync
 const NO_EXIT_CODE = -(2 ** 31);
 
 /**
- * The most recent events by sequence number, in columns: 100,000 events take 4 MB instead of 10 MB as objects. The event
- * with sequence number n is at index n modulo capacity.
+ * The most recent events by sequence number, stored in columns: 100,000 events take 4 MB, instead of 10 MB as
+ * objects. The event with sequence number n is at index n modulo capacity.
  */
 export class EventRing {
   readonly #capacity: number;
@@ -31,12 +31,12 @@ export class EventRing {
     return this.#length;
   }
 
-  /** Sequence number of the oldest retained event, if there is one. */
+  /** Sequence number of the oldest retained event. If there is none, that of the next event. */
   get first(): number {
     return this.#last - this.#length + 1;
   }
 
-  /** Appends an event. After a gap in sequence numbers, the events before it are dropped. */
+  /** Appends an event. A gap in sequence numbers drops the events before it. */
   put(sequence: number, at: number, { type, pod, container, exitCode, reason }: NewEvent): void {
     if (sequence !== this.#last + 1) this.#length = 0;
     const slot = sequence % this.#capacity;
@@ -50,7 +50,7 @@ export class EventRing {
     this.#length = Math.min(this.#length + 1, this.#capacity);
   }
 
-  /** The time of the event with a sequence number; undefined if it is not retained. */
+  /** Returns the time of the event with a sequence number. Undefined if it is not retained. */
   at(sequence: number): number | undefined {
     return this.#has(sequence) ? this.#at[sequence % this.#capacity] : undefined;
   }

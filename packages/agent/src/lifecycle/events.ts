@@ -1,6 +1,9 @@
 import type { ContainerState } from "../runtime/index.ts";
 
-/** A container or sandbox started, exited or was removed; or a pod whose inspection failed can be inspected again. */
+/**
+ * A container or sandbox started, exited or was removed. PodSync: a pod whose inspection failed was inspected
+ * successfully again, or was removed before that.
+ */
 export type PodLifecycleEventType = "ContainerStarted" | "ContainerDied" | "ContainerRemoved" | "PodSync";
 
 export interface PodIdentity {
@@ -20,11 +23,14 @@ export interface ContainerIdentity {
 export interface NewEvent {
   readonly type: PodLifecycleEventType;
   readonly pod: PodIdentity;
-  /** The container or sandbox; undefined for PodSync. */
+  /** Undefined for PodSync. */
   readonly container: ContainerIdentity | undefined;
-  /** Exit code of a container that exited, if the runtime still reported it. */
+  /** Exit code of a container that exited, if the runtime reported it. */
   readonly exitCode: number | undefined;
-  /** The runtime's reason for the exit, such as OOMKilled; empty if it gave none. */
+  /**
+   * The runtime's reason for the exit, such as OOMKilled; empty if it reported none. For PodSync:
+   * InspectionFailed if the pod was removed before it could be inspected.
+   */
   readonly reason: string;
 }
 
@@ -32,14 +38,17 @@ export interface NewEvent {
 export interface PodLifecycleEvent extends NewEvent {
   /** Increases by one with each event, also across restarts of the agent if the log is persisted. */
   readonly sequence: number;
-  /** When the agent observed it, milliseconds since the epoch. Order events by `sequence`: this clock may jump. */
+  /**
+   * When the agent observed the event, milliseconds since the epoch. Use `sequence` for ordering: the wall
+   * clock may jump.
+   */
   readonly at: number;
 }
 
 /** Recorded state of a container. As in kubelet pleg/generic.go, `created` counts as `unknown`. */
 export type RecordedState = "running" | "exited" | "unknown" | "missing";
 
-/** @param state a CRI state, or undefined for a container that is not listed; other states are `unknown` */
+/** @param state a CRI state, or undefined if the container is not listed; other states map to `unknown` */
 export function recordedState(state: ContainerState | undefined): RecordedState {
   if (state === undefined) return "missing";
   return state === "running" || state === "exited" ? state : "unknown";

@@ -35,6 +35,31 @@ describe("health", () => {
     await harness.stop();
   });
 
+  it("names a runtime that hangs within 5 s, also while all pods are listed rarely", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    Object.assign(runtime, { events: "on", runtimeName: "containerd", runtimeVersion: "v2.1.4" });
+    await harness.start();
+    await clock.step(2_000);
+    runtime.addPod("a");
+    runtime.hint("a");
+    await clock.step(5_000);
+    expect(await harness.metric("relist_period_seconds")).toBe(30);
+    expect(generator.healthCheck().check().warning).toBeUndefined();
+    // As one that is stopped with SIGSTOP, or whose disk hangs.
+    runtime.before = (call, _, signal) => (call === "hints" ? undefined : runtime.delay(13_000, signal));
+    await clock.step(5_000);
+    expect(generator.healthCheck().check()).toMatchObject({
+      ok: true,
+      warning: expect.stringMatching(/no response yet to: version for [2-5]s/),
+    });
+    runtime.before = () => {};
+    await clock.step(15_000);
+    expect(generator.healthCheck().check().warning).toBeUndefined();
+    await harness.stop();
+    expect(clock.timers).toBe(0);
+  });
+
   it("fails with the reason until all pods have been read once", async () => {
     const harness = createHarness({ settings: { unhealthyAfterMs: 180_000 } });
     const { runtime, clock, generator } = harness;

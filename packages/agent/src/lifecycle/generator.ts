@@ -10,238 +10,198 @@ import {
 } from "@nodekeeper/core/lib";
 import type { Runtime } from "../runtime/index.ts";
 import type { LifecycleStore } from "../state/index.ts";
-import { PodStatusCache, type PodStatusReader } from "./cache.ts";
+import { type PodCacheEntry, PodStatusCache, type PodStatusReader } from "./cache.ts";
+import type { LifecycleContext } from "./context.ts";
 import { EventLog } from "./event-log.ts";
-import { FirstList } from "./first-list.ts";
 import { type LifecycleState, lifecycleHealth, runtimeProblems } from "./health.ts";
-import { HintedReadings } from "./hinted-readings.ts";
+import { HintStream } from "./hint-stream.ts";
+import { Hints } from "./hints.ts";
 import { Journal } from "./journal.ts";
 import { InspectionLimiter } from "./limiter.ts";
-import { createLifecycleMetrics, type LifecycleMetrics } from "./metrics.ts";
+import { createLifecycleMetrics, type LifecycleReadings } from "./metrics.ts";
 import { RelistPacing } from "./pacing.ts";
+import { PodQueue } from "./pod-queue.ts";
 import { PodRecords } from "./records.ts";
 import { Relist } from "./relist.ts";
-import { PodRequests } from "./requests.ts";
 import { completeLifecycleSettings, type LifecycleSettings } from "./settings.ts";
-import { SlowRuntimeLog } from "./slow-runtime-log.ts";
+import { logSlowRuntime, probeRuntime } from "./slow-runtime.ts";
+import { StartGate } from "./start-gate.ts";
 import { PodTracker } from "./tracker.ts";
 
-// Interval of retries for pods that could not be read, while a list call hangs.
+// How often pods that could not be read are retried while a list call hangs.
 const RETRY_MS = 1_000;
 
 export interface PodLifecycleEventGeneratorOptions {
   runtime: Runtime;
-  /** Where events and records are persisted; without it they are only kept in memory. */
+  /** Persists events and records. If undefined, they are only kept in memory. */
   store?: LifecycleStore;
   clock: Clock;
   log: Logger;
-  /** One generator for each registry. */
+  /** Each registry accepts one generator. */
   registry: Registry;
-  /** What is not given is as the configuration has it by default. */
+  /** Unset fields have the defaults of the configuration. */
   settings?: Partial<LifecycleSettings>;
   random?: () => number;
   newLogId?: () => string;
 }
 
 /**
- * Tracks the pods on the node: relists them through the container runtime, emits changes as events in a log, and keeps
- * a cache of pod statuses. The counterpart of the kubelet's GenericPLEG and EventedPLEG (pkg/kubelet/pleg). Container
- * events of the runtime are only hints about which pods to read.
+ * Tracks the pods on the node: relists them through the container runtime, emits changes as events in a log,
+ * and maintains a cache of pod statuses. The counterpart of the kubelet's GenericPLEG and EventedPLEG
+ * (pkg/kubelet/pleg). Container events of the runtime are only hints about which pods to read.
  */
 export class PodLifecycleEventGenerator implements Runnable {
   readonly name = "lifecycle";
   /** The event log, for any number of consumers. */
   readonly events: EventLog;
-  /** The status cache. */
-  readonly statuses: PodStatusReader;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #settings: LifecycleSettings;
-  readonly #metrics: LifecycleMetrics;
+  readonly #context: LifecycleContext;
   readonly #records = new PodRecords();
+  readonly #pacing: RelistPacing;
+  readonly #queue: PodQueue;
+  readonly #hints: Hints;
+  readonly #stream: HintStream;
   readonly #cache: PodStatusCache;
   readonly #journal: Journal;
+  readonly #limiter: InspectionLimiter;
   readonly #tracker: PodTracker;
   readonly #relist: Relist;
-  readonly #requests: PodRequests;
-  readonly #hints: HintedReadings;
-  readonly #pacing: RelistPacing;
-  readonly #slowLog: SlowRuntimeLog;
-  readonly #runtime: Runtime;
-  readonly #firstList: FirstList;
+  // Open once the log's snapshot is valid: restored from an earlier process, or built by a relist.
+  readonly #known: StartGate;
+  // Open once all pods have been read.
+  readonly #listed: StartGate;
   #restored: boolean | undefined;
   #relistFailedWith: string | undefined;
+  #connections: number;
   #startedAt: number | undefined;
 
   constructor(options: PodLifecycleEventGeneratorOptions) {
-    const { runtime, store, clock, log, registry } = options;
+    const { runtime, store, clock, log, registry, random } = options;
     const settings = completeLifecycleSettings(options.settings);
+    const metrics = createLifecycleMetrics(registry, this.#readings());
+    const context: LifecycleContext = { runtime, clock, log, settings, metrics };
+    this.#context = context;
+    this.#connections = runtime.connections();
+    const gate = () => new StartGate(context, () => this.#state());
+    this.#known = gate();
+    this.#listed = gate();
+    // Each part writes only to parts constructed before it.
     const records = this.#records;
-    this.#runtime = runtime;
-    this.#clock = clock;
-    this.#log = log;
-    this.#settings = settings;
-    this.#pacing = new RelistPacing({
-      clock,
-      shortMs: settings.relistPeriodMs,
-      longMs: settings.eventedRelistPeriodMs,
-      distrustMs: settings.hintDistrustMs,
-      relaxed: () => this.#hints.isProven && this.#relistFailedWith === undefined,
-    });
-    this.#firstList = new FirstList({
-      clock,
-      timeoutMs: settings.firstListTimeoutMs,
-      periodMs: settings.relistPeriodMs,
-      startedAt: () => this.#startedAt,
-      explain: () => lifecycleHealth(this.#state()).message,
-    });
-    const limiter = new InspectionLimiter({
-      clock,
-      ...settings.inspections,
-      timeoutMs: settings.inspectionPatienceMs,
-      maxOverdue: settings.maxOverdue,
-    });
-    const metrics: LifecycleMetrics = createLifecycleMetrics(registry, {
-      inFlightSeconds: () => this.#inFlightSeconds(),
-      pods: () => records.emitted(),
-      stalePods: () => records.failed,
-      overdueCalls: () => limiter.overdue,
-      inspectionLimit: () => limiter.limit,
-      logLength: () => this.events.length,
-      consumers: () => this.events.consumers,
-      slowestConsumer: () => this.events.slowest,
-      hintState: () => this.#hints.state,
-      relistPeriodSeconds: () => this.#pacing.periodMs / 1000,
-    });
-    this.#metrics = metrics;
-    this.#hints = new HintedReadings({
-      runtime,
-      clock,
-      log,
-      settings,
-      metrics,
-      pacing: this.#pacing,
-      read: (podUid) => this.requestRelist(podUid),
-      ...(options.random ? { random: options.random } : {}),
-    });
+    this.#pacing = new RelistPacing(context);
+    const queue = new PodQueue(context, this.#pacing);
+    const hints = new Hints(context, this.#pacing, queue, random);
+    const cache = new PodStatusCache(hints);
     this.events = new EventLog({
       capacity: settings.logCapacity,
       clock,
       snapshot: () => records.emitted(),
-      // After a restored run the snapshot is valid immediately; changes since then are emitted as events.
-      whenKnown: (signal) => (this.isKnown ? undefined : this.listed(signal)),
+      gate: this.#known,
       newId: options.newLogId ?? (() => randomUUID().replaceAll("-", "").slice(0, 12)),
       onFellOff: () => metrics.fellOff.inc(),
     });
-    // A pod that a caller waits for is read early if the next relist is not due soon.
-    const cache = new PodStatusCache((podUid) => {
-      if (this.#hints.isHealthy) this.requestRelist(podUid);
-    });
-    this.statuses = cache;
+    const journal = new Journal(context, this.events, store);
+    this.#limiter = new InspectionLimiter(clock, settings);
+    const state = { records, cache, journal, hints, known: this.#known };
+    this.#tracker = new PodTracker(context, state, this.#limiter);
+    this.#relist = new Relist(context, { tracker: this.#tracker, records, cache, queue, hints });
+    this.#stream = new HintStream(context, hints, random);
+    this.#queue = queue;
+    this.#hints = hints;
     this.#cache = cache;
-    this.#journal = new Journal({
-      events: this.events,
-      store,
-      capacity: Math.min(settings.logCapacity, settings.savedEvents),
-      clock,
-      log,
-      onFailure: () => metrics.saveFailures.inc(),
-    });
-    this.#tracker = new PodTracker({
-      runtime,
-      records,
-      cache,
-      journal: this.#journal,
-      limiter,
-      metrics,
-      callDeadlineMs: settings.callDeadlineMs,
-      isKnown: () => this.isKnown,
-      hintedExits: this.#hints.exits,
-      onUnchanged: (podUid) => this.#hints.unchanged(podUid),
-      onChanged: (podUid, startedAt) => this.#hints.changed(podUid, startedAt),
-      clock,
-      log,
-    });
-    this.#slowLog = new SlowRuntimeLog({ clock, log, state: () => this.#state() });
-    this.#requests = new PodRequests({
-      limit: settings.requestLimit,
-      concurrency: settings.inspections.max,
-      read: (podUid, signal) => this.#tracker.read(podUid, signal),
-    });
-    this.#relist = new Relist({
-      runtime,
-      tracker: this.#tracker,
-      records,
-      cache,
-      metrics,
-      clock,
-      listDeadlineMs: settings.callDeadlineMs,
-      onListed: (startedAt) => this.#listed(startedAt),
-      onChange: (podUid) => this.#hints.foundByList(podUid, this.#relist.status.previousSuccessAt),
-    });
+    this.#journal = journal;
   }
 
-  /** Restores the log and records of an earlier agent process. `run` also does; call it if consumers come before. */
+  /** The status cache. */
+  get statuses(): PodStatusReader {
+    return this.#cache;
+  }
+
+  /**
+   * Restores the log and records of an earlier agent process. `run` also calls it; call it earlier if
+   * consumers read before `run`.
+   */
   restore(): void {
-    this.#restored ??= this.#journal.restore(this.#records);
+    if (this.#restored !== undefined) return;
+    this.#restored = this.#journal.restore(this.#records);
+    // The restored snapshot is valid immediately. Later changes are emitted as events.
+    if (this.#restored) this.#known.open();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.restore();
-    this.#startedAt = this.#clock.monotonic();
+    const { settings } = this.#context;
+    this.#startedAt = this.#context.clock.monotonic();
     using scope = childScope(signal);
-    // Container events replayed by the runtime before the first relist would be emitted as changes.
-    if (this.#restored) this.#requests.open(scope.signal);
     try {
-      const others = [this.#hints.run(scope.signal), this.#slowLog.run(scope.signal)];
+      const others = [
+        settings.useRuntimeEvents ? this.#stream.run(scope.signal) : undefined,
+        this.#readRequested(scope.signal),
+        logSlowRuntime(this.#context, () => this.#state(), scope.signal),
+        probeRuntime(this.#context, this.#pacing, scope.signal),
+      ];
       await this.#relistLoop(scope.signal).finally(() => scope.abort());
       await Promise.all(others);
     } finally {
-      this.#hints.stop();
       await this.#tracker.idle();
       this.#hints.stop();
       this.#journal.close();
     }
   }
 
-  /** Whether the log's snapshot is valid: restored from an earlier process, or from a relist. */
+  // Waits for the snapshot. Otherwise container events that the runtime replays before the first relist would
+  // be emitted as changes.
+  async #readRequested(signal: AbortSignal): Promise<void> {
+    await this.#known.wait(signal).catch(() => {});
+    await this.#queue.run(signal, (podUid) => this.#tracker.read(podUid, signal));
+  }
+
+  /** Whether the log's snapshot is valid: restored from an earlier process, or built by a relist. */
   get isKnown(): boolean {
-    return this.#restored === true || this.#firstList.isDone;
+    return this.#known.isOpen;
   }
 
   /**
-   * Resolves once all pods have been read since the start. Before that the log's snapshot is empty or from an earlier
-   * process. Rejects with the signal's reason.
+   * Resolves once all pods have been read since the start. Until then the log's snapshot is empty or from an
+   * earlier process. Rejects with the signal's reason.
    */
   listed(signal: AbortSignal): Promise<void> {
-    return this.#firstList.wait(signal);
+    return this.#listed.wait(signal);
   }
 
   /**
-   * Like `listed`, with a time limit: throws `unavailable` with the runtime's problems if no list has succeeded
-   * `firstListTimeoutMs` after the start; later calls wait for one relist period.
+   * Like `listed`, with a timeout: throws `unavailable` with the runtime's problems if not all pods have been
+   * read within `firstListTimeoutMs` of the start. Later calls wait for one relist period.
    */
   listedSoon(signal: AbortSignal): Promise<void> {
-    return this.#firstList.waitBriefly(signal);
+    return this.#listed.waitBriefly(signal);
   }
 
-  /** Current errors and slow calls of the runtime, one line each. */
+  /** Returns the current errors and slow calls of the runtime, one line each. */
   problems(): string[] {
     return runtimeProblems(this.#state());
   }
 
-  /** Start of the last successful list, milliseconds since the epoch; undefined before the first. */
+  /** Start of the last successful list, milliseconds since the epoch. Undefined before the first. */
   get listedAt(): number | undefined {
     const { lastSuccessAt } = this.#relist.status;
     if (lastSuccessAt === undefined) return undefined;
-    return Math.round(this.#clock.now() - (this.#clock.monotonic() - lastSuccessAt));
+    const { clock } = this.#context;
+    return Math.round(clock.now() - (clock.monotonic() - lastSuccessAt));
   }
 
-  /** Requests a reading of one pod. If too many requests are queued, all pods are relisted instead. */
+  /**
+   * Reads a pod without waiting for a relist. Resolves and rejects like `statuses.getNewerThan` with the
+   * current time.
+   */
+  readNow(podUid: string, signal: AbortSignal): Promise<PodCacheEntry> {
+    const reading = this.statuses.getNewerThan(podUid, this.#context.clock.monotonic(), signal);
+    // If hints are open, the wait has already requested the reading.
+    if (!this.#hints.isOpen) this.requestRelist(podUid);
+    return reading;
+  }
+
+  /** Requests a reading of one pod. If too many requests are queued, triggers a relist instead. */
   requestRelist(podUid: string): void {
-    if (this.#requests.add(podUid, this.#clock.monotonic())) return;
-    this.#metrics.requestsRefused.inc();
-    this.#pacing.soon();
+    this.#queue.add(podUid);
   }
 
   healthCheck(): HealthCheck {
@@ -253,15 +213,16 @@ export class PodLifecycleEventGenerator implements Runnable {
   }
 
   #state(): LifecycleState {
+    const { runtime, clock, settings } = this.#context;
     return {
       relist: this.#relist.status,
-      isListed: this.#firstList.isDone,
+      isListed: this.#listed.isOpen,
       startedAt: this.#startedAt,
-      now: this.#clock.monotonic(),
-      unhealthyAfterMs: this.#settings.unhealthyAfterMs,
+      now: clock.monotonic(),
+      unhealthyAfterMs: settings.unhealthyAfterMs,
       stalePods: this.#records.failed,
       slowReadings: this.#tracker.slow(),
-      callsInFlight: this.#runtime.callsInFlight(),
+      callsInFlight: runtime.callsInFlight(),
     };
   }
 
@@ -270,27 +231,26 @@ export class PodLifecycleEventGenerator implements Runnable {
       try {
         this.#pacing.begin();
         await this.#relistOnce(signal);
-        if (!this.isKnown) {
-          this.#journal.begin();
-          this.#requests.open(signal);
-        }
+        if (!this.isKnown) this.#journal.begin();
         this.#relistSucceeded();
       } catch (error) {
         if (signal.aborted) return;
         this.#relistFailed(error);
       }
+      this.#pacing.end(this.#relistFailedWith !== undefined);
       await this.#pacing.pause(() => this.#readSome(), signal);
     }
   }
 
-  // While a list call hangs, pods that could not be read are retried as between relists.
+  // While a list call hangs, retries pods that could not be read, as between relists.
   async #relistOnce(signal: AbortSignal): Promise<void> {
-    const periodMs = Math.max(this.#settings.relistPeriodMs, RETRY_MS);
+    const { clock, settings } = this.#context;
+    const periodMs = Math.max(settings.relistPeriodMs, RETRY_MS);
     const retry = () => {
       if (this.#relist.status.inFlight?.phase === "list") this.#readSome();
-      timer = this.#clock.after(periodMs, retry);
+      timer = clock.after(periodMs, retry);
     };
-    let timer = this.#clock.after(periodMs, retry);
+    let timer = clock.after(periodMs, retry);
     try {
       await this.#relist.run(signal);
     } finally {
@@ -298,34 +258,48 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
-  // Pods that could not be read, or that callers wait for, are read at the short period.
+  // Pods that could not be read, or that callers are waiting for, are read at the short period.
   #readSome(): void {
     for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()]) this.requestRelist(podUid);
   }
 
-  #listed(startedAt: number): void {
-    this.#metrics.requestsAnswered.inc(this.#requests.dropBefore(startedAt));
-    this.#hints.listed(startedAt);
-  }
-
   #relistSucceeded(): void {
-    this.#firstList.done();
+    this.#known.open();
+    this.#listed.open();
+    // A runtime may restart without a failed call.
+    const connections = this.#context.runtime.connections();
+    const isReconnected = connections !== this.#connections;
+    if (isReconnected || this.#relistFailedWith === "unavailable") this.#hints.restarts.wake();
+    this.#connections = connections;
     if (this.#relistFailedWith === undefined) return;
-    this.#log.info({}, "listing pods succeeded again");
-    if (this.#relistFailedWith === "unavailable") this.#hints.runtimeRestarted();
+    this.#context.log.info({}, "listing pods succeeded again");
     this.#relistFailedWith = undefined;
   }
 
   #relistFailed(error: unknown): void {
+    const { log, metrics } = this.#context;
     const code = codeOf(error);
-    this.#metrics.relistFailures.inc({ code });
-    // Logged once for each error code, since an unavailable runtime fails every second.
-    if (this.#relistFailedWith !== code) this.#log.warn({ err: error }, "failed to list pods");
+    metrics.relistFailures.inc({ code });
+    // Logged once per error code, because an unavailable runtime fails every second.
+    if (this.#relistFailedWith !== code) log.warn({ err: error }, "failed to list pods");
     this.#relistFailedWith = code;
   }
 
-  #inFlightSeconds(): number {
-    const startedAt = this.#relist.status.inFlight?.startedAt;
-    return startedAt === undefined ? 0 : (this.#clock.monotonic() - startedAt) / 1000;
+  #readings(): LifecycleReadings {
+    return {
+      inFlightSeconds: () => {
+        const startedAt = this.#relist.status.inFlight?.startedAt;
+        return startedAt === undefined ? 0 : (this.#context.clock.monotonic() - startedAt) / 1000;
+      },
+      pods: () => this.#records.emitted(),
+      stalePods: () => this.#records.failed,
+      overdueCalls: () => this.#limiter.overdue,
+      inspectionLimit: () => this.#limiter.limit,
+      logLength: () => this.events.length,
+      consumers: () => this.events.consumers,
+      slowestConsumer: () => this.events.slowest,
+      hintState: () => this.#hints.state,
+      relistPeriodSeconds: () => this.#pacing.periodMs / 1000,
+    };
   }
 }

@@ -1,30 +1,50 @@
+import { PodNotInspectable, RuntimeNotResponding, RuntimeUnreachable } from "@nodekeeper/api/errors";
 import { type ErrorId, formatDuration, type HealthResult } from "@nodekeeper/core/lib";
 import type { CallInFlight } from "../runtime/index.ts";
-import type { RelistStatus } from "./relist.ts";
-import type { SlowReading } from "./tracker.ts";
+
+/** Progress of relists, for the health check. Times are monotonic milliseconds. */
+export interface RelistStatus {
+  inFlight: { phase: "list" | "inspect"; since: number; startedAt: number; pods: number } | undefined;
+  /** Start of the last relist whose list succeeded; undefined before the first. */
+  lastSuccessAt: number | undefined;
+  /** Start of the successful relist before that; -Infinity if there is none. */
+  previousSuccessAt: number;
+  lastError: { message: string; id: ErrorId | undefined; at: number } | undefined;
+}
+
+/** A slow reading or call in progress. */
+export interface SlowReading {
+  /** What is being read: "status of pod default/web". */
+  what: string;
+  /** Monotonic milliseconds. */
+  startedAt: number;
+}
 
 /** State of the lifecycle module, for health checks. Times are monotonic milliseconds. */
 export interface LifecycleState {
   relist: Readonly<RelistStatus>;
   /** Whether all pods have been read since the start. */
   isListed: boolean;
-  /** Start of the generator. */
+  /** When the generator started. Undefined if it is not running. */
   startedAt: number | undefined;
   now: number;
   unhealthyAfterMs: number;
   /** Number of pods whose last inspection failed. */
   stalePods: number;
-  /** Readings of single pods in progress that are slow, the longest first. */
+  /** Slow readings of single pods in progress, the longest first. */
   slowReadings: readonly SlowReading[];
-  /** Calls to the runtime without a response. */
+  /** Calls to the runtime that have not returned yet. */
   callsInFlight: readonly CallInFlight[];
 }
 
-/** Lists and calls that take longer than this are reported as slow. */
+/** Lists and calls that take this long are reported as slow. */
 export const SLOW_MS = 2_000;
 const MAX_NAMED = 3;
 
-/** Fails if pods were not listed recently. Pods that cannot be inspected are stale and only cause a warning. */
+/**
+ * Fails if pods have not been listed recently. Pods that cannot be inspected are stale and only cause a
+ * warning.
+ */
 export function lifecycleHealth(state: LifecycleState): HealthResult {
   const { relist, isListed, startedAt, now, unhealthyAfterMs } = state;
   if (startedAt === undefined) return { ok: false, message: "not running" };
@@ -44,11 +64,11 @@ export function lifecycleHealth(state: LifecycleState): HealthResult {
 }
 
 function idOf({ relist, stalePods }: LifecycleState): ErrorId {
-  if (relist.lastError) return relist.lastError.id ?? "NK1403";
-  return stalePods > 0 ? "NK1407" : "NK1404";
+  if (relist.lastError) return relist.lastError.id ?? RuntimeUnreachable.id;
+  return stalePods > 0 ? PodNotInspectable.id : RuntimeNotResponding.id;
 }
 
-/** Current errors and slow calls of the runtime, one line each. */
+/** Returns the current errors and slow calls of the runtime, one line each. */
 export function runtimeProblems(state: LifecycleState): string[] {
   const { relist, now } = state;
   const isSlow = relist.inFlight !== undefined && now - relist.inFlight.since >= SLOW_MS;

@@ -1,178 +1,234 @@
-import {
-  Backoff,
-  type Clock,
-  childScope,
-  codeOf,
-  type Logger,
-  retryPolicies,
-  stopped,
-  WakeableSleep,
-} from "@nodekeeper/core/lib";
-import { broadcastsEvents, type Runtime, type RuntimeHint, type RuntimeVersion } from "../runtime/index.ts";
+import { Backoff, retryPolicies, stopped, type Timer, WakeableSleep } from "@nodekeeper/core/lib";
+import type { HintedExit, RuntimeHint } from "../runtime/index.ts";
+import type { LifecycleContext } from "./context.ts";
+import type { HintState } from "./metrics.ts";
+import type { RelistPacing } from "./pacing.ts";
+import type { PodQueue } from "./pod-queue.ts";
+
+// Enough for a burst of short-lived containers between two readings.
+const MAX_EXITS = 1_000;
+// Bounds memory if hints name nonexistent pods. Dropped hints may be counted as misses.
+const MAX_HINTED = 10_000;
+// Runtimes send events before or after their lists show the change: milliseconds apart in containerd, more
+// under load.
+const RECHECKS_MS = [100, 1_000];
 
 /**
- * `starting`: the stream is requested; `healthy`: it is open; `failing`: it failed and is retried with backoff;
- * `unsupported`: the runtime has no container events, or has them disabled; retried when the runtime restarts.
+ * The runtime's container events as hints, compared with the changes that readings find. `HintStream` adds
+ * hints, `PodTracker` and `Relist` report changes, and pods to read are added to the queue.
+ *
+ * 1. A pod named by a hint is read immediately, and again shortly afterwards if it had not changed.
+ * 2. A change that a relist finds without a hint counts as a miss: the stream is reopened, immediately the
+ *    first time and with backoff after that. Relists use the short period for `hintDistrustMs`, and then
+ *    until a hint arrives in time.
+ * 3. A stream is trusted once a hint arrives in time for a change of the pod it names, if the runtime sends
+ *    each event to all subscribers. Hints without a change do not count, because containerd replays those of
+ *    the last minutes to each new subscriber.
+ * 4. Exits reported by events are kept for containers that are removed before they can be inspected.
  */
-export type HintState = "starting" | "healthy" | "failing" | "unsupported";
-
-export interface HintStreamOptions {
-  runtime: Runtime;
-  clock: Clock;
-  log: Logger;
-  /** How long a stream must stay open to count as supported, milliseconds. */
-  minStreamMs: number;
-  /** Interval at which a runtime without events is queried for its version, to detect an upgrade, milliseconds. */
-  versionPollMs: number;
-  onHint: (hint: RuntimeHint) => void;
-  onState: (state: HintState) => void;
-  random?: () => number;
-}
-
-/** Follows the runtime's stream of container events and tracks how reliable it is. */
-export class HintStream {
-  readonly #options: HintStreamOptions;
-  readonly #backoff: Backoff;
+export class Hints {
+  readonly #context: LifecycleContext;
+  readonly #pacing: RelistPacing;
+  readonly #queue: PodQueue;
+  // The most recent exits by container ID.
+  readonly #exits = new Map<string, HintedExit>();
+  // Pods with a hint but no change since, with the number of repeated readings.
+  readonly #pending = new Map<string, { hintedAt: number; rechecks: number }>();
+  // Time of the last hint for each pod. Expires with a later list.
+  readonly #hintedAt = new Map<string, number>();
+  // Pods that changed in a list without a hint, until the grace period ends.
+  readonly #unexplained = new Set<string>();
+  #missTimer: Timer | undefined;
   #state: HintState = "starting";
-  readonly #restart = new WakeableSleep();
-  // For the open stream: whether it delivered a hint, and whether the runtime sends each event to every subscriber.
-  #heard = false;
+  // Whether a change was missed and no hint has arrived in time since.
+  #isSilent = false;
+  // For the open stream: whether a hint arrived in time, and whether the runtime sends each event to all
+  // subscribers.
+  #isInTime = false;
   #isBroadcast = false;
   #openedAt = Number.POSITIVE_INFINITY;
-  // The connection for which event support was determined.
-  #askedOn: number;
+  #reopen = new AbortController();
+  #reopenNotBefore = Number.NEGATIVE_INFINITY;
+  readonly #reopenings: Backoff;
+  /** Woken when the runtime was restarted. Its support of events must then be determined again. */
+  readonly restarts = new WakeableSleep();
 
-  constructor(options: HintStreamOptions) {
-    this.#options = options;
-    const { random, runtime } = options;
-    this.#askedOn = runtime.connections();
-    this.#backoff = new Backoff({ ...retryPolicies.runtimeEvents, ...(random ? { random } : {}) });
+  constructor(context: LifecycleContext, pacing: RelistPacing, queue: PodQueue, random?: () => number) {
+    this.#context = context;
+    this.#pacing = pacing;
+    this.#queue = queue;
+    this.#reopenings = new Backoff({ ...retryPolicies.runtimeEvents, ...(random ? { random } : {}) });
   }
 
   get state(): HintState {
     return this.#state;
   }
 
-  /**
-   * Whether the long relist period may be used: the open stream has delivered a hint, and the runtime sends each event
-   * to every subscriber. An open stream is not sufficient, since containerd 1.7 sends each event to only one subscriber.
-   */
-  get isProven(): boolean {
-    return this.#state === "healthy" && this.#heard && this.#isBroadcast;
+  /** Whether hints are being delivered, all or some of them. */
+  get isOpen(): boolean {
+    return this.#state === "healthy" || this.#state === "silent";
   }
 
-  /** Whether the stream was healthy and open before `time`, monotonic milliseconds. */
-  isOpenSince(time: number): boolean {
-    return this.#state === "healthy" && this.#openedAt < time;
+  /** Returns the exit of a container as reported by an event. */
+  exitOf(containerId: string): HintedExit | undefined {
+    return this.#exits.get(containerId);
   }
 
-  /** Called when the runtime is reachable again: event support must be determined again. */
-  runtimeRestarted(): void {
-    this.#restart.wake();
-  }
-
-  /** Called after a successful call: detects a restart of the runtime during which no call failed. */
-  runtimeAnswered(): void {
-    if (this.#options.runtime.connections() !== this.#askedOn) this.runtimeRestarted();
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    while (!signal.aborted) {
-      const supported = await this.#follow(signal);
-      if (signal.aborted) return;
-      try {
-        if (supported) await clock.sleep(this.#backoff.next(), signal);
-        else await this.#awaitRestart(signal);
-      } catch {
-        return;
-      }
-    }
-  }
-
-  // Returns false if the runtime has no container events.
-  async #follow(signal: AbortSignal): Promise<boolean> {
-    const { runtime, clock, log, minStreamMs, onHint } = this.#options;
-    using scope = childScope(signal);
-    this.#heard = false;
+  /** Called when a stream is requested. Returns a signal that aborts when the stream must be reopened. */
+  opening(): AbortSignal {
+    this.#isInTime = false;
     this.#isBroadcast = false;
-    this.#openedAt = clock.monotonic();
-    void this.#askDelivery(scope.signal);
-    let real = false;
-    const prove = () => {
-      if (real) return;
-      real = true;
-      this.#backoff.reset();
-      this.#enter("healthy");
-    };
-    const timer = clock.after(minStreamMs, prove);
-    try {
-      for await (const hint of runtime.hints(scope.signal)) {
-        this.#heard = true;
-        prove();
-        onHint(hint);
-      }
-      if (signal.aborted) return true;
-      // CRI-O without enable_pod_events accepts the call and ends the stream immediately without an error.
-      if (!real) return this.#giveUp("the stream ended immediately");
-      log.info({}, "runtime ended its container event stream");
-    } catch (error) {
-      if (signal.aborted) return true;
-      if (codeOf(error) === "unsupported")
-        return this.#giveUp("the runtime does not implement GetContainerEvents");
-      if (this.#state !== "failing") log.warn({ err: error }, "runtime container event stream failed");
-    } finally {
-      timer.cancel();
-      scope.abort(stopped("event stream ended"));
-    }
-    this.#enter("failing");
-    return true;
+    this.#trust();
+    this.#openedAt = this.#context.clock.monotonic();
+    this.#reopen = new AbortController();
+    return this.#reopen.signal;
   }
 
-  #giveUp(why: string): false {
-    this.#options.log.info({ why }, "runtime has no container events, relisting at the short period");
-    this.#enter("unsupported");
-    return false;
+  /** Called when the stream is open. */
+  opened(): void {
+    this.enter(this.#isSilent ? "silent" : "healthy");
   }
 
-  // Rejects when the signal aborts.
-  async #awaitRestart(signal: AbortSignal): Promise<void> {
-    const { clock, versionPollMs } = this.#options;
-    this.#restart.clear();
-    this.#askedOn = this.#options.runtime.connections();
-    const before = await this.#version(signal);
-    for (;;) {
-      if (await this.#restart.wait(clock, versionPollMs, signal)) break;
-      const now = await this.#version(signal);
-      if (now && !isSameVersion(now, before)) break;
-    }
-    this.#backoff.reset();
-    this.#enter("starting");
+  /**
+   * Called if the runtime sends each event to all subscribers. Otherwise an open stream is not reliable:
+   * containerd 1.7 sends each event to only one subscriber.
+   */
+  broadcasts(): void {
+    this.#isBroadcast = true;
+    this.#trust();
   }
 
-  // Determined again for each subscription, since the runtime may have been upgraded.
-  async #askDelivery(signal: AbortSignal): Promise<void> {
-    const version = await this.#version(signal).catch(() => undefined);
-    if (version && !signal.aborted) this.#isBroadcast = broadcastsEvents(version);
-  }
-
-  // Undefined while the runtime is unavailable. Rejects when the signal aborts.
-  async #version(signal: AbortSignal): Promise<RuntimeVersion | undefined> {
-    try {
-      return await this.#options.runtime.version(signal);
-    } catch {
-      signal.throwIfAborted();
-      return undefined;
-    }
-  }
-
-  #enter(state: HintState): void {
+  enter(state: HintState): void {
     if (this.#state === state) return;
+    const wasOpen = this.isOpen;
     this.#state = state;
-    this.#options.onState(state);
+    this.#trust();
+    if (wasOpen && this.isOpen) return;
+    this.#forgetUnexplained();
+    // Finds changes that happened while no hints were delivered.
+    if (state !== "unsupported") this.#pacing.soon();
   }
-}
 
-function isSameVersion(one: RuntimeVersion, other: RuntimeVersion | undefined): boolean {
-  return one.runtimeName === other?.runtimeName && one.runtimeVersion === other.runtimeVersion;
+  add({ podUid, exits }: RuntimeHint): void {
+    this.#context.metrics.hints.inc();
+    this.#keep(exits);
+    if (podUid === "") {
+      this.#pacing.soon();
+      return;
+    }
+    const hintedAt = this.#context.clock.monotonic();
+    if (this.#hintedAt.size >= MAX_HINTED) this.#hintedAt.clear();
+    this.#hintedAt.set(podUid, hintedAt);
+    // A list may show the change shortly before the hint arrives.
+    if (this.#unexplained.delete(podUid)) this.#inTime();
+    // Readings that start now may not show the change yet. If too many pods are pending, the next relist
+    // finds the change.
+    const rechecks = this.#queue.isWaiting(podUid) ? 1 : 0;
+    if (this.#pending.has(podUid) || this.#pending.size < this.#context.settings.requestLimit)
+      this.#pending.set(podUid, { hintedAt, rechecks });
+    this.#queue.add(podUid);
+  }
+
+  /**
+   * Called when a caller starts to wait for a pod. Reads the pod early, because the next relist may not be
+   * due soon.
+   */
+  wanted(podUid: string): void {
+    if (this.isOpen) this.#queue.add(podUid);
+  }
+
+  /**
+   * Called when a list of all pods that started at `startedAt` (monotonic milliseconds) has succeeded, before
+   * its changes are reported.
+   */
+  listed(startedAt: number): void {
+    // Keeps later hints, because a runtime may send an event before its lists show the change.
+    const satisfied = startedAt - this.#context.settings.hintGraceMs;
+    for (const [podUid, at] of this.#hintedAt) if (at < satisfied) this.#hintedAt.delete(podUid);
+    for (const [podUid, { hintedAt }] of this.#pending) if (hintedAt < startedAt) this.unchanged(podUid);
+  }
+
+  /**
+   * Called when a list of all pods shows a change of a pod.
+   * @param previousAt start of the previous list
+   */
+  foundByList(podUid: string, previousAt: number): void {
+    // A change counts as a miss only if the stream has been open since the previous list.
+    if (!this.isOpen || this.#openedAt >= previousAt || this.#hintedAt.has(podUid)) return;
+    this.#unexplained.add(podUid);
+    const { clock, settings } = this.#context;
+    this.#missTimer ??= clock.after(settings.hintGraceMs, () => this.#countMisses());
+  }
+
+  /** Called when a pod was read and had not changed. */
+  unchanged(podUid: string): void {
+    const pending = this.#pending.get(podUid);
+    if (!pending || this.#queue.isWaiting(podUid)) return;
+    const delayMs = RECHECKS_MS[pending.rechecks++];
+    if (delayMs === undefined) this.#pending.delete(podUid);
+    else this.#queue.addAfter(podUid, delayMs);
+  }
+
+  /** Called when a reading of a pod that started at `startedAt` (monotonic milliseconds) found a change. */
+  changed(podUid: string, startedAt: number): void {
+    const pending = this.#pending.get(podUid);
+    if (!pending || pending.hintedAt > startedAt) return;
+    this.#pending.delete(podUid);
+    this.#queue.cancel(podUid);
+    this.#inTime();
+  }
+
+  /** Cancels the timers. */
+  stop(): void {
+    this.#pending.clear();
+    this.#forgetUnexplained();
+  }
+
+  #keep(exits: readonly HintedExit[]): void {
+    for (const exit of exits) {
+      this.#exits.delete(exit.containerId);
+      this.#exits.set(exit.containerId, exit);
+    }
+    for (const id of this.#exits.keys()) {
+      if (this.#exits.size <= MAX_EXITS) return;
+      this.#exits.delete(id);
+    }
+  }
+
+  // A hint named a changed pod in time.
+  #inTime(): void {
+    if (!this.isOpen) return;
+    this.#isInTime = true;
+    this.#isSilent = false;
+    this.#reopenings.reset();
+    this.#reopenNotBefore = Number.NEGATIVE_INFINITY;
+    this.enter("healthy");
+    this.#trust();
+  }
+
+  #countMisses(): void {
+    const count = this.#unexplained.size;
+    this.#forgetUnexplained();
+    if (count === 0) return;
+    this.#context.metrics.hintMisses.inc(count);
+    this.#pacing.distrust();
+    if (!this.isOpen) return;
+    this.#isInTime = false;
+    this.#isSilent = true;
+    this.enter("silent");
+    const now = this.#context.clock.monotonic();
+    if (now < this.#reopenNotBefore) return;
+    this.#reopenNotBefore = now + this.#reopenings.next();
+    this.#reopen.abort(stopped("the stream missed changes"));
+  }
+
+  #forgetUnexplained(): void {
+    this.#missTimer?.cancel();
+    this.#missTimer = undefined;
+    this.#unexplained.clear();
+  }
+
+  #trust(): void {
+    this.#pacing.trust(this.#state === "healthy" && this.#isInTime && this.#isBroadcast);
+  }
 }

@@ -102,7 +102,8 @@ describe("random histories, read by relists", () => {
   class Model {
     readonly events: string[][] = [];
     readonly #emitted = new Map<string, Map<string, string>>();
-    readonly #failed = new Set<string>();
+    /** The last list of each pod whose inspection failed since. */
+    readonly #failed = new Map<string, Map<string, string>>();
 
     relist(
       readings: Map<string, Map<string, ContainerState>>,
@@ -110,7 +111,7 @@ describe("random histories, read by relists", () => {
       silent: boolean,
     ): void {
       const found: string[] = [];
-      for (const uid of new Set([...this.#emitted.keys(), ...readings.keys(), ...this.#failed])) {
+      for (const uid of new Set([...this.#emitted.keys(), ...readings.keys(), ...this.#failed.keys()])) {
         const old = this.#emitted.get(uid) ?? new Map<string, string>();
         const now = new Map(
           [...(readings.get(uid) ?? [])].map(([id, s]) => [id, s === "created" ? "unknown" : s]),
@@ -120,19 +121,24 @@ describe("random histories, read by relists", () => {
           [...ids].some((id) => old.get(id) !== now.get(id)) || this.#emitted.has(uid) !== readings.has(uid);
         if (!changed && !this.#failed.has(uid)) continue;
         if (readings.has(uid) && failing.includes(uid)) {
-          this.#failed.add(uid);
+          this.#failed.set(uid, now);
           continue;
         }
         const before = found.length;
-        for (const id of ids) {
-          const [was, is] = [old.get(id), now.get(id)];
-          if (was === is) continue;
-          if (is === "running") found.push(`Started ${id}`);
-          if (is === "exited" || (is === undefined && was !== "exited")) found.push(`Died ${id}`);
-          if (is === undefined) found.push(`Removed ${id}`);
-        }
-        if (found.length === before && this.#failed.has(uid) && readings.has(uid))
-          found.push(`PodSync ${uid}`);
+        const compare = (from: Map<string, string>, to: Map<string, string>) => {
+          for (const id of new Set([...from.keys(), ...to.keys()])) {
+            const [was, is] = [from.get(id), to.get(id)];
+            if (was === is) continue;
+            if (is === "running") found.push(`Started ${id}`);
+            if (is === "exited" || (is === undefined && was !== "exited")) found.push(`Died ${id}`);
+            if (is === undefined) found.push(`Removed ${id}`);
+          }
+        };
+        // Of a pod that was removed before it could be inspected, the last list counts.
+        const listed = readings.has(uid) ? undefined : this.#failed.get(uid);
+        if (listed) compare(old, listed);
+        compare(listed ?? old, now);
+        if (listed || (found.length === before && this.#failed.has(uid))) found.push(`PodSync ${uid}`);
         this.#failed.delete(uid);
         if (readings.has(uid)) this.#emitted.set(uid, now);
         else this.#emitted.delete(uid);

@@ -1,128 +1,118 @@
-import { type Clock, type Logger, messageOf, type Timer } from "@nodekeeper/core/lib";
+import { StateDamaged } from "@nodekeeper/api/errors";
+import { type Logger, messageOf } from "@nodekeeper/core/lib";
 import type { ContainerState, ListedContainer, Pod } from "../runtime/index.ts";
-import type { LifecycleStore, StoredEvent, StoredRecord } from "../state/index.ts";
+import {
+  Backlog,
+  type LifecycleStore,
+  type StoredEvent,
+  type StoredRecord,
+  WriteBehind,
+} from "../state/index.ts";
+import type { LifecycleContext } from "./context.ts";
 import type { EventLog } from "./event-log.ts";
-import type { NewEvent, PodLifecycleEvent, PodLifecycleEventType } from "./events.ts";
+import type {
+  ContainerIdentity,
+  NewEvent,
+  PodIdentity,
+  PodLifecycleEvent,
+  PodLifecycleEventType,
+} from "./events.ts";
 import type { PodRecord, PodRecords } from "./records.ts";
 
-export interface JournalOptions {
-  events: EventLog;
-  /** State database; without it nothing is persisted. */
-  store: LifecycleStore | undefined;
-  /** Number of events retained in the database. */
-  capacity: number;
-  clock: Clock;
-  log: Logger;
-  onFailure: () => void;
-}
-
-// Trimming with every write would cause an additional page write each time.
+// Trimming with every write would cost an additional page write.
 const TRIM_EVERY = 1_000;
-// Each retry writes everything unsaved: on a nearly full disk, 20,000 events take 0.1 s to fail.
-const RETRY_MS = 5_000;
 
 /**
- * Appends events to the log and persists them, together with the pods' records, in one transaction, so that each change
- * is emitted exactly once also after a crash. A failed write is retried together with later events.
+ * Appends events to the log and persists them with the pods' records in one transaction, so that each change
+ * is emitted exactly once even after a crash. A failed write is retried together with later events.
  */
 export class Journal {
-  readonly #options: JournalOptions;
-  #unsavedEvents: StoredEvent[] = [];
-  readonly #unsavedRecords = new Map<string, StoredRecord>();
-  #failing = false;
+  readonly #context: LifecycleContext;
+  readonly #log: EventLog;
+  readonly #store: LifecycleStore | undefined;
+  // Number of events to retain in the database.
+  readonly #capacity: number;
+  readonly #writes: WriteBehind;
+  readonly #events: Backlog<StoredEvent>;
+  readonly #records = new Map<string, StoredRecord>();
   #trimmedAt = 0;
-  #retry: Timer | undefined;
   // The stored log could not be restored, and its sequence numbers conflict with new ones.
   #isStale = false;
 
-  constructor(options: JournalOptions) {
-    this.#options = options;
+  /** @param store if undefined, nothing is persisted */
+  constructor(context: LifecycleContext, events: EventLog, store: LifecycleStore | undefined) {
+    this.#context = context;
+    this.#log = events;
+    this.#store = store;
+    const { clock, log, settings } = context;
+    this.#capacity = Math.min(settings.logCapacity, settings.savedEvents);
+    this.#events = new Backlog(this.#capacity);
+    const write = () => this.#write();
+    const onFailure = (_error: unknown, isFirst: boolean) => this.#failed(isFirst);
+    this.#writes = new WriteBehind({ what: "the lifecycle event log", write, clock, log, onFailure });
   }
 
   /** Restores the log and records of an earlier agent process. Returns false if there are none. */
   restore(records: PodRecords): boolean {
-    const { store, events, log, capacity } = this.#options;
+    const store = this.#store;
+    const events = this.#log;
     if (!store) return false;
     try {
       const kept = store.log();
       if (!kept) return false;
-      events.restore(kept.id, kept.last, mapEvents(store.events(capacity)));
-      for (const { podUid, record } of store.records()) restoreRecord(records, podUid, record, log);
-      // Their sequence numbers are reused, so earlier positions must not be valid.
+      events.restore(kept.id, kept.last, mapEvents(store.events(this.#capacity)));
+      for (const { podUid, record } of store.records())
+        restoreRecord(records, podUid, record, this.#context.log);
+      // The sequence numbers of lost events are reused, so earlier positions must be invalid.
       if (store.mayHaveLostEvents) events.renew();
       this.#trimmedAt = kept.last;
       return true;
     } catch (error) {
       this.#isStale = true;
-      this.#failed(error);
+      this.#writes.failed(error);
       return false;
     }
   }
 
-  /** Records that all pods have been read: an agent started later emits differences as events. */
+  /** Records that all pods have been read. A later agent process emits differences as events. */
   begin(): void {
-    this.#save();
+    if (this.#store) this.#writes.flush();
   }
 
-  /** Appends events of a pod and saves its record, or deletes it if the pod was removed. */
+  /** Appends the events of a pod and saves its record, or deletes the record if the pod was removed. */
   commit(record: PodRecord, added: readonly NewEvent[]): void {
-    const { events, store } = this.#options;
-    const appended = events.append(added);
-    if (!store) return;
-    for (const event of appended) this.#unsavedEvents.push(storedEvent(event));
+    const appended = this.#log.append(added);
+    if (!this.#store) return;
+    this.#events.add(...appended.map(storedEvent));
     const podUid = record.identity.uid;
-    this.#unsavedRecords.set(podUid, { podUid, record: record.emitted && encodeRecord(record) });
-    if (!this.#retry) this.#save();
+    this.#records.set(podUid, { podUid, record: record.emitted && encodeRecord(record) });
+    if (!this.#writes.isPending) this.#writes.flush();
   }
 
-  /** Saves everything unsaved, without retries. */
+  /** Saves all unsaved events and records, without retries. */
   close(): void {
-    if (!this.#retry) return;
-    this.#save();
-    this.#retry?.cancel();
-    this.#retry = undefined;
+    this.#writes.close();
   }
 
-  #save(): void {
-    const { events, store, capacity } = this.#options;
-    if (!store) return;
-    this.#retry?.cancel();
-    this.#retry = undefined;
-    const trim = events.last - this.#trimmedAt >= TRIM_EVERY;
-    try {
-      if (this.#isStale) store.clear();
-      this.#isStale = false;
-      const trimTo = trim ? events.last - capacity : 0;
-      store.save(
-        { id: events.id, last: events.last },
-        this.#unsavedEvents,
-        [...this.#unsavedRecords.values()],
-        trimTo,
-      );
-      if (trim) this.#trimmedAt = events.last;
-      this.#unsavedEvents = [];
-      this.#unsavedRecords.clear();
-      if (this.#failing) this.#options.log.info({}, "lifecycle event log saved again after failures");
-      this.#failing = false;
-    } catch (error) {
-      this.#failed(error);
-    }
+  #write(): void {
+    const store = this.#store!;
+    const { id, last } = this.#log;
+    if (this.#isStale) store.clear();
+    this.#isStale = false;
+    const trim = last - this.#trimmedAt >= TRIM_EVERY;
+    const records = [...this.#records.values()];
+    store.save({ id, last }, this.#events.items, records, trim ? last - this.#capacity : 0);
+    if (trim) this.#trimmedAt = last;
+    this.#events.clear();
+    this.#records.clear();
   }
 
-  #failed(error: unknown): void {
-    const { events, log, capacity, clock, onFailure } = this.#options;
-    onFailure();
-    this.#retry = clock.after(RETRY_MS, () => this.#save());
-    if (this.#unsavedEvents.length > capacity)
-      this.#unsavedEvents.splice(0, this.#unsavedEvents.length - capacity);
-    if (this.#failing) return;
-    this.#failing = true;
-    // After a crash, sequence numbers of unsaved events would be reused, so their positions must not be valid.
-    events.renew();
-    log.error(
-      { errorId: "NK1105", err: error },
-      "failed to save lifecycle event log, continuing in memory and retrying",
-    );
+  #failed(isFirst: boolean): void {
+    this.#context.metrics.saveFailures.inc();
+    this.#events.bound();
+    // After a crash, the sequence numbers of unsaved events would be reused, so their positions must be
+    // invalid.
+    if (isFirst) this.#log.renew();
   }
 }
 
@@ -142,42 +132,30 @@ function storedEvent({
     podUid: pod.uid,
     namespace: pod.namespace,
     name: pod.name,
-    containerId: container?.id,
-    containerName: container?.name,
-    containerKind: container?.kind,
-    exitCode,
+    containerId: container?.id ?? null,
+    containerName: container?.name ?? null,
+    containerKind: container?.kind ?? null,
+    exitCode: exitCode ?? null,
     reason,
   };
 }
 
 // Events share identity objects, as newly created events do.
 function* mapEvents(rows: Iterable<StoredEvent>): Iterable<PodLifecycleEvent> {
-  const pods = new Map<string, PodLifecycleEvent["pod"]>();
-  const containers = new Map<string, PodLifecycleEvent["container"]>();
+  const pods = new Map<string, PodIdentity>();
+  const containers = new Map<string, ContainerIdentity>();
   for (const row of rows) {
-    const uid = row.podUid;
-    const pod = pods.get(uid) ?? { uid, namespace: row.namespace, name: row.name };
+    const { sequence, at, podUid: uid, namespace, name, containerId: id, exitCode, reason } = row;
+    const pod = pods.get(uid) ?? { uid, namespace, name };
     pods.set(uid, pod);
-    let container: PodLifecycleEvent["container"];
-    if (row.containerId !== undefined) {
+    let container: ContainerIdentity | undefined;
+    if (id !== null) {
       const kind = row.containerKind === "sandbox" ? "sandbox" : "container";
-      container = containers.get(row.containerId) ?? {
-        id: row.containerId,
-        name: row.containerName ?? "",
-        kind,
-      };
-      containers.set(row.containerId, container);
+      container = containers.get(id) ?? { id, name: row.containerName ?? "", kind };
+      containers.set(id, container);
     }
-    const { sequence, at, exitCode } = row;
-    yield {
-      sequence,
-      at,
-      type: row.type as PodLifecycleEventType,
-      pod,
-      container,
-      exitCode,
-      reason: row.reason,
-    };
+    const type = row.type as PodLifecycleEventType;
+    yield { sequence, at, type, pod, container, exitCode: exitCode ?? undefined, reason };
   }
 }
 
@@ -214,9 +192,9 @@ function restoreRecord(records: PodRecords, uid: string, text: string, log: Logg
     record.emitted = pod;
     record.ips = ips;
   } catch (error) {
-    // Its containers will be emitted as started.
+    // The pod's containers will be emitted as started.
     log.warn(
-      { errorId: "NK1103", podUid: uid, err: messageOf(error) },
+      { errorId: StateDamaged.id, podUid: uid, err: messageOf(error) },
       "failed to restore the record of a pod",
     );
   }

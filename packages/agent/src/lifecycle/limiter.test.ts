@@ -7,14 +7,8 @@ const nothing = () => {};
 
 function createLimiter() {
   const clock = new FakeClock();
-  const limiter = new InspectionLimiter({
-    clock,
-    initial: 4,
-    min: 1,
-    max: 16,
-    timeoutMs: 1_000,
-    maxOverdue: 3,
-  });
+  const inspections = { initial: 4, min: 1, max: 16 };
+  const limiter = new InspectionLimiter(clock, { inspections, inspectionPatienceMs: 1_000, maxOverdue: 3 });
   return { clock, limiter };
 }
 

@@ -1,10 +1,19 @@
-import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
+import { metricTable, type Registry } from "@nodekeeper/core/lib";
 import type { Pod } from "../runtime/index.ts";
-import type { HintState } from "./hints.ts";
 
-/** Values read on each scrape. */
+const hintStates = ["starting", "healthy", "silent", "failing", "unsupported"] as const;
+
+/**
+ * `starting`: the stream is requested; `healthy`: it is open; `failing`: it failed and is retried with
+ * backoff; `silent`: it is open, but a change was missed and no hint has arrived in time since;
+ * `unsupported`: the runtime does not support container events, or they are disabled; retried when the
+ * runtime restarts.
+ */
+export type HintState = (typeof hintStates)[number];
+
+/** Values read at each scrape. */
 export interface LifecycleReadings {
-  /** Age of the relist in progress, seconds; 0 if there is none. */
+  /** Age of the relist in progress in seconds; 0 if there is none. */
   inFlightSeconds(): number;
   pods(): readonly Pod[];
   stalePods(): number;
@@ -14,103 +23,77 @@ export interface LifecycleReadings {
   consumers(): number;
   slowestConsumer(): number;
   hintState(): HintState;
-  /** Current relist period, from the end of a relist to the start of the next, seconds. */
+  /** Current relist period in seconds, from the end of a relist to the start of the next. */
   relistPeriodSeconds(): number;
 }
 
-const PREFIX = "nodekeeper_lifecycle_";
-const seconds = [0.01, 0.1, 0.5, 2, 10, 60];
-const hintStates: readonly HintState[] = ["starting", "healthy", "failing", "unsupported"];
+const seconds = [0.01, 0.1, 1, 10];
 const containerStates = ["created", "running", "exited", "unknown"] as const;
 
-/** The module's metrics. Names and meanings follow the kubelet's pleg_* metrics where these exist. */
+/** The module's metrics. Names and meanings follow the kubelet's pleg_* metrics if they exist. */
 export function createLifecycleMetrics(registry: Registry, readings: LifecycleReadings) {
-  const registers = [registry];
-  const counter = (name: string, help: string) => new Counter({ name: PREFIX + name, help, registers });
-  const histogram = (name: string, help: string) =>
-    new Histogram({ name: PREFIX + name, help, buckets: seconds, registers });
-  const live = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name: PREFIX + name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-
-  live(
+  const { counter, gauge, histogram, scraped, scrapedBy } = metricTable(registry, "nodekeeper_lifecycle_");
+  scraped(
     "relist_in_flight_seconds",
     "Age of the relist in progress, in seconds; 0 if there is none.",
     readings.inFlightSeconds,
   );
-  live("stale_pods", "Number of pods whose last inspection failed.", readings.stalePods);
-  live(
+  scraped("stale_pods", "Number of pods whose last inspection failed.", readings.stalePods);
+  scraped(
     "overdue_calls",
     "Number of calls to the runtime that exceeded lifecycle.inspectionPatience and have no response.",
     readings.overdueCalls,
   );
-  live("inspection_limit", "Current limit of concurrent pod inspections.", readings.inspectionLimit);
-  live("log_events", "Number of events in the event log.", readings.logLength);
-  live("consumers", "Number of consumers of the event log.", readings.consumers);
-  live(
+  scraped("inspection_limit", "Current limit of concurrent pod inspections.", readings.inspectionLimit);
+  scraped("log_events", "Number of events in the event log.", readings.logLength);
+  scraped("consumers", "Number of consumers of the event log.", readings.consumers);
+  scraped(
     "slowest_consumer_events",
     "Number of events that the slowest consumer has not read.",
     readings.slowestConsumer,
   );
-  live(
+  scraped(
     "relist_period_seconds",
     "Current relist period in seconds: lifecycle.relistPeriod or lifecycle.eventedRelistPeriod.",
     readings.relistPeriodSeconds,
   );
-  live("pods", "Number of pods in the container runtime.", () => readings.pods().length);
-  new Gauge({
-    name: `${PREFIX}hint_stream_state`,
-    help: "State of the runtime's container event stream: 1 for the current state.",
-    labelNames: ["state"],
-    registers,
-    collect() {
-      for (const state of hintStates) this.set({ state }, state === readings.hintState() ? 1 : 0);
-    },
+  scraped("pods", "Number of pods in the container runtime.", () => readings.pods().length);
+  scrapedBy(
+    "hint_stream_state",
+    "State of the runtime's container event stream: 1 for the current state.",
+    ["state"],
+    () => hintStates.map((state) => [{ state }, state === readings.hintState() ? 1 : 0]),
+  );
+  scrapedBy("containers", "Number of containers and sandboxes by state.", ["kind", "state"], () => {
+    // Sets all states, so that a state without containers is reported as 0.
+    const counts = countContainers(readings.pods());
+    return ["container", "sandbox"].flatMap((kind) =>
+      containerStates.map((state) => [{ kind, state }, counts.get(`${kind} ${state}`) ?? 0] as const),
+    );
   });
-  new Gauge({
-    name: `${PREFIX}containers`,
-    help: "Number of containers and sandboxes by state.",
-    labelNames: ["kind", "state"],
-    registers,
-    collect() {
-      // All states are set, so that a state without containers is reported as 0.
-      const counts = countContainers(readings.pods());
-      for (const kind of ["container", "sandbox"]) {
-        for (const state of containerStates) this.set({ kind, state }, counts.get(`${kind} ${state}`) ?? 0);
-      }
-    },
-  });
-
   return {
     relistDuration: histogram(
       "relist_duration_seconds",
       "Duration of relists in seconds, including inspections.",
+      seconds,
     ),
     relistInterval: histogram(
       "relist_interval_seconds",
       "Interval between the starts of two relists in seconds.",
+      seconds,
     ),
     podRelistDuration: histogram(
       "pod_relist_duration_seconds",
       "Duration of the reading of a single pod in seconds.",
+      seconds,
     ),
-    lastSeen: new Gauge({
-      name: `${PREFIX}last_seen_seconds`,
-      help: "Time of the last successful list of all pods, in seconds since the epoch.",
-      registers,
-    }),
-    relistFailures: new Counter({
-      name: `${PREFIX}relist_failures_total`,
-      help: "Number of relists whose list failed, by error code.",
-      labelNames: ["code"],
-      registers,
-    }),
+    lastSeen: gauge(
+      "last_seen_seconds",
+      "Time of the last successful list of all pods, in seconds since the epoch.",
+    ),
+    relistFailures: counter("relist_failures_total", "Number of relists whose list failed, by error code.", [
+      "code",
+    ]),
     hints: counter("hints_total", "Number of container events received from the runtime."),
     hintMisses: counter(
       "hint_misses_total",

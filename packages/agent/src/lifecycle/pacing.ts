@@ -1,55 +1,63 @@
-import { type Clock, WakeableSleep } from "@nodekeeper/core/lib";
-
-export interface RelistPacingOptions {
-  clock: Clock;
-  /** Period from the end of a relist to the start of the next, milliseconds. */
-  shortMs: number;
-  /** The same while hints are reliable. */
-  longMs: number;
-  /** How long hints count as unreliable after a miss, milliseconds. */
-  distrustMs: number;
-  /** Whether hints are reliable apart from misses. */
-  relaxed: () => boolean;
-}
+import { WakeableSleep } from "@nodekeeper/core/lib";
+import type { LifecycleContext } from "./context.ts";
 
 /** Schedules relists. */
 export class RelistPacing {
-  readonly #options: RelistPacingOptions;
+  readonly #context: Pick<LifecycleContext, "clock" | "settings">;
   readonly #sleep = new WakeableSleep();
   #distrustedUntil = Number.NEGATIVE_INFINITY;
-  #soon = false;
+  #isProven = false;
+  #hasFailed = false;
+  #isSoon = false;
 
-  constructor(options: RelistPacingOptions) {
-    this.#options = options;
+  constructor(context: Pick<LifecycleContext, "clock" | "settings">) {
+    this.#context = context;
   }
 
-  /** Current period from the end of a relist to the start of the next, milliseconds. */
+  /** Current period in milliseconds, from the end of a relist to the start of the next. */
   get periodMs(): number {
-    const { clock, shortMs, longMs, relaxed } = this.#options;
-    if (this.#soon || clock.monotonic() < this.#distrustedUntil || !relaxed()) return shortMs;
-    return Math.max(longMs, shortMs);
+    const { clock, settings } = this.#context;
+    const { relistPeriodMs, eventedRelistPeriodMs } = settings;
+    const isDistrusted = clock.monotonic() < this.#distrustedUntil;
+    if (this.#isSoon || this.#hasFailed || isDistrusted || !this.#isProven) return relistPeriodMs;
+    return Math.max(eventedRelistPeriodMs, relistPeriodMs);
   }
 
-  /** Called when a relist starts, which satisfies earlier requests. */
+  /** Called when a relist starts. It satisfies earlier requests. */
   begin(): void {
-    this.#soon = false;
+    this.#isSoon = false;
   }
 
-  /** Requests the next relist after the short period. */
+  /** Called when a relist has ended. */
+  end(hasFailed: boolean): void {
+    this.#hasFailed = hasFailed;
+  }
+
+  /** Schedules the next relist after the short period. */
   soon(): void {
-    this.#soon = true;
+    this.#isSoon = true;
     this.#sleep.wake();
   }
 
-  /** Called when a hint was missed: uses the short period for a while. */
+  /** @param isProven whether hints are reliable, so that the long period can be used */
+  trust(isProven: boolean): void {
+    this.#isProven = isProven;
+  }
+
+  /** Uses the short period for a while, because a change was missed. */
   distrust(): void {
-    this.#distrustedUntil = this.#options.clock.monotonic() + this.#options.distrustMs;
+    const { clock, settings } = this.#context;
+    this.#distrustedUntil = clock.monotonic() + settings.hintDistrustMs;
     this.#sleep.wake();
   }
 
-  /** Waits from the end of a relist until the next is due, or the signal aborts; calls `onShort` every short period. */
+  /**
+   * Called at the end of a relist. Waits until the next relist is due or the signal aborts. Calls `onShort`
+   * every short period.
+   */
   async pause(onShort: () => void, signal: AbortSignal): Promise<void> {
-    const { clock, shortMs } = this.#options;
+    const { clock, settings } = this.#context;
+    const shortMs = settings.relistPeriodMs;
     const endedAt = clock.monotonic();
     let shortAt = endedAt + shortMs;
     while (!signal.aborted) {
@@ -61,7 +69,7 @@ export class RelistPacing {
         onShort();
         shortAt = now + shortMs;
       }
-      await this.#sleep.wait(clock, Math.min(due, shortAt) - now, signal).catch(() => {});
+      await this.#sleep.waitOrAbort(clock, Math.min(due, shortAt) - now, signal);
     }
   }
 }

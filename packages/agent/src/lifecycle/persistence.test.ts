@@ -11,13 +11,24 @@ let directory: string;
 let database: StateDatabase;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nodekeeper-lifecycle-"));
-  database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
+  open();
 });
 afterEach(() => {
   database.close();
   rmSync(directory, { recursive: true });
 });
 const live = new AbortController().signal;
+
+function open(): void {
+  const bootDirectory = join(directory, "run");
+  const common = { clock: new FakeClock(), log: silentLogger };
+  database = StateDatabase.open({ ...common, directory: join(directory, "state"), bootDirectory });
+}
+
+function reopen(): void {
+  database.close();
+  open();
+}
 
 describe("an agent that is started again", () => {
   it("emits what changed in the meantime, and continues at its consumers' positions", async () => {
@@ -31,6 +42,7 @@ describe("an agent that is started again", () => {
     const position = first.generator.events.position;
     await first.stop();
 
+    reopen();
     runtime.set("a", "a1", "exited", "container", 137);
     runtime.set("a", "a-sandbox", "exited", "sandbox");
     runtime.pods.get("a")!.ips = [];

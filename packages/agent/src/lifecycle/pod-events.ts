@@ -1,19 +1,27 @@
 import type { ContainerStatus, PodStatus } from "../runtime/index.ts";
 import type { Transition } from "./diff.ts";
 import type { NewEvent } from "./events.ts";
-import type { HintedExits } from "./hinted-exits.ts";
+import type { Hints } from "./hints.ts";
 import { containerIdentity, type PodRecord } from "./records.ts";
 
+/** Reason of the PodSync event for a pod that was removed before it could be inspected again. */
+export const INSPECTION_FAILED = "InspectionFailed";
+
+/** Creates the event for a pod whose previous inspection failed. */
+export function podSync({ identity }: PodRecord, reason: string): NewEvent {
+  return { type: "PodSync", pod: identity, container: undefined, exitCode: undefined, reason };
+}
+
 /**
- * Creates the events for a pod's transitions, in order. Exit codes are taken from the inspection, or from the runtime's
- * container event if the container was removed before it could be inspected.
+ * Creates the events for a pod's transitions, in order. Exit codes come from the inspection, or from the
+ * runtime's container event if the container was removed before it could be inspected.
  * @param status undefined if the runtime no longer has the pod
  */
 export function podEvents(
   record: PodRecord,
   transitions: readonly Transition[],
   status: PodStatus | undefined,
-  hintedExits: Pick<HintedExits, "get">,
+  hints: Pick<Hints, "exitOf">,
 ): NewEvent[] {
   const events: NewEvent[] = [];
   const exited = new Map<string, ContainerStatus>();
@@ -22,7 +30,7 @@ export function podEvents(
   for (const { type, container } of transitions) {
     if (type === "ContainerChanged") continue;
     const { id } = container;
-    const exit = type === "ContainerDied" ? (exited.get(id) ?? hintedExits.get(id)) : undefined;
+    const exit = type === "ContainerDied" ? (exited.get(id) ?? hints.exitOf(id)) : undefined;
     events.push({
       type,
       pod: record.identity,

@@ -1,23 +1,27 @@
 import type { ContainerState, ListedContainer, Pod, PodStatus } from "../runtime/index.ts";
 
 export interface ReconciledPod {
-  /** The listed pod with the states of the inspection. */
+  /** The listed pod, with the states from the inspection. */
   pod: Pod;
-  /** The pod when it was listed, if a container exited between list and inspection, so that both are emitted; else `pod`. */
+  /**
+   * The pod as listed if a container exited between list and inspection, so that both its start and its exit
+   * are emitted; otherwise the same as `pod`.
+   */
   listed: Pod;
   /** The inspected status of the listed containers. */
   status: PodStatus;
-  /** Whether list and inspection contradict each other, so that the pod must be read again. */
+  /** Whether list and inspection contradict each other. The pod must then be read again. */
   isInconsistent: boolean;
 }
 
 /**
- * Combines a pod's list and the inspection that followed it, so that records, events and cache agree:
+ * Merges the list of a pod with the inspection that followed it, so that records, events and cache are
+ * consistent:
  *
- * 1. The result has the containers and sandboxes that are in both; others are left to the next reading.
- * 2. States are those of the inspection, which is newer. A container that is running in the list and exited in the
- *    inspection has started and exited, and both are emitted. A container that is exited in the list and running in the
- *    inspection is inconsistent: containerd's lists and statuses can differ while a container starts.
+ * 1. The result contains the containers and sandboxes that are in both. Others are left to the next reading.
+ * 2. States come from the inspection, which is newer. If a container is running in the list and exited in the
+ *    inspection, both its start and its exit are emitted. A container that is exited in the list and running
+ *    in the inspection is inconsistent: containerd's lists and statuses can differ while a container starts.
  */
 export function reconcile(listed: Pod, status: PodStatus): ReconciledPod {
   const states = new Map<string, ContainerState>();
@@ -59,14 +63,17 @@ export function reconcile(listed: Pod, status: PodStatus): ReconciledPod {
   };
 }
 
-/** IDs that are in the pod's list and not in its inspection. */
+/** Returns the IDs that are in the pod's list but not in its inspection. */
 export function missingIn({ containers, sandboxes }: Pod, status: PodStatus): Set<string> {
   const missing = new Set([...containers, ...sandboxes].map(({ id }) => id));
   for (const { id } of [...status.containers, ...status.sandboxes]) missing.delete(id);
   return missing;
 }
 
-/** Adds the last known IPs to the status of a terminated pod, whose network is removed before its containers. */
+/**
+ * Adds the last known IPs to the status of a terminated pod, because its network is removed before its
+ * containers.
+ */
 export function withKnownIps(status: PodStatus, known: readonly string[]): PodStatus {
   if (status.ips.length > 0 || known.length === 0) return status;
   if (status.sandboxes.some(({ state }) => state === "running")) return status;

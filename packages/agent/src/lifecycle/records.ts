@@ -2,13 +2,13 @@ import type { ListedContainer, Pod } from "../runtime/index.ts";
 import type { ContainerIdentity, PodIdentity } from "./events.ts";
 import { SharedTexts } from "./shared-texts.ts";
 
-/** The last known state of a pod that was emitted. */
+/** The last emitted state of a pod. */
 export interface PodRecord {
-  /** The reading up to which events were emitted; undefined before the first. */
+  /** The reading up to which events were emitted. Undefined before the first. */
   emitted: Pod | undefined;
   /** Last known IPs. */
   ips: readonly string[];
-  /** Shared by the pod's events, so that the log keeps one copy of each name. */
+  /** Shared by the pod's events, so that the log contains one copy of each name. */
   readonly identity: PodIdentity;
   readonly containers: Map<string, ContainerIdentity>;
   /** Shared by all records. */
@@ -16,8 +16,8 @@ export interface PodRecord {
 }
 
 /**
- * Why a pod must be read again soon: `failed`, its inspection failed; `inconsistent`, its list and its inspection
- * contradict each other.
+ * Why a pod must be read again soon. `failed`: its inspection failed. `inconsistent`: its list and its
+ * inspection contradict each other.
  */
 export type Mark = "failed" | "inconsistent";
 
@@ -25,6 +25,8 @@ export type Mark = "failed" | "inconsistent";
 export class PodRecords {
   readonly #records = new Map<string, PodRecord>();
   readonly #marks = new Map<string, Mark>();
+  // Pods whose inspection failed, as last listed.
+  readonly #uninspected = new Map<string, Pod>();
   readonly #texts = new SharedTexts();
 
   get size(): number {
@@ -35,7 +37,7 @@ export class PodRecords {
     return this.#records.get(uid);
   }
 
-  /** Returns the record of a pod; creates it if there is none. */
+  /** Returns the record of a pod. Creates it if it does not exist. */
   open(pod: Pod): PodRecord {
     const known = this.#records.get(pod.uid);
     if (known) return known;
@@ -53,12 +55,23 @@ export class PodRecords {
 
   forget(uid: string): void {
     this.#records.delete(uid);
-    this.#marks.delete(uid);
+    this.unmark(uid);
   }
 
   mark(uid: string, mark: Mark): void {
     // `failed` leads to a PodSync event, so `inconsistent` must not replace it.
     if (this.#marks.get(uid) !== "failed") this.#marks.set(uid, mark);
+  }
+
+  /** Marks a pod whose inspection failed. */
+  fail(uid: string, listed: Pod | undefined): void {
+    this.mark(uid, "failed");
+    if (listed) this.#uninspected.set(uid, listed);
+  }
+
+  /** Returns a pod whose inspection failed, as last listed. */
+  uninspected(uid: string): Pod | undefined {
+    return this.#uninspected.get(uid);
   }
 
   markOf(uid: string): Mark | undefined {
@@ -67,9 +80,10 @@ export class PodRecords {
 
   unmark(uid: string): void {
     this.#marks.delete(uid);
+    this.#uninspected.delete(uid);
   }
 
-  /** Pods to be read again soon. */
+  /** Returns the UIDs of the pods to read again soon. */
   marked(): string[] {
     return [...this.#marks.keys()];
   }
@@ -85,7 +99,7 @@ export class PodRecords {
     return [...this.#records.keys()];
   }
 
-  /** Every pod as last emitted. */
+  /** Returns all pods as last emitted. */
   emitted(): Pod[] {
     const pods: Pod[] = [];
     for (const { emitted } of this.#records.values()) if (emitted) pods.push(emitted);
@@ -93,7 +107,7 @@ export class PodRecords {
   }
 }
 
-/** The identity of a container for events: the same object for every event of the container. */
+/** Returns the identity of a container for events. All events of a container share the same object. */
 export function containerIdentity(record: PodRecord, { id, name, kind }: ListedContainer): ContainerIdentity {
   const known = record.containers.get(id);
   if (known) return known;

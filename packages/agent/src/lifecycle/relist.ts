@@ -1,37 +1,26 @@
-import { type Clock, type ErrorId, errorIdOf, messageOf, withDeadline } from "@nodekeeper/core/lib";
-import type { Pod, Runtime } from "../runtime/index.ts";
+import { errorIdOf, messageOf, withDeadline } from "@nodekeeper/core/lib";
+import type { Pod } from "../runtime/index.ts";
 import type { PodStatusCache } from "./cache.ts";
-import type { LifecycleMetrics } from "./metrics.ts";
+import type { LifecycleContext } from "./context.ts";
+import type { RelistStatus } from "./health.ts";
+import type { Hints } from "./hints.ts";
+import type { PodQueue } from "./pod-queue.ts";
 import type { PodRecords } from "./records.ts";
 import type { PodTracker } from "./tracker.ts";
 
-export interface RelistOptions {
-  runtime: Runtime;
+/** Parts that a relist reads and writes. */
+export interface RelistParts {
   tracker: PodTracker;
   records: PodRecords;
   cache: PodStatusCache;
-  metrics: LifecycleMetrics;
-  clock: Clock;
-  listDeadlineMs: number;
-  /** Called when a list of all pods started at `startedAt` (monotonic milliseconds) succeeded. */
-  onListed: (startedAt: number) => void;
-  /** Called when the list shows a change of a pod that was not being read. */
-  onChange: (podUid: string) => void;
-}
-
-/** Progress of relists, for the health check. Times are monotonic milliseconds. */
-export interface RelistStatus {
-  inFlight: { phase: "list" | "inspect"; since: number; startedAt: number; pods: number } | undefined;
-  /** Start of the last relist whose list succeeded; undefined before the first. */
-  lastSuccessAt: number | undefined;
-  /** Start of the one before it; -Infinity if there is none. */
-  previousSuccessAt: number;
-  lastError: { message: string; id: ErrorId | undefined; at: number } | undefined;
+  queue: PodQueue;
+  hints: Hints;
 }
 
 /** Lists all pods and has the changed ones inspected. Calls must not overlap. */
 export class Relist {
-  readonly #options: RelistOptions;
+  readonly #context: LifecycleContext;
+  readonly #parts: RelistParts;
   readonly #status: RelistStatus = {
     inFlight: undefined,
     lastSuccessAt: undefined,
@@ -44,17 +33,21 @@ export class Relist {
     byUid: new Map(),
   };
 
-  constructor(options: RelistOptions) {
-    this.#options = options;
+  constructor(context: LifecycleContext, parts: RelistParts) {
+    this.#context = context;
+    this.#parts = parts;
   }
 
   get status(): Readonly<RelistStatus> {
     return this.#status;
   }
 
-  /** Resolves when every pod was handled, except those for which the runtime is slow. Throws if the list fails. */
+  /**
+   * Resolves when all pods have been handled, except those for which the runtime is slow. Throws if the list
+   * fails.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, cache, metrics } = this.#options;
+    const { clock, metrics } = this.#context;
     const startedAt = clock.monotonic();
     const last = this.#status.lastSuccessAt;
     if (last !== undefined) metrics.relistInterval.observe((startedAt - last) / 1000);
@@ -62,7 +55,7 @@ export class Relist {
       const pods = await this.#list(startedAt, signal);
       await this.#take(pods, startedAt, signal);
       signal.throwIfAborted();
-      cache.updateTime(startedAt);
+      this.#parts.cache.updateTime(startedAt);
     } finally {
       this.#status.inFlight = undefined;
       metrics.relistDuration.observe((clock.monotonic() - startedAt) / 1000);
@@ -70,18 +63,20 @@ export class Relist {
   }
 
   async #list(startedAt: number, signal: AbortSignal): Promise<readonly Pod[]> {
-    const { runtime, tracker, clock, metrics, listDeadlineMs, records } = this.#options;
+    const { runtime, clock, metrics, settings } = this.#context;
+    const { tracker, records, queue, hints } = this.#parts;
     this.#status.inFlight = { phase: "list", since: startedAt, startedAt, pods: records.size };
     tracker.listStarts();
     try {
-      const pods = await withDeadline(clock, listDeadlineMs, "list of all pods", signal, (scope) =>
+      const pods = await withDeadline(clock, settings.callDeadlineMs, "list of all pods", signal, (scope) =>
         runtime.listPods(scope),
       );
       this.#status.previousSuccessAt = this.#status.lastSuccessAt ?? Number.NEGATIVE_INFINITY;
       this.#status.lastSuccessAt = startedAt;
       this.#status.lastError = undefined;
       metrics.lastSeen.set(clock.now() / 1000);
-      this.#options.onListed(startedAt);
+      queue.listed(startedAt);
+      hints.listed(startedAt);
       return pods;
     } catch (error) {
       if (!signal.aborted) {
@@ -93,7 +88,7 @@ export class Relist {
   }
 
   async #take(pods: readonly Pod[], startedAt: number, signal: AbortSignal): Promise<void> {
-    const { tracker, records, clock, onChange } = this.#options;
+    const { tracker, records, hints } = this.#parts;
     const listed = this.#byUid(pods);
     const changed: Promise<void>[] = [];
     for (const uid of new Set([...records.uids(), ...records.marked(), ...listed.keys()])) {
@@ -101,14 +96,19 @@ export class Relist {
       const done = tracker.handleListed(uid, listed.get(uid), startedAt, signal);
       if (!done) continue;
       changed.push(done);
-      if (!known) onChange(uid);
+      if (!known) hints.foundByList(uid, this.#status.previousSuccessAt);
     }
     if (changed.length === 0) return;
-    this.#status.inFlight = { phase: "inspect", since: clock.monotonic(), startedAt, pods: changed.length };
+    this.#status.inFlight = {
+      phase: "inspect",
+      since: this.#context.clock.monotonic(),
+      startedAt,
+      pods: changed.length,
+    };
     await Promise.all(changed);
   }
 
-  // A runtime on which nothing has changed returns the same array.
+  // The runtime client returns the same array if nothing has changed.
   #byUid(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
     if (this.#last.pods === pods) return this.#last.byUid;
     const byUid = new Map<string, Pod>();

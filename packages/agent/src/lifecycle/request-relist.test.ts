@@ -32,7 +32,7 @@ describe("requestRelist", () => {
     generator.requestRelist("ghost");
     await clock.step(0);
     const [a, ghost] = await Promise.all(waits);
-    expect([a?.observedAt, a?.modifiedAt]).toEqual([10, 0]);
+    expect([a?.observedAt, a?.modifiedAt]).toEqual([10, 10]);
     expect(ghost?.status).toMatchObject({ uid: "ghost", containers: [] });
     await harness.stop();
   });

@@ -1,17 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { FakeClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { PluginManagerOptions } from "./manager.ts";
 import {
   type RunningManager,
   type ServedPlugin,
   servePlugin,
   startManager,
+  type TestManagerOptions,
   temporaryFolder,
 } from "./testing/setup.ts";
 
@@ -42,7 +42,7 @@ async function listen(path: string, onConnection: (socket: Socket) => void): Pro
   listeners.push({ server, sockets });
 }
 
-function start(options: Partial<PluginManagerOptions> = {}): RunningManager {
+function start(options: TestManagerOptions = {}): RunningManager {
   const running = startManager(folder.path, options);
   managers.push(running);
   return running;
@@ -65,7 +65,7 @@ afterEach(async () => {
 
 it("forty sockets that accept and send nothing do not keep a later plugin from its registration", async () => {
   for (let n = 0; n < 40; n++) await listen(at(`hung-${n}`), () => {});
-  const { handler, at: statusAt } = start({ dialTimeoutMs: 300, maxHandshakes: 16 });
+  const { handler, at: statusAt } = start({ dialTimeout: 300, maxHandshakes: 16 });
   await until("hung ones are tried", () => (statusAt(at("hung-0"))?.attempts ?? 0) > 0);
   await serve(at("good"), { name: "good" });
   await until("good", () => handler.serving.has("good"));
@@ -75,7 +75,7 @@ it("forty sockets that accept and send nothing do not keep a later plugin from i
 it("sockets that have failed wait behind those that were never tried", async () => {
   const clock = new FakeClock();
   for (let silent = 0; silent < 60; silent++) await listen(at(`silent-${silent}`), () => {});
-  const { handler } = start({ clock, maxHandshakes: 4, dialTimeoutMs: 600_000 });
+  const { handler } = start({ clock, maxHandshakes: 4, dialTimeout: 600_000 });
   const startedAt = clock.monotonic();
   await until("all silent ones have failed once", () => clock.monotonic() - startedAt > 60_000, {
     clock,
@@ -113,7 +113,7 @@ it("a hung handshake ends at its deadline and is tried again with backoff, on th
 });
 
 it("a plugin that never answers GetInfo is given up after the deadline", async () => {
-  const { at: statusAt } = start({ infoTimeoutMs: 200 });
+  const { at: statusAt } = start({ infoTimeout: 200 });
   await serve(at("slow"), {}, () => new Promise(() => {}));
   await until("failed", () => statusAt(at("slow"))?.reason === "GetInfo: no answer within 200 ms");
 });
@@ -122,7 +122,7 @@ it("garbage and a connection that is closed at once are failures", async () => {
   await listen(at("garbage"), (socket) => socket.write("HTTP/1.1 200 OK\r\n\r\nhello"));
   await listen(at("closes"), (socket) => socket.destroy());
   await serve(at("good"), { name: "good" });
-  const { handler, at: statusAt } = start({ dialTimeoutMs: 500 });
+  const { handler, at: statusAt } = start({ dialTimeout: 500 });
   await until("good", () => handler.serving.has("good"));
   for (const name of ["garbage", "closes"]) {
     await until(name, () => statusAt(at(name))?.state === "failed");
@@ -199,14 +199,14 @@ it("a path too long for the kernel is a clear failure", async () => {
 
 it("5,000 files that are not sockets hide no socket", async () => {
   for (let n = 0; n < 5_000; n++) writeFileSync(at(`file-${n}`), "");
-  const { handler } = start({ rescanIntervalMs: 60_000 });
+  const { handler } = start({ rescanInterval: 60_000 });
   await serve(at("good"), { name: "good" });
   await until("good", () => handler.serving.has("good"));
 });
 
 it("a flood of file events neither starves a plugin nor scans without end", async () => {
   const clock = new FakeClock();
-  const { handler, registry } = start({ rescanIntervalMs: 60_000, clock });
+  const { handler, registry } = start({ rescanInterval: 60_000, clock });
   const scans = async () =>
     Number(/scan_duration_seconds_count (\S+)/.exec(await registry.metrics())?.[1] ?? 0);
   await until("first scan", async () => (await scans()) === 1);
@@ -229,6 +229,20 @@ it("no more sockets than the limit are considered, and new ones displace none", 
   unlinkSync(at("y"));
   await until("a has y's place", () => third.notices.length === 1);
   expect([...handler.serving.keys()].sort()).toEqual(["a", "z"]);
+});
+
+it("a subdirectory full of sockets or directories leaves half of the places for others", async () => {
+  const { handler } = start({ limits: { maxSockets: 4, maxDirectories: 7 } });
+  for (let number = 0; number < 9; number++) {
+    mkdirSync(at(`a/${number}`), { recursive: true });
+    await serve(at(`a/${number}.sock`), { name: `a${number}` });
+  }
+  await until("half of them", () => handler.serving.size === 2);
+  mkdirSync(at("z"));
+  await serve(at("z/one.sock"), { name: "one" });
+  await serve(at("two.sock"), { name: "two" });
+  await until("the others", () => handler.serving.has("one") && handler.serving.has("two"));
+  expect(handler.serving.size).toBe(4);
 });
 
 async function startChild(path: string): Promise<ChildProcess> {

@@ -3,13 +3,19 @@ import type { ErrorId } from "@nodekeeper/core/lib";
 /** Why a call to a plugin failed, for operators. */
 export interface CallError {
   message: string;
-  /** Its entry in docs/errors.md. */
+  /** ID of its entry in docs/errors.md. */
   id: ErrorId;
-  /** Wall milliseconds: since when each call of the method failed; undefined for what no call reports. */
+  /**
+   * Since when all calls of the method have failed, in milliseconds since the epoch. Undefined for an error
+   * that no call reported.
+   */
   since?: number | undefined;
 }
 
-/** The errors of a plugin's last calls as one, with the id of the first and the earliest time; undefined if there are none. */
+/**
+ * Joins the errors of a plugin's last calls into one, with the ID of the first and the earliest time. Returns
+ * undefined if there are none.
+ */
 export function joinedErrors(errors: Iterable<CallError>): CallError | undefined {
   const sorted = [...errors].sort((a, b) => (a.message < b.message ? -1 : 1));
   const [first] = sorted;

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { watch } from "node:fs";
-import { silentLogger } from "@nodekeeper/core/lib";
+import { InotifyWatches, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it, vi } from "vitest";
 import { DirectoryWatches } from "./directory-watches.ts";
 
@@ -23,17 +23,37 @@ it("logs once that inotify is exhausted, and once that it works again", () => {
   fake.watch = () => {
     throw exhausted;
   };
-  using watches = new DirectoryWatches(silentLogger, () => {}, watchDirectory);
+  const inotify = new InotifyWatches(silentLogger, watchDirectory);
+  using watches = new DirectoryWatches(inotify, () => {});
   for (let round = 0; round < 3; round++) {
     watches.keep("/a", "1");
     watches.forgetOthers();
   }
   expect(warn).toHaveBeenCalledTimes(1);
-  expect(watches.trouble).toContain("/a is not watched (ENOSPC");
+  expect(inotify.healthCheck().check()).toMatchObject({
+    ok: true,
+    warning: expect.stringContaining("/a is not watched (ENOSPC"),
+  });
   fake.watch = () => new FakeWatcher();
   watches.keep("/a", "1");
   watches.forgetOthers();
-  expect(watches.trouble).toBeUndefined();
+  expect(inotify.unwatched).toBe(0);
+});
+
+it("a directory that was deleted is not one that can't be watched", () => {
+  fake.watch = (path) => {
+    if (path === "/deleted") throw exhausted;
+    return new FakeWatcher();
+  };
+  const inotify = new InotifyWatches(silentLogger, watchDirectory);
+  using watches = new DirectoryWatches(inotify, () => {});
+  watches.keep("/a", "1");
+  watches.keep("/deleted", "1");
+  watches.forgetOthers();
+  expect(inotify.unwatched).toBe(1);
+  watches.keep("/a", "1");
+  watches.forgetOthers();
+  expect(inotify.unwatched).toBe(0);
 });
 
 it("adds a new watch for a re-created directory, drops that of a deleted one, and closes all at the end", () => {
@@ -43,7 +63,7 @@ it("adds a new watch for a re-created directory, drops that of a deleted one, an
     made.push(watcher);
     return watcher;
   };
-  const watches = new DirectoryWatches(silentLogger, () => {}, watchDirectory);
+  const watches = new DirectoryWatches(new InotifyWatches(silentLogger, watchDirectory), () => {});
   watches.keep("/a", "1");
   watches.keep("/b", "1");
   watches.forgetOthers();
@@ -61,13 +81,14 @@ it("a watch that breaks is made again at the next walk", () => {
     made.push(watcher);
     return watcher;
   };
-  using watches = new DirectoryWatches(silentLogger, () => {}, watchDirectory);
+  const inotify = new InotifyWatches(silentLogger, watchDirectory);
+  using watches = new DirectoryWatches(inotify, () => {});
   watches.keep("/a", "1");
   watches.forgetOthers();
   made[0]?.emit("error", exhausted);
-  expect(watches.trouble).toContain("/a is not watched");
+  expect(inotify.unwatched).toBe(1);
   watches.keep("/a", "1");
   watches.forgetOthers();
   expect(made).toHaveLength(2);
-  expect(watches.trouble).toBeUndefined();
+  expect(inotify.unwatched).toBe(0);
 });

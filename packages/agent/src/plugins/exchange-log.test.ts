@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { cutJson } from "./cut-json.ts";
-import { ExchangeLog } from "./exchange-log.ts";
+import { cutJson, ExchangeLog } from "./exchange-log.ts";
 
 it("has the last exchange of each call, the newest first, and the last 60 durations in their order", () => {
   const log = new ExchangeLog();

@@ -1,23 +1,24 @@
-import { cutJson } from "./cut-json.ts";
-
-/** A call to a plugin that has ended, or a message that it sent. */
+/** A finished call to a plugin, or a message that the plugin sent. */
 export interface Exchange {
-  /** "ThresholdMet". */
+  /** Name of the call, such as "ThresholdMet". */
   call: string;
-  /** Wall milliseconds of its end. */
+  /** When it ended, milliseconds since the epoch. */
   at: number;
   /** Undefined for a message of a stream, which has no duration. */
   ms?: number | undefined;
   request?: object | undefined;
-  /** What it answered; kept until the next exchange of the same call. */
+  /** The response. Retained until the next exchange of the same call. */
   answer?: object | undefined;
-  /** Why it failed; undefined where it did not. */
+  /** Why the call failed. Undefined if it succeeded. */
   error?: string | undefined;
-  /** True where the plugin does not implement the call, which is optional. It has no answer then, and did not fail. */
+  /**
+   * Whether the call is optional and the plugin does not implement it. There is then no response and no
+   * error.
+   */
   isUnimplemented?: true;
 }
 
-/** An exchange as text: request and answer are JSON of which at most 2,000 characters are left. */
+/** An exchange as text: the first 2,000 characters of the JSON of request and response. */
 export interface ShownExchange extends Omit<Exchange, "request" | "answer"> {
   request?: string;
   answer?: string;
@@ -26,15 +27,15 @@ export interface ShownExchange extends Omit<Exchange, "request" | "answer"> {
 /** The duration of a call. */
 export interface CallDuration {
   call: string;
-  /** Wall milliseconds of its end. */
+  /** When it ended, milliseconds since the epoch. */
   at: number;
   ms: number;
   ok: boolean;
 }
 
-/** What a plugin and the agent exchanged last. */
+/** The last exchanges between the agent and a plugin. */
 export interface PluginExchanges {
-  /** The last of each call, the newest first. */
+  /** The last exchange of each call, latest first. */
   calls: ShownExchange[];
   /** The last 60 calls, oldest first. */
   durations: CallDuration[];
@@ -45,9 +46,9 @@ const LONGEST_TEXT = 2_000;
 const MOST_ITEMS = 20;
 
 /**
- * What a plugin and the agent exchanged last. Noting an exchange keeps references and numbers; text is made when it is
- * asked for. Of a longer list in a request or an answer the first 20 items are kept, so that one of megabytes is freed with
- * its round: items have bounded texts, so a log takes some kilobytes.
+ * The last exchanges between the agent and a plugin. `note` stores references and numbers; text is only
+ * created by `show`. Of longer lists in a request or response, only the first 20 items are retained, so that
+ * megabytes are freed after their round. Items have texts of bounded size, so a log takes a few kilobytes.
  */
 export class ExchangeLog {
   readonly #last = new Map<string, Exchange>();
@@ -82,7 +83,7 @@ function shown({ request, answer, ...rest }: Exchange): ShownExchange {
   };
 }
 
-/** A value as JSON, at most 2,000 characters of it. */
+/** Returns the first 2,000 characters of a value's JSON. */
 export function shownJson(value: unknown): string {
   return cutJson(value, LONGEST_TEXT);
 }
@@ -99,4 +100,63 @@ function withShortLists(message: object): object {
       : [[key, value]],
   );
   return Object.fromEntries(entries);
+}
+
+/**
+ * Returns the first `most` characters of a value's JSON, without serializing the rest. Truncated text ends in
+ * "…". Byte arrays are shown as their length, bigints as numbers.
+ */
+export function cutJson(value: unknown, most: number): string {
+  const writer = new Writer(most);
+  writer.write(value);
+  return writer.text();
+}
+
+class Writer {
+  readonly #most: number;
+  #text = "";
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get #isFull(): boolean {
+    return this.#text.length > this.#most;
+  }
+
+  text(): string {
+    return this.#isFull ? `${this.#text.slice(0, this.#most)}…` : this.#text;
+  }
+
+  write(value: unknown): void {
+    if (typeof value === "string") this.#text += JSON.stringify(value.slice(0, this.#most + 1));
+    else if (typeof value === "bigint") this.#text += String(value);
+    else if (value instanceof Uint8Array) this.#text += `"${value.length} bytes"`;
+    else if (Array.isArray(value)) this.#items(value);
+    else if (typeof value === "object" && value !== null) this.#members(value);
+    else this.#text += JSON.stringify(value) ?? "null";
+  }
+
+  #items(items: readonly unknown[]): void {
+    this.#text += "[";
+    for (const [at, item] of items.entries()) {
+      if (this.#isFull) return;
+      if (at > 0) this.#text += ",";
+      this.write(item);
+    }
+    this.#text += "]";
+  }
+
+  #members(object: object): void {
+    this.#text += "{";
+    let isFirst = true;
+    for (const [key, member] of Object.entries(object)) {
+      if (this.#isFull) return;
+      if (member === undefined) continue;
+      this.#text += `${isFirst ? "" : ","}${JSON.stringify(key.slice(0, this.#most + 1))}:`;
+      isFirst = false;
+      this.write(member);
+    }
+    this.#text += "}";
+  }
 }

@@ -2,7 +2,9 @@ import { type Clock, type ProbeResult, probeSocket } from "@nodekeeper/core/lib"
 import type { PluginMetrics } from "./metrics.ts";
 import type { PluginRegistration } from "./types.ts";
 
-/** Checks by connecting whether a plugin's process is running, since a socket file outlives its process. */
+/**
+ * Checks by connecting whether a plugin's process is running, because a socket file can outlive its process.
+ */
 export class Liveness {
   readonly #clock: Clock;
   readonly #metrics: PluginMetrics;
@@ -18,15 +20,15 @@ export class Liveness {
     return found;
   }
 
-  /** Whether a process listens on the registration socket and on the endpoint. */
+  /** Returns whether a process is listening on the registration socket and on the endpoint. */
   async listening(registrationSocket: string, endpoint: string): Promise<boolean> {
     if ((await this.probe(registrationSocket)) !== "accepts") return false;
     return endpoint === registrationSocket || (await this.probe(endpoint)) === "accepts";
   }
 
-  /** Why a registered plugin counts as disconnected; undefined if its sockets accept connections. */
+  /** Returns why a registered plugin counts as disconnected. Undefined if its sockets accept connections. */
   async loss({ registrationSocket, endpoint }: PluginRegistration): Promise<string | undefined> {
-    // A missing registration socket is handled by the scan: it may be moved or re-created.
+    // The scan handles a missing registration socket: it may be moved or re-created.
     if ((await this.probe(registrationSocket)) === "refused") {
       return "no process listens on its registration socket";
     }

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PluginManagerOptions } from "./manager.ts";
 import type { PluginChange } from "./status.ts";
 import {
   type RunningManager,
   type ServedPlugin,
   servePlugin,
   startManager,
+  type TestManagerOptions,
   temporaryFolder,
 } from "./testing/setup.ts";
 
@@ -25,7 +25,7 @@ async function serve(...args: Parameters<typeof servePlugin>): Promise<ServedPlu
   return served;
 }
 
-function start(options: Partial<PluginManagerOptions> = {}): RunningManager {
+function start(options: TestManagerOptions = {}): RunningManager {
   const running = startManager(folder.path, options);
   managers.push(running);
   return running;
@@ -44,7 +44,7 @@ afterEach(async () => {
 describe("finding sockets", () => {
   it("registers what was there before, what comes later, and what is moved in", async () => {
     await serve(at("a.sock"), { name: "a" });
-    const { handler } = start({ rescanIntervalMs: 60_000 });
+    const { handler } = start({ rescanInterval: 60_000 });
     await until("a", () => handler.serving.has("a"));
     await serve(at("b.sock"), { name: "b" });
     await until("b", () => handler.serving.has("b"));
@@ -58,7 +58,7 @@ describe("finding sockets", () => {
   });
 
   it("looks into new folders, follows symlinks to sockets, ignores names with a dot in front", async () => {
-    const { handler, manager } = start({ rescanIntervalMs: 60_000 });
+    const { handler, manager } = start({ rescanInterval: 60_000 });
     await serve(at(".hidden"), { name: "hidden" });
     mkdirSync(at("x/y"), { recursive: true });
     await serve(at("x/y/deep"), { name: "deep" });
@@ -72,7 +72,7 @@ describe("finding sockets", () => {
 
   it("makes its directory, and continues when the directory is removed and made again", async () => {
     rmSync(folder.path, { recursive: true });
-    const { handler, manager } = start({ rescanIntervalMs: 100 });
+    const { handler, manager } = start({ rescanInterval: 100 });
     await until("ready", () => manager.healthCheck().check().ok);
     rmSync(folder.path, { recursive: true });
     await until("made again", () => {
@@ -174,7 +174,7 @@ describe("refusals", () => {
     ["NK1307", "1,000 versions", { supportedVersions: Array(1_000).fill("v1") }, "at most 64"],
     ["NK1304", "reserved", { name: "system-reporter-plugin" }, "reserved for an in-tree plugin"],
   ])("the plugin is notified of %s: %s", async (errorId, _, info, reason) => {
-    const { handler, at: statusAt } = start({ reservedNames: () => new Set(["system-reporter-plugin"]) });
+    const { handler, at: statusAt } = start({ inTreeNames: ["system-reporter-plugin"] });
     const plugin = await serve(at("a.sock"), info);
     const notice = await until("notice", () => plugin.notices[0]);
     expect(notice.pluginRegistered).toBe(false);

@@ -1,8 +1,11 @@
+import { GracePeriodCut } from "@nodekeeper/api/errors";
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import {
   type Clock,
   childScope,
   type HealthCheck,
   type HealthResult,
+  InotifyWatches,
   type Logger,
   NodekeeperError,
   processCpuMs,
@@ -12,7 +15,8 @@ import {
   Semaphore,
 } from "@nodekeeper/core/lib";
 import { Liveness } from "./liveness.ts";
-import { createPluginMetrics, type PluginMetrics } from "./metrics.ts";
+import { createPluginMetrics } from "./metrics.ts";
+import { type PluginNameStore, PluginNames } from "./plugin-names.ts";
 import { RegisteredPlugins } from "./registered-plugins.ts";
 import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
 import type { FoundSocket, ScanLimits, ScanResult } from "./socket-scan.ts";
@@ -21,51 +25,55 @@ import { SocketWatcher } from "./socket-watcher.ts";
 import type { PluginChange, PluginStatus } from "./status.ts";
 import type { PluginHandler } from "./types.ts";
 
-/** Times in milliseconds. Options with a default are optional. */
+type PluginsSection = AgentConfiguration["plugins"];
+
+/**
+ * The `plugins` section of the configuration, and limits that only tests override. Durations are in
+ * milliseconds.
+ */
+export interface PluginSettings extends PluginsSection {
+  /** Sockets that must not be used as endpoints. */
+  foreignSockets?: readonly string[];
+  /** Minimum time after the start for which a name stays with its previous user. Default: 10 s. */
+  returnMs?: number;
+  /** Timeout for connecting. Default: infoTimeout. */
+  dialTimeout?: number;
+  /**
+   * Maximum number of concurrent first handshakes. Sockets that have failed may use a quarter of this number.
+   * Default: 64.
+   */
+  maxHandshakes?: number;
+  limits?: Partial<ScanLimits>;
+}
+
 export interface PluginManagerOptions {
-  /** Absolute paths; created with mode 0750 if missing. */
-  directories: readonly string[];
-  /** At most one for each plugin type. */
+  settings: PluginSettings;
+  /** At most one per plugin type. */
   handlers: readonly PluginHandler[];
   clock: Clock;
   log: Logger;
   registry: Registry;
-  /** Names of a type that are reserved for in-tree plugins. Default: none. */
-  reservedNames?: (type: string) => ReadonlySet<string>;
-  /** Interval of directory walks without an inotify event. */
-  rescanIntervalMs: number;
-  /** Interval of connection probes to the sockets of registered plugins. */
-  livenessIntervalMs: number;
-  /** How long a connection may take to come up. */
-  dialTimeoutMs: number;
-  /** The deadline of GetInfo. */
-  infoTimeoutMs: number;
-  /** The deadline of NotifyRegistrationStatus. */
-  notifyTimeoutMs: number;
-  /** How long a handler may take to register. Default 30 s. */
-  handlerTimeoutMs?: number;
-  /** Maximum number of registered plugins. */
-  maxPlugins: number;
-  /** Maximum number of concurrent first handshakes; a quarter of it for sockets that have failed. Default 64. */
-  maxHandshakes?: number;
-  /** Directories in which endpoints are allowed in addition to `directories`. Default: none. */
-  endpointDirectories?: readonly string[];
-  /** User IDs whose plugins are accepted in addition to root and the agent's user. Default: none. */
-  allowedUids?: readonly number[];
-  /** Sockets that no plugin may use as its endpoint. Default: none. */
-  foreignSockets?: readonly string[];
-  limits?: Partial<ScanLimits>;
-  /** Called when a plugin is registered, lost or refused; for a refusal once while its reason stays the same. */
+  /** Persists the users of names across restarts of the agent. Default: nothing is persisted. */
+  nameStore?: PluginNameStore;
+  /**
+   * Called when a plugin is registered, lost or refused. Repeated refusals with the same reason are reported
+   * once.
+   */
   onChange?: (change: PluginChange) => void;
-  /** CPU time used by this process, milliseconds. Default: process.cpuUsage. */
-  cpuMs?: () => number;
+  /** Starts watches of directories. Default: a new instance. */
+  watches?: InotifyWatches;
 }
+
+type Common = Pick<SessionContext, "clock" | "log" | "metrics" | "handlers" | "onChange">;
 
 interface RunningSession {
   session: PluginSession;
   scope: ScopedSignal;
   finished: Promise<void>;
 }
+
+// How long a handler may take to register a plugin.
+const HANDLER_TIMEOUT_MS = 30_000;
 
 const defaultLimits: ScanLimits = {
   maxDepth: 8,
@@ -76,99 +84,126 @@ const defaultLimits: ScanLimits = {
 
 /**
  * Discovers plugins by their sockets and registers them with the handler of their type, like the kubelet's
- * pkg/kubelet/pluginmanager. Each socket file has one session; `RegisteredPlugins` decides which socket owns a name.
+ * pkg/kubelet/pluginmanager. Each socket file has one session. `RegisteredPlugins` decides which socket owns
+ * a name.
  */
 export class PluginManager implements Runnable {
   readonly name = "pluginManager";
   readonly #context: SessionContext;
   readonly #watcher: SocketWatcher;
+  readonly #names: PluginNames;
   readonly #sessions = new Map<string, RunningSession>();
   readonly #running = new Set<Promise<void>>();
   #sequence = 0;
 
   constructor(options: PluginManagerOptions) {
-    const { clock, log, maxHandshakes = 64, onChange = () => {} } = options;
-    const metrics = createPluginMetrics(options.registry);
-    this.#context = {
+    const {
+      settings,
       clock,
       log,
-      metrics,
-      handlers: byType(options.handlers),
-      registered: new RegisteredPlugins({
-        log,
-        reservedNames: options.reservedNames ?? (() => new Set()),
-        maxPlugins: options.maxPlugins,
-        onVacancy: () => this.#vacancy(),
-        onDeregistered: ({ type, name }, reason) => {
-          metrics.deregistrations.inc({ type, reason });
-          log.info({ type, plugin: name, reason }, "plugin deregistered");
-          onChange({ kind: "lost", type, name, reason });
-        },
-      }),
-      handshakes: {
-        first: new Semaphore({ permits: maxHandshakes }),
-        retries: new Semaphore({ permits: Math.ceil(maxHandshakes / 4) }),
-      },
-      trust: new SocketTrust({
-        directories: options.directories,
-        endpointDirectories: options.endpointDirectories ?? [],
-        allowedUids: options.allowedUids ?? [],
-        foreignSockets: options.foreignSockets ?? [],
-      }),
-      timeouts: {
-        dialMs: options.dialTimeoutMs,
-        infoMs: options.infoTimeoutMs,
-        noticeMs: options.notifyTimeoutMs,
-        handlerMs: options.handlerTimeoutMs ?? 30_000,
-      },
+      registry,
+      watches = new InotifyWatches(log),
+      onChange = () => {},
+    } = options;
+    const handlers = byType(options.handlers);
+    const typeOf = (type = "") => (handlers.has(type) ? type : "unknown");
+    const metrics = createPluginMetrics(registry, () =>
+      this.list().map(({ type, state }) => ({ type: typeOf(type), state })),
+    );
+    const common = { clock, log, metrics, handlers, onChange };
+    this.#names = this.#makeNames(options, common);
+    this.#context = {
+      ...common,
+      registered: this.#makeRegistered(common),
+      ...sessionSettings(settings),
       liveness: new Liveness(clock, metrics),
-      livenessIntervalMs: options.livenessIntervalMs,
-      onChange,
     };
     this.#watcher = new SocketWatcher({
-      directories: options.directories,
-      limits: { ...defaultLimits, ...options.limits },
-      rescanIntervalMs: options.rescanIntervalMs,
+      directories: settings.directories,
+      limits: { ...defaultLimits, ...settings.limits },
+      rescanIntervalMs: settings.rescanInterval,
       clock,
-      cpuMs: options.cpuMs ?? processCpuMs,
+      cpuMs: processCpuMs,
       log,
+      watches,
       scanSeconds: metrics.scanSeconds,
       isKnown: (path) => this.#sessions.has(path),
       onScan: (result, signal) => this.#apply(result, signal),
     });
-    collectStates(metrics, () => this.list(), this.#context.handlers);
+  }
+
+  #makeNames({ settings, nameStore = nothingStored }: PluginManagerOptions, common: Common): PluginNames {
+    const { clock, log, metrics, handlers, onChange } = common;
+    return new PluginNames({
+      store: nameStore,
+      handlers,
+      bound: new Map(settings.nameOwners.map(nameAndUser)),
+      directories: settings.directories,
+      maxPlugins: settings.maxPlugins,
+      returnMs: settings.returnMs ?? 10_000,
+      onVacancy: () => this.#vacancy(),
+      onDisplaced: ({ type, name, uid }, reason) => {
+        metrics.displaced.inc({ type });
+        log.warn(
+          { errorId: GracePeriodCut.id, type, plugin: name, uid, reason },
+          "grace period of a lost plugin ended early",
+        );
+        onChange({ kind: "displaced", type, name, uid, errorId: GracePeriodCut.id, reason });
+      },
+      clock,
+      log,
+    });
+  }
+
+  #makeRegistered({ log, metrics, onChange }: Common): RegisteredPlugins {
+    return new RegisteredPlugins({
+      log,
+      names: this.#names,
+      onVacancy: () => this.#vacancy(),
+      onDeregistered: ({ type, name }, reason) => {
+        metrics.deregistrations.inc({ type, reason });
+        log.info({ type, plugin: name, reason }, "plugin deregistered");
+        onChange({ kind: "lost", type, name, reason });
+      },
+    });
   }
 
   /**
-   * Watches and registers until the signal aborts. Plugins stay registered with their handlers afterwards, since they
-   * keep running when the agent stops.
+   * Watches directories and registers plugins until the signal aborts. Plugins stay registered with their
+   * handlers afterwards, because they keep running when the agent stops.
    */
   async run(signal: AbortSignal): Promise<void> {
+    this.#names.start();
     try {
       await this.#watcher.run(signal);
     } finally {
       for (const { scope } of this.#sessions.values()) scope.abort(signal.reason);
       await Promise.all(this.#running);
       this.#sessions.clear();
+      this.#names.close();
     }
   }
 
-  /** The status of every known socket, sorted by path. */
+  /** Returns the status of every known socket, sorted by path. */
   list(): PluginStatus[] {
     const statuses = [...this.#sessions.values()].map(({ session }) => session.status());
     return statuses.sort((a, b) => (a.registrationSocket < b.registrationSocket ? -1 : 1));
   }
 
-  /** Fails if a directory cannot be created or read, or no scan succeeded for three rescan intervals. */
+  /**
+   * Fails if a directory cannot be created or read, if no scan has succeeded for three rescan intervals, or
+   * before the first scan.
+   */
   healthCheck(): HealthCheck {
     const check = (): HealthResult => this.#watcher.health();
     return { name: "PluginWatcherReady", kind: "ready", check };
   }
 
-  // Level-triggered: compares the sockets found with the existing sessions. Sessions are ended before others start.
+  // Level-triggered: compares the sockets found with the existing sessions. Ends sessions before it starts
+  // others.
   #apply({ sockets, failures, unread }: ScanResult, signal: AbortSignal): void {
     for (const [path, { scope }] of this.#sessions) {
-      // Sessions in a directory that cannot be read now are kept.
+      // Sessions in a directory that is currently unreadable are kept.
       if (sockets.has(path) || isUnder(path, failures) || isUnder(path, unread)) continue;
       this.#sessions.delete(path);
       scope.abort(new NodekeeperError("notFound", "its socket was removed"));
@@ -197,6 +232,34 @@ export class PluginManager implements Runnable {
   }
 }
 
+const nothingStored: PluginNameStore = { names: () => [], save() {}, remove() {} };
+
+// Parses "gpu.example.com=65532". Bindings ignore the case of names.
+function nameAndUser(setting: string): [name: string, uid: number] {
+  const [name = "", uid] = setting.split("=");
+  return [name.toLowerCase(), Number(uid)];
+}
+
+function sessionSettings(settings: PluginSettings) {
+  const { directories, endpointDirectories, infoTimeout, maxHandshakes = 64, foreignSockets = [] } = settings;
+  const allowedUids = settings.allowedUids.map(Number);
+  return {
+    handshakes: {
+      first: new Semaphore({ permits: maxHandshakes }),
+      retries: new Semaphore({ permits: Math.ceil(maxHandshakes / 4) }),
+    },
+    trust: new SocketTrust({ directories, endpointDirectories, allowedUids, foreignSockets }),
+    timeouts: {
+      // A socket that accepts and sends nothing is treated like one that does not respond to GetInfo.
+      dialMs: settings.dialTimeout ?? infoTimeout,
+      infoMs: infoTimeout,
+      noticeMs: settings.notifyTimeout,
+      handlerMs: HANDLER_TIMEOUT_MS,
+    },
+    livenessIntervalMs: settings.livenessInterval,
+  };
+}
+
 function byType(handlers: readonly PluginHandler[]): Map<string, PluginHandler> {
   const map = new Map<string, PluginHandler>();
   for (const handler of handlers) {
@@ -218,17 +281,4 @@ function isUnder(path: string, directories: ReadonlyMap<string, string>): boolea
     if (path.startsWith(`${directory.replace(/\/+$/, "")}/`)) return true;
   }
   return false;
-}
-
-function collectStates(
-  { plugins }: PluginMetrics,
-  list: () => PluginStatus[],
-  known: ReadonlyMap<string, PluginHandler>,
-): void {
-  const gauge = plugins as typeof plugins & { collect?: () => void };
-  gauge.collect = () => {
-    plugins.reset();
-    for (const { type = "", state } of list())
-      plugins.inc({ type: known.has(type) ? type : "unknown", state });
-  };
 }

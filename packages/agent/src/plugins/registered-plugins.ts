@@ -1,12 +1,14 @@
-import { abortable, type Logger, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { PluginNameInUse, PluginNameReserved } from "@nodekeeper/api/errors";
+import { abortable, type Logger, quote } from "@nodekeeper/core/lib";
 import type { PluginCandidate } from "./plugin-info.ts";
+import type { PluginNames } from "./plugin-names.ts";
 import type { PluginHandler, PluginRegistration } from "./types.ts";
 
 /** A socket that requests or holds the registration of a name. */
 export interface Claimant {
-  /** Order in which the agent discovered the sockets; higher is newer. */
+  /** Order in which the agent discovered the sockets. Higher is newer. */
   readonly sequence: number;
-  /** Called when it owns the name, before any further change to the name's owner. */
+  /** Called when the socket owns the name, before the owner of the name can change again. */
   accepted(registration: PluginRegistration): void;
   /** Called when a newer socket has taken over the name. */
   superseded(by: PluginRegistration): void;
@@ -20,10 +22,8 @@ interface Owner {
 
 export interface RegisteredPluginsOptions {
   log: Logger;
-  /** Names of a type that are reserved for in-tree plugins. */
-  reservedNames(type: string): ReadonlySet<string>;
-  maxPlugins: number;
-  /** Called when a name, or capacity below the limit, became free. */
+  names: PluginNames;
+  /** Called when a name or capacity became free. */
   onVacancy(): void;
   onDeregistered(registration: PluginRegistration, reason: string): void;
 }
@@ -31,19 +31,20 @@ export interface RegisteredPluginsOptions {
 /**
  * Decides which socket owns a plugin name of a type.
  *
- * Of all live sockets with the same type and name, the newest is the owner: the one that the agent discovered last; among
- * sockets found by the same scan, the one whose file was created last, then the one with the greater path.
- * 1. A newer socket replaces the owner without a gap: the handler gets the new registration, and no deregistration. The
- *    replaced socket is `superseded`; its process is not notified, as with the kubelet.
- * 2. A socket older than the owner (found when the agent starts) is refused: another live plugin owns the name.
- * 3. When the owner disconnects, live superseded and refused sockets are tried again, and the newest becomes the owner.
- * 4. Calls of a handler for one name do not overlap.
+ * A name belongs to one user at a time (`PluginNames`). Of all live sockets of that user with the same type
+ * and name, the newest is the owner: the one that the agent discovered last. Among sockets found by the same
+ * scan, it is the one whose file was created last, and then the one with the greater path.
+ * 1. A newer socket replaces the owner without a gap: the handler receives the new registration and no
+ *    deregistration. The replaced socket is `superseded`. Its process is not notified, as in the kubelet.
+ * 2. A socket older than the owner (found when the agent starts) is refused, because another live plugin owns
+ *    the name.
+ * 3. When the owner disconnects, live superseded and refused sockets are retried, and the newest becomes the
+ *    owner.
+ * 4. Calls to a handler for one name do not overlap.
  */
 export class RegisteredPlugins {
   readonly #options: RegisteredPluginsOptions;
   readonly #owners = new Map<string, Owner>();
-  /** Names whose first registration is in progress; they count towards the limit. */
-  readonly #arriving = new Set<string>();
   readonly #turns = new Map<string, Promise<unknown>>();
   #generation = 0;
 
@@ -52,8 +53,9 @@ export class RegisteredPlugins {
   }
 
   /**
-   * Registers the candidate with the handler and makes the claimant its owner (see `Claimant.accepted`). Throws
-   * `conflict` (name taken), `forbidden` (name reserved), `exhausted` (too many plugins), or the handler's error.
+   * Registers the candidate with the handler and makes the claimant the owner of the name (see
+   * `Claimant.accepted`). Throws `conflict` (name taken), `forbidden` (name reserved or bound to another
+   * user), `exhausted` (too many plugins), or the handler's error.
    */
   async register(
     claimant: Claimant,
@@ -64,18 +66,19 @@ export class RegisteredPlugins {
     const key = keyOf(candidate);
     const turn = this.#inTurn(key, async () => {
       signal.throwIfAborted();
-      this.#admit(key, claimant, candidate);
+      const giveBack = this.#admit(claimant, candidate, handler);
       const registration = { ...candidate, generation: ++this.#generation };
-      this.#arriving.add(key);
       try {
         await handler.register(registration, signal);
-      } finally {
-        this.#arriving.delete(key);
+      } catch (error) {
+        giveBack();
+        throw error;
       }
       const previous = this.#owners.get(key);
       this.#owners.set(key, { claimant, handler, registration });
       if (previous && previous.claimant !== claimant) previous.claimant.superseded(registration);
-      // The claimant stopped waiting and the handler ignored its signal, so no session manages this registration.
+      // The claimant stopped waiting and the handler ignored its signal, so no session manages this
+      // registration.
       if (signal.aborted) this.#drop(key, "registration was abandoned");
       else claimant.accepted(registration);
     });
@@ -103,38 +106,24 @@ export class RegisteredPlugins {
       );
     }
     this.#options.onDeregistered(owner.registration, reason);
+    this.#options.names.leave(owner.registration);
     this.#options.onVacancy();
   }
 
-  #admit(key: string, claimant: Claimant, candidate: PluginCandidate): void {
+  // Returns a function that releases the name again.
+  #admit(claimant: Claimant, candidate: PluginCandidate, handler: PluginHandler): () => void {
     const { type, name } = candidate;
-    if (this.#options.reservedNames(type).has(name)) {
-      throw new NodekeeperError(
-        "forbidden",
-        `the ${type} name ${quote(name)} is reserved for an in-tree plugin; use another name`,
-        { id: "NK1304" },
-      );
+    if (isReserved(name, handler.inTreeNames)) {
+      throw new PluginNameReserved({ type, name: quote(name) });
     }
-    const owner = this.#owners.get(key);
-    if (owner && owner.claimant.sequence > claimant.sequence) {
-      throw new NodekeeperError(
-        "conflict",
-        `another live plugin owns the ${type} name ${quote(name)}: ${owner.registration.registrationSocket} is newer; ` +
-          "use another name or stop the other plugin",
-        { id: "NK1303" },
-      );
+    const owner = this.#owners.get(keyOf(candidate));
+    if (owner && owner.registration.uid === candidate.uid && owner.claimant.sequence > claimant.sequence) {
+      throw new PluginNameInUse({ type, name: quote(name), socket: owner.registration.registrationSocket });
     }
-    const places = this.#owners.size + this.#arriving.size;
-    if (!owner && places >= this.#options.maxPlugins) {
-      throw new NodekeeperError(
-        "exhausted",
-        `too many plugins: the limit plugins.maxPlugins (${this.#options.maxPlugins}) is reached`,
-        { id: "NK1305" },
-      );
-    }
+    return this.#options.names.take(candidate);
   }
 
-  // One promise chain for each name. A handler call that never settles blocks only its own name.
+  // One promise chain per name. A handler call that never settles blocks only its own name.
   #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(key) ?? Promise.resolve();
     const turn = before.then(work, work);
@@ -148,6 +137,11 @@ export class RegisteredPlugins {
     });
     return turn;
   }
+}
+
+// A name that differs only in case could be mistaken for that of the in-tree plugin.
+function isReserved(name: string, reserved: ReadonlySet<string> = new Set()): boolean {
+  return [...reserved].some((each) => each.toLowerCase() === name.toLowerCase());
 }
 
 function keyOf({ type, name }: Pick<PluginRegistration, "type" | "name">): string {

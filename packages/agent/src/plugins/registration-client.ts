@@ -4,7 +4,7 @@ import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
 import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import { createClient } from "nice-grpc";
 
-/** Timeouts of the registration handshake, milliseconds. */
+/** Timeouts of the registration handshake in milliseconds. */
 export interface HandshakeTimeouts {
   dialMs: number;
   /** The kubelet's timeout of 1 s is too short for slow plugins (kubernetes/kubernetes#127457). */
@@ -15,13 +15,13 @@ export interface HandshakeTimeouts {
 // PluginInfo is a few hundred bytes in practice.
 const maxReceiveBytes = 64 * 1024;
 
-/** One connection to a plugin's registration socket. Dispose it after the handshake. */
+/** A connection to a plugin's registration socket. Must be disposed of after the handshake. */
 export class RegistrationClient implements Disposable {
   readonly #clock: Clock;
   readonly #timeouts: HandshakeTimeouts;
   readonly #channel: Channel;
 
-  /** Throws `invalid` if the path cannot be dialled. */
+  /** Throws `invalid` if the path cannot be dialed. */
   constructor(path: string, timeouts: HandshakeTimeouts, clock: Clock) {
     this.#clock = clock;
     this.#timeouts = timeouts;
@@ -36,7 +36,10 @@ export class RegistrationClient implements Disposable {
     );
   }
 
-  /** Calls NotifyRegistrationStatus; `refusal` is the reason, undefined if the plugin is registered. */
+  /**
+   * Calls NotifyRegistrationStatus.
+   * @param refusal why the registration failed; undefined if the plugin is registered
+   */
   async notify(refusal: string | undefined, signal: AbortSignal): Promise<void> {
     const status = { pluginRegistered: refusal === undefined, error: refusal ?? "" };
     await this.#connect(signal);
@@ -59,7 +62,8 @@ export class RegistrationClient implements Disposable {
     );
   }
 
-  // Resolves when connected and when connecting failed; in the latter case the next call fails with the reason.
+  // Resolves when connected, or when connecting failed. In the latter case the next call fails with the
+  // reason.
   #settled(): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

@@ -12,6 +12,7 @@ const registration = {
   name: "p",
   endpoint: path,
   registrationSocket: path,
+  uid: 0,
   versions: [],
   generation: 1,
 };

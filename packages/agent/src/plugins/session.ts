@@ -1,3 +1,4 @@
+import { PluginTypeUnknown, RegistrationIncomplete } from "@nodekeeper/api/errors";
 import {
   Backoff,
   type Clock,
@@ -21,9 +22,9 @@ import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
 import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
 import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
 import type { FoundSocket } from "./socket-scan.ts";
-import type { SocketTrust } from "./socket-trust.ts";
+import { firstUser, type SocketTrust } from "./socket-trust.ts";
 import type { PluginChange, PluginState, PluginStatus } from "./status.ts";
-import type { PluginHandler, PluginRegistration } from "./types.ts";
+import type { PluginHandler, PluginRegistration, PresentedPlugin } from "./types.ts";
 
 /** Dependencies shared by all sessions of a manager. */
 export interface SessionContext {
@@ -40,13 +41,19 @@ export interface SessionContext {
   onChange: (change: PluginChange) => void;
 }
 
-/** Limits of concurrent handshakes. Sockets that have failed have a separate limit, so that they do not delay new ones. */
+/**
+ * Limits of concurrent handshakes. Sockets that have failed have a separate limit, so that they do not delay
+ * new ones.
+ */
 export interface Handshakes {
   first: Semaphore;
   retries: Semaphore;
 }
 
-/** The session of an earlier file at the same path. Its registration is kept until the new file's first attempt ends. */
+/**
+ * The session of an earlier file at the same path. Its registration is kept until the new file's first
+ * attempt ends.
+ */
 export interface Predecessor {
   session: PluginSession;
   finished: Promise<void>;
@@ -57,7 +64,7 @@ const maxNameLength = 253;
 const crowdedDeadlineMs = 1_000;
 const refusalCodes = new Set(["invalid", "unsupported", "conflict", "forbidden", "exhausted"]);
 
-/** Handles one socket file: its handshake, liveness probes, and deregistration. One operation at a time. */
+/** Manages one socket file: its handshake, liveness probes, and deregistration. One operation at a time. */
 export class PluginSession implements Claimant {
   readonly path: string;
   readonly identity: string;
@@ -67,18 +74,22 @@ export class PluginSession implements Claimant {
   readonly #failures = new Backoff(retryPolicies.registration);
   readonly #refusals = new Backoff(retryPolicies.refusedRegistration);
   #predecessor: Predecessor | undefined;
-  /** Registrations left by the predecessor when it ended. */
+  /** Registrations that the predecessor held when it ended. */
   #inherited: readonly PluginRegistration[] = [];
   #state: PluginState = "registering";
   #since: number;
   #reason: string | undefined;
   #errorId: ErrorId | undefined;
   #attempts = 0;
-  /** Failures since it was last registered. */
+  /** Failures since the plugin was last registered. */
   #failedAttempts = 0;
-  /** The type and name it presented, truncated for display, also if refused because of them. */
+  /**
+   * The presented type and name, truncated for display. Also set if the plugin is refused because of them.
+   */
   #presented: { type: string; name: string } | undefined;
-  #candidate: PluginCandidate | undefined;
+  #candidate: PresentedPlugin | undefined;
+  /** The user that the sockets belong to, once they were accepted. */
+  #uid: number | undefined;
   #registration: PluginRegistration | undefined;
   #noticePending = false;
   #noticeDue = 0;
@@ -100,14 +111,20 @@ export class PluginSession implements Claimant {
     this.#since = context.clock.now();
   }
 
-  /** Registrations that remain when the session has ended: its own, and those of earlier files under other names. */
+  /**
+   * Registrations that remain when the session has ended: its own, and those of earlier files under other
+   * names.
+   */
   get held(): readonly PluginRegistration[] {
     const own = this.#registration;
     if (!own) return this.#inherited;
     return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
   }
 
-  /** Runs until the signal aborts. With abort reason `notFound` it deregisters; otherwise the plugin stays registered. */
+  /**
+   * Runs until the signal aborts. Deregisters the plugin if the abort reason is `notFound`; otherwise the
+   * plugin stays registered.
+   */
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) await this.#step(signal);
@@ -143,7 +160,7 @@ export class PluginSession implements Claimant {
     this.#sleep.wake();
   }
 
-  /** Called when a name or capacity became free: retries if the session waits for one. */
+  /** Called when a name or capacity became free. Retries if the session is waiting for that. */
   vacancy(): void {
     if (!this.#waitsForVacancy) return;
     this.#waitsForVacancy = false;
@@ -169,7 +186,7 @@ export class PluginSession implements Claimant {
     };
   }
 
-  // Each step acts according to the state and then waits until the next step is due.
+  // Each step acts on the current state and then waits until the next step is due.
   async #step(signal: AbortSignal): Promise<void> {
     switch (this.#state) {
       case "registering":
@@ -189,7 +206,7 @@ export class PluginSession implements Claimant {
     }
   }
 
-  // A wake-up ends only the current wait: earlier ones have been handled.
+  // A wakeup ends only the current wait. Earlier ones have been handled.
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     this.#sleep.clear();
     await this.#sleep.wait(this.#context.clock, ms, signal);
@@ -208,7 +225,7 @@ export class PluginSession implements Claimant {
       signal.throwIfAborted();
       this.#failedAttempts++;
       this.#count("failed");
-      const errorId = errorIdOf(error) ?? "NK1314";
+      const errorId = errorIdOf(error) ?? RegistrationIncomplete.id;
       this.#enter("failed", messageOf(error), errorId);
       this.#log.warn(
         { err: error, errorId, attempts: this.#attempts },
@@ -234,21 +251,26 @@ export class PluginSession implements Claimant {
     if (found === "refused") return this.#enter("unavailable", "no process listens on the socket");
     using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
     const { trust } = this.#context;
-    const isTrusted = await this.#unlessRefused(client, signal, () => trust.checkRegistration(this.path));
+    const uids: number[] = [];
+    const isTrusted = await this.#unlessRefused(client, signal, async () => {
+      uids.push(await trust.checkRegistration(this.path));
+    });
     if (!isTrusted) return;
     const info = await client.getInfo(signal);
     this.#presented = { type: info.type.slice(0, maxNameLength), name: info.name.slice(0, maxNameLength) };
     const isAccepted = await this.#unlessRefused(client, signal, async () => {
       const handler = this.#handlerFor(info.type);
-      this.#candidate = checkPluginInfo(info, this.path);
-      handler.validate(this.#candidate);
-      if (this.#candidate.endpoint !== this.path) await trust.checkEndpoint(this.#candidate.endpoint);
-      await this.#accept(handler, this.#candidate, signal);
+      const presented = checkPluginInfo(info, this.path);
+      this.#candidate = presented;
+      handler.validate(presented);
+      if (presented.endpoint !== this.path) uids.push(await trust.checkEndpoint(presented.endpoint));
+      this.#uid = firstUser(uids);
+      await this.#accept(handler, { ...presented, uid: this.#uid }, signal);
     });
     if (isAccepted) await this.#notifySuccess(client, signal);
   }
 
-  /** Runs a step of the registration. Returns false if the plugin was refused, of which it is notified. */
+  /** Runs a step of the registration. Notifies the plugin and returns false if it was refused. */
   async #unlessRefused(
     client: RegistrationClient,
     signal: AbortSignal,
@@ -263,7 +285,7 @@ export class PluginSession implements Claimant {
         await this.#refuse(client, error, signal);
         return false;
       }
-      // Like the kubelet, notifies the plugin of each failed registration, also if it is retried.
+      // Like the kubelet, notifies the plugin of each failed registration, even if it is retried.
       await this.#notifyFailure(client, error, signal);
       throw error;
     }
@@ -273,11 +295,7 @@ export class PluginSession implements Claimant {
     const handler = this.#context.handlers.get(type);
     if (handler) return handler;
     const known = [...this.#context.handlers.keys()].sort().join(", ");
-    throw new NodekeeperError(
-      "unsupported",
-      `unknown plugin type ${quote(type)}; accepted types: ${known || "none"}`,
-      { id: "NK1301" },
-    );
+    throw new PluginTypeUnknown({ type: quote(type), accepted: known || "none" });
   }
 
   async #accept(handler: PluginHandler, candidate: PluginCandidate, signal: AbortSignal): Promise<void> {
@@ -288,15 +306,18 @@ export class PluginSession implements Claimant {
   }
 
   async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {
+    const { type = "", name = "" } = this.#presented ?? {};
     this.#count("refused");
+    if (refusal.id !== undefined) this.#context.metrics.refusals.inc({ error: refusal.id });
     this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
-    // A refused plugin is tried again and again, and keeps the reason meanwhile.
+    // A refused plugin is retried repeatedly and keeps its reason meanwhile.
     if (this.#reason !== refusal.message) {
-      const { type = "", name = "" } = this.#presented ?? {};
-      this.#context.onChange({ kind: "refused", type, name: name || this.path, reason: refusal.message });
+      const { id: errorId, message: reason } = refusal;
+      const change = { type, name: name || this.path, reason, errorId, uid: this.#uid };
+      this.#context.onChange({ kind: "refused", ...change });
     }
     this.#enter("refused", refusal.message, refusal.id);
-    this.#log.warn({ err: refusal }, "plugin refused");
+    this.#log.warn({ err: refusal, type, plugin: name, uid: this.#uid }, "plugin refused");
     await this.#notifyFailure(client, refusal, signal);
   }
 
@@ -320,10 +341,10 @@ export class PluginSession implements Claimant {
       this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
       if (this.#state === "registered") {
         const reason = `registered, but NotifyRegistrationStatus failed: ${messageOf(error)}`;
-        this.#enter("registered", reason, "NK1314");
+        this.#enter("registered", reason, RegistrationIncomplete.id);
       }
       this.#log.warn(
-        { err: error, errorId: "NK1314" },
+        { err: error, errorId: RegistrationIncomplete.id },
         "failed to notify plugin of its registration, retrying",
       );
     }
@@ -361,7 +382,7 @@ export class PluginSession implements Claimant {
   async #loss(): Promise<string | undefined> {
     const registration = this.#registration;
     const reason = registration && (await this.#context.liveness.loss(registration));
-    // The name may have been taken over in the meantime.
+    // Another socket may have taken over the name meanwhile.
     return this.#registration === registration ? reason : undefined;
   }
 
@@ -372,7 +393,8 @@ export class PluginSession implements Claimant {
     if (registration) await this.#context.registered.release(registration, reason);
   }
 
-  // Drops the reference to the predecessor, so that a socket re-created repeatedly does not retain all its predecessors.
+  // Drops the reference to the predecessor, so that a socket that is re-created repeatedly does not retain
+  // all its predecessors.
   async #inherit(): Promise<void> {
     if (!this.#predecessor) return;
     const { session, finished } = this.#predecessor;

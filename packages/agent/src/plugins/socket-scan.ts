@@ -6,20 +6,20 @@ import { messageOf } from "@nodekeeper/core/lib";
 /** A socket file found by a scan. */
 export interface FoundSocket {
   path: string;
-  /** Identity of the file; a different value at the same path means that the file was re-created. */
+  /** Identity of the file. A different value at the same path means that the file was re-created. */
   identity: string;
   /** Creation time of the file, nanoseconds since the epoch. */
   bornNs: bigint;
 }
 
 export interface ScanLimits {
-  /** Maximum depth below a watched directory; 8 by default. */
+  /** Maximum depth below a watched directory. Default: 8. */
   maxDepth: number;
-  /** Maximum number of directories walked and watched. */
+  /** Maximum number of directories to walk and watch. */
   maxDirectories: number;
-  /** Maximum number of entries read from one directory. */
+  /** Maximum number of entries to read per directory. */
   maxEntries: number;
-  /** Maximum number of sockets considered. */
+  /** Maximum number of sockets to consider. */
   maxSockets: number;
 }
 
@@ -29,27 +29,36 @@ export interface ScanResult {
   failures: Map<string, string>;
   /** Errors of subdirectories that could not be read, by path. */
   unread: Map<string, string>;
-  /** What was skipped because of a limit. */
+  /** Descriptions of the entries that were skipped because of a limit. */
   overflows: string[];
 }
 
 export interface ScanOptions {
   directories: readonly string[];
   limits: ScanLimits;
-  /** Called before a directory is read, so that no change is missed between the walk and the watch. */
+  /** Called before a directory is read, so that no change between the walk and the watch is missed. */
   onDirectory(path: string, identity: string): void;
-  /** Sockets that are preferred if there are more than the limit, so that new ones displace none. */
+  /** Returns whether a socket is preferred if there are too many, so that new sockets do not displace it. */
   isKnown(path: string): boolean;
 }
 
+/** Number of directories that may still be walked, and the limit. */
+interface Budget {
+  directories: number;
+  limit: number;
+}
+
 /**
- * Walks the directories for sockets and creates missing watched directories (mode 0750). Names that start with "." are
- * ignored, symlinks to sockets are followed, symlinked directories are not. Only sockets and symlinks are stat'ed.
+ * Walks the directories for sockets and creates missing watched directories (mode 0750). Ignores names that
+ * start with ".". Follows symlinks to sockets, but not to directories. Stats only sockets and symlinks. A
+ * subdirectory of a watched directory, with everything below it, may use at most half of the directories and
+ * sockets, so that the user who owns it cannot exclude the sockets of others.
  */
 export async function scanForSockets(options: ScanOptions): Promise<ScanResult> {
   const result: ScanResult = { sockets: new Map(), failures: new Map(), unread: new Map(), overflows: [] };
   const candidates: string[] = [];
-  const budget = { directories: options.limits.maxDirectories };
+  const { maxDirectories, maxSockets } = options.limits;
+  const budget = { directories: maxDirectories, limit: maxDirectories };
   for (const directory of options.directories) {
     try {
       await mkdir(directory, { recursive: true, mode: 0o750 });
@@ -58,7 +67,7 @@ export async function scanForSockets(options: ScanOptions): Promise<ScanResult> 
       result.failures.set(directory, messageOf(error));
     }
   }
-  for (const path of capped(candidates, options, result.overflows)) {
+  for (const path of capped(candidates, maxSockets, options, result.overflows)) {
     const found = await socketAt(path);
     if (found) result.sockets.set(path, found);
   }
@@ -69,18 +78,18 @@ async function walk(
   directory: string,
   depth: number,
   options: ScanOptions,
-  budget: { directories: number },
+  budget: Budget,
   candidates: string[],
   result: ScanResult,
 ): Promise<void> {
   const { limits } = options;
   const { overflows } = result;
   if (budget.directories-- <= 0) {
-    overflows.push(`${directory}: skipped, limit of ${limits.maxDirectories} directories reached`);
+    overflows.push(`${directory}: skipped, limit of ${budget.limit} directories reached`);
     return;
   }
   options.onDirectory(directory, identityOf(await stat(directory, { bigint: true })));
-  const folders: string[] = [];
+  const subdirectories: string[] = [];
   let entries = 0;
   for await (const entry of await opendir(directory, { bufferSize: 1024 })) {
     if (++entries > limits.maxEntries) {
@@ -89,33 +98,58 @@ async function walk(
     }
     if (entry.name.startsWith(".")) continue;
     const path = join(directory, entry.name);
-    if (entry.isDirectory()) folders.push(path);
+    if (entry.isDirectory()) subdirectories.push(path);
     else if (mayBeSocket(entry)) candidates.push(path);
   }
-  if (folders.length > 0 && depth >= limits.maxDepth) {
+  if (subdirectories.length > 0 && depth >= limits.maxDepth) {
     overflows.push(
       `${directory}: its subdirectories are skipped, they are more than ${limits.maxDepth} levels deep`,
     );
     return;
   }
-  for (const folder of folders.sort()) {
+  for (const subdirectory of subdirectories.sort()) {
     // A directory that was removed or cannot be read does not affect others.
-    await walk(folder, depth + 1, options, budget, candidates, result).catch((error) => {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") result.unread.set(folder, messageOf(error));
+    const walking = depth === 0 ? walkShare : walk;
+    await walking(subdirectory, depth + 1, options, budget, candidates, result).catch((error) => {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+        result.unread.set(subdirectory, messageOf(error));
     });
   }
 }
 
-// Filesystems without d_type return entries of unknown type, which are stat'ed.
+/** Walks a subdirectory of a watched directory within its share. */
+async function walkShare(
+  ...[directory, depth, options, budget, candidates, result]: Parameters<typeof walk>
+) {
+  const { maxDirectories, maxSockets } = options.limits;
+  const share = Math.ceil(maxDirectories / 2);
+  const granted = Math.min(share, budget.directories);
+  const own: Budget = { directories: granted, limit: share };
+  const found: string[] = [];
+  try {
+    await walk(directory, depth, options, own, found, result);
+  } finally {
+    budget.directories -= granted - Math.max(own.directories, 0);
+    candidates.push(...capped(found, Math.ceil(maxSockets / 2), options, result.overflows, directory));
+  }
+}
+
+// Filesystems without d_type return entries of unknown type, which are also stat'ed.
 function mayBeSocket(entry: Dirent): boolean {
   if (entry.isSocket() || entry.isSymbolicLink()) return true;
   return !(entry.isFile() || entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice());
 }
 
-function capped(candidates: string[], options: ScanOptions, overflows: string[]): string[] {
-  const limit = options.limits.maxSockets;
+function capped(
+  candidates: string[],
+  limit: number,
+  options: ScanOptions,
+  overflows: string[],
+  directory?: string,
+): string[] {
   if (candidates.length <= limit) return candidates;
-  overflows.push(`${candidates.length} sockets and symlinks found, only ${limit} are considered`);
+  const where = directory === undefined ? "" : `${directory}: `;
+  overflows.push(`${where}${candidates.length} sockets and symlinks found, only ${limit} are considered`);
   const known = candidates.filter((path) => options.isKnown(path));
   const others = candidates.filter((path) => !options.isKnown(path)).sort();
   return [...known, ...others].slice(0, limit);
@@ -138,7 +172,8 @@ interface BigStats extends Pick<Stats, "isSocket"> {
   ctimeNs: bigint;
 }
 
-// Inode numbers are reused, so the birth time is included; not ctime, which changes with a chmod after listen.
+// Inode numbers are reused, so the birth time is included. ctime is not used because chmod after listen
+// changes it.
 function identityOf(found: BigStats): string {
   return `${found.dev}:${found.ino}:${bornOf(found)}`;
 }

@@ -1,15 +1,25 @@
 import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, relative, sep } from "node:path";
-import { NodekeeperError, quote } from "@nodekeeper/core/lib";
+import {
+  PluginEndpointForeign,
+  PluginEndpointMissing,
+  PluginEndpointOutside,
+  SocketDirectoryNotTrusted,
+  SocketOwnerNotTrusted,
+} from "@nodekeeper/api/errors";
+import { type NodekeeperError, quote } from "@nodekeeper/core/lib";
 
 export interface SocketTrustOptions {
-  /** The watched directories, absolute. */
+  /** The watched directories, as absolute paths. */
   directories: readonly string[];
-  /** Directories in which endpoints are allowed in addition to the watched ones, such as /var/lib/kubelet/plugins. */
+  /**
+   * Directories in which endpoints are allowed in addition to the watched directories, such as
+   * /var/lib/kubelet/plugins.
+   */
   endpointDirectories: readonly string[];
   /** User IDs whose plugins are accepted, in addition to root and the agent's user. */
   allowedUids: readonly number[];
-  /** Sockets that are never plugin endpoints: the container runtime's and the agent's API. */
+  /** Sockets that are never plugin endpoints: the container runtime's socket and the agent's API. */
   foreignSockets: readonly string[];
 }
 
@@ -25,9 +35,10 @@ const WRITABLE_BY_GROUP = 0o020;
 const STICKY = 0o1000;
 
 /**
- * Decides by the owners and modes of files whether a socket is accepted as a plugin's. Plugins decide what is published
- * for the node and which pods are evicted, so only root, the agent's user and `allowedUids` may place sockets. All checks
- * throw `forbidden` with the required change, or `unavailable` if a file does not exist.
+ * Decides by the owners and modes of files whether a socket is accepted as a plugin's. Plugins influence what
+ * is published for the node and which pods are evicted, so only root, the agent's user and `allowedUids` may
+ * create sockets. All checks throw `forbidden` with the required change, and `unavailable` if an endpoint
+ * does not exist.
  */
 export class SocketTrust {
   readonly #options: SocketTrustOptions;
@@ -40,78 +51,76 @@ export class SocketTrust {
     this.#gids = new Set([0, process.getgid?.() ?? 0]);
   }
 
-  /** Checks a socket in a watched directory, and the directories between them. */
-  async checkRegistration(path: string): Promise<void> {
-    await this.#checkFolders(path, this.#options.directories);
-    await this.#checkOwner("socket", path);
+  /**
+   * Checks a socket in a watched directory, and the directories in between. Returns the ID of the user it
+   * belongs to.
+   */
+  async checkRegistration(path: string): Promise<number> {
+    await this.#checkDirectories(path, this.#options.directories);
+    return await this.#checkOwner("socket", path);
   }
 
-  /** Checks a plugin's endpoint: with links resolved, it must be in an allowed directory. */
-  async checkEndpoint(endpoint: string): Promise<void> {
+  /**
+   * Checks a plugin's endpoint, which must be in an allowed directory after resolving links. Returns the ID
+   * of the user it belongs to.
+   */
+  async checkEndpoint(endpoint: string): Promise<number> {
     const { directories, endpointDirectories, foreignSockets } = this.#options;
     const real = await realpath(endpoint).catch((cause) => {
-      throw new NodekeeperError("unavailable", `endpoint ${quote(endpoint)} not found`, {
-        id: "NK1309",
-        cause,
-      });
+      throw new PluginEndpointMissing({ endpoint: quote(endpoint) }, { cause });
     });
     const foreign = await Promise.all(foreignSockets.map((path) => realpath(path).catch(() => path)));
-    if (foreign.includes(real))
-      throw new NodekeeperError(
-        "forbidden",
-        `endpoint ${quote(endpoint)} is a socket of the agent or the container runtime, not of a plugin`,
-        { id: "NK1311" },
-      );
+    if (foreign.includes(real)) throw new PluginEndpointForeign({ endpoint: quote(endpoint) });
     const allowed = [...directories, ...endpointDirectories];
     const roots = await Promise.all(allowed.map((path) => realpath(path).catch(() => path)));
     if (!roots.some((root) => isBelow(real, root))) {
-      throw new NodekeeperError(
-        "forbidden",
-        `endpoint ${quote(endpoint)} is outside of ${allowed.join(", ")}; serve it there, or add its directory to plugins.endpointDirectories`,
-        { id: "NK1310" },
-      );
+      throw new PluginEndpointOutside({ endpoint: quote(endpoint), allowed: allowed.join(", ") });
     }
-    await this.#checkFolders(real, roots);
-    await this.#checkOwner("endpoint", endpoint);
+    await this.#checkDirectories(real, roots);
+    return await this.#checkOwner("endpoint", endpoint);
   }
 
-  async #checkFolders(path: string, roots: readonly string[]): Promise<void> {
+  async #checkDirectories(path: string, roots: readonly string[]): Promise<void> {
     const root = roots.find((directory) => isBelow(path, directory));
     for (
-      let folder = dirname(path);
-      root && (folder === root || isBelow(folder, root));
-      folder = dirname(folder)
+      let directory = dirname(path);
+      root && (directory === root || isBelow(directory, root));
+      directory = dirname(directory)
     )
-      this.#checkFolder(folder, await stat(folder));
+      this.#checkDirectory(directory, await stat(directory));
   }
 
-  #checkFolder(folder: string, { uid, gid, mode }: FileStat): void {
-    if (!this.#uids.has(uid)) throw this.#wrongOwner("directory", folder, uid);
+  #checkDirectory(directory: string, { uid, gid, mode }: FileStat): void {
+    if (!this.#uids.has(uid)) throw this.#wrongOwner("directory", directory, uid);
     if (mode & STICKY) return;
     const byGroup = mode & WRITABLE_BY_GROUP && !this.#gids.has(gid);
     if (!byGroup && !(mode & WRITABLE_BY_OTHERS)) return;
     const who = byGroup ? `group ${gid}` : "all users";
-    throw new NodekeeperError(
-      "forbidden",
-      `directory ${folder} (mode ${(mode & 0o7777).toString(8)}) is writable by ${who}; run chmod go-w on it`,
-      { id: "NK1313" },
-    );
+    throw new SocketDirectoryNotTrusted({ directory, mode: (mode & 0o7777).toString(8), who });
   }
 
-  // Both the link and its target are checked, since another user may have created either.
-  async #checkOwner(what: string, path: string): Promise<void> {
-    for (const { uid } of [await lstat(path), await stat(path)]) {
-      if (!this.#uids.has(uid)) throw this.#wrongOwner(what, path, uid);
-    }
+  // Checks both the link and its target, because another user may have created either. A link to another
+  // user's socket belongs to the user of the link, who decides how long it exists.
+  async #checkOwner(what: string, path: string): Promise<number> {
+    const uids = [(await lstat(path)).uid, (await stat(path)).uid];
+    const wrong = uids.find((uid) => !this.#uids.has(uid));
+    if (wrong !== undefined) throw this.#wrongOwner(what, path, wrong);
+    return firstUser(uids);
   }
 
   #wrongOwner(what: string, path: string, uid: number): NodekeeperError {
-    return new NodekeeperError(
-      "forbidden",
-      `${what} ${path} is owned by user ID ${uid}; accepted user IDs: ${[...this.#uids].sort((a, b) => a - b).join(", ")} (plugins.allowedUids)`,
-      { id: "NK1312" },
-    );
+    return new SocketOwnerNotTrusted({
+      what,
+      path,
+      uid,
+      accepted: [...this.#uids].sort((a, b) => a - b).join(", "),
+    });
   }
+}
+
+/** Returns the first user ID other than root's, or root's if there is none. */
+export function firstUser(uids: readonly number[]): number {
+  return uids.find((uid) => uid !== 0) ?? 0;
 }
 
 function isBelow(path: string, directory: string): boolean {

@@ -1,6 +1,7 @@
-import { type Clock, FakeClock, Histogram, silentLogger, stopped } from "@nodekeeper/core/lib";
+import { type Clock, FakeClock, InotifyWatches, Registry, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createPluginMetrics } from "./metrics.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
 import { temporaryFolder } from "./testing/setup.ts";
 
@@ -38,7 +39,8 @@ function watch({ wallMs, cpuMs }: { wallMs: number; cpuMs: number }) {
     clock,
     cpuMs: () => cpuReadings++ * cpuMs,
     log: silentLogger,
-    scanSeconds: new Histogram({ name: "scan_seconds", help: "Time.", registers: [] }),
+    watches: new InotifyWatches(silentLogger),
+    scanSeconds: createPluginMetrics(new Registry()).scanSeconds,
     isKnown: () => false,
     onScan: () => scans++,
   });

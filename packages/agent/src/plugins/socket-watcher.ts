@@ -1,8 +1,11 @@
+import { PluginDirectorySkipped, PluginDirectoryUnreadable } from "@nodekeeper/api/errors";
 import {
   type Clock,
   type HealthResult,
   type Histogram,
+  type InotifyWatches,
   type Logger,
+  sleepOrAbort,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
 import { DirectoryWatches } from "./directory-watches.ts";
@@ -13,17 +16,19 @@ export interface SocketWatcherOptions {
   limits: ScanLimits;
   rescanIntervalMs: number;
   clock: Clock;
-  /** CPU time used by this process, milliseconds. */
+  /** Returns the CPU time used by this process in milliseconds. */
   cpuMs(): number;
   log: Logger;
+  watches: InotifyWatches;
   scanSeconds: Histogram;
   isKnown(path: string): boolean;
-  /** Called after every scan with its result; `signal` is the one passed to `run`. */
+  /** Called with the result of every scan. `signal` is the one passed to `run`. */
   onScan(result: ScanResult, signal: AbortSignal): void;
 }
 
-// A flood of events causes at most 20 scans a second and uses at most about a tenth of a core. The gap is a multiple of the
-// scan's CPU time rather than its duration, which includes waiting; it is bounded, since new plugins wait for its end.
+// A flood of events causes at most 20 scans per second and uses at most about a tenth of a core. The gap is a
+// multiple of the scan's CPU time, not of its duration, which includes waiting. It is bounded, because new
+// plugins wait for it.
 const minGapMs = 50;
 const maxGapMs = 500;
 const gapPerCpuTime = 10;
@@ -36,7 +41,6 @@ export class SocketWatcher {
   #startedAt = 0;
   #failures: ReadonlyMap<string, string> = new Map();
   #leftOut = "";
-  #watchTrouble: string | undefined;
 
   constructor(options: SocketWatcherOptions) {
     this.#options = options;
@@ -44,7 +48,7 @@ export class SocketWatcher {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, rescanIntervalMs } = this.#options;
-    using watches = new DirectoryWatches(this.#options.log, () => this.#changes.wake());
+    using watches = new DirectoryWatches(this.#options.watches, () => this.#changes.wake());
     this.#startedAt = clock.monotonic();
     while (!signal.aborted) {
       this.#changes.clear();
@@ -52,22 +56,22 @@ export class SocketWatcher {
       await this.#scan(watches, signal);
       const usedMs = this.#options.cpuMs() - cpuBefore;
       const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, minGapMs), maxGapMs);
-      await clock.sleep(gapMs, signal).catch(() => {});
-      await this.#changes.wait(clock, Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
+      await sleepOrAbort(clock, gapMs, signal);
+      await this.#changes.waitOrAbort(clock, Math.max(rescanIntervalMs - gapMs, 0), signal);
     }
   }
 
   health(): HealthResult {
     const { clock, rescanIntervalMs } = this.#options;
     const [failure] = this.#failures;
-    if (failure) return { ok: false, message: `${failure[0]}: ${failure[1]}`, errorId: "NK1317" };
+    if (failure)
+      return { ok: false, message: `${failure[0]}: ${failure[1]}`, errorId: PluginDirectoryUnreadable.id };
     const quietMs = clock.monotonic() - (this.#lastGood ?? this.#startedAt);
     if (quietMs > 3 * rescanIntervalMs) {
       const message = `no successful scan for ${Math.round(quietMs / 1000)} s`;
-      return { ok: false, message, errorId: "NK1317" };
+      return { ok: false, message, errorId: PluginDirectoryUnreadable.id };
     }
     if (this.#lastGood === undefined) return { ok: false, message: "no scan has finished yet" };
-    if (this.#watchTrouble) return { ok: true, message: this.#watchTrouble };
     return { ok: true, message: `${this.#options.directories.length} directories watched` };
   }
 
@@ -83,24 +87,29 @@ export class SocketWatcher {
     watches.forgetOthers();
     const tookMs = clock.monotonic() - startedAt;
     scanSeconds.observe(tookMs / 1000);
-    this.#watchTrouble = watches.trouble;
     this.#report(result);
     if (result.failures.size === 0) this.#lastGood = clock.monotonic();
     if (!signal.aborted) this.#options.onScan(result, signal);
     log.debug({ sockets: result.sockets.size, tookMs }, "plugin directories scanned");
   }
 
-  // Logs a problem when it starts or changes, not on every scan.
+  // Logs a problem when it starts or changes, not at every scan.
   #report({ failures, unread, overflows }: ScanResult): void {
     const { log } = this.#options;
     for (const [directory, reason] of failures) {
       if (this.#failures.get(directory) !== reason)
-        log.error({ errorId: "NK1317", directory, reason }, "failed to read plugin directory");
+        log.error(
+          { errorId: PluginDirectoryUnreadable.id, directory, reason },
+          "failed to read plugin directory",
+        );
     }
     this.#failures = failures;
     const left = [...overflows, ...unread.values()].slice(0, 10).join("; ");
     if (left !== "" && left !== this.#leftOut)
-      log.warn({ errorId: "NK1318", leftOut: left }, "parts of plugin directories are skipped");
+      log.warn(
+        { errorId: PluginDirectorySkipped.id, leftOut: left },
+        "parts of plugin directories are skipped",
+      );
     this.#leftOut = left;
   }
 }

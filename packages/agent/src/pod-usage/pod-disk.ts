@@ -1,21 +1,21 @@
 import type { Clock } from "@nodekeeper/core/lib";
 import { freshReading, mapReading, type Reading, SharedReading } from "../host/index.ts";
-import type { PodStats, RuntimeStats } from "../runtime/index.ts";
+import type { PodStats, PodStatsReader } from "../runtime/index.ts";
 import { LONGEST_AGE_MS, RUNTIME_PERIOD_MS, readPodStats } from "./pod-memory.ts";
 
-/** What a pod has on disk in the writable layers of its containers; what is not known of all of them is undefined. */
+/** Disk usage of the writable layers of a pod's containers; undefined if it is unknown for any of them. */
 export interface PodDisk {
   bytes: number | undefined;
   inodes: number | undefined;
 }
 
 export interface PodDisksOptions {
-  /** Undefined: no runtime is asked, and nothing is known. */
-  runtimeStats: Pick<RuntimeStats, "pods"> | undefined;
+  /** Undefined if no runtime is used: then nothing is known. */
+  runtimeStats: PodStatsReader | undefined;
   clock: Clock;
 }
 
-/** Disk use of pods by the container runtime's word, which is asked at most every ten seconds. */
+/** Disk usage of pods as reported by the container runtime, read at most every ten seconds. */
 export class PodDisks {
   readonly #clock: Clock;
   readonly #stats: SharedReading<readonly PodStats[]> | undefined;
@@ -31,7 +31,7 @@ export class PodDisks {
       );
   }
 
-  /** By UID. Throws the signal's reason alone. */
+  /** Returns disk usage by UID. Throws only the signal's reason. */
   async all(signal: AbortSignal): Promise<Reading<ReadonlyMap<string, PodDisk>>> {
     const now = this.#clock.monotonic();
     if (!this.#stats) return { state: "missing", at: now, message: "no container runtime is asked" };
@@ -40,7 +40,7 @@ export class PodDisks {
   }
 }
 
-// A part of a sum would make a pod look smaller than it is: containers that were not measured yet leave it unknown.
+// A partial sum would be too small: if a container was not measured yet, the sum is unknown.
 function diskOf({ containers }: PodStats): PodDisk {
   const sum = (amounts: readonly (bigint | undefined)[]): number | undefined => {
     if (amounts.length === 0 || amounts.includes(undefined)) return undefined;

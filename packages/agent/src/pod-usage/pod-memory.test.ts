@@ -1,7 +1,7 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { Gi, never, TestMachine, testPod, uses } from "../intree/eviction/testing/parts.ts";
-import { type MeasuredPod, rankingMetrics, rankVictims } from "../intree/eviction/victim-ranking.ts";
+import { type MeasuredPod, rankingMetrics, rankVictims } from "../intree/eviction/victims.ts";
 import type { PodStats } from "../runtime/index.ts";
 import { PodMemories } from "./pod-memory.ts";
 
@@ -13,7 +13,7 @@ function setup(answer: (machine: TestMachine) => Promise<PodStats[]>) {
   const { readings, clock } = machine;
   let calls = 0;
   const runtimeStats = {
-    pods: async () => {
+    podStats: async () => {
       calls++;
       return await answer(machine);
     },
@@ -24,17 +24,8 @@ function setup(answer: (machine: TestMachine) => Promise<PodStats[]>) {
 
 function stats(machine: TestMachine, uid: string, ageMs = 0, bytes: bigint | undefined = 7n): PodStats {
   const takenAt = BigInt(machine.clock.now() - ageMs) * 1_000_000n;
-  const figures = { workingSetBytes: bytes, availableBytes: undefined, usageBytes: bytes, rssBytes: bytes };
-  return {
-    uid,
-    name: uid,
-    namespace: "default",
-    sandboxId: `s-${uid}`,
-    cpu: undefined,
-    memory: { takenAt, ...figures },
-    processes: undefined,
-    containers: [],
-  };
+  const figures = { workingSetBytes: bytes, usageBytes: bytes, rssBytes: bytes };
+  return { uid, memory: { takenAt, ...figures }, containers: [] };
 }
 
 describe("memory of pods", () => {

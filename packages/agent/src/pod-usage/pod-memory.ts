@@ -1,31 +1,31 @@
 import { type Clock, toNodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import type { ObservedPod } from "../eviction/index.ts";
 import { freshReading, type HostReadings, type Reading, SharedReading } from "../host/index.ts";
-import type { PodStats, RuntimeStats } from "../runtime/index.ts";
+import type { PodStats, PodStatsReader } from "../runtime/index.ts";
 
-/** What a pod's containers use together, bytes; what is not reported is undefined. */
+/** Total memory of a pod's containers, bytes; undefined if it is not reported. */
 export interface PodMemory {
   usageBytes: number | undefined;
   rssBytes: number | undefined;
   workingSetBytes: number | undefined;
-  /** By NUMA node; undefined on machines of one, and from a runtime. */
+  /** By NUMA node; undefined on machines with one node, and if read from a runtime. */
   nodeBytes: ReadonlyMap<number, number> | undefined;
 }
 
 export interface PodMemoriesOptions {
   readings: Pick<HostReadings, "pods">;
-  /** Asked for running pods that have no cgroup where the kubelet makes them; undefined: the runtime is not asked. */
-  runtimeStats: Pick<RuntimeStats, "pods"> | undefined;
+  /** Used for running pods without a cgroup at the kubelet's path; undefined if no runtime is used. */
+  runtimeStats: PodStatsReader | undefined;
   clock: Clock;
 }
 
-// Older figures are not used, milliseconds. Runtimes collect theirs every ten seconds or so.
+// Older values are not used, milliseconds. Runtimes update their statistics about every ten seconds.
 export const LONGEST_AGE_MS = 30_000;
-// Runtimes walk all containers for this answer.
+// Bounds the calls to the runtime, which reads all containers for each of them. Milliseconds.
 export const RUNTIME_PERIOD_MS = 10_000;
 const RUNTIME_DEADLINE_MS = 2_000;
 
-/** Memory of pods by their cgroups, and by the runtime's word for those without one. */
+/** Memory of pods as reported by their cgroups, or by the runtime for pods without a cgroup. */
 export class PodMemories {
   readonly #options: PodMemoriesOptions;
   readonly #runtime: SharedReading<readonly PodStats[]> | undefined;
@@ -43,14 +43,14 @@ export class PodMemories {
       );
   }
 
-  /** What a pod used when a plugin last asked; undefined where that is not known. Reads nothing. */
+  /** Returns the memory of a pod as of the last call of `of`; undefined if unknown. Reads nothing. */
   lastOf(uid: string): PodMemory | undefined {
     return this.#last.get(uid);
   }
 
   /**
-   * By UID; a pod of which nothing is known now is absent. The reading fails only where neither source answers.
-   * Throws the signal's reason alone.
+   * Returns memory by UID; pods of unknown usage are omitted. The reading fails only if neither source can be read.
+   * Throws only the signal's reason.
    */
   async of(
     pods: readonly ObservedPod[],
@@ -82,16 +82,16 @@ function withValue<T>(reading: Reading<unknown>, value: T): Reading<T> {
   return reading.state === "read" ? { ...reading, value } : reading;
 }
 
-/** The runtime's statistics of pods, within a deadline. */
+/** Reads the runtime's statistics of pods, within a deadline. */
 export async function readPodStats(
-  stats: Pick<RuntimeStats, "pods">,
+  stats: PodStatsReader,
   clock: Clock,
 ): Promise<Reading<readonly PodStats[]>> {
   const at = clock.monotonic();
   try {
     const what = "statistics of pods from the runtime";
     const value = await withDeadline(clock, RUNTIME_DEADLINE_MS, what, undefined, (signal) =>
-      stats.pods(signal),
+      stats.podStats(signal),
     );
     return { state: "read", at, value, problems: [] };
   } catch (error) {
@@ -99,7 +99,7 @@ export async function readPodStats(
   }
 }
 
-// The runtime gives wall time: all there is of the age of its figures.
+// The age of the values is known only from the wall time that the runtime reports.
 function runtimeMemory({ memory }: PodStats, now: number): PodMemory | undefined {
   if (!memory || Math.abs(now - Number(memory.takenAt / 1_000_000n)) > LONGEST_AGE_MS) return undefined;
   return {

@@ -5,18 +5,18 @@ import type { ObservedPod, PodDetails } from "../eviction/index.ts";
 /** Amounts of resources by name, in billionths of their unit. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-/** Where plugins read what a pod requests: the pod itself, or a file, for a pod in a record. */
+/** The source of a pod's requests: the observed pod or, for a recorded pod, a file. */
 export interface WholePods {
   of(pod: ObservedPod): PodDetails;
 }
 
-/** The details that pods were observed with. */
+/** Returns the details with which pods were observed. */
 export const observedDetails: WholePods = { of: ({ details }) => details };
 
 /**
- * What a pod asks for while it runs and while it starts, whichever is more, as Kubernetes counts it: containers and
- * sidecars together; each init container with the sidecars started before it; the overhead; the pod's own requests
- * in place of the sums where it states them.
+ * Returns the requests of a pod as Kubernetes computes them: the larger of those while it runs and while it starts.
+ * Containers and sidecars are added up; each init container is added to the sidecars started before it. Pod-level
+ * requests replace the sums. The overhead is added.
  */
 export function podRequests({ spec }: PodDetails): Amounts {
   const running = new Map<string, bigint>();
@@ -36,8 +36,8 @@ export function podRequests({ spec }: PodDetails): Amounts {
 }
 
 /**
- * The memory that a pod's running containers ask for together, bytes; undefined where one of them asks for none: then
- * there is nothing to measure its use by. Containers, sidecars, overhead; the pod's own request where it states one.
+ * Returns the memory request of a pod's containers and sidecars, plus overhead, bytes; a pod-level request replaces the
+ * sum. Undefined if one of them has no request, because its usage can't be compared with anything.
  */
 export function memoryRequest({ spec }: PodDetails): number | undefined {
   const overhead = amountsOf(spec?.overhead).get("memory") ?? 0n;
@@ -54,7 +54,7 @@ export function memoryRequest({ spec }: PodDetails): number | undefined {
   return running.length === 0 ? undefined : bytesOf(total);
 }
 
-/** The amounts of a list; what is no quantity is left out. */
+/** Returns the amounts of a list. Values that are not quantities are omitted. */
 export function amountsOf(list: Readonly<Record<string, TextQuantity | string>> = {}): Amounts {
   const amounts = new Map<string, bigint>();
   for (const [name, quantity] of Object.entries(list)) {
@@ -70,7 +70,7 @@ export function sum(a: Amounts, b: Amounts): Amounts {
   return total;
 }
 
-/** In whole units, as near as a number gets. */
+/** Converts to whole units, as precisely as a number can represent. */
 export function unitsOf(amount: bigint): number {
   return Number(amount) / 1e9;
 }

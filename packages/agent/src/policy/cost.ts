@@ -2,21 +2,24 @@ import type { ASTNode } from "@marcbachmann/cel-js";
 import { ExpressionError } from "./expression-error.ts";
 import { type FieldType, MOST_ENTRIES } from "./fields.ts";
 
-/** Steps an expression may take, at worst some 20 ms. The same work by hand takes well below a thousand. */
+/**
+ * Maximum number of steps of an expression, about 20 ms in the worst case. Typical expressions take fewer
+ * than a thousand.
+ */
 export const MOST_STEPS = 200_000;
 
-// The longest key of an annotation: a prefix of 253 characters, a slash, a name of 63.
+// The longest annotation key: a prefix of 253 characters, a slash, and a name of 63 characters.
 const LONGEST_TEXT = 317;
-// Characters that are compared in the time of one step.
+// Number of characters that are compared in the time of one step.
 const CHARACTERS_PER_STEP = 64;
 
-/** How large a value can get: characters, or elements and what each can be. */
+/** Upper bound for the size of a value: its characters, or its elements and their shape. */
 interface Shape {
   size: number;
   element?: Shape;
 }
 
-/** What it takes at most to work a part out, and how large the result can be. */
+/** Upper bounds for the evaluation of a part: steps, and size of the result. */
 interface Estimate {
   steps: number;
   shape: Shape;
@@ -34,8 +37,8 @@ const shapes: Readonly<Record<FieldType, Shape>> = {
 };
 
 /**
- * The steps that an expression takes at worst, reckoned from the bounds of all that it reads: loops multiply. Throws
- * ExpressionError where they are more than MOST_STEPS.
+ * Returns the worst-case number of steps of an expression, from the bounds of all fields that it reads.
+ * Nested loops multiply. Throws ExpressionError if it exceeds MOST_STEPS.
  */
 export function checkCost(ast: ASTNode, leaves: ReadonlyMap<ASTNode, FieldType>): number {
   const { steps } = new Estimator(leaves).estimate(ast, new Map());
@@ -108,7 +111,7 @@ class Estimator {
   #call(parts: readonly ASTNode[], scope: Scope): Estimate {
     const estimates = parts.map((part) => this.estimate(part, scope));
     const looks = estimates.map(({ shape }) => weight(shape)).reduce(add, 0);
-    // string() of a number has up to 25 characters.
+    // string() of a number returns up to 25 characters.
     const size = Math.max(25, ...estimates.map(({ shape }) => shape.size));
     return { steps: 1 + sum(estimates) + looks, shape: { size } };
   }
@@ -118,7 +121,7 @@ class Estimator {
     const [first, ...bodies] = parts;
     if (bodies.length === 0 && name !== "size" && first) {
       const argument = this.estimate(first, scope);
-      // In the worst case each character is tried at each place, but not where it must be one place.
+      // In the worst case each character is compared at each position. A prefix or suffix has one position.
       const places = name === "startsWith" || name === "endsWith" ? 1 : over.shape.size;
       const looks = Math.ceil((places * Math.max(argument.shape.size, 1)) / CHARACTERS_PER_STEP);
       return { steps: 1 + over.steps + argument.steps + looks, shape: small };
@@ -133,7 +136,7 @@ class Estimator {
   }
 }
 
-/** Steps to look at all of a value. */
+/** Returns the number of steps for reading a whole value. */
 function weight({ size, element }: Shape): number {
   return element ? size * (1 + weight(element)) : Math.ceil(size / CHARACTERS_PER_STEP);
 }

@@ -3,7 +3,7 @@ import { parseQuantity } from "@nodekeeper/core/lib";
 import type { FieldTree } from "./fields.ts";
 import { matchesGlob } from "./glob.ts";
 
-// Expressions of people are far below all of these.
+// Handwritten expressions are far below these limits.
 const limits = {
   maxAstNodes: 400,
   maxDepth: 32,
@@ -19,13 +19,17 @@ const arithmetic: readonly [string, (a: number, b: number) => number][] = [
   ["/", (a, b) => a / b],
 ];
 
-/** CEL with our variables and functions. @param variables their fields, by the variable's name */
+/**
+ * Creates a CEL environment with the variables and functions of policies.
+ * @param variables fields by name of the variable
+ */
 export function createEnvironment(variables: FieldTree): Environment {
   const environment = new Environment({ limits });
   for (const [name, fields] of Object.entries(variables)) {
     environment.registerVariable(name, { schema: fields as ObjectSchema });
   }
-  // All readings are doubles, and CEL keeps these apart from integers: without this, "node.memory.total / 10" would want "10.0".
+  // All readings are doubles, which CEL does not mix with integers. Without these operators,
+  // "node.memory.total / 10" would have to be written with "10.0".
   for (const [left, right] of [
     ["double", "int"],
     ["int", "double"],
@@ -35,7 +39,7 @@ export function createEnvironment(variables: FieldTree): Environment {
       environment.registerOperator(`${left} ${sign} ${right}: double`, onNumbers);
     }
   }
-  // The other way round comes with it.
+  // The library derives the reversed operator from this one.
   environment.registerOperator("double == int", (a: number, b: bigint) => a === Number(b));
   environment.registerFunction(
     "quantity(string): double",

@@ -1,8 +1,8 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** What is wrong with an expression, and where. */
+/** An error in an expression, with its offset. */
 export class ExpressionError extends NodekeeperError {
-  /** Where in the text it begins, UTF-16 code units from 0. */
+  /** Offset of the error in the text, in UTF-16 code units from 0. */
   readonly offset: number;
 
   constructor(message: string, offset: number, details: { cause?: unknown } = {}) {

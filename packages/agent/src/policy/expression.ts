@@ -6,69 +6,82 @@ import {
   ParseError,
 } from "@marcbachmann/cel-js";
 import { messageOf } from "@nodekeeper/core/lib";
+import { describeAt, type Place } from "@nodekeeper/core/yaml";
 import { checkCost } from "./cost.ts";
 import { createEnvironment } from "./environment.ts";
 import { ExpressionError } from "./expression-error.ts";
 import type { FieldTree } from "./fields.ts";
 import { inspect } from "./inspect.ts";
 
-/** What an expression answers. */
+/** The type of an expression's result. */
 export type ResultType = "bool" | "number";
 
-/** The value, or why there is none. */
+/** The value of an expression, or the reason why it has none. */
 export type Evaluated<T> = { value: T } | { problem: string };
 
-/** An expression that was checked. */
+/** An expression that has passed type and cost checks. */
 export interface Expression<T> {
   readonly text: string;
-  /** The fields it reads, sorted: "node.memory.total". They must all be there when it is evaluated. */
+  /** The fields that the expression reads, sorted: "node.memory.total". Evaluation requires all of them. */
   readonly reads: readonly string[];
-  /** Steps it takes at worst. */
+  /** Worst-case number of steps. */
   readonly steps: number;
-  /** Never throws; a number is finite. @param variables plain objects by name */
+  /**
+   * Evaluates the expression. Never throws. Numbers are finite.
+   * @param variables plain objects by name
+   */
   evaluate(variables: Readonly<Record<string, unknown>>): Evaluated<T>;
 }
 
 export type Condition = Expression<boolean>;
 export type Formula = Expression<number>;
 
-/** Returns the place of an offset of an expression's text, for people: "policies.yaml:4:15". */
-export type Locate = (offset: number) => string;
+/** Returns the position in the file of an offset in an expression's text. */
+export type PlaceAt = (offset: number) => Place;
 
-/** Characters of one expression. */
+/** Maximum number of characters of an expression. */
 export const LONGEST_EXPRESSION = 2_000;
 
 /** Compiles expressions over the same variables. */
 export class Compiler {
   readonly #variables: FieldTree;
   readonly #environment: Environment;
+  readonly #file: string;
 
-  constructor(variables: FieldTree) {
+  /** @param file name of the file that contains the expressions, for evaluation problems */
+  constructor(variables: FieldTree, file = "") {
     this.#variables = variables;
+    this.#file = file;
     this.#environment = createEnvironment(variables);
   }
 
-  /** An expression that answers yes or no. Throws ExpressionError. @param locate without it problems have no place */
-  condition(text: string, locate?: Locate): Condition {
+  /**
+   * Compiles an expression of type bool. Throws ExpressionError.
+   * @param placeAt if undefined, problems have no position
+   */
+  readonly condition = (text: string, placeAt?: PlaceAt): Condition => {
     const read = (result: unknown): Evaluated<boolean> =>
       typeof result === "boolean" ? { value: result } : { problem: "is neither true nor false" };
-    return this.#compile(text, "bool", read, locate);
-  }
+    return this.#compile(text, "bool", read, placeAt);
+  };
 
-  /** An expression that answers a number. Throws ExpressionError. @param locate without it problems have no place */
-  formula(text: string, locate?: Locate): Formula {
+  /**
+   * Compiles a numeric expression. Throws ExpressionError.
+   * @param placeAt if undefined, problems have no position
+   */
+  readonly formula = (text: string, placeAt?: PlaceAt): Formula => {
     const read = (result: unknown): Evaluated<number> => {
       const value = Number(result);
       return Number.isFinite(value) ? { value } : { problem: `is ${value}` };
     };
-    return this.#compile(text, "number", read, locate);
-  }
+    return this.#compile(text, "number", read, placeAt);
+  };
 
   #compile<T>(
     text: string,
     wanted: ResultType,
     read: (result: unknown) => Evaluated<T>,
-    locate: Locate | undefined,
+    placeAt: PlaceAt | undefined,
   ): Expression<T> {
     if (text.length > LONGEST_EXPRESSION) {
       throw new ExpressionError(`has ${text.length} characters, more than ${LONGEST_EXPRESSION}`, 0);
@@ -81,7 +94,7 @@ export class Compiler {
     checkResult(checked.type, wanted, run.ast);
     const steps = checkCost(run.ast, leaves);
     const placed = (problem: string, offset: number) => ({
-      problem: locate ? `${locate(offset)}: ${problem}` : problem,
+      problem: placeAt ? describeAt(this.#file, placeAt(offset), problem) : problem,
     });
     const evaluate = (variables: Readonly<Record<string, unknown>>) => {
       try {
@@ -118,7 +131,7 @@ function offsetOf(error: unknown): number {
   return isCelError(error) ? (error.range?.start ?? 0) : 0;
 }
 
-// The library's own message draws the place in several lines; the loader reports it as line and column.
+// The library's own message draws the position in several lines. The loader reports it as line and column.
 function summaryOf(error: unknown): string {
   return isCelError(error) ? error.summary : messageOf(error);
 }

@@ -1,7 +1,10 @@
-/** What an expression can read: a number (of bytes, seconds, CPUs), a text, texts, or texts by name. */
+/**
+ * Types of fields: a number (bytes, seconds, CPUs), a string, a list of strings, or a map from strings to
+ * strings.
+ */
 export type FieldType = "double" | "string" | "list<string>" | "map<string, string>";
 
-/** Fields of a variable by name; some are groups of others. */
+/** Fields of a variable by name. A nested tree is a group of fields. */
 export interface FieldTree {
   readonly [name: string]: FieldType | FieldTree;
 }
@@ -50,5 +53,7 @@ export const podFields: FieldTree = {
   ownerKind: "string",
 };
 
-/** Labels and annotation keys of a pod that are looked at; a pod that has more of them is reported as a problem. */
+/**
+ * Maximum number of labels, and of annotation keys, of a pod. A pod that exceeds it is reported as a problem.
+ */
 export const MOST_ENTRIES = 128;

@@ -1,6 +1,6 @@
 /**
- * Whether a text has the form of a pattern: "*" stands for any characters, "?" for one, all others for themselves. The
- * time is bounded by the product of the lengths, whatever the pattern.
+ * Returns whether a text matches a pattern: "*" matches any characters, "?" matches one, and all others match
+ * themselves. The time is bounded by the product of the lengths for any pattern.
  */
 export function matchesGlob(text: string, pattern: string): boolean {
   let at = 0;
@@ -15,7 +15,7 @@ export function matchesGlob(text: string, pattern: string): boolean {
       next++;
       at++;
     } else if (star >= 0) {
-      // The last star takes one character more; earlier ones need no second try.
+      // The last star matches one more character. Earlier ones need no retry.
       next = star + 1;
       at = ++resume;
     } else {

@@ -180,18 +180,14 @@ describe("what pods use", () => {
     const { clock, hostReadings } = readingsOn("one-socket-v2");
     const layer = (usedBytes: bigint | undefined) => ({
       id: "c",
-      name: "c",
-      cpu: undefined,
-      memory: undefined,
       writableLayer: usedBytes === undefined ? undefined : { takenAt: 1n, usedBytes, inodesUsed: 3n },
     });
     const of = (uid: string, containers: ReturnType<typeof layer>[]) => {
-      const figures = { cpu: undefined, memory: undefined, processes: undefined };
-      return { uid, name: uid, namespace: "default", sandboxId: uid, ...figures, containers };
+      return { uid, memory: undefined, containers };
     };
     let calls = 0;
     const runtimeStats = {
-      pods: async () => {
+      podStats: async () => {
         calls++;
         return [of("a", [layer(5n), layer(6n)]), of("b", [layer(5n), layer(undefined)]), of("c", [])];
       },

@@ -30,15 +30,21 @@ import type { PodUsage, PodUsageReader } from "./pod-variable.ts";
 
 export interface HostNodeReadingsOptions {
   readings: Pick<HostReadings, "memory" | "cpu" | "pids" | "pressure" | "filesystem" | "allocatableMemory">;
-  /** Where the kubelet keeps what is not images: "/var/lib/kubelet". */
+  /** The nodefs: the kubelet's root directory, such as "/var/lib/kubelet". */
   nodefsPath: string;
-  /** Where the runtime keeps images. Rejects with why that is not known: it is missing then. */
+  /**
+   * Returns the path of the imagefs, where the runtime stores images. If it rejects, the part is missing for
+   * the reason of the rejection.
+   */
   imagefsPath: (signal: AbortSignal) => Promise<string>;
-  /** Where the runtime keeps writable layers; the same. */
+  /**
+   * Returns the path of the containerfs, where the runtime stores writable layers. Rejects like
+   * `imagefsPath`.
+   */
   containerfsPath: (signal: AbortSignal) => Promise<string>;
 }
 
-/** The machine's readings as policies see them; the policies of a round share them. */
+/** Readings of the node for policies. The policies of a round share them. */
 export class HostNodeReadings implements NodeReadings {
   readonly #options: HostNodeReadingsOptions;
 
@@ -65,7 +71,7 @@ export class HostNodeReadings implements NodeReadings {
         pressure("io"),
       ],
     );
-    // One after another, for one thread alone waits for file systems.
+    // Sequential, because only one thread waits for filesystems.
     const nodefs = await wanted("nodefs", () => this.#filesystem(async () => nodefsPath, signal));
     const imagefs = await wanted("imagefs", () => this.#filesystem(imagefsPath, signal));
     const containerfs = await wanted("containerfs", () => this.#containerfs(signal));
@@ -101,10 +107,13 @@ export class HostNodeReadings implements NodeReadings {
 
 const notRead = { missing: "is not read" };
 
-/** What is sampled between rounds; the other parts are missing. */
+/** The parts that are sampled between rounds. Other parts are missing. */
 export const sampledParts: readonly string[] = ["memory", "psi", "pids"];
 
-/** The node as policies see it in a sample. @param reads the fields that a policy reads; the others' files are not read */
+/**
+ * Returns the node variable of a sample.
+ * @param reads the fields that a policy reads; files for other fields are not read
+ */
 export function sampledNode(sample: HostSample, reads: readonly string[]): NodeSnapshot {
   const part = <T, U>(prefix: string, read: () => T | undefined, turn: (value: T) => U): Part<U> => {
     const value = reads.some((path) => path.startsWith(prefix)) ? read() : undefined;
@@ -126,14 +135,16 @@ export function sampledNode(sample: HostSample, reads: readonly string[]): NodeS
 
 const notSampled = { missing: "is not sampled" };
 
-/** Where what pods use is read; the in-tree plugins use the same. */
+/** Sources of pod usage. The in-tree plugins use the same ones. */
 export interface PodUsageSources {
   memories: Pick<PodMemories, "of">;
   disks: Pick<PodDisks, "all">;
   readings: Pick<HostReadings, "podActivity">;
 }
 
-/** What pods use, of which nothing is read that is not wanted. The time is that of the oldest reading. */
+/**
+ * Returns a reader of pod usage. It only reads requested fields, and its time is that of the oldest reading.
+ */
 export function podUsageOf({ memories, disks, readings }: PodUsageSources): PodUsageReader {
   return async (pods, reads, signal) => {
     const wants = (...fields: string[]) => reads.some((path) => fields.includes(path.slice(USAGE.length)));
@@ -155,7 +166,7 @@ function usagePart<T>(usageOf: (value: T) => PodUsage) {
     partOf(reading, (found) => new Map([...found].map(([uid, value]) => [uid, usageOf(value)])));
 }
 
-// A source that has nothing leaves its fields unknown, which excludes the pods of policies that read them.
+// The fields of a source without a reading are unknown, so policies that read them exclude the pods.
 function merged(parts: readonly Part<ReadonlyMap<string, PodUsage>>[]): Part<ReadonlyMap<string, PodUsage>> {
   const read = parts.filter((part) => "value" in part);
   if (read.length === 0) return parts[0] ?? notRead;
@@ -183,7 +194,7 @@ function partOf<T, U>(reading: Reading<T>, turn: (value: T) => U): Part<U> {
   return { missing: readingProblem(reading) ?? "is not read" };
 }
 
-// As the kubelet counts: what is in use, less the page cache that was not used lately.
+// As the kubelet computes it: memory in use minus inactive page cache.
 function memoryPart(state: MemoryState): MemoryPart {
   const { totalBytes: total, freeBytes: free, availableBytes: available, inactiveFileBytes } = state;
   if (inactiveFileBytes === undefined) return { total, free, available };
@@ -202,7 +213,7 @@ function cpuPart({ share, cpus }: CpuUse): CpuPart {
   return { usage: share, cores: cpus };
 }
 
-// A file system that makes inodes as it needs them reports 0 of them.
+// A filesystem that allocates inodes dynamically reports 0 of them.
 function filesystemPart(state: FilesystemState): FilesystemPart {
   const space = { capacity: state.sizeBytes, available: state.availableBytes };
   return state.inodes > 0 ? { ...space, inodes: state.inodes, inodesFree: state.inodesFree } : space;

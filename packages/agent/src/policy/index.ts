@@ -1,6 +1,6 @@
 // Eviction policies in CEL. Terms:
 // policy: one entry of a policy file, which runs as the eviction plugin policy-<name>.
-// expression: CEL text of a field of a policy, compiled; cost: its steps in the worst case.
+// expression: CEL text in a field of a policy, compiled; cost: its number of steps in the worst case.
 // node, pod: the variables of expressions; part: a group of fields of `node` with the time it was read.
 // verdict: whether a policy's threshold is met; minimumReclaim keeps it met until enough is reclaimed.
 // scene: a node and its pods from a file or a recorded round, for `policy test`.

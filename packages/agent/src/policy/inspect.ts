@@ -3,15 +3,15 @@ import { isQuantity, quote } from "@nodekeeper/core/lib";
 import { ExpressionError } from "./expression-error.ts";
 import type { FieldTree, FieldType } from "./fields.ts";
 
-/** What an expression reads. */
+/** The fields that an expression reads. */
 export interface Inspection {
-  /** Each place that reads a field, with the field's type. */
+  /** Each node of the AST that reads a field, with the field's type. */
   leaves: ReadonlyMap<ASTNode, FieldType>;
   /** The fields, sorted: "node.memory.total". */
   reads: readonly string[];
 }
 
-/** Fields that are not a value of their own: `node.memory`. */
+/** A group of fields, which has no value itself: `node.memory`. */
 interface Group {
   path: string;
   fields: FieldTree;
@@ -42,8 +42,8 @@ const methods: readonly string[] = [
 ];
 
 /**
- * Finds the fields that an expression reads, all of them before it ever runs: so a missing reading is known whatever
- * the others are. Throws ExpressionError for a field that does not exist, and for functions that are not offered.
+ * Finds all fields that an expression reads before it runs, so that a missing reading is detected regardless
+ * of the others. Throws ExpressionError for unknown fields and unsupported functions.
  */
 export function inspect(ast: ASTNode, variables: FieldTree): Inspection {
   const inspector = new Inspector(variables);
@@ -60,7 +60,7 @@ class Inspector {
     this.#variables = variables;
   }
 
-  /** Looks at a part that must have a value of its own. */
+  /** Inspects a part that must be a value, not a group. */
   value(ast: ASTNode): void {
     const group = this.#visit(ast);
     if (!group) return;
@@ -152,7 +152,7 @@ class Inspector {
   }
 }
 
-// Only then is a wrong quantity found before anything depends on it.
+// Requires a literal, so that an invalid quantity is detected when the policy is loaded.
 function checkQuantity(ast: ASTNode, [text]: readonly ASTNode[]): void {
   const literal = text?.op === "value" && typeof text.args === "string" ? text.args : undefined;
   if (text === undefined || literal === undefined) {

@@ -2,11 +2,11 @@ import type { Expression } from "./expression.ts";
 import { type NodeSnapshot, nodeVariable, OLDEST_READING_MS } from "./node-snapshot.ts";
 import { nodeReadsOf, type Policy } from "./policy.ts";
 
-/** What a policy makes of the node. */
+/** The result of a policy for the node. */
 export interface Verdict {
-  /** `unknown`: something that the policy reads is not known; there is no pressure then. */
+  /** `unknown`: a field that the policy reads is unknown, so no pods are evicted. */
   state: "met" | "notMet" | "unknown";
-  /** Met only because what was over is not back by the minimum reclaim. */
+  /** Met only because the minimum reclaim has not been reached yet. */
   isHeld: boolean;
   observed: number | null;
   threshold: number | null;
@@ -14,9 +14,9 @@ export interface Verdict {
 }
 
 /**
- * Whether there is pressure. Never throws. Where any field that the policy reads is missing or stale there is none,
- * whatever the others return.
- * @param wasMet whether there was pressure before: it holds until the minimum reclaim is reached
+ * Evaluates a policy for the node. Never throws. If any field that the policy reads is missing or stale, the
+ * state is `unknown`, regardless of the others.
+ * @param wasMet whether there was pressure before; pressure lasts until the minimum reclaim is reached
  */
 export function judge(policy: Policy, snapshot: NodeSnapshot, now: number, wasMet: boolean): Verdict {
   const { node, problems } = nodeVariable(snapshot, nodeReadsOf(policy), now, OLDEST_READING_MS);

@@ -1,7 +1,7 @@
-/** How old a reading may be that a policy goes by, milliseconds. */
+/** Maximum age in milliseconds of a reading that a policy is evaluated with. */
 export const OLDEST_READING_MS = 30_000;
 
-/** A part of the node's state and when it was read, or why it is not known. */
+/** A part of the node's state and when it was read, or why it is unknown. */
 export type Part<T> =
   | {
       value: T;
@@ -10,17 +10,17 @@ export type Part<T> =
     }
   | { missing: string };
 
-/** Bytes; undefined where the machine does not report it. */
+/** Memory in bytes. Undefined if the machine does not report it. */
 export interface MemoryPart {
   total?: number | undefined;
-  /** What could be given out without swapping, as the kernel estimates it. */
+  /** Available without swapping, as estimated by the kernel. */
   available?: number | undefined;
   free?: number | undefined;
-  /** In use, without page cache that was not used lately: what the kubelet counts. */
+  /** Memory in use without inactive page cache, as the kubelet computes it. */
   workingSet?: number | undefined;
 }
 
-/** Shares of time in which tasks stood still, percent (0 to 100). */
+/** Percentages of time in which tasks were stalled (0 to 100). */
 export interface StallPart {
   avg10?: number | undefined;
   avg60?: number | undefined;
@@ -33,13 +33,13 @@ export interface PressurePart {
 }
 
 export interface CpuPart {
-  /** 0 to 1, of all CPUs. */
+  /** Share of all CPUs in use, 0 to 1. */
   usage?: number | undefined;
-  /** How many CPUs there are. */
+  /** Number of CPUs. */
   cores?: number | undefined;
 }
 
-/** Bytes and inodes; a file system that makes inodes as it needs them reports none. */
+/** Bytes and inodes. A filesystem that allocates inodes dynamically reports no inodes. */
 export interface FilesystemPart {
   capacity?: number | undefined;
   available?: number | undefined;
@@ -47,26 +47,26 @@ export interface FilesystemPart {
   inodesFree?: number | undefined;
 }
 
-/** The file system of writable layers. */
+/** The filesystem of writable layers. */
 export interface ContainerFilesystemPart extends FilesystemPart {
-  /** 1 where it is not the one of images, else 0. */
+  /** 1 if images are on another filesystem, otherwise 0. */
   isSeparate?: number | undefined;
 }
 
-/** Memory of all pods, bytes. */
+/** Memory of all pods in bytes. */
 export interface AllocatableMemoryPart {
-  /** What the node lets all pods together use: the limit of the kubelet's cgroup for them. */
+  /** The memory limit of the kubelet's cgroup for all pods. */
   capacity?: number | undefined;
   workingSet?: number | undefined;
 }
 
-/** Process numbers. */
+/** Maximum and current number of PIDs. */
 export interface PidsPart {
   max?: number | undefined;
   current?: number | undefined;
 }
 
-/** What the variable `node` is made of. */
+/** The parts of the variable `node`. */
 export interface NodeSnapshot {
   memory: Part<MemoryPart>;
   psi: { memory: Part<PressurePart>; cpu: Part<PressurePart>; io: Part<PressurePart> };
@@ -78,25 +78,28 @@ export interface NodeSnapshot {
   pids: Part<PidsPart>;
 }
 
-/** Where policies get their readings. */
+/** Readings of the node for policies. */
 export interface NodeReadings {
   /**
-   * Throws nothing but the signal's reason: what can't be read is `missing`. @param reads the fields that are wanted,
-   * "node.memory.total"; parts without any are not read
+   * Reads the node. Data that cannot be read is `missing`; throws only the signal's reason.
+   * @param reads the fields to read, such as "node.memory.total"; parts without any of them are not read
    */
   read(reads: readonly string[], signal: AbortSignal): Promise<NodeSnapshot>;
 }
 
-/** The variable `node`, and what is wrong with the fields that are to be read. */
+/** The variable `node`, and the problems of the fields to read. */
 export interface NodeVariable {
   node: Record<string, unknown>;
-  /** "node.psi.memory.some.avg10: the kernel measures no pressure"; empty where all are known and fresh. */
+  /**
+   * "node.psi.memory.some.avg10: the kernel measures no pressure". Empty if all fields are known and fresh.
+   */
   problems: string[];
 }
 
 /**
- * The snapshot as expressions see it. @param reads the fields they read: "node.memory.total" @param maxAgeMs how old
- * a part may be
+ * Returns the snapshot as the variable of expressions.
+ * @param reads the fields that the expressions read, such as "node.memory.total"
+ * @param maxAgeMs maximum age of a part
  */
 export function nodeVariable(
   snapshot: NodeSnapshot,

@@ -43,7 +43,7 @@ terminationGracePeriod: 3s`),
   ];
   const pods = podsWith({ a: 1, b: 5, c: 3, web: 9 });
   using agent = new TestAgent(directory, pods, sources, node.clock);
-  agent.settings = { ...agent.settings, syncPeriodMs: 5_000 };
+  agent.settings = { ...agent.settings, syncPeriod: 5_000 };
   const round = async (available: number) => {
     // Each reading is as old as the round.
     node.snapshot = { ...node.snapshot, memory: { value: { available }, at: node.clock.monotonic() } };

@@ -4,44 +4,50 @@ import { podRequests, unitsOf, type WholePods } from "../pod-usage/index.ts";
 import { MOST_ENTRIES } from "./fields.ts";
 import type { Part } from "./node-snapshot.ts";
 
-/** What a pod uses; undefined where it is not known. */
+/** Usage of a pod. Unknown values are undefined. */
 export interface PodUsage {
   /** CPUs. */
   cpu?: number | undefined;
-  /** As cgroups charge it, bytes. */
+  /** As charged by cgroups, in bytes. */
   memory?: number | undefined;
-  /** `memory` without page cache that was not used lately, bytes. */
+  /** `memory` without inactive page cache, in bytes. */
   workingSet?: number | undefined;
-  /** Anonymous memory, bytes. */
+  /** Anonymous memory in bytes. */
   rss?: number | undefined;
-  /** Writable layers of its containers, bytes. */
+  /** Size of the writable layers of its containers in bytes. */
   disk?: number | undefined;
-  /** Inodes of these layers. */
+  /** Number of inodes in these layers. */
   inodes?: number | undefined;
-  /** Processes and threads. */
+  /** Number of processes and threads. */
   pids?: number | undefined;
 }
 
-/** What pods use, by UID. Throws the signal's reason alone. @param reads the fields that are wanted: "pod.usage.cpu" */
+/**
+ * Reads the usage of pods, by UID. Throws only the signal's reason.
+ * @param reads the fields to read, such as "pod.usage.cpu"
+ */
 export type PodUsageReader = (
   pods: readonly ObservedPod[],
   reads: readonly string[],
   signal: AbortSignal,
 ) => Promise<Part<ReadonlyMap<string, PodUsage>>>;
 
-/** What a policy knows of a pod besides its eviction facts. */
+/** Facts about a pod that its EvictionPod does not contain. */
 export interface PodContext {
   usage: PodUsage;
-  /** Asked where an expression reads requests. */
+  /** Only used if an expression reads requests. */
   wholePods: Pick<WholePods, "of">;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** The variable `pod`, or which of the fields that are to be read is not known. */
+/** The variable `pod`, or the problem of a field to read that is unknown. */
 export type PodVariable = { pod: Record<string, unknown> } | { unknown: string };
 
-/** A pod as expressions see it. Never throws. @param reads the fields they read: "pod.usage.rss" */
+/**
+ * Returns a pod as the variable of expressions. Never throws.
+ * @param reads the fields that the expressions read, such as "pod.usage.rss"
+ */
 export function podVariable(
   observed: ObservedPod,
   reads: readonly string[],
@@ -57,7 +63,7 @@ export function podVariable(
     qosLevel: pod.qosLevel,
     priority: pod.priority,
     usage,
-    // Seconds; a clock that was set back makes no pod younger than 0.
+    // In seconds; 0 if the clock was set back before the start time.
     age: pod.startTime === null ? undefined : Math.max(now - pod.startTime, 0) / 1000,
     ownerKind: pod.owner?.kind ?? "",
   };

@@ -1,14 +1,15 @@
 import { quote } from "@nodekeeper/core/lib";
+import { describeAt } from "@nodekeeper/core/yaml";
 import type { Policy } from "./policy.ts";
 
-/** Why a policy, or the whole file, is refused. */
+/** Why a policy or a whole file is rejected. */
 export interface PolicyProblem {
   file: string;
-  /** Empty where it is not known. */
+  /** Name of the policy; empty if unknown. */
   policy: string;
-  /** "rank[1]"; empty where it is about the whole. */
+  /** Path of the field, such as "rank[1]"; empty if the problem concerns the whole policy or file. */
   field: string;
-  /** In the file, from 1; 0 where there is no place. */
+  /** Position in the file, starting at 1; 0 if unknown. */
   line: number;
   column: number;
   message: string;
@@ -19,10 +20,8 @@ export interface LoadedPolicies {
   problems: PolicyProblem[];
 }
 
-/** One line for people: "policies.yaml:4:11: policy "memory": when: is empty". */
+/** Returns a line for operators: "policies.yaml:4:11: policy "memory": when: is empty". */
 export function describeProblem({ file, policy, field, line, column, message }: PolicyProblem): string {
-  const place = line > 0 ? `${file}:${line}:${column}` : file;
-  return [place, policy && `policy ${quote(policy)}`, field, message]
-    .filter((part) => part !== "")
-    .join(": ");
+  const place = line > 0 ? { line, column } : undefined;
+  return describeAt(file, place, policy && `policy ${quote(policy)}`, field, message);
 }

@@ -1,14 +1,13 @@
-import { type Clock, checkPluginName, type Logger, NodekeeperError } from "@nodekeeper/core/lib";
-import {
-  type ConditionAnswer,
-  type EvictionSource,
-  type EvictPodsAnswer,
-  noPods,
-  type ObservedPod,
-  type ThresholdAnswer,
-  type TopAnswer,
-  type TopQuestion,
-} from "../eviction/index.ts";
+import type {
+  ConditionAnswer,
+  EvictPodsAnswer,
+  ThresholdAnswer,
+  TopAnswer,
+  TopQuestion,
+} from "@nodekeeper/api/decide";
+import { PolicyCannotJudge } from "@nodekeeper/api/errors";
+import { type Clock, checkPluginName, type Logger, type NodekeeperError } from "@nodekeeper/core/lib";
+import { type EvictionSource, noPods, type ObservedPod } from "../eviction/index.ts";
 import type { HostSample } from "../host/index.ts";
 import type { WholePods } from "../pod-usage/index.ts";
 import { sampledNode, sampledParts } from "./host-node-readings.ts";
@@ -22,34 +21,34 @@ import { type ExcludedPod, type RankedPod, rankPods } from "./rank-pods.ts";
 export interface PolicySourceOptions {
   policy: Policy;
   readings: NodeReadings;
-  /** Asked where the policy reads what pods use. */
+  /** Only called if the policy reads usage of pods. */
   podUsage: PodUsageReader;
   /** Shared by all policies, so that a pod is decoded once. */
   wholePods: WholePods;
   clock: Clock;
-  /** CPU time of this process, milliseconds: what a ranking may take is bounded by it. */
+  /** Returns the CPU time of this process in milliseconds, which bounds the duration of a ranking. */
   cpuMs: () => number;
   log: Logger;
   metrics: PolicyMetrics;
 }
 
 const POD_CPU = "pod.usage.cpu";
-// Names of pods in one line of the log.
+// Maximum number of pods to name in one log line.
 const MOST_NAMED = 5;
 
 /**
- * One policy of an operator as an eviction plugin of its own, with its own threshold, grace period and condition.
- * What can't be read evicts no pod.
+ * An operator's policy as an eviction plugin, with its own threshold, grace period and condition. No pod is
+ * evicted because of data that cannot be read.
  */
 export class PolicySource implements EvictionSource {
   readonly name: string;
-  /** Absent where the policy reads what is not sampled, such as file systems. */
+  /** Undefined if the policy reads fields that are not sampled, such as filesystems. */
   readonly crossed?: (sample: HostSample) => string[];
   readonly #options: PolicySourceOptions;
   readonly #readsCpu: boolean;
   #wasMet = false;
   #isClosed = false;
-  // What is wrong with pods is logged when it begins and changes, not each round.
+  // Problems of pods are logged when they start and change, not in each round.
   #leftOut = "";
 
   constructor(options: PolicySourceOptions) {
@@ -78,27 +77,29 @@ export class PolicySource implements EvictionSource {
     return noPods;
   }
 
-  /** Throws `invalid` where anything that the policy reads of the node is not known, or can't be evaluated. */
+  /** Throws `invalid` if any field of the node that the policy reads is unknown or cannot be evaluated. */
   async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
     const { policy, readings, podUsage, clock, metrics } = this.#options;
     const [snapshot] = await Promise.all([
       readings.read(nodeReadsOf(policy), signal),
-      // CPUs are those between two looks: each round looks, so that they are known when pods have to be ranked.
+      // CPU usage is measured between two reads. It is read in each round, so that it is known when pods must
+      // be ranked.
       this.#readsCpu ? podUsage([], [POD_CPU], signal) : undefined,
     ]);
     const verdict = judge(policy, snapshot, clock.monotonic(), this.#wasMet);
-    // A reading may come back when the policy is removed already.
+    // The policy may have been removed while a read was in progress.
     if (!this.#isClosed) metrics.met.set({ policy: policy.name }, verdict.state === "met" ? 1 : 0);
-    // While nothing is known, what was over may still be: it holds when it can be read again.
+    // While the node is unknown, earlier pressure may persist, so it is kept until the node can be read
+    // again.
     if (verdict.state === "unknown") {
       this.#countProblem("node");
-      throw new NodekeeperError("invalid", verdict.problems.join("; "), { id: "NK1611" });
+      throw new PolicyCannotJudge({ problem: verdict.problems.join("; ") });
     }
     this.#wasMet = verdict.state === "met";
     return answerOf(policy, verdict);
   }
 
-  /** Throws `invalid` where no pod can be selected because pods can't be judged. */
+  /** Throws `invalid` if no pod can be selected because pods cannot be evaluated. */
   async getTopEvictionPods(
     pods: readonly ObservedPod[],
     { topN }: TopQuestion,
@@ -139,7 +140,7 @@ export class PolicySource implements EvictionSource {
       return { namespace: pod.namespace, name: pod.name, why };
     });
     log.warn(
-      { errorId: "NK1611", policy: policy.name, count: leftOut.length, pods, usageProblem },
+      { errorId: PolicyCannotJudge.id, policy: policy.name, count: leftOut.length, pods, usageProblem },
       "eviction policy leaves out pods that it can't judge",
     );
   }
@@ -150,8 +151,8 @@ export class PolicySource implements EvictionSource {
   }
 }
 
-// Of all that a soft plugin names, eviction takes the least important by its own order: so that the policy's ranking
-// counts, none is named but those it puts first.
+// Among all pods that a soft plugin selects, eviction takes the lowest-ranked one by its own order. To apply
+// the policy's ranking, only the pods that it ranks first are selected.
 function leading(ranked: readonly RankedPod[], topN: number): readonly RankedPod[] {
   if (topN > 0) return ranked.slice(0, topN);
   return ranked.filter(({ values }) => values.every((value, index) => value === ranked[0]!.values[index]));
@@ -159,10 +160,10 @@ function leading(ranked: readonly RankedPod[], topN: number): readonly RankedPod
 
 function noneJudged({ pod: { pod }, why }: ExcludedPod, unknown: number, all: number): NodekeeperError {
   const message = `no pod can be selected: ${unknown} of ${all} can't be judged; ${pod.namespace}/${pod.name}: ${why}`;
-  return new NodekeeperError("invalid", message, { id: "NK1611" });
+  return new PolicyCannotJudge({ problem: message });
 }
 
-/** The name of a policy's plugin. Throws `invalid` for one that is no plugin's name. */
+/** Returns the plugin name of a policy. Throws `invalid` if it is not a valid plugin name. */
 export function policyPluginName(policy: string): string {
   const name = `policy-${policy}`;
   checkPluginName(name);

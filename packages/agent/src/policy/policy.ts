@@ -1,46 +1,49 @@
 import type { Condition, Formula } from "./expression.ts";
 
-/** What an operator wrote, compiled. */
+/** A compiled eviction policy. */
 export interface Policy {
-  /** 1 to 63 characters; the plugin's name is this behind "policy-". */
+  /** 1 to 63 characters. The plugin is named "policy-" followed by this name. */
   name: string;
-  /** One sentence for people. */
+  /** A sentence for operators. */
   description: string;
   type: "hard" | "soft";
-  /** Of the node: whether there is pressure. Null: where `observed` is beyond `threshold`. */
+  /** Whether the node is under pressure. If null, it is when `observed` is beyond `threshold`. */
   when: Condition | null;
-  /** Of the node: what is compared. */
+  /** Values of the node to compare. */
   observed: Formula | null;
   threshold: Formula | null;
-  /** How `observed` lies to `threshold` under pressure. */
+  /** How `observed` compares to `threshold` under pressure. */
   operator: "lessThan" | "greaterThan";
-  /** Of the node: how far `observed` must be back beyond `threshold` before pressure ends. */
+  /** How far `observed` must return past `threshold` before pressure ends. */
   minimumReclaim: Formula | null;
-  /** How long there must be pressure before a pod is evicted, milliseconds. */
+  /** How long pressure must last before a pod is evicted, in milliseconds. */
   gracePeriodMs: number;
   scope: string;
   condition: PolicyCondition | null;
-  /** Of a pod: whether it may be evicted. Null: any pod. */
+  /** Whether a pod may be evicted. If null, any pod may be. */
   pods: Condition | null;
-  /** Of a pod: who goes first has the greatest first number; where these are equal, the greatest second one. */
+  /**
+   * Numbers of a pod. The pod with the greatest first number is evicted first; if equal, the one with the
+   * greatest second number, and so on.
+   */
   rank: Formula[];
-  /** How long a victim's containers have to end, milliseconds; null is the pod's own. */
+  /** Termination grace period of evicted pods in milliseconds. Null for that of the pod spec. */
   terminationGracePeriodMs: number | null;
 }
 
-/** Shown on the node while there is pressure. */
+/** Condition set on the node while it is under pressure. */
 export interface PolicyCondition {
   target: "node" | "customNodeResource";
   name: string;
   effects: string[];
 }
 
-/** The fields of the node that a policy reads, sorted: "node.memory.total". */
+/** Returns the fields of the node that a policy reads, sorted: "node.memory.total". */
 export function nodeReadsOf({ when, observed, threshold, minimumReclaim }: Policy): string[] {
   return readsOf([when, observed, threshold, minimumReclaim]);
 }
 
-/** The fields of pods that a policy reads, sorted: "pod.usage.rss". */
+/** Returns the fields of pods that a policy reads, sorted: "pod.usage.rss". */
 export function podReadsOf({ pods, rank }: Policy): string[] {
   return readsOf([pods, ...rank]);
 }

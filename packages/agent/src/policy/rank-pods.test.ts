@@ -59,7 +59,7 @@ describe("the filter", () => {
     expect(names(result)).toEqual(expected);
     const left = result.excluded.map(({ kind, why }) => ({ kind, why }));
     expect(left).toEqual(
-      Array(3 - expected.length).fill({ kind: "filtered", why: "the filter does not take it" }),
+      Array(3 - expected.length).fill({ kind: "filtered", why: "excluded by the filter" }),
     );
   });
 
@@ -120,7 +120,7 @@ describe("the ranking", () => {
     const labelled = await ranking("[1]", shop, { filter: 'pod.labels.app == "web"' });
     expect(labelled.excluded.map(({ why }) => why)).toEqual([
       "the filter: test.yaml:5:23: No such key: app",
-      "the filter does not take it",
+      "excluded by the filter",
     ]);
   });
 

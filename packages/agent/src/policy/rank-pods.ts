@@ -6,22 +6,25 @@ import { OLDEST_READING_MS, type Part } from "./node-snapshot.ts";
 import { type PodContext, type PodUsage, podVariable } from "./pod-variable.ts";
 import type { Policy } from "./policy.ts";
 
-/** A pod that may be evicted, and the values that rank it. */
+/** A pod that may be evicted, and the values by which it is ranked. */
 export interface RankedPod {
   pod: ObservedPod;
   values: number[];
 }
 
-/** A pod that does not go for a policy. */
+/** A pod that a policy does not evict. */
 export interface ExcludedPod {
   pod: ObservedPod;
-  /** `filtered`: the policy's filter does not take it. `unknown`: what the policy reads of it is not known, or makes no sense. */
+  /**
+   * `filtered`: the policy's filter excludes the pod. `unknown`: a field that the policy reads is unknown or
+   * cannot be evaluated.
+   */
   kind: "filtered" | "unknown";
   why: string;
 }
 
 export interface PodRanking {
-  /** Who goes first is first. */
+  /** In eviction order. */
   ranked: RankedPod[];
   /** Sorted by UID. */
   excluded: ExcludedPod[];
@@ -31,26 +34,26 @@ export interface RankingContext {
   usages: Part<ReadonlyMap<string, PodUsage>>;
   wholePods: Pick<WholePods, "of">;
   clock: Clock;
-  /** CPU time of this process, milliseconds. */
+  /** Returns the CPU time of this process in milliseconds. */
   cpuMs: () => number;
   signal: AbortSignal;
 }
 
-// So long may others wait for their turn, milliseconds.
+// Maximum time without yielding to other tasks, in milliseconds.
 const SLICE_MS = 5;
-/** CPU time that one ranking may take in all, milliseconds. Time in which other processes had the CPU costs it nothing. */
+/** Maximum CPU time of one ranking, in milliseconds. Time used by other processes does not count. */
 const LONGEST_MS = 200;
 
 /**
- * Filters and ranks pods; their order does not matter, equal ones go by UID. Others have their turn in between. Throws
- * `exhausted` when it takes more than 200 ms of CPU time, and the signal's reason.
+ * Filters and ranks pods. Pods with equal values are ordered by UID, regardless of the input order. Yields to
+ * other tasks in between. Throws `exhausted` after 200 ms of CPU time, and the signal's reason.
  */
 export async function rankPods(
   policy: Policy,
   pods: readonly ObservedPod[],
   { usages, wholePods, clock, cpuMs, signal }: RankingContext,
 ): Promise<PodRanking> {
-  // Wall time, for the age of pods alone.
+  // The wall clock is used only for the age of pods.
   const now = clock.now();
   const isFresh = "value" in usages && clock.monotonic() - usages.at <= OLDEST_READING_MS;
   const known = isFresh ? usages.value : undefined;
@@ -61,7 +64,7 @@ export async function rankPods(
   for (const pod of pods) {
     const sliceMs = clock.monotonic() - startedAt;
     if (sliceMs > SLICE_MS) {
-      // Never more than has passed: other threads of this process take CPU time as well.
+      // At most the elapsed time, because other threads of this process use CPU time as well.
       spentMs += Math.min(sliceMs, cpuMs() - cpuAtMs);
       if (spentMs > LONGEST_MS) throw tooSlow(policy, ranking, pods.length);
       await nextTurn();
@@ -79,7 +82,7 @@ export async function rankPods(
   return ranking;
 }
 
-// What the filter does not take need not be known well enough to be ranked.
+// A pod that the filter excludes does not need the fields used for ranking.
 function verdictOf(
   { pods: filter, rank }: Policy,
   pod: ObservedPod,
@@ -91,7 +94,7 @@ function verdictOf(
     if ("unknown" in variable) return unknown(variable.unknown);
     const taken = filter.evaluate(variable);
     if ("problem" in taken) return unknown(`the filter: ${taken.problem}`);
-    if (!taken.value) return { pod, kind: "filtered", why: "the filter does not take it" };
+    if (!taken.value) return { pod, kind: "filtered", why: "excluded by the filter" };
   }
   const values: number[] = [];
   for (const [index, formula] of rank.entries()) {

@@ -12,6 +12,17 @@ function problemsOf(text: string): string[] {
 }
 
 describe("a policy", () => {
+  it("whose name expands without bound is refused, and the others run", () => {
+    const bomb = Array.from({ length: 8 }, (_, at) => `&l${at + 1} [${Array(9).fill(`*l${at}`).join(", ")}]`);
+    const text = `policies:
+- { name: one, type: hard, when: node.cpu.usage > 0.9, rank: [1] }
+- { description: [&l0 x, ${bomb.join(", ")}], name: *l8 }
+- { name: two, type: hard, when: node.cpu.usage > 0.9, rank: [1] }`;
+    const { policies, problems } = readPolicies("p.yaml", text);
+    expect(policies.map(({ name }) => name)).toEqual(["one", "two"]);
+    expect(problems).toHaveLength(1);
+  });
+
   it("with all of its fields", () => {
     const policy = policyOf(`
 name: memory
@@ -74,7 +85,7 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
     ["rank: []", simple, "5:11", "rank", "must rank the pods"],
     ["rank: pod.age", simple, "5:11", "rank", "must be a list"],
     ["rank: [1, 2, pod.agee]", simple, "5:22", "rank[2]", "there is no pod.agee"],
-    ["rank: [1, [2]]", simple, "5:15", "rank[1]", "must be a text"],
+    ["rank: [1, [2]]", simple, "5:15", "rank[1]", "must be a single value"],
     ["rank: [1, 2, 3, 4, 5, 6, 7, 8, 9]", simple, "5:11", "rank", "has 9 items, more than 8"],
   ])("%s", (field, policy, place, name, message) => {
     const key = field.split(":")[0]!;
@@ -94,11 +105,15 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
     ["observed: 1\nthreshold: 2", "operator", "must be lessThan or greaterThan"],
     ["observed: 1\nthreshold: 2\noperator: less", "operator", '"less" is none of'],
     ["condition: { name: A/B, effects: [] }", "condition.name", "can't be the last part"],
-    ["condition: { name: A, effects: [Never] }", "condition.effects[0]", "no effect such as NoSchedule"],
+    [
+      "condition: { name: A, effects: [Never] }",
+      "condition.effects[0]",
+      "is not an effect such as NoSchedule",
+    ],
     [
       "condition: { name: A, target: customNodeResource, effects: [NoSchedule] }",
       "condition.effects[0]",
-      "no effect",
+      "is not an effect",
     ],
     ["condition: { nam: A }", "condition", 'there is no field "nam"'],
     ["condition: MemoryPressure", "condition", "must be a mapping"],
@@ -160,9 +175,9 @@ describe("a file", () => {
   });
 
   it.each([
-    ["", "p.yaml:1:1: must be a mapping"],
+    ["", "p.yaml: the file is empty"],
     ["policies:", "p.yaml:1:10: policies: must be a list"],
-    ["{}", "p.yaml:1:1: policies: there must be a list of policies"],
+    ["{}", "p.yaml:1:1: policies: is missing; it must be a list"],
     ["rules: []", 'p.yaml:1:1: there is no field "rules"; there are: policies'],
     ["policies: [", "p.yaml:1:12: "],
     ["policies: [*unknown]", "p.yaml:1:12: "],

@@ -1,12 +1,13 @@
+import type { EvictionPod, QosClass, QosLevel } from "@nodekeeper/api/decide";
+import { PolicyRefused } from "@nodekeeper/api/errors";
 import { NodekeeperError, parseDuration, parseQuantity } from "@nodekeeper/core/lib";
-import type { EvictionPod, QosClass, QosLevel } from "../eviction/index.ts";
-import { type FieldTree, nodeFields, podFields } from "./fields.ts";
+import { describeAt, parseYaml, YamlError, type YamlValue } from "@nodekeeper/core/yaml";
+import { type FieldTree, type FieldType, nodeFields, podFields } from "./fields.ts";
 import type { NodeSnapshot, Part } from "./node-snapshot.ts";
 import type { PodUsage } from "./pod-variable.ts";
 import { type Scene, ScenePods, type SceneRequests } from "./scene.ts";
-import { PlacedError, parseYaml, type YamlFields } from "./yaml-fields.ts";
 
-/** A pod as a scene file describes it; what it leaves out is undefined. */
+/** A pod as described in a scene file. Omitted fields are undefined. */
 export interface DescribedPod {
   name: string;
   namespace: string;
@@ -17,12 +18,12 @@ export interface DescribedPod {
   priority?: number | undefined;
   requests?: SceneRequests | undefined;
   usage?: PodUsage | undefined;
-  /** Seconds. */
+  /** In seconds. */
   age?: number | undefined;
   ownerKind?: string | undefined;
 }
 
-/** A node and pods, with the fields that expressions have. */
+/** A node and pods, with the fields that expressions can read. */
 export interface SceneFile {
   node: Record<string, unknown>;
   pods: DescribedPod[];
@@ -33,24 +34,31 @@ const MOST_PODS = 10_000;
 const MOST_KEYS = 10_000;
 
 /**
- * Reads a YAML or JSON text of `node` and `pods`. Numbers may be quantities ("16Gi"), an age a duration ("2h"). Throws
- * `invalid` with the place.
+ * Reads `node` and `pods` from a YAML or JSON text. Numbers may be quantities ("16Gi"), and an age may be a
+ * duration ("2h"). Throws `invalid` with the position.
  */
 export function readSceneFile(file: string, text: string): SceneFile {
   try {
-    const { fields } = parseYaml(text, LONGEST_FILE, ["node", "pods"]);
-    const node = fields.fields("node", Object.keys(nodeFields));
-    const pods = fields.fieldsList("pods", MOST_PODS, Object.keys(podFields)) ?? [];
-    return { node: node ? readTree(node, nodeFields) : {}, pods: pods.map(readPod) };
+    const { root, problems } = parseYaml(text, LONGEST_FILE);
+    if (!root) throw problems[0];
+    const fields = root.fields(["node", "pods"]);
+    const node = fields.get("node");
+    return {
+      node: node ? readTree(node, nodeFields) : {},
+      pods: (fields.get("pods")?.items(MOST_PODS) ?? []).map(readPod),
+    };
   } catch (error) {
-    if (!(error instanceof NodekeeperError)) throw error;
-    const place = error instanceof PlacedError && error.line > 0 ? `:${error.line}:${error.column}` : "";
-    const field = error instanceof PlacedError && error.field !== "" ? `${error.field}: ` : "";
-    throw new NodekeeperError("invalid", `${file}${place}: ${field}${error.message}`, { cause: error });
+    if (!(error instanceof YamlError)) throw error;
+    throw new PolicyRefused(
+      { problem: describeAt(file, error.place, error.path, error.message) },
+      { cause: error },
+    );
   }
 }
 
-/** The scene that a file describes: all of it read at one time, all pods candidates. */
+/**
+ * Returns the scene that a file describes. Everything is read at the same time, and all pods are candidates.
+ */
 export function sceneOfFile({ node, pods }: SceneFile, at: number): Scene {
   const observed = pods.map((pod) => ({ pod: evictionPod(pod, at), details: {} }));
   const uids = new Set(observed.map(({ pod }) => pod.uid));
@@ -66,7 +74,7 @@ export function sceneOfFile({ node, pods }: SceneFile, at: number): Scene {
   };
 }
 
-/** A snapshot of the fields that are there, read at one time. */
+/** Returns a snapshot of the fields in the file, all read at the same time. */
 export function snapshotOf(node: Readonly<Record<string, unknown>>, at: number): NodeSnapshot {
   const part = <T>(group: Readonly<Record<string, unknown>>, name: string): Part<T> => {
     const value = group[name];
@@ -114,34 +122,41 @@ function evictionPod(pod: DescribedPod, at: number): EvictionPod {
   };
 }
 
-function readPod(fields: YamlFields): DescribedPod {
-  const pod = readTree(fields, podFields);
-  return { ...pod, name: fields.text("name"), namespace: fields.text("namespace", "default") };
+function readPod(written: YamlValue): DescribedPod {
+  const pod = readTree(written, podFields);
+  const name = written.fields(Object.keys(podFields)).need("name").text();
+  return { ...pod, name, namespace: (pod.namespace as string | undefined) ?? "default" };
 }
 
-function readTree(fields: YamlFields, tree: FieldTree): Record<string, unknown> {
-  const values: Record<string, unknown> = {};
-  for (const [name, type] of Object.entries(tree)) {
-    if (!fields.has(name)) continue;
-    if (typeof type === "object") values[name] = readGroup(fields, name, type);
-    else if (type === "double") values[name] = fields.parsed(name, name === "age" ? readAge : readAmount);
-    else if (type === "string") values[name] = fields.text(name);
-    else if (type === "list<string>") values[name] = fields.parsedList(name, MOST_KEYS, (text) => text);
-    else values[name] = fields.texts(name);
+function readTree(written: YamlValue, tree: FieldTree): Record<string, unknown> {
+  const fields = written.fields(Object.keys(tree));
+  return Object.fromEntries(
+    Object.entries(tree).flatMap(([name, type]) => {
+      const value = fields.get(name);
+      return value ? [[name, readField(value, name, type)]] : [];
+    }),
+  );
+}
+
+function readField(value: YamlValue, name: string, type: FieldType | FieldTree): unknown {
+  if (typeof type === "object") return readTree(value, type);
+  switch (type) {
+    case "double":
+      return value.parse(name === "age" ? readAge : readAmount);
+    case "string":
+      return value.text();
+    case "list<string>":
+      return value.items(MOST_KEYS).map((item) => item.parse((text) => text));
+    case "map<string, string>":
+      return value.texts();
   }
-  return values;
-}
-
-function readGroup(fields: YamlFields, name: string, tree: FieldTree): Record<string, unknown> | undefined {
-  const group = fields.fields(name, Object.keys(tree));
-  return group && readTree(group, tree);
 }
 
 function readAmount(text: string): number {
   return Number(parseQuantity(text).nano) / 1e9;
 }
 
-// Without a unit it is seconds, as in expressions.
+// Without a unit, the age is in seconds, as in expressions.
 function readAge(text: string): number {
   return /^[\d.]+$/.test(text) ? Number(text) : parseDuration(text) / 1000;
 }

@@ -1,12 +1,14 @@
+import type { EvictionPod } from "@nodekeeper/api/decide";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { EvictionPod, RoundRecord } from "../eviction/index.ts";
 import type { PodUsage } from "./pod-variable.ts";
 import { type Scene, ScenePods, type SceneRequests } from "./scene.ts";
 import { type SceneFile, snapshotOf } from "./scene-file.ts";
 
 /**
- * The pods of a recorded round. Records hold no readings: those of the node, and what pods use and ask for, are those of
- * the scene file, taken for read in that round; its pods are found by namespace and name. Throws `invalid`.
+ * Returns a scene with the pods of a recorded round. Records contain no readings, so those of the node, and
+ * the usage and requests of pods, come from the scene file, as if they had been read in that round. Its pods
+ * are matched by namespace and name. Throws `invalid`.
  */
 export function sceneOfRecord({ id, input, decision }: RoundRecord, readings: SceneFile | undefined): Scene {
   const described = new Map(readings?.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod]));

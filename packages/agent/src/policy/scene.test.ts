@@ -1,5 +1,5 @@
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { describe, expect, it } from "vitest";
-import type { RoundRecord } from "../eviction/index.ts";
 import { never } from "../intree/eviction/testing/parts.ts";
 import { readSceneFile, sceneOfFile } from "./scene-file.ts";
 import { sceneOfRecord } from "./scene-of-record.ts";
@@ -55,7 +55,7 @@ describe("a described node", () => {
           namespace: "default",
           name: "db",
           kind: "filtered",
-          why: "the filter does not take it",
+          why: "excluded by the filter",
         },
         {
           uid: "default/job",
@@ -92,8 +92,8 @@ describe("a described node", () => {
     ["node: { disk: {} }", 'node.yaml:1:9: node: there is no field "disk"; there are: memory, psi'],
     ["node: { memory: { total: much } }", 'node.yaml:1:26: node.memory.total: "much" is not a quantity'],
     ["node: { memory: 5 }", "node.yaml:1:17: node.memory: must be a mapping"],
-    ["pods: [{ namespace: a }]", "node.yaml:1:8: pods[0].name: must be a text"],
-    ["pods: [{ name: a, labels: { b: 1 } }]", "node.yaml:1:32: pods[0].labels: must have texts alone"],
+    ["pods: [{ namespace: a }]", "node.yaml:1:8: pods[0].name: is missing; it must be a string"],
+    ["pods: [{ name: a, labels: { b: 1 } }]", "node.yaml:1:32: pods[0].labels: must contain only strings"],
     ["pods: [{ name: a, age: old }]", "node.yaml:1:24: pods[0].age: "],
     ["pods: {}", "node.yaml:1:7: pods: must be a list"],
     ["pods: [", "node.yaml:1:"],

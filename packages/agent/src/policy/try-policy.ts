@@ -1,33 +1,34 @@
+import { type PodReference, referenceTo } from "@nodekeeper/api/decide";
 import { messageOf, processCpuMs, systemClock } from "@nodekeeper/core/lib";
-import type { PodReference } from "../eviction/index.ts";
 import { judge } from "./judge.ts";
 import type { Policy } from "./policy.ts";
 import { rankPods } from "./rank-pods.ts";
 import type { Scene } from "./scene.ts";
 
-/** What a policy would decide in a scene; plain JSON. */
+/** The decision of a policy in a scene, as plain JSON. */
 export interface PolicyTrial {
   policy: string;
   type: Policy["type"];
   state: "met" | "notMet" | "unknown";
-  /** Met only because the minimum reclaim is not reached. */
+  /** Met only because the minimum reclaim has not been reached yet. */
   isHeld: boolean;
   observed: number | null;
   operator: Policy["operator"];
   threshold: number | null;
   gracePeriodMs: number;
-  /** Why it can't judge the node, or could not rank its pods. */
+  /** Why the node cannot be evaluated or its pods cannot be ranked. */
   problems: string[];
-  /** The expressions that values belong to. */
+  /** The expressions that result in `values`. */
   rank: string[];
-  /** Who would go if there is pressure, first is first. */
+  /** In eviction order. */
   ranking: (PodReference & { values: number[] })[];
   excluded: (PodReference & { kind: "filtered" | "unknown" | "notCandidate"; why: string })[];
 }
 
 /**
- * Tries a policy: the node is judged, and pods are ranked whether there is pressure or not. Never throws but for the
- * signal. @param wasMet as though there had been pressure before
+ * Tries a policy: evaluates the node and ranks pods, whether or not there is pressure. Throws only the
+ * signal's reason.
+ * @param wasMet whether to assume that there was pressure before
  */
 export async function tryPolicy(
   policy: Policy,
@@ -68,8 +69,4 @@ export async function tryPolicy(
     trial.problems.push(messageOf(error));
   }
   return trial;
-}
-
-function referenceTo({ uid, namespace, name }: PodReference): PodReference {
-  return { uid, namespace, name };
 }

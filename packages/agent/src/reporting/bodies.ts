@@ -2,19 +2,19 @@ import { apiVersionOf, type KubeObject } from "@nodekeeper/core/kube";
 import { isObject, type JsonObject } from "./json.ts";
 import type { MergedObject } from "./merge.ts";
 
-/** An object is applied in two parts: `main` is spec and metadata, `status` is the status subresource. */
+/** An object is applied in two parts: `main` is metadata and spec, `status` is the status subresource. */
 export type ApplyPart = "main" | "status";
 export const applyParts: readonly ApplyPart[] = ["main", "status"];
 
-/** The desired content of one part, which the agent owns on the server. */
+/** Desired content of one part, owned by the agent's field manager. */
 export interface Desired {
-  /** The fields, in the shape of the object. Immutable. */
+  /** Fields in the shape of the object. Immutable. */
   fields: JsonObject;
-  /** Serialized fields: equal if the fields are equal, empty if there are none. */
+  /** Serialized fields. Equal if the fields are equal; empty if there are none. */
   text: string;
 }
 
-/** The desired content of one part, from the merged reports. */
+/** Returns the desired content of one part of the merged reports. */
 export function desiredOf(merged: MergedObject | undefined, part: ApplyPart): Desired {
   const fields: JsonObject = {};
   const { spec, status, metadata } = merged?.parts ?? { spec: {}, status: {}, metadata: {} };
@@ -27,7 +27,7 @@ export function desiredOf(merged: MergedObject | undefined, part: ApplyPart): De
   return { fields, text: isEmpty(fields) ? "" : JSON.stringify(fields) };
 }
 
-/** Body of a server-side apply after which the agent's field manager owns exactly these fields. */
+/** Returns the body of a server-side apply after which the agent's field manager owns exactly these fields. */
 export function applyBody(
   kind: MergedObject["kind"],
   fields: JsonObject,

@@ -7,7 +7,7 @@ import { customNodeResource, kindKey, OBJECT_BUDGET_BYTES } from "./kinds.ts";
 import { contentOf, field, message } from "./testing/contents.ts";
 
 const object = kindKey(customNodeResource);
-// In two fields: of one alone, no more is taken than the object has room for.
+// Two fields, because a single one may not exceed the size of an object.
 const report = (share: number) => {
   const half = "x".repeat(Math.floor((share / 2) * OBJECT_BUDGET_BYTES) - 10);
   return contentOf(message([field("status", "bulk", half), field("status", "more", half)]));
@@ -118,7 +118,7 @@ describe("the budget of an object", () => {
 
 describe("the budget of an object with reports of arbitrary sizes", () => {
   const plugins = Array.from({ length: 24 }, (_, at) => `p${at}`);
-  // Thousandths of the limit; most plugins report little.
+  // Thousandths of the limit. Most reports are small.
   const size = fc.oneof(
     { arbitrary: fc.integer({ min: 0, max: 6 }), weight: 3 },
     fc.integer({ min: 7, max: 1_000 }),
@@ -129,7 +129,7 @@ describe("the budget of an object with reports of arbitrary sizes", () => {
     const bytes = Math.floor((thousandths / 1_000) * OBJECT_BUDGET_BYTES);
     const known = sized.get(thousandths);
     if (known) return known;
-    // One field, whose value is not looked at.
+    // A single field. Its value is not used.
     const [field] = report(0.001).fields;
     const content = { fields: [{ ...field!, bytes }], problems: [] };
     sized.set(thousandths, content);

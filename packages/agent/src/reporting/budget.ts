@@ -2,11 +2,11 @@ import { type Contents, noContent, type PluginContent } from "./content.ts";
 import { OBJECT_BUDGET_BYTES } from "./kinds.ts";
 
 const MIN_BUDGET_BYTES = 64 * 1024;
-// After the server rejects an object as too large, the limit is set to this fraction of the rejected size.
+// If the server rejects an object as too large, the limit becomes this fraction of the rejected size.
 const SHRINK = 0.75;
-// The fraction of the limit that is divided into the plugins' shares.
+// Fraction of the limit that is divided into the plugins' shares.
 const SHARED_OUT = 1 / 8;
-/** Number of plugins for which a share is reserved, whether they report or not. */
+/** Minimum number of shares, regardless of how many plugins report. */
 export const RESERVED_SHARES = 16;
 
 /** A plugin whose content is quarantined because the object would exceed its size limit. */
@@ -17,14 +17,14 @@ export interface OversizedContent {
 }
 
 /**
- * Keeps one object within the size that etcd accepts, so that one plugin cannot block updates for all others.
+ * Keeps one object within the size that etcd accepts, so that one plugin cannot block updates of all others.
  *
- * 1. Each plugin has a share: an eighth of the limit, divided by the number of plugins, but at least by 16. Content within
- *    its plugin's share is always published.
- * 2. Content that has grown beyond the share is published if it fits into what the shares and the other contents leave.
- *    Otherwise it is quarantined, and the plugin's last known good content stays published.
- * 3. Content that has not grown stays published. It is quarantined only if the limit was lowered, or if more than 16
- *    plugins need their shares: then the largest content above its share first.
+ * 1. Each plugin has a share: an eighth of the limit, divided by the number of plugins, but at least by 16. Content
+ *    within its plugin's share is always published.
+ * 2. Content that grew beyond its share is published if it fits into the space left by the shares and the other
+ *    contents. Otherwise it is quarantined, and the plugin's last known good content remains published.
+ * 3. Content that did not grow remains published. It is quarantined only if the limit was lowered, or if more than 16
+ *    plugins need their shares; then the largest content above its share is quarantined first.
  */
 export class Budget {
   readonly #object: string;
@@ -35,22 +35,22 @@ export class Budget {
   #held: ReadonlyMap<string, string> = new Map();
   #lastGood: Contents = new Map();
 
-  /** @param object `kindKey` */
+  /** @param object the object's `kindKey` */
   constructor(object: string) {
     this.#object = object;
   }
 
-  /** Reasons for quarantined contents, by plugin. */
+  /** Reasons of quarantined contents, by plugin. */
   get held(): ReadonlyMap<string, string> {
     return this.#held;
   }
 
-  /** Last known good contents of the plugins in `held`, which are published instead; one without fields if there is none. */
+  /** Last known good contents published for the plugins in `held`. Without fields if a plugin has none. */
   get lastGood(): Contents {
     return this.#lastGood;
   }
 
-  /** Splits contents into those that are published and those that are quarantined. */
+  /** Separates contents to publish from those to quarantine. */
   publishable(contents: Contents): { contents: Contents; held: readonly OversizedContent[] } {
     const share = (this.#limit * SHARED_OUT) / Math.max(contents.size, RESERVED_SHARES);
     const excessOf = (content: PluginContent) => Math.max(this.#sizeOf(content) - share, 0);
@@ -85,24 +85,27 @@ export class Budget {
     return { contents: new Map([...chosen].filter(([, { fields }]) => fields.length > 0)), held };
   }
 
-  /** Records contents that the server accepted as the plugins' last known good contents. */
+  /** Records contents that the server accepted as last known good contents. */
   accepted(contents: Contents): void {
     this.#accepted = contents;
   }
 
-  /** Adds last known good contents from before the agent's start, of plugins that have none yet. */
+  /** Adds last known good contents from before the agent's start, for plugins that have none yet. */
   restore(contents: Contents): void {
     this.#accepted = new Map([...contents, ...this.#accepted]);
   }
 
-  /** Lowers the limit after the server rejected an object within it: not below the size that it accepted last, if that is smaller. */
+  /**
+   * Lowers the limit after the server rejected an object within it, but not below the size that the server last
+   * accepted.
+   */
   shrink(): void {
     const accepted = sum([...this.#accepted.values()].map((content) => this.#sizeOf(content)));
     const least = accepted < this.#total ? accepted : 0;
     this.#limit = Math.max(Math.floor(this.#total * SHRINK), least, MIN_BUDGET_BYTES);
   }
 
-  /** Restores the initial limit, since the server's own limit may have changed. */
+  /** Restores the initial limit, because the server's limit may have changed. */
   reset(): void {
     this.#limit = OBJECT_BUDGET_BYTES;
   }
@@ -111,7 +114,8 @@ export class Budget {
     return this.#accepted.get(plugin) ?? noContent;
   }
 
-  // The contents within their share or not larger than the last known good one, which replaces the others.
+  // Returns the contents within their share or not larger than before. Others are replaced by their last known good
+  // content.
   #withoutGrown(contents: Contents, share: number): Map<string, PluginContent> {
     const chosen = new Map<string, PluginContent>();
     for (const [plugin, content] of contents) {
@@ -133,7 +137,7 @@ export class Budget {
     }
   }
 
-  // Contents that are not among the chosen ones, the smallest first, so that as many as possible fit.
+  // Returns the contents that are not chosen, smallest first, so that as many as possible fit.
   #missing(contents: Contents, chosen: Contents): [plugin: string, PluginContent][] {
     const missing = [...contents].filter(([plugin, content]) => chosen.get(plugin) !== content);
     return missing.sort(

@@ -1,105 +1,94 @@
-import { type Clock, type Logger, type LoopTurns, messageOf, type Timer } from "@nodekeeper/core/lib";
-import type { ReporterStore, StoredContent } from "../state/index.ts";
-import type { ReportingMetrics } from "./metrics.ts";
+import { StoredReportsOutdated } from "@nodekeeper/api/errors";
+import { type StoredContent, WriteBehind } from "../state/index.ts";
+import type { ReportingContext } from "./context.ts";
 
-// Contents are written immediately before they are published, and otherwise after this delay at the latest.
+// Contents are written before they are published, or after this delay, whichever comes first.
 const MAX_DELAY_MS = 1_000;
-const RETRY_MS = 5_000;
 
-// Contents of up to this size are written in one transaction; a larger content is written in its own transaction.
+// Contents up to this total size share a transaction. A larger content gets its own.
 const MAX_TRANSACTION_BYTES = 256 * 1024;
 
-export interface CheckpointOptions {
-  store: ReporterStore;
-  clock: Clock;
-  turns: LoopTurns;
-  log: Logger;
-  metrics: ReportingMetrics;
-}
-
-/** Collects changed contents and writes them together. A failed write is logged and retried every 5 s. */
+/** Batches writes of changed contents. Failed writes are logged and retried every 5 s. */
 export class Checkpoint {
-  readonly #store: ReporterStore;
-  readonly #clock: Clock;
-  readonly #turns: LoopTurns;
-  readonly #log: Logger;
-  readonly #metrics: ReportingMetrics;
+  readonly #options: ReportingContext;
+  readonly #writes: WriteBehind;
   readonly #changed = new Map<string, StoredContent>();
   readonly #dropped = new Set<string>();
-  #timer: Timer | undefined;
-  #closed = false;
-  /** Error of the last write; undefined if it succeeded. */
-  lastError: string | undefined;
+  #isClosing = false;
 
-  constructor({ store, clock, turns, log, metrics }: CheckpointOptions) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#turns = turns;
-    this.#log = log;
-    this.#metrics = metrics;
+  constructor(options: ReportingContext) {
+    this.#options = options;
+    const { clock, log, metrics } = options;
+    this.#writes = new WriteBehind({
+      what: "the reporter checkpoint",
+      write: () => this.#writeSome(),
+      onFailure: () => metrics.checkpointFailures.inc(),
+      clock,
+      log,
+    });
   }
 
+  /** Error of the last write. Undefined if it succeeded. */
+  get lastError(): string | undefined {
+    return this.#writes.lastError;
+  }
+
+  /**
+   * Returns the stored contents. If they may be older than the published content, deletes them and returns none,
+   * because the API server has the latest version.
+   */
   load(): StoredContent[] {
-    return this.#store.contents();
+    const { store, log } = this.#options;
+    const contents = store.contents();
+    if (!store.mayBeOutdated) return contents;
+    for (const { plugin } of contents) this.drop(plugin);
+    const plugins = contents.map(({ plugin }) => plugin);
+    if (plugins.length > 0)
+      log.warn(
+        { errorId: StoredReportsOutdated.id, plugins },
+        "stored reports may be older than what is published: they are not restored, and what is published stays for the grace period",
+      );
+    return [];
   }
 
   save(content: StoredContent): void {
     this.#dropped.delete(content.plugin);
     this.#changed.set(content.plugin, content);
-    this.#arm(MAX_DELAY_MS);
+    this.#writes.soon(MAX_DELAY_MS);
   }
 
   drop(plugin: string): void {
     this.#changed.delete(plugin);
     this.#dropped.add(plugin);
-    this.#arm(MAX_DELAY_MS);
+    this.#writes.soon(MAX_DELAY_MS);
   }
 
-  /** Writes all changed contents, large amounts over several turns of the event loop. Never rejects. */
+  /** Writes all changed contents. Large amounts take several turns of the event loop. Never rejects. */
   async flush(): Promise<void> {
-    while (this.#isDirty && this.#writeSome(MAX_TRANSACTION_BYTES) && this.#isDirty) await this.#turns.pass();
+    while (this.#isDirty && this.#writes.flush() && this.#isDirty) await this.#options.turns.pass();
   }
 
-  /** Writes a last time, without retries. */
+  /** Writes all pending changes one last time, without retries. */
   close(): void {
-    this.#closed = true;
-    if (this.#isDirty) this.#writeSome(Number.POSITIVE_INFINITY);
+    this.#isClosing = true;
+    this.#writes.close();
   }
 
   get #isDirty(): boolean {
     return this.#changed.size > 0 || this.#dropped.size > 0;
   }
 
-  // Answers whether it was written.
-  #writeSome(mostBytes: number): boolean {
-    this.#timer?.cancel();
-    this.#timer = undefined;
+  #writeSome(): void {
     const some: StoredContent[] = [];
     let bytes = 0;
     for (const stored of this.#changed.values()) {
       bytes += stored.content.length;
-      if (some.length > 0 && bytes > mostBytes) break;
+      if (some.length > 0 && bytes > MAX_TRANSACTION_BYTES && !this.#isClosing) break;
       some.push(stored);
     }
-    try {
-      this.#store.saveContents(some, [...this.#dropped]);
-    } catch (error) {
-      this.#metrics.checkpointFailures.inc();
-      if (this.lastError === undefined)
-        this.#log.error({ errorId: "NK1105", err: error }, "failed to write reporter checkpoint, retrying");
-      this.lastError = messageOf(error);
-      this.#arm(RETRY_MS);
-      return false;
-    }
-    if (this.lastError !== undefined) this.#log.info({}, "reporter checkpoint written again after failures");
-    this.lastError = undefined;
+    this.#options.store.saveContents(some, [...this.#dropped], some.length === this.#changed.size);
     for (const { plugin } of some) this.#changed.delete(plugin);
     this.#dropped.clear();
-    return true;
-  }
-
-  #arm(ms: number): void {
-    if (this.#closed) return;
-    this.#timer ??= this.#clock.after(ms, () => void this.flush());
+    if (this.#isDirty) this.#writes.soon(0);
   }
 }

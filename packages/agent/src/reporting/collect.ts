@@ -15,29 +15,29 @@ export interface CollectOptions {
   source: ContentSource;
   clock: Clock;
   settings: () => CollectSettings;
-  /** Receives each message. Must not throw. */
+  /** Called with each message. Must not throw. */
   onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;
-  /** Called once where the plugin has no stream, which is optional: its content is polled. */
+  /** Called once if the plugin does not implement the optional stream. Its content is then only polled. */
   onNoStream: () => void;
-  /** Called for each poll that has ended with its duration, and for each message of the stream. */
+  /** Called for each completed poll with its duration, and for each message of the stream. */
   onExchange: (method: CollectMethod, ms?: number, error?: unknown) => void;
-  /** Called when a poll succeeded, and when a stream has been open for 10 s. */
+  /** Called after each successful poll and once a stream has been open for 10 s. */
   onWorking: (method: CollectMethod) => void;
-  /** Called each time a stream is throttled. */
+  /** Called each time the stream is throttled. */
   onThrottled: () => void;
 }
 
-// Limits of a stream in each window. Beyond them the stream is not read, so that HTTP/2 flow control stops the plugin.
+// Limits of a stream per window. Above them, the stream is not read, so HTTP/2 flow control slows down the plugin.
 const WINDOW_MS = 100;
 const MESSAGES_PER_WINDOW = 200;
 const BYTES_PER_WINDOW = 2 * 1024 * 1024;
-// A stream that fails earlier does not reset the backoff.
+// The backoff is reset only after the stream has been open this long.
 const STEADY_MS = 10_000;
 
 /**
  * Reads one plugin until the signal aborts: its stream, reopened with backoff when it ends, and its current content
- * every `collectInterval`. Throws only on abort; errors of the plugin go to `onFailure`.
+ * every `collectInterval`. Errors of the plugin are passed to `onFailure`. Never rejects.
  */
 export async function collect(options: CollectOptions, signal: AbortSignal): Promise<void> {
   const received = { count: 0 };
@@ -95,7 +95,7 @@ async function pollLoop(
       );
       onExchange("GetReportContent", clock.monotonic() - started);
       onWorking("GetReportContent");
-      // Messages of the stream received in the meantime may be newer than this response.
+      // Stream messages received since the poll started may be newer than its response.
       if (received.count === before) onContent(message);
     } catch (error) {
       if (signal.aborted) return;
@@ -106,7 +106,7 @@ async function pollLoop(
   }
 }
 
-/** Counts the messages and bytes of a stream in a time window. */
+/** Measures the messages and bytes of a stream per window. */
 class Flow {
   readonly #clock: Clock;
   #windowStart: number;
@@ -118,7 +118,7 @@ class Flow {
     this.#windowStart = clock.monotonic();
   }
 
-  /** How long to stop reading after a message of this length, in milliseconds. */
+  /** Returns how long to pause reading after a message of this size, in milliseconds. */
   restAfter(bytes: number): number {
     this.#messages++;
     this.#bytes += bytes;

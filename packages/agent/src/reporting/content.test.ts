@@ -133,7 +133,7 @@ describe("parseContent", () => {
     expect(values(content)["status.topologyPolicy"]).toBe("None");
   });
 
-  // Kubernetes' ValidateResourceQuantityValue: extended resources are integers.
+  // Extended resources are integers: kubernetes ValidateResourceQuantityValue.
   it.each([
     ["-1", /is negative: "-1"/],
     ["1.5", /must be a whole number, is "1.5"/],
@@ -165,7 +165,7 @@ describe("parseContent", () => {
     expect(content.problems.map(({ message }) => message).join()).toMatch(problem);
   });
 
-  // As kube-apiserver 1.36 has them.
+  // As in kube-apiserver 1.36.
   it.each(["9223372036854775", "8Pi", "9P", "2Ei", "8Ei", "9223372036854775807"])(
     "keeps %s, a large quantity of a Node that the API server accepts",
     (quantity) => {

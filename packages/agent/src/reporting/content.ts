@@ -35,31 +35,31 @@ import { Merge, mergingDuplicates } from "./merge-values.ts";
 import { parsingExactly } from "./parse-json.ts";
 import { storedBytes } from "./stored-bytes.ts";
 
-/** One validated field of a plugin's report. */
+/** A validated field of a plugin's report. */
 export interface ContentField {
   kind: GroupVersionKind;
-  /** `kindKey(kind)`. */
+  /** The object's `kindKey`. */
   object: string;
   part: Part;
-  /** The JSON name. */
+  /** JSON name of the field. */
   name: string;
-  /** Normalized. */
+  /** Normalized value. */
   value: Json;
-  /** What it takes in the stored object, bytes, about. */
+  /** Approximate size in the stored object, in bytes. */
   bytes: number;
 }
 
 export const problemReasons = ["kind", "part", "name", "json", "type", "refused", "limit"] as const;
 export type ProblemReason = (typeof problemReasons)[number];
 
-/** A part of a plugin's report that is not published. Shown in the log, a metric and `plugins list`. */
+/** Part of a plugin's report that is not published. Shown in the log, a metric and `plugins list`. */
 export interface ContentProblem {
   reason: ProblemReason;
-  /** Place and reason: "field Status.TopologyZone of ...: not JSON: ...". */
+  /** Location and reason: "field Status.TopologyZone of ...: not JSON: ...". */
   message: string;
 }
 
-/** A plugin's validated report, the input of the merge. */
+/** Validated report of a plugin; the input of the merge. */
 export interface PluginContent {
   fields: readonly ContentField[];
   problems: readonly ContentProblem[];
@@ -71,13 +71,14 @@ export type Contents = ReadonlyMap<string, PluginContent>;
 export const noContent: PluginContent = { fields: [], problems: [] };
 
 const WHOLE_UNIT = 1_000_000_000n;
-// Limit for the total size of annotations: apimachinery, pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB.
+// Limit of the total size of annotations. Source: apimachinery pkg/api/validation/objectmeta.go,
+// TotalAnnotationSizeLimitB.
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 const MAX_FIELDS = 1_000;
 const MAX_PROBLEMS = 50;
-// Two bytes of JSON can take two hundred bytes of memory when parsed.
+// Two bytes of JSON can take two hundred bytes of memory once parsed.
 const MAX_CONTAINERS = 200_000;
-// Merging values that are reported twice copies those merged before.
+// Merging duplicate values copies the ones merged before.
 const MAX_COPIES = 100_000;
 
 const parts: Readonly<Record<number, Part>> = {
@@ -96,8 +97,8 @@ export function parseContent(
 }
 
 /**
- * Validates a plugin's message field by field. An invalid field is reported as a problem; its value in the plugin's
- * `previous` content, if any, is kept, so that one invalid message does not withdraw it.
+ * Validates a plugin's message field by field. An invalid field is reported as a problem. Its value in `previous`, if
+ * any, is kept, so that one invalid message does not withdraw it.
  */
 export function* parsingContent(
   response: GetReportContentResponse,
@@ -209,7 +210,7 @@ class FieldError extends Error {
 
 type Report = (reason: ProblemReason, message: string) => void;
 
-// Undefined if the value is null: nil slices and maps of Go are sent as null.
+// Returns undefined for null, which Go sends for nil slices and maps.
 function* parsingField(
   raw: ReportField,
   part: Part,
@@ -247,14 +248,14 @@ function* parsingJson(bytes: Uint8Array, meter: StepMeter): Steps<Json> {
   try {
     value = yield* parsingExactly(bytes, meter);
   } catch (error) {
-    // Limits are reported as they are.
+    // Errors of exceeded limits are reported unchanged.
     if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
     throw new FieldError("json", `not JSON: ${messageOf(error).slice(0, 200)}`);
   }
   return yield* normalizing(value, meter);
 }
 
-// Brackets in strings are counted too; the limit is far above what reports need.
+// Also counts brackets in strings. The limit is far above what reports need.
 function countContainers(bytes: Uint8Array): number {
   let count = 0;
   for (const byte of bytes) if (byte === 0x5b || byte === 0x7b) count++;
@@ -271,7 +272,7 @@ function checkShape(value: Json, shape: JsonShape): void {
     throw new FieldError("type", `item ${bad} must be object, is ${typeName((value as Json[])[bad]!)}`);
 }
 
-// The server would reject the whole object because of one invalid label, so invalid members are dropped.
+// Drops invalid members, because the server would reject the whole object for one invalid label.
 function keepMembers(
   value: JsonObject,
   report: Report,
@@ -310,25 +311,25 @@ function quantityProblem(key: string, value: Json, policy: KindPolicy): string |
   if (!isQuantity(text)) return `is not a quantity: ${quote(JSON.stringify(value))}`;
   const { nano } = parseQuantity(text);
   if (nano < 0n) return `is negative: ${quote(text)}`;
-  // Extended resources are integers: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
+  // Extended resources are integers. Source: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
   if (nano % WHOLE_UNIT !== 0n) return `must be a whole number, is ${quote(text)}`;
   if (overflows(nano / WHOLE_UNIT))
     return `is refused by the API server, whose check of it overflows (above 9223372036854775): ${quote(text)}`;
   return undefined;
 }
 
-// kube-apiserver counts the thousandths of an extended resource in an int64 to find out whether it is an integer. Above
-// 9223372036854775 units the count wraps around, and most quantities look like fractions; 2^63-1 does not. (Some notations of
-// such a quantity are accepted nevertheless, "10P" but not "10000000000000000": that is undefined according to apimachinery,
-// pkg/api/resource, Quantity.MilliValue.)
+// To check that an extended resource is an integer, kube-apiserver computes its milli-value as an int64. It overflows
+// above 9223372036854775 units, and most quantities then appear fractional; 2^63-1 does not. Some notations of such a
+// quantity are accepted nevertheless, such as "10P" but not "10000000000000000". The result is undefined according to
+// apimachinery pkg/api/resource, Quantity.MilliValue.
 function overflows(units: bigint): boolean {
   return BigInt.asIntN(64, units * 1_000n) % 1_000n !== 0n;
 }
 
 /**
- * The JSON name of a field given its Go or JSON name. Leading capitals become lower case; the last of several is kept if
- * a lower case letter follows ("TopologyZone" to "topologyZone", "UID" to "uid", "CPUInfo" to "cpuInfo"). Undefined if
- * `name` is not a valid field name.
+ * Returns the JSON name of a field for its Go or JSON name. Leading capitals become lower case, except the last of
+ * several if a lower-case letter follows: "TopologyZone" to "topologyZone", "UID" to "uid", "CPUInfo" to "cpuInfo".
+ * Returns undefined if `name` is not a valid field name.
  */
 export function jsonName(name: string): string | undefined {
   if (name.length > 253 || !/^[A-Za-z][A-Za-z0-9]*$/.test(name)) return undefined;
@@ -336,7 +337,7 @@ export function jsonName(name: string): string | undefined {
   const small =
     capitals > 1 && capitals < name.length && /[a-z]/.test(name[capitals]!) ? capitals - 1 : capitals;
   const result = name.slice(0, small).toLowerCase() + name.slice(small);
-  // Names on Object.prototype could be mistaken for members.
+  // Names of Object.prototype could be mistaken for members.
   return result in Object.prototype ? undefined : result;
 }
 

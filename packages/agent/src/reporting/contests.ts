@@ -5,13 +5,13 @@ import { isObject, type Json, type JsonObject } from "./json.ts";
 
 /** A field that another client writes repeatedly. */
 export interface Contest {
-  /** "status.capacity.example.com/gpus" */
+  /** Such as "status.capacity.example.com/gpus". */
   path: string;
-  /** Other field managers that wrote it, sorted. */
+  /** Other field managers that wrote the field, sorted. */
   writers: readonly string[];
-  /** How often the agent restored it. */
+  /** Number of times the agent restored the field. */
   times: number;
-  /** The plugins that report it, sorted. */
+  /** Plugins that report the field, sorted. */
   plugins: readonly string[];
 }
 
@@ -22,13 +22,13 @@ interface Entry {
   lastAt: number;
 }
 
-// One or two changes may be a manual edit.
+// One or two changes may be manual edits.
 const CONTESTED_AFTER_REPAIRS = 3;
-// A field that was not changed by another client for this long is no longer contested.
+// A field is no longer contested after this time without changes by other clients.
 const MEMORY_MS = 900_000;
 const MAX_PATHS = 100;
 
-/** Counts how often other clients changed fields of the agent in one object. */
+/** Counts changes by other clients to the agent's fields in one object. */
 export class Contests {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
@@ -38,7 +38,7 @@ export class Contests {
   }
 
   /**
-   * Records fields that the agent is about to restore. Returns the paths that have just become contested.
+   * Records fields that the agent is about to restore. Returns the paths that became contested.
    * @param lost field sets in fieldsV1 format
    * @param managers managedFields entries of other field managers
    */
@@ -63,7 +63,7 @@ export class Contests {
     });
   }
 
-  /** The contested fields with the plugins that report them. */
+  /** Returns the contested fields and the plugins that report them. */
   list(contents: Contents, object: string): Contest[] {
     const now = this.#clock.monotonic();
     return [...this.#entries].flatMap(([path, { steps, writers, times, lastAt }]) => {
@@ -86,7 +86,7 @@ export class Contests {
   }
 }
 
-/** The fields in `expected` that are missing in `seen`. */
+/** Returns the fields of `expected` that are missing from `seen`. */
 export function lostFields(expected: JsonObject, seen: JsonObject | undefined): JsonObject {
   const lost: JsonObject = {};
   for (const [element, below] of Object.entries(expected)) {
@@ -118,7 +118,7 @@ function readable(element: string): string {
   return element.startsWith("f:") ? element.slice(2) : `[${element.slice(2)}]`;
 }
 
-// A list is an atomic field, or its items have keys that only the server's schema defines.
+// Does not descend into lists: they are atomic, or their items have keys that only the server's schema defines.
 function reports(value: Json, [first, ...rest]: readonly string[]): boolean {
   if (first === undefined || !isObject(value)) return true;
   return Object.hasOwn(value, first) && reports(value[first]!, rest);

@@ -16,19 +16,24 @@ export interface ReporterStatus {
   name: string;
   inTree: boolean;
   state: "running" | "stopped";
-  /** Since when its messages are counted, wall milliseconds: the same over registrations until its grace period ends. */
+  /**
+   * Wall clock milliseconds since which its messages are counted. Kept across registrations until its grace period
+   * ends.
+   */
   countedSince: number;
   endpoint: string | undefined;
   /** Wall clock time, milliseconds since the epoch. */
   updatedAt: number | undefined;
-  /** Wall milliseconds of the last message, changed or not; undefined before the first since the agent's start. */
+  /**
+   * Wall clock milliseconds of the last message, changed or not. Undefined before the first since the agent's start.
+   */
   contactAt: number | undefined;
   stoppedAt: number | undefined;
-  /** Why its registration ended; undefined while it is registered. */
+  /** Why its registration ended. Undefined while it is registered. */
   lostReason: string | undefined;
   contentBytes: number;
   problems: readonly string[];
-  /** Of the last calls; undefined where none failed. */
+  /** Errors of the last calls. Undefined if none failed. */
   lastError: CallError | undefined;
 }
 
@@ -36,38 +41,38 @@ export interface ReporterStatus {
 export interface Endpoint {
   readonly name: string;
   readonly inTree: boolean;
-  /** Wall milliseconds: when this agent process saw it first. */
+  /** Wall clock milliseconds at which this agent process first saw the plugin. */
   readonly countedSince: number;
   registration: PluginRegistration | undefined;
   scope: ScopedSignal | undefined;
   /** The last message. */
   message: ReportMessage | undefined;
-  /** The message that `content` was read from; not the last one while that is still to be read. */
+  /** The message that `content` was parsed from. Differs from `message` until that is parsed. */
   read: ReportMessage | undefined;
   content: PluginContent;
   updatedAt: number | undefined;
   stoppedAt: number | undefined;
-  /** Why its registration ended; set together with `stoppedAt`. */
+  /** Why its registration ended. Set together with `stoppedAt`. */
   lostReason: string | undefined;
   grace: Timer | undefined;
-  /** Since when it ranks as lost, monotonic milliseconds; read while `stoppedAt` is set. */
+  /** Monotonic milliseconds from which it ranks as lost. Valid while `stoppedAt` is set. */
   lostFrom: number;
-  /** Start of its grace period, monotonic milliseconds. */
+  /** Start of its grace period, in monotonic milliseconds. */
   graceFrom: number;
-  /** Its grace period ends at this time at the earliest, monotonic milliseconds. */
+  /** Earliest end of its grace period, in monotonic milliseconds. */
   graceNotBefore: number;
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds of the last successful call or registration. */
   lastSuccess: number | undefined;
-  /** Monotonic time of the last message, changed or not; undefined before the first since the agent's start. */
+  /** Monotonic milliseconds of the last message, changed or not. Undefined before the first since the agent's start. */
   receivedAt: number | undefined;
-  /** Wall milliseconds of the same. */
+  /** The same in wall clock milliseconds. */
   contactAt: number | undefined;
-  /** Error of the last call, by method; no entry for a method whose last call succeeded. */
+  /** Error of the last call by method. No entry if the method's last call succeeded. */
   readonly errors: Map<CollectMethod, CallError>;
   readonly exchanges: ExchangeLog;
 }
 
-/** Initial state of a plugin that is seen first at `now`, wall milliseconds. */
+/** Returns the initial state of a plugin. @param now wall clock milliseconds */
 export function newEndpoint(name: string, inTree: boolean, now: number): Endpoint {
   return {
     name,
@@ -93,7 +98,7 @@ export function newEndpoint(name: string, inTree: boolean, now: number): Endpoin
   };
 }
 
-/** The plugin does not implement its stream, as of `now`, wall milliseconds. */
+/** Records that the plugin does not implement the stream. @param now wall clock milliseconds */
 export function noteNoStream({ errors, exchanges }: Endpoint, now: number): void {
   errors.delete("ListAndWatchReportContent");
   exchanges.note({ call: "ListAndWatchReportContent", at: now, isUnimplemented: true });
@@ -119,8 +124,8 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
 }
 
 /**
- * The last exchanges with a plugin. The newest one that did not fail has the plugin's fields as they were read last: the
- * message itself is not decoded again.
+ * Returns the last exchanges with a plugin. The newest successful one includes the fields that were last parsed;
+ * messages are not decoded again.
  */
 export function exchangesOf({ exchanges, content }: Endpoint): PluginExchanges {
   const { calls, durations } = exchanges.show();
@@ -132,7 +137,7 @@ export function exchangesOf({ exchanges, content }: Endpoint): PluginExchanges {
   };
 }
 
-/** The objects (`kindKey`) that the plugins' contents contain fields of. */
+/** Returns the objects (`kindKey`) for which the plugins' contents have fields. */
 export function objectsOf(endpoints: Iterable<Endpoint>): Set<string> {
   const objects = new Set<string>();
   for (const { content } of endpoints) for (const { object } of content.fields) objects.add(object);

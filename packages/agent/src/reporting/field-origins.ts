@@ -3,35 +3,38 @@ import { isObject, type Json } from "./json.ts";
 import { itemIdentity, listKeys } from "./merge-values.ts";
 import { byRank } from "./rank.ts";
 
-/** A field of a published object, and the plugins that report it. */
+/** A field of a published object and the plugins that report it. */
 export interface FieldOrigin {
-  /** "status.resources.capacity.cpu"; an item of a list by its key: "status.topologyZone[Socket/0].name". */
+  /**
+   * Such as "status.resources.capacity.cpu". List items are identified by their keys:
+   * "status.topologyZone[Socket/0].name".
+   */
   path: string;
-  /** The plugin whose value is published. */
+  /** Plugin whose value is published. */
   plugin: string;
-  /** Plugins that report the same field and whose value is not used, sorted. */
+  /** Plugins that report the same field and whose value is not published. */
   others: string[];
-  /** The value as JSON, at most 1,000 characters of it. */
+  /** Value as JSON, truncated to 1,000 characters. */
   value: string;
 }
 
 /** A page of fields, sorted by path. */
 export interface FieldPage {
   items: FieldOrigin[];
-  /** The path after which to continue; absent at the end. */
+  /** Path after which the next page starts. Absent on the last page. */
   continue?: string;
 }
 
 const LONGEST_VALUE = 1_000;
 const LONGEST_PATH = 1_000;
-// Bounds the work of one answer; a report may have more values than any reader can use.
+// Bounds the work per response. A report may have more values than any reader can use.
 const MOST_FIELDS = 20_000;
 
 /**
- * The fields of a published object by the plugin that reported each, by the rules of `mergeObject`: of different values for
- * one path that of the plugin that ranks highest is published. Lists without keys are one field for each plugin.
+ * Returns the fields of a published object with the plugins that report them. The rules are those of `mergeObject`: if
+ * values differ, that of the highest-ranked plugin is published. A list without keys is one field per plugin.
  * @param lost plugins that are lost
- * @param after the path after which to start; empty for the first page
+ * @param after path after which the page starts; empty for the first page
  */
 export function fieldOrigins(
   object: string,

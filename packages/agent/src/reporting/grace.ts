@@ -1,7 +1,7 @@
 import type { Clock } from "@nodekeeper/core/lib";
 import type { Endpoint } from "./endpoint.ts";
 
-/** Grace periods of lost plugins, during which their last content stays published. */
+/** Grace periods of lost plugins, during which their last content remains published. */
 export class Grace {
   readonly #clock: Clock;
   readonly #periodMs: () => number;
@@ -16,8 +16,8 @@ export class Grace {
 
   /**
    * Starts a plugin's grace period.
-   * @param stoppedFor how long the plugin has already been lost, milliseconds
-   * @param atLeast minimum remaining time, milliseconds
+   * @param stoppedFor time since the plugin was lost, in milliseconds
+   * @param atLeast minimum remaining time, in milliseconds
    */
   begin(endpoint: Endpoint, stoppedFor: number, atLeast: number): void {
     endpoint.stoppedAt = this.#clock.now() - stoppedFor;
@@ -27,14 +27,14 @@ export class Grace {
     this.arm(endpoint);
   }
 
-  /** Restarts the timer with the current period; the minimum of `begin` holds. */
+  /** Restarts the timer with the current period. The minimum passed to `begin` remains in effect. */
   arm(endpoint: Endpoint): void {
     endpoint.grace?.cancel();
     const end = Math.max(endpoint.graceFrom + this.#periodMs(), endpoint.graceNotBefore);
     endpoint.grace = this.#clock.after(end - this.#clock.monotonic(), () => this.#onEnd(endpoint));
   }
 
-  /** Ends the grace period of a plugin that registered again. */
+  /** Cancels the grace period of a plugin that registered again. */
   cancel(endpoint: Endpoint): void {
     endpoint.grace?.cancel();
     endpoint.stoppedAt = undefined;

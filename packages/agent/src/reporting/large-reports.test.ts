@@ -11,7 +11,7 @@ import { contentOf, field, message } from "./testing/contents.ts";
 const policies = kindPolicies([]);
 const cnr = "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource";
 
-/** How many steps the work has, the end of the last one not counted. */
+/** Returns the number of steps, excluding the end of the last one. */
 function countSteps(steps: Steps<unknown>): number {
   for (let count = 0; ; count++) if (steps.next().done) return count;
 }
@@ -42,7 +42,7 @@ describe("a large report is worked on in steps, each of a thousand values at mos
       ["a", contentOf(message([field("status", "topologyZone", zones(8_000))]))],
       ["b", contentOf(message([field("status", "topologyZone", zones(8_000))]))],
     ]);
-    // An item, and its three members, for each.
+    // Each item counts with its three members.
     expect(countSteps(mergingObject(cnr, contents))).toBeGreaterThanOrEqual(32);
   });
 });
@@ -142,7 +142,7 @@ describe("while a large report is read", () => {
 });
 
 describe("a report is read, however time passes between two looks at the clock", () => {
-  /** Time advances by `creepMs` with each look, and timers fire `earlyMs` before they are due, as those of Node may. */
+  /** Time advances by `creepMs` per reading. Timers fire `earlyMs` early, as in Node. */
   class CreepingClock extends FakeClock {
     readonly #creepMs: number;
     readonly #earlyMs: number;
@@ -183,7 +183,7 @@ describe("a report is read, however time passes between two looks at the clock",
         endpoint.message = message([field("status", "x", to)]);
         refresh.add(endpoint);
       };
-      // The second change of each pair comes while its plugin is paused for the first, or after.
+      // The second change of each pair arrives while its plugin is paused for the first, or afterwards.
       for (let betweenMs = 0; betweenMs < 150; betweenMs++) {
         change(1);
         await clock.step(betweenMs);

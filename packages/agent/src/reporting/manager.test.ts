@@ -5,6 +5,7 @@ import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1
 import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
+import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
 import { ReporterManager } from "./manager.ts";
 import { createReportingMetrics } from "./metrics.ts";
@@ -37,22 +38,24 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
   const changes: string[][] = [];
   const notices: string[] = [];
   const registry = new Registry();
-  const metrics = createReportingMetrics(registry);
+  const metrics = createReportingMetrics(registry, () => manager.contentAges());
   const policies = new Map(kindPolicies([]));
-  const manager = new ReporterManager({
+  const rest = { minWriteInterval: 20, resyncInterval: 600_000 };
+  const context: ReportingContext = {
     turns: new LoopTurns(clock),
     returnMs: 10_000,
     store: new ReporterStore(database),
     policies,
-    inTree,
-    settings: () => ({ collectInterval: 5_000, callTimeout: 10_000, ...settings }),
-    maxLost: 3,
-    maxContentBytes: 1 << 20,
-    onChange: (objects) => void changes.push([...objects]),
+    settings: () => ({ collectInterval: 5_000, callTimeout: 10_000, ...rest, ...settings }),
     notify: (reason) => void notices.push(reason),
     clock,
     log: silentLogger,
     metrics,
+  };
+  const manager: ReporterManager = new ReporterManager(context, {
+    inTree,
+    maxContentBytes: 1 << 20,
+    onChange: (objects) => void changes.push([...objects]),
   });
   manager.restore();
   const controller = new AbortController();
@@ -68,7 +71,12 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
 function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
   const content = GetReportContentResponse.encode(reportOf("kept")).finish();
   new ReporterStore(database).saveContents(
-    plugins.map(({ plugin, stoppedAt }) => ({ plugin, content, updatedAt: clock.now(), stoppedAt })),
+    plugins.map(({ plugin, stoppedAt }) => ({
+      plugin,
+      content,
+      updatedAt: clock.now(),
+      stoppedAt: stoppedAt ?? null,
+    })),
     [],
   );
 }
@@ -90,13 +98,11 @@ describe("ReporterManager", () => {
     store({ plugin: "lost" });
     await clock.step(1_000);
     const failing = new Scripted("failing", () => Promise.resolve(reportOf("good")));
-    const { metrics } = start([failing, new Scripted("silent", never)]);
+    const { manager } = start([failing, new Scripted("silent", never)]);
     await clock.step(100);
     failing.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
     await clock.step(7_000);
-    const { values } = await metrics.age.get();
-    const ages = Object.fromEntries(values.map(({ labels, value }) => [labels.plugin, value]));
-    expect(ages).toEqual({ lost: 8.1, failing: expect.closeTo(7.1, 0) });
+    expect(Object.fromEntries(manager.contentAges())).toEqual({ lost: 8.1, failing: expect.closeTo(7.1, 0) });
   });
 
   it("keeps the content of a plugin that fails", async () => {
@@ -224,7 +230,7 @@ describe("ReporterManager", () => {
       await clock.step(1_000);
       expect(error()).toBe("ListAndWatchReportContent: broken");
     }
-    // The backoff grows although each stream sends a message before it fails.
+    // The backoff grows even though each stream sends a message before it fails.
     expect(opened).toBeLessThan(8);
     breaking.mockRestore();
     await clock.step(60_000);
@@ -361,27 +367,21 @@ describe("ReporterManager", () => {
     manager.validate({ ...candidate, versions: ["v9", "v1alpha1"] });
   });
 
-  it("accepts only known names while too many plugins are in their grace period", async () => {
-    store({ plugin: "a" }, { plugin: "b" }, { plugin: "c" });
-    const { manager } = start([]);
-    const register = (name: string) =>
-      manager.register({
-        type: "ReporterPlugin",
-        name,
-        endpoint: "/x",
-        registrationSocket: "/x",
-        versions: ["v1alpha1"],
-        generation: 1,
-      });
-    await expect(register("d")).rejects.toMatchObject({ code: "exhausted" });
-    await register("a");
-    await register("d");
-    expect(manager.status().map(({ name, state }) => `${name} ${state}`)).toEqual([
-      "a running",
-      "b stopped",
-      "c stopped",
-      "d running",
-    ]);
+  it("gives up the content of a lost plugin early, and of no other", async () => {
+    store({ plugin: "a" }, { plugin: "b" });
+    const { manager, notices } = start([]);
+    await manager.register({
+      type: "ReporterPlugin",
+      name: "a",
+      endpoint: "/x",
+      registrationSocket: "/x",
+      uid: 0,
+      versions: ["v1alpha1"],
+      generation: 1,
+    });
+    for (const name of ["a", "b", "none"]) manager.forget(name, "too many plugins are lost");
+    expect(manager.status().map(({ name, state }) => `${name} ${state}`)).toEqual(["a running"]);
+    expect(notices).toEqual([]);
   });
 
   it("keeps reporting, and fails its health check, when the checkpoint cannot be written", async () => {

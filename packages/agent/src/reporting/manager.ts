@@ -1,4 +1,9 @@
 import {
+  PluginVersionsUnsupported,
+  ReporterDisconnected,
+  ReporterNotResponding,
+} from "@nodekeeper/api/errors";
+import {
   childScope,
   codeOf,
   completed,
@@ -13,10 +18,16 @@ import {
   type Timer,
   untilAborted,
 } from "@nodekeeper/core/lib";
-import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
+import type {
+  PluginExchanges,
+  PluginHandler,
+  PluginRegistration,
+  PresentedPlugin,
+} from "../plugins/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import { type CollectMethod, collect } from "./collect.ts";
-import { encodeContent, type PluginContent } from "./content.ts";
+import { type Contents, encodeContent } from "./content.ts";
+import type { ReportingContext, Reports } from "./context.ts";
 import {
   type Endpoint,
   endpointStatus,
@@ -28,25 +39,32 @@ import {
 } from "./endpoint.ts";
 import { fetcherHealth } from "./fetcher-health.ts";
 import { Grace } from "./grace.ts";
-import type { ReporterManagerOptions } from "./manager-options.ts";
 import { forgetPlugin } from "./metrics.ts";
 import { readingMessage } from "./read-message.ts";
 import { Refresh } from "./refresh.ts";
 import { encoded, isSameMessage, kept, type ReportMessage } from "./report-message.ts";
-import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
+import { type ContentSource, inTreeSource, type ReporterSource, socketSource } from "./source.ts";
 
 const MOST_ERROR_LENGTH = 1_000;
 const REPORTER_VERSIONS = ["v1alpha1"];
 
+export interface ReporterManagerOptions {
+  inTree: readonly ReporterSource[];
+  /** Maximum size of a plugin's message, in bytes. */
+  maxContentBytes: number;
+  /** Called with the objects (`kindKey`) whose content may have changed. */
+  onChange: (objects: ReadonlySet<string>) => void;
+}
+
 /**
- * Keeps the content of every reporter plugin: reads registered and in-tree plugins, keeps the last content of lost ones
- * for the grace period, checkpoints contents, and reports which objects changed. It is the PluginHandler for reporter
- * plugins that register over sockets.
+ * Manages the content of all reporter plugins. It reads registered and in-tree plugins, keeps the last content of lost
+ * plugins for the grace period, checkpoints contents, and reports which objects changed. It is the PluginHandler of
+ * reporter plugins that register over sockets.
  */
-export class ReporterManager implements Runnable, PluginHandler {
+export class ReporterManager implements Runnable, PluginHandler, Reports {
   readonly name = "reporter-manager";
   readonly type = "ReporterPlugin";
-  readonly #options: ReporterManagerOptions;
+  readonly #options: ReporterManagerOptions & ReportingContext;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #checkpoint: Checkpoint;
   readonly #refresh: Refresh;
@@ -56,19 +74,18 @@ export class ReporterManager implements Runnable, PluginHandler {
   readonly #collecting = new Set<Promise<void>>();
   #returning: Timer | undefined;
 
-  constructor(options: ReporterManagerOptions) {
-    this.#options = options;
-    this.#checkpoint = new Checkpoint(options);
+  constructor(context: ReportingContext, options: ReporterManagerOptions) {
+    const { clock, turns, settings } = context;
+    this.#options = { ...context, ...options };
+    this.#checkpoint = new Checkpoint(context);
     this.#grace = new Grace(
-      options.clock,
-      () => options.settings().pluginGracePeriod,
+      clock,
+      () => settings().pluginGracePeriod,
       (endpoint) => this.#drop(endpoint),
     );
-    const age = options.metrics.age as typeof options.metrics.age & { collect?: () => void };
-    age.collect = () => this.#collectAges();
     this.#refresh = new Refresh({
-      clock: options.clock,
-      turns: options.turns,
+      clock,
+      turns,
       read: (endpoint) => this.#reading(endpoint),
       around: (endpoints) => {
         const touched = objectsOf(endpoints);
@@ -77,12 +94,14 @@ export class ReporterManager implements Runnable, PluginHandler {
     });
   }
 
-  /** Names of in-tree plugins, which external plugins may not use. */
+  /** Names of in-tree plugins. External plugins must not use them. */
   get inTreeNames(): ReadonlySet<string> {
     return new Set(this.#options.inTree.map((reporter) => reporter.name));
   }
 
-  /** Restores all plugins' last contents from the checkpoint. Call once, before `run` and before anything is published. */
+  /**
+   * Restores the plugins' last contents from the checkpoint. Call once, before `run` and before anything is published.
+   */
   restore(): void {
     const { clock, log } = this.#options;
     for (const stored of this.#checkpoint.load()) {
@@ -93,19 +112,19 @@ export class ReporterManager implements Runnable, PluginHandler {
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;
       completed(readingMessage(endpoint, this.#options));
-      // In-tree plugins report again soon after the start; their restored content stays until then.
+      // In-tree plugins report soon after startup. Their restored content remains until then.
       if (inTree) continue;
       // A plugin that was registered when the agent stopped gets a full grace period. Every plugin gets at least
       // `returnMs` to register again.
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
       this.#stop(endpoint, "not registered since the agent started", stoppedFor, this.#options.returnMs);
-      if (stored.stoppedAt === undefined) this.#awaitReturn(endpoint);
+      if (stored.stoppedAt === null) this.#awaitReturn(endpoint);
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
   }
 
-  // A plugin that was registered when the agent stopped ranks as a live one until it had time to register again.
+  // A plugin that was registered when the agent stopped ranks as live until the startup grace period ends.
   #awaitReturn(endpoint: Endpoint): void {
     const { clock, returnMs, onChange } = this.#options;
     endpoint.lostFrom = clock.monotonic() + returnMs;
@@ -136,21 +155,20 @@ export class ReporterManager implements Runnable, PluginHandler {
     scope.release();
   }
 
-  validate(candidate: Omit<PluginRegistration, "generation">): void {
+  validate(candidate: PresentedPlugin): void {
     if (!candidate.versions.some((version) => REPORTER_VERSIONS.includes(version))) {
       const offered = candidate.versions.join(", ").slice(0, 200) || "none";
-      throw new NodekeeperError(
-        "unsupported",
-        `supported versions of ReporterPlugin: ${REPORTER_VERSIONS.join(", ")}; the plugin offers ${offered}`,
-        { id: "NK1306" },
-      );
+      throw new PluginVersionsUnsupported({
+        type: "ReporterPlugin",
+        supported: REPORTER_VERSIONS.join(", "),
+        offered,
+      });
     }
   }
 
   async register(registration: PluginRegistration): Promise<void> {
     if (!this.#running || this.#running.signal.aborted)
       throw new NodekeeperError("unavailable", "reporting is not running");
-    this.#rejectTooMany(registration.name);
     const source = socketSource(registration.endpoint, this.#options.maxContentBytes);
     const endpoint = this.#endpoint(registration.name, false);
     endpoint.registration = registration;
@@ -162,23 +180,11 @@ export class ReporterManager implements Runnable, PluginHandler {
     );
   }
 
-  // Bounds the reports kept for plugins that register under ever new names.
-  #rejectTooMany(name: string): void {
-    if (this.#endpoints.has(name)) return;
-    const lost = [...this.#endpoints.values()].filter(({ stoppedAt }) => stoppedAt !== undefined).length;
-    if (lost < this.#options.maxLost) return;
-    throw new NodekeeperError(
-      "exhausted",
-      `limit reached: the reports of ${lost} lost reporter plugins are kept for their grace period; no new plugin is accepted until one of these ends`,
-      { id: "NK1305" },
-    );
-  }
-
   deregister(registration: PluginRegistration, reason: string): void {
     const endpoint = this.#endpoints.get(registration.name);
     if (endpoint?.registration?.generation !== registration.generation) return;
     this.#options.log.warn(
-      { errorId: "NK1808", plugin: registration.name, reason },
+      { errorId: ReporterDisconnected.id, plugin: registration.name, reason },
       "reporter plugin disconnected, its content stays published for the grace period",
     );
     endpoint.registration = undefined;
@@ -186,13 +192,25 @@ export class ReporterManager implements Runnable, PluginHandler {
     this.#options.onChange(objectsOf([endpoint]));
   }
 
-  /** Last content of each plugin, by name. Contents are immutable: a changed content is a new object. */
-  contents(): ReadonlyMap<string, PluginContent> {
+  holdMs(): number {
+    return this.#options.settings().pluginGracePeriod;
+  }
+
+  forget(name: string, reason: string): void {
+    const endpoint = this.#endpoints.get(name);
+    if (!endpoint || endpoint.stoppedAt === undefined) return;
+    endpoint.grace?.cancel();
+    endpoint.lostReason = reason;
+    this.#drop(endpoint, true);
+  }
+
+  /** Returns the last content of each plugin, by name. Contents are immutable: changed content is a new object. */
+  contents(): Contents {
     this.#refresh.now();
     return new Map([...this.#endpoints.values()].map((endpoint) => [endpoint.name, endpoint.content]));
   }
 
-  /** Names of the plugins that are lost: what they reported last ranks below what live ones report. */
+  /** Returns the names of lost plugins. Their content ranks below that of live plugins. */
   lost(): ReadonlySet<string> {
     const now = this.#options.clock.monotonic();
     const lost = [...this.#endpoints.values()].filter(
@@ -216,7 +234,17 @@ export class ReporterManager implements Runnable, PluginHandler {
     return [...this.#endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).map(endpointStatus);
   }
 
-  /** The last exchanges with a plugin; undefined where there is none of that name. */
+  /** Returns the time since each plugin last sent its content, in seconds. */
+  contentAges(): [plugin: string, seconds: number][] {
+    const { clock } = this.#options;
+    return [...this.#endpoints.values()].flatMap(({ name, message, receivedAt, updatedAt = 0 }) => {
+      // Content from an earlier agent process has only a wall clock time.
+      const ageMs = receivedAt === undefined ? clock.now() - updatedAt : clock.monotonic() - receivedAt;
+      return message ? [[name, Math.max(ageMs, 0) / 1000]] : [];
+    });
+  }
+
+  /** Returns the last exchanges with a plugin. Undefined if the name is unknown. */
   exchanges(name: string): PluginExchanges | undefined {
     const endpoint = this.#endpoints.get(name);
     return endpoint && exchangesOf(endpoint);
@@ -303,7 +331,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     const message = text.startsWith(method) ? text : `${method}: ${text}`;
     const before = endpoint.errors.get(method);
     const again = before?.message === message;
-    const errorId = errorIdOf(error) ?? "NK1805";
+    const errorId = errorIdOf(error) ?? ReporterNotResponding.id;
     endpoint.errors.set(method, { message, id: errorId, since: before?.since ?? clock.now() });
     log[again ? "debug" : "warn"](
       { err: error, errorId, plugin: endpoint.name, method },
@@ -311,7 +339,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     );
   }
 
-  /** Starts the grace period; the times are those of Grace.begin. */
+  /** Starts the grace period. The times are those of Grace.begin. */
   #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
     endpoint.lostReason = reason;
     endpoint.lostFrom = this.#options.clock.monotonic();
@@ -322,7 +350,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     this.#countStates();
   }
 
-  #drop(endpoint: Endpoint): void {
+  #drop(endpoint: Endpoint, isDisplaced = false): void {
     const { log, metrics, notify, onChange } = this.#options;
     this.#endpoints.delete(endpoint.name);
     this.#refresh.forget(endpoint);
@@ -330,13 +358,14 @@ export class ReporterManager implements Runnable, PluginHandler {
     metrics.dropped.inc();
     forgetPlugin(metrics, endpoint.name);
     log.warn(
-      { errorId: "NK1808", plugin: endpoint.name, reason: endpoint.lostReason },
+      { errorId: ReporterDisconnected.id, plugin: endpoint.name, reason: endpoint.lostReason },
       "grace period of a disconnected reporter plugin ended, its content is withdrawn",
     );
-    notify(
-      "ReporterPluginDropped",
-      `Reporter plugin ${endpoint.name} did not register again within its grace period: its report is withdrawn`,
-    );
+    if (!isDisplaced)
+      notify(
+        "ReporterPluginDropped",
+        `Reporter plugin ${endpoint.name} did not register again within its grace period: its report is withdrawn`,
+      );
     this.#countStates();
     onChange(objectsOf([endpoint]));
   }
@@ -349,21 +378,14 @@ export class ReporterManager implements Runnable, PluginHandler {
 
   #checkpointed({ name, read, content, updatedAt, stoppedAt }: Endpoint): void {
     if (!read) return;
-    // Of a message with invalid fields, the published content is stored: it contains their last known good values.
+    // If a message has invalid fields, stores the published content, which contains their last known good values.
     const stored = content.problems.length > 0 ? encodeContent(content) : encoded(read);
-    this.#checkpoint.save({ plugin: name, content: stored, updatedAt: updatedAt ?? 0, stoppedAt });
-  }
-
-  #collectAges(): void {
-    const { clock, metrics } = this.#options;
-    metrics.age.reset();
-    for (const { name: plugin, message, receivedAt, updatedAt } of this.#endpoints.values()) {
-      if (!message) continue;
-      // Content received by an earlier agent process has only a wall clock time.
-      const ageMs =
-        receivedAt === undefined ? clock.now() - (updatedAt ?? 0) : clock.monotonic() - receivedAt;
-      metrics.age.set({ plugin }, Math.max(ageMs, 0) / 1000);
-    }
+    this.#checkpoint.save({
+      plugin: name,
+      content: stored,
+      updatedAt: updatedAt ?? 0,
+      stoppedAt: stoppedAt ?? null,
+    });
   }
 
   #countStates(): void {

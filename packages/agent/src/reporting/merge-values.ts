@@ -1,7 +1,7 @@
 import type { StepMeter, Steps } from "@nodekeeper/core/lib";
 import { isContainer, isObject, type Json, type JsonObject, sameJson } from "./json.ts";
 
-/** Lists, by field name, whose items are merged if these members are equal. All other lists are concatenated. */
+/** Keys of lists by field name. Items with equal keys are merged. All other lists are concatenated. */
 export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ["topologyZone", ["type", "name"]],
   ["children", ["type", "name"]],
@@ -15,13 +15,13 @@ export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ["nodeResourceProperties", ["propertyName"]],
 ]);
 
-/** Called with a path for which different values are reported. */
+/** Called with each path for which different values are reported. */
 export type OnConflict = (path: string) => void;
 
 /**
- * Merges the list items in a value that have the same keys, as reports of two plugins are merged.
- * @param path path of the field, "status.topologyZone"
- * @param name name of the field or member that holds the value
+ * Merges list items with equal keys within one value, by the rules for reports of two plugins.
+ * @param path path of the field: "status.topologyZone"
+ * @param name name of the field or member that contains the value
  */
 export function* mergingDuplicates(
   value: Json,
@@ -67,11 +67,11 @@ export function* mergingDuplicates(
 export interface MergeOptions {
   onConflict: OnConflict;
   meter: StepMeter;
-  /** Limit of copied members and items; undefined: none. Beyond it an Error is thrown. */
+  /** Maximum number of copied members and items; default: no limit. If exceeded, an Error is thrown. */
   mostCopies?: number;
 }
 
-/** Merges reported values by the rules of `mergeObject`. Does not modify its inputs, which are shared with later merges. */
+/** Merges reported values by the rules of `mergeObject`. Does not modify its inputs, which later merges share. */
 export class Merge {
   readonly #onConflict: OnConflict;
   readonly #meter: StepMeter;
@@ -85,8 +85,8 @@ export class Merge {
   }
 
   /**
-   * @param path of the field, "status.topologyZone"
-   * @param name of the field or member whose values they are
+   * @param path path of the field: "status.topologyZone"
+   * @param name name of the field or member that contains the values
    */
   *values(before: Json | undefined, now: Json, path: string, name: string): Steps<Json> {
     if (before === undefined) return now;
@@ -102,7 +102,7 @@ export class Merge {
     if (this.#copied(Object.keys(before).length)) yield;
     for (const [key, value] of Object.entries(now)) {
       if (this.#copied(1)) yield;
-      // hasOwn: a member called "constructor" must not resolve to Object.prototype.
+      // hasOwn: a member named "constructor" must not resolve to Object.prototype.
       const earlier = Object.hasOwn(before, key) ? before[key] : undefined;
       merged[key] = yield* this.values(earlier, value, `${path}.${key}`, key);
     }
@@ -132,7 +132,7 @@ export class Merge {
     return merged;
   }
 
-  // Answers whether the step is to end here.
+  // Counts copies. Returns whether the current step must end.
   #copied(count: number): boolean {
     this.#copies += count;
     if (this.#copies > this.#mostCopies)
@@ -141,14 +141,14 @@ export class Merge {
   }
 }
 
-/** Identity of a list item by its keys; undefined if it has none of them. */
+/** Returns the identity of a list item by its keys. Undefined if it has none of them. */
 export function itemIdentity(item: Json, keys: readonly string[]): string | undefined {
   if (!isObject(item)) return undefined;
   const values = keys.map((key) => item[key] ?? "");
   return values.every((value) => value === "") ? undefined : values.map(String).join("/");
 }
 
-/** A copy with sorted keys. */
+/** Returns a copy with sorted keys. */
 export function sortKeys(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -8,31 +8,31 @@ import { byRank } from "./rank.ts";
 
 /** Plugins report different values for one path. */
 export interface MergeConflict {
-  /** "status.topologyPolicy" */
+  /** Such as "status.topologyPolicy". */
   path: string;
-  /** The plugin whose value is published. */
+  /** Plugin whose value is published. */
   winner: string;
-  /** The plugins that report the same field and rank below `winner`; at least one reports a different value. */
+  /** Plugins that report the same field and rank below `winner`. At least one of their values differs. */
   others: readonly string[];
 }
 
-/** The merged reports of all plugins for one object. */
+/** Merged reports of all plugins for one object. */
 export interface MergedObject {
   kind: GroupVersionKind;
   parts: Record<Part, JsonObject>;
-  /** Sorted; at most 100. */
+  /** In merge order; at most 100. */
   conflicts: MergeConflict[];
-  /** The contributing plugins, sorted. */
+  /** Contributing plugins, sorted. */
   plugins: string[];
 }
 
 const MAX_CONFLICTS = 100;
 
 /**
- * Merges the reports of all plugins for one object (a `kindKey`); undefined if no plugin reports it. A pure function of
- * the map's entries, independent of their order. Maps are merged by key and objects deeply. Lists are concatenated,
- * except those of `listKeys`, which are merged by their keys. Of different scalars, the value of the plugin that ranks
- * highest (`byRank`) is used, and a conflict is recorded.
+ * Merges the reports of all plugins for one object (a `kindKey`). Returns undefined if no plugin reports it. The result
+ * depends only on the map's entries, not on their order. Objects are merged deeply. Lists are concatenated, except
+ * those in `listKeys`, which are merged by their keys. If scalars differ, the value of the highest-ranked plugin
+ * (`byRank`) is used and a conflict is recorded.
  * @param lost plugins that are lost
  */
 export function mergeObject(

@@ -1,23 +1,20 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { ReportRefused } from "@nodekeeper/api/errors";
 
-// Ten times the number of fields that are used. Two bytes can encode a field that takes hundreds of bytes decoded.
+// Ten times the number of fields that are used. Two encoded bytes can take hundreds of bytes once decoded.
 const MAX_PARTS = 10_000;
 // Field numbers in reporterplugin.v1alpha1.
 const CONTENT_OF_RESPONSE = 1;
 const FIELD_OF_CONTENT = 2;
 
 /**
- * Throws `exhausted` for a GetReportContentResponse with more than 10,000 contents and fields: decoding 4 MiB of empty
- * ones takes half a gigabyte and more than a second. Throws the reader's error for bytes that are not a message.
+ * Throws `exhausted` if a GetReportContentResponse has more than 10,000 contents and fields: decoding 4 MiB of empty
+ * ones takes half a gigabyte and more than a second. Throws the reader's error if the bytes are not a message.
  */
 export function checkMessageSize(message: Uint8Array): void {
   let parts = 0;
   const count = () => {
-    if (++parts > MAX_PARTS)
-      throw new NodekeeperError("exhausted", `the message has more than ${MAX_PARTS} contents and fields`, {
-        id: "NK1803",
-      });
+    if (++parts > MAX_PARTS) throw new ReportRefused({ limit: MAX_PARTS });
   };
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) {

@@ -12,10 +12,11 @@ import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@
 import { afterEach, expect, it } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
+import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
 import { createReportingMetrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
-import { contentOf, field, message } from "./testing/contents.ts";
+import { collectSettings, contentOf, field, message, reportsOf } from "./testing/contents.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -28,7 +29,7 @@ interface Apply {
   at: number;
 }
 
-/** A publisher before a server made of two functions; time stands still until it is stepped. */
+/** A publisher with a server consisting of two functions. Time advances only when stepped. */
 async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | undefined } = {}) {
   const clock = new FakeClock();
   const directory = mkdtempSync(join(tmpdir(), "nodekeeper-writer-"));
@@ -37,7 +38,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
   const watches: { kind: string; handler: WatchHandler }[] = [];
   const applies: Apply[] = [];
   const server = {
-    /** What is thrown at an apply. */
+    /** Returns the error that an apply throws. */
     fault: (_body: string): Error | undefined => undefined,
     live,
   };
@@ -61,8 +62,23 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
       return object;
     },
   };
-  const publisher = new Publisher({
+  const context: ReportingContext = {
     turns: new LoopTurns(clock),
+    store: new ReporterStore(database),
+    policies: kindPolicies([]),
+    returnMs: 0,
+    notify: () => {},
+    settings: () => ({
+      minWriteInterval: 20,
+      resyncInterval: 3_600_000,
+      pluginGracePeriod,
+      ...collectSettings,
+    }),
+    clock,
+    log: silentLogger,
+    metrics: createReportingMetrics(new Registry()),
+  };
+  const publisher = new Publisher(context, {
     client: client as KubeClient,
     fieldManager: "nodekeeper",
     watch: ({ kind }, _, handler) => {
@@ -73,19 +89,9 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
         healthCheck: () => ({ name: "watch", kind: "ready", check: () => ({ ok: true, message: "" }) }),
       };
     },
-    store: new ReporterStore(database),
     nodeName: "n1",
-    policies: kindPolicies([]),
-    contents: () => new Map(contents),
-    lost: () => new Set(),
-    returnMs: 0,
-    beforeWrite: async () => {},
-    notify: () => {},
+    reports: reportsOf(contents),
     isFrozenTaint: () => false,
-    settings: () => ({ minWriteInterval: 20, resyncInterval: 3_600_000, pluginGracePeriod }),
-    clock,
-    log: silentLogger,
-    metrics: createReportingMetrics(new Registry()),
     random: () => 0,
   });
   const controller = new AbortController();
@@ -158,7 +164,7 @@ it("backs off for a plugin whose changing content is always rejected, and publis
     await report("bad", `poison-${at}`);
     await clock.step(900);
   }
-  // Five minutes, three to four requests for each attempt.
+  // Five minutes, with three to four requests per attempt.
   expect(applies.length - before).toBeLessThan(60);
   await report("neighbour", "n1");
   expect(last(applies)).toContain("n1");

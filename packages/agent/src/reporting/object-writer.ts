@@ -1,3 +1,4 @@
+import { PublishedFieldContested, ReportTooLarge } from "@nodekeeper/api/errors";
 import {
   type ApiResource,
   ApiStatusError,
@@ -12,6 +13,7 @@ import {
   errorIdOf,
   type HealthCheck,
   inTurns,
+  isNonRetryable,
   isTransient,
   messageOf,
   retryAfterOf,
@@ -22,13 +24,13 @@ import { type ApplyPart, applyBody, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
 import type { Contents } from "./content.ts";
 import { type Contest, Contests } from "./contests.ts";
+import { checkResource, type PublishContext } from "./context.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
 import { LastGoodRecord } from "./last-good.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
 import { Ownership, type OwnershipLoss } from "./ownership.ts";
 import { type DesiredPart, PartWriter } from "./part-writer.ts";
 import { Predecessor } from "./predecessor.ts";
-import { checkResource, type PublisherOptions } from "./publish-options.ts";
 import { RemoteObject } from "./remote-object.ts";
 
 /** Status of a published object, as shown by the JSON API. */
@@ -38,13 +40,13 @@ export interface ObjectStatus {
   conflicts: MergedObject["conflicts"];
   /** Fields that other clients write repeatedly. */
   contested: readonly Contest[];
-  /** Fields published by an earlier agent process that no plugin reports; kept for the grace period. */
+  /** Fields published by an earlier agent process that no plugin reports. Kept for the grace period. */
   unclaimed: readonly string[];
-  /** Plugins whose content is quarantined, with the reason. */
+  /** Reasons of quarantined contents, by plugin. */
   quarantined: Readonly<Record<string, string>>;
-  /** Number of writes since the agent's start. */
+  /** Number of writes since the agent started. */
   writes: number;
-  /** Wall clock time, milliseconds since the epoch. */
+  /** Wall clock time, in milliseconds since the epoch. */
   lastWriteAt: number | undefined;
   pending: boolean;
   lastError: string | undefined;
@@ -53,14 +55,17 @@ export interface ObjectStatus {
 /** `more`: another write is needed; `done`: everything is written. */
 type Outcome = "done" | "more";
 
-// Errors that are ignored for a kind that no plugin reports.
+// An object that could not be written for longer than this is unhealthy.
+const UNHEALTHY_AFTER_MS = 60_000;
+
+// Errors that are ignored for kinds that no plugin reports.
 const ignorableIfUnused: ReadonlySet<ErrorCode> = new Set(["unsupported", "forbidden", "invalid"]);
 
 /** Writes one object. Calls of `writeNext` must not overlap. */
 export class ObjectWriter {
   readonly object: string;
   readonly #kind: GroupVersionKind;
-  readonly #options: PublisherOptions;
+  readonly #options: PublishContext;
   readonly #wake: () => void;
   readonly #isNode: boolean;
   readonly #parts: Record<ApplyPart, PartWriter>;
@@ -71,7 +76,7 @@ export class ObjectWriter {
   readonly #lastGood: LastGoodRecord;
   readonly #contests: Contests;
   #merged: MergedObject | undefined;
-  // As `#merged`, but where the server rejects some of the status.
+  // Equals `#merged` unless some status content is quarantined.
   #mergedStatus: MergedObject | undefined;
   #writes = 0;
   #isBusy = false;
@@ -79,23 +84,19 @@ export class ObjectWriter {
   #hasRetryAfter = false;
   #writtenAt: number | undefined;
 
-  /** Monotonic time since which a write is pending. */
-  changedAt: number | undefined;
-  /** Monotonic time of the last attempt. */
-  lastWriteAt = Number.NEGATIVE_INFINITY;
-  /** Monotonic time of the next attempt after the server failed, regardless of changes. */
-  pausedUntil = Number.NEGATIVE_INFINITY;
-  lastError: string | undefined;
-  lastErrorCode: ErrorCode | undefined;
-  lastErrorId: ErrorId | undefined;
-  /** The part that is or was last written. */
-  writing: ApplyPart = "main";
-  /** Resolves when the watch of the object has ended. */
-  watching: Promise<void> | undefined;
-  /** Health of the object's watch; undefined before the first write. */
-  watchHealth: HealthCheck | undefined;
+  // Monotonic times: start of the pending write, last attempt, and next attempt after a transient failure.
+  #changedAt: number | undefined;
+  #lastWriteAt = Number.NEGATIVE_INFINITY;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #lastError: { message: string; code: ErrorCode; id: ErrorId | undefined } | undefined;
+  // The part that is being written or was written last.
+  #writing: ApplyPart = "main";
+  // Resolves when the watch of the object ends.
+  #watching: Promise<void> | undefined;
+  // Undefined before the first write.
+  #watchHealth: HealthCheck | undefined;
 
-  constructor(policy: KindPolicy, options: PublisherOptions, wake: () => void) {
+  constructor(policy: KindPolicy, options: PublishContext, wake: () => void) {
     const { kind } = policy;
     this.#kind = kind;
     this.object = kindKey(kind);
@@ -108,56 +109,77 @@ export class ObjectWriter {
     this.#predecessor = new Predecessor(policy, options);
     this.#budget = new Budget(this.object);
     this.#lastGood = new LastGoodRecord(this.object, "object", options);
-    const listener = {
-      onTry: () => {
-        this.lastWriteAt = clock.monotonic();
-      },
-      onWritten: (part: ApplyPart, answer: KubeObject) => this.#written(part, answer),
-    };
     this.#parts = {
-      main: new PartWriter("main", this.object, options, listener),
-      status: new PartWriter("status", this.object, options, listener),
+      main: new PartWriter("main", this.object, options),
+      status: new PartWriter("status", this.object, options),
     };
   }
 
-  /** @param restored the plugins' contents from the checkpoint, which may be the source of published fields */
+  /** @param restored contents from the checkpoint, from which the published fields may originate */
   start(restored: Contents): void {
     this.#predecessor.start(restored);
   }
 
-  /** Restores the last known good contents of quarantined plugins, as messages by plugin. */
+  /** Restores the last known good contents of quarantined plugins, given as messages by plugin. */
   restoreLastGood(part: string, messages: ReadonlyMap<string, Uint8Array>): void {
     if (part === "main" || part === "status") this.#parts[part].restoreLastGood(messages);
     if (part === "object") this.#budget.restore(this.#lastGood.restore(messages));
+  }
+
+  /** Records that the content may have changed. */
+  touch(): void {
+    this.#changedAt ??= this.#options.clock.monotonic();
+  }
+
+  /** Milliseconds until the next attempt is allowed. Not positive if it is allowed now. */
+  get pauseMs(): number {
+    const { clock, settings } = this.#options;
+    const earliest = Math.max(this.#lastWriteAt + settings().minWriteInterval, this.#pausedUntil);
+    return earliest - clock.monotonic();
+  }
+
+  /** Returns why the object is unhealthy: not written for a minute, a non-retryable error, or a failing watch. */
+  problems(): { message: string; errorId: ErrorId | undefined }[] {
+    const error = this.#lastError;
+    const waitedMs = this.#changedAt === undefined ? 0 : this.#options.clock.monotonic() - this.#changedAt;
+    const problems = [];
+    if (error && (waitedMs > UNHEALTHY_AFTER_MS || isNonRetryable(error.code))) {
+      const message = `${this.object} not written for ${Math.round(waitedMs / 1000)} s: ${error.message}`;
+      problems.push({ message, errorId: error.id });
+    }
+    const watch = this.#watchHealth?.check();
+    if (watch && !watch.ok)
+      problems.push({ message: `${this.object} not watched: ${watch.message}`, errorId: watch.errorId });
+    return problems;
   }
 
   /** Whether the object has, or should have, fields of the agent. */
   get isInUse(): boolean {
     return (
       this.#merged !== undefined ||
-      this.changedAt !== undefined ||
-      this.lastError !== undefined ||
+      this.#changedAt !== undefined ||
+      this.#lastError !== undefined ||
       this.#writes > 0 ||
       applyParts.some((part) => this.#parts[part].owns)
     );
   }
 
-  /** Writes one part that needs it. Throws the errors of the API client. */
+  /** Writes one pending part, if any. Throws the errors of the API client. */
   async writeNext(signal: AbortSignal, watchSignal: AbortSignal): Promise<Outcome> {
-    const since = this.changedAt;
+    const since = this.#changedAt;
     const before = this.#writes;
-    // Later changes set changedAt again and add the object to the queue.
-    this.changedAt = undefined;
+    // Later changes set #changedAt again and add the object to the queue.
+    this.#changedAt = undefined;
     this.#isBusy = true;
     try {
       const outcome = await this.#writePart(signal, watchSignal);
-      if (outcome !== "done") this.changedAt = since ?? this.changedAt;
+      if (outcome !== "done") this.#changedAt = since ?? this.#changedAt;
       else if (since !== undefined && this.#writes > before) {
-        this.#options.metrics.delay.observe((this.lastWriteAt - since) / 1000);
+        this.#options.metrics.delay.observe((this.#lastWriteAt - since) / 1000);
       }
       return outcome;
     } catch (error) {
-      this.changedAt = since ?? this.changedAt;
+      this.#changedAt = since ?? this.#changedAt;
       throw error;
     } finally {
       this.#isBusy = false;
@@ -165,7 +187,7 @@ export class ObjectWriter {
   }
 
   async #writePart(signal: AbortSignal, watchSignal: AbortSignal): Promise<Outcome> {
-    const { metrics, settings, beforeWrite, turns } = this.#options;
+    const { metrics, settings, reports, turns } = this.#options;
     const expired = applyParts.filter((part) => this.#parts[part].expire(settings().resyncInterval));
     if (expired.length > 0) this.#budget.reset();
     const remote = this.#predecessor.isKnown ? undefined : await this.#readPredecessor(signal);
@@ -182,27 +204,27 @@ export class ObjectWriter {
       this.#budget.accepted(all);
       return "done";
     }
-    this.writing = part;
+    this.#writing = part;
 
     const target = remote ?? this.#remote(await this.#resolve(signal));
     if (!this.#merged && !(await target.read(signal))) {
       for (const each of applyParts) this.#parts[each].forget();
       return "done";
     }
-    // Started before the write, since it reports when a missing Node is created.
+    // Started before the write, because it detects the creation of a missing Node.
     this.#watch(target.resource, watchSignal);
-    await beforeWrite();
-    await this.#parts[part].write(target, desired[part], all, signal);
+    await reports.flush();
+    this.#written(part, await this.#parts[part].write(target, desired[part], all, signal));
     if (pending.length === 1) this.#budget.accepted(all);
     return pending.length > 1 ? "more" : "done";
   }
 
   /**
-   * Reads what earlier agent processes published, before the first write. If no plugin reports the kind, errors because
-   * it is not served or not readable are ignored until the next resync.
+   * Reads the fields that earlier agent processes published, before the first write. If no plugin reports the kind,
+   * errors because it is not served or not readable are ignored until the next resync.
    */
   async #readPredecessor(signal: AbortSignal): Promise<RemoteObject | undefined> {
-    const isReported = mergeObject(this.object, this.#options.contents()) !== undefined;
+    const isReported = mergeObject(this.object, this.#options.reports.contents()) !== undefined;
     try {
       const remote = this.#remote(await this.#resolve(signal));
       const live = await remote.read(signal);
@@ -224,7 +246,7 @@ export class ObjectWriter {
   }
 
   #contents(): Contents {
-    const { contents, held } = this.#publishable(this.#options.contents());
+    const { contents, held } = this.#publishable(this.#options.reports.contents());
     for (const each of held) if (each.isNew) this.#reportOversized(each);
     this.#lastGood.save(this.#budget.lastGood);
     return this.#predecessor.addTo(contents);
@@ -242,15 +264,15 @@ export class ObjectWriter {
     const { object } = this;
     metrics.oversized.inc({ plugin });
     log.error(
-      { errorId: "NK1801", plugin, object, reason: message },
+      { errorId: ReportTooLarge.id, plugin, object, reason: message },
       "content of a plugin is too large for the object and is quarantined",
     );
     notify("ReportTooLarge", `The report of plugin ${plugin} for ${object} is not published: ${message}`);
   }
 
   /**
-   * Milliseconds until the next resync, or until quarantined content is tried again or the fields of an earlier agent
-   * process are removed, if that is earlier.
+   * Returns the milliseconds until the next resync, retry of quarantined content, or removal of fields of an earlier
+   * agent process, whichever comes first.
    */
   restMs(): number {
     const { clock, settings } = this.#options;
@@ -263,27 +285,26 @@ export class ObjectWriter {
 
   succeeded(): void {
     this.#failures.reset();
-    this.lastError = undefined;
-    this.lastErrorCode = undefined;
-    this.lastErrorId = undefined;
+    this.#lastError = undefined;
   }
 
-  /** Records a failure. Returns the delay before the next attempt, milliseconds. */
+  /** Records a failure. Returns the delay before the next attempt, in milliseconds. */
   failed(error: unknown): number {
-    const now = this.#options.clock.monotonic();
-    this.lastError = messageOf(error);
-    this.lastErrorCode = codeOf(error);
-    this.lastErrorId = errorIdOf(error);
-    this.changedAt ??= now;
-    this.lastWriteAt = now;
+    const { clock, metrics } = this.#options;
+    const now = clock.monotonic();
+    const code = codeOf(error);
+    metrics.writes.inc({ object: this.object, part: this.#writing, result: code });
+    this.#lastError = { message: messageOf(error), code, id: errorIdOf(error) };
+    this.#changedAt ??= now;
+    this.#lastWriteAt = now;
     if (error instanceof ApiStatusError && error.code === "exhausted") this.#budget.shrink();
-    // The status subresource needs the object; writing the main part creates it again.
-    if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
+    // The status subresource requires the object. Writing the main part creates it again.
+    if (code === "notFound") this.#parts.main.invalidate();
     const retryAfterMs = retryAfterOf(error);
     const wait = this.#failures.next(retryAfterMs);
     this.#hasRetryAfter = retryAfterMs > 0;
-    // After these errors, changed content does not cause an earlier retry.
-    if (isTransient(this.lastErrorCode)) this.pausedUntil = now + wait;
+    // After transient errors, changed content does not cause an earlier retry.
+    if (isTransient(code)) this.#pausedUntil = now + wait;
     return wait;
   }
 
@@ -292,17 +313,17 @@ export class ObjectWriter {
       object: this.object,
       plugins: this.#merged?.plugins ?? [],
       conflicts: this.#merged?.conflicts ?? [],
-      contested: this.#contests.list(this.#options.contents(), this.object),
+      contested: this.#contests.list(this.#options.reports.contents(), this.object),
       unclaimed: this.#predecessor.unclaimed,
       quarantined: this.#quarantined(),
       writes: this.#writes,
       lastWriteAt: this.#writtenAt,
-      pending: this.#isBusy || this.changedAt !== undefined,
-      lastError: this.lastError,
+      pending: this.#isBusy || this.#changedAt !== undefined,
+      lastError: this.#lastError?.message,
     };
   }
 
-  /** The object with the fields that the agent applies, as they were computed last. Not to be changed. */
+  /** Returns the object with the fields that the agent applies, as last computed. Do not modify it. */
   content(): KubeObject {
     const { nodeName: name } = this.#options;
     const { fields: main } = desiredOf(this.#merged, "main");
@@ -313,7 +334,7 @@ export class ObjectWriter {
   /** Stops the writer's timers and waits for its watch to end. */
   async close(): Promise<void> {
     this.#ownership.close();
-    await this.watching;
+    await this.#watching;
   }
 
   #quarantined(): Record<string, string> {
@@ -325,7 +346,7 @@ export class ObjectWriter {
     return Object.fromEntries([...refused, ...this.#budget.held]);
   }
 
-  // Both parts merge the same contents unless one of them has quarantined content.
+  // The parts share one merge unless their quarantined contents differ.
   *#computingDesired(all: Contents): Steps<Record<ApplyPart, DesiredPart>> {
     const main = yield* this.#parts.main.computingDesired(all);
     yield;
@@ -337,14 +358,14 @@ export class ObjectWriter {
   #isPending(part: ApplyPart, { merged, desired: { text } }: DesiredPart): boolean {
     const { applied, owns } = this.#parts[part];
     if (applied !== undefined) return text !== applied;
-    // The status can only be written to an existing object, which writing the main part creates.
+    // The status can be written only to an existing object. Writing the main part creates it.
     if (part === "main" && merged && !this.#isNode) return true;
     return text !== "" || owns;
   }
 
   #written(part: ApplyPart, answer: KubeObject): void {
     const { clock, metrics } = this.#options;
-    this.lastWriteAt = clock.monotonic();
+    this.#lastWriteAt = clock.monotonic();
     this.#writtenAt = clock.now();
     this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
@@ -352,7 +373,7 @@ export class ObjectWriter {
   }
 
   #watch(resource: ApiResource, signal: AbortSignal): void {
-    if (this.watching || signal.aborted) return;
+    if (this.#watching || signal.aborted) return;
     const { nodeName, log } = this.#options;
     const watcher = this.#options.watch(resource, nodeName, {
       onReplace: (objects) => this.#saw(objects.find(({ metadata }) => metadata.name === nodeName)),
@@ -360,8 +381,8 @@ export class ObjectWriter {
       onDelete: () => this.#saw(undefined),
       onOpen: () => this.#reached(),
     });
-    this.watchHealth = watcher.healthCheck();
-    this.watching = watcher.run(signal).catch((error) => {
+    this.#watchHealth = watcher.healthCheck();
+    this.#watching = watcher.run(signal).catch((error) => {
       if (!signal.aborted)
         log.error({ err: error, object: this.object }, "watch of a published object failed");
     });
@@ -369,14 +390,14 @@ export class ObjectWriter {
 
   #saw(object: KubeObject | undefined): void {
     this.#ownership.saw(object);
-    // A recreated Node ends the wait for it.
-    if (this.#isNode && object && this.lastErrorCode === "notFound") this.#wake();
+    // The missing Node was recreated.
+    if (this.#isNode && object && this.#lastError?.code === "notFound") this.#wake();
   }
 
-  // The server responds again: the next attempt is made now, unless the server requested a delay.
+  // The server is reachable again. Retries immediately unless the server requested a delay.
   #reached(): void {
-    if (this.#hasRetryAfter || this.lastErrorCode === undefined || !isTransient(this.lastErrorCode)) return;
-    this.pausedUntil = Number.NEGATIVE_INFINITY;
+    if (this.#hasRetryAfter || !this.#lastError || !isTransient(this.#lastError.code)) return;
+    this.#pausedUntil = Number.NEGATIVE_INFINITY;
     this.#wake();
   }
 
@@ -385,7 +406,7 @@ export class ObjectWriter {
     for (const { path, writers } of this.#contests.note(fields, others)) {
       const by = writers.join(", ") || "an unknown client";
       log.warn(
-        { errorId: "NK1807", object: this.object, path, writers },
+        { errorId: PublishedFieldContested.id, object: this.object, path, writers },
         "another client writes a published field repeatedly",
       );
       notify(
@@ -395,8 +416,8 @@ export class ObjectWriter {
     }
     metrics.repairs.inc({ object: this.object });
     log.info({ object: this.object, parts }, "another client changed published fields, applying them again");
-    for (const part of parts) this.#parts[part].applied = undefined;
-    this.changedAt ??= clock.monotonic();
+    for (const part of parts) this.#parts[part].invalidate();
+    this.#changedAt ??= clock.monotonic();
     this.#wake();
   }
 }

@@ -1,8 +1,9 @@
 import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
+import { parseExactly } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
 
-/** The fieldsV1 set that `manager` has applied in one part of a live object; undefined if it owns nothing. */
+/** Returns the fieldsV1 set that `manager` applied in one part of a live object. Undefined if it owns nothing. */
 export function appliedFields(object: KubeObject, manager: string, part: ApplyPart): JsonObject | undefined {
   const subresource = part === "status" ? "status" : undefined;
   const isOurs = (entry: ManagedFieldsEntry) =>
@@ -13,13 +14,13 @@ export function appliedFields(object: KubeObject, manager: string, part: ApplyPa
   return isObject(fields) ? fields : undefined;
 }
 
-/** The same set serialized: equal if the sets are equal, empty if it owns nothing. */
+/** Returns the same set serialized. Equal if the sets are equal; empty if `manager` owns nothing. */
 export function ownedFields(object: KubeObject, manager: string, part: ApplyPart): string {
   const fields = appliedFields(object, manager, part);
   return fields ? JSON.stringify(fields) : "";
 }
 
-/** The values of all fields applied by `manager`, in the shape of the object. */
+/** Returns the values of all fields applied by `manager`, in the shape of the object. */
 export function ownedValues(object: KubeObject, manager: string): JsonObject {
   const values: JsonObject = {};
   for (const part of applyParts) {
@@ -31,8 +32,8 @@ export function ownedValues(object: KubeObject, manager: string): JsonObject {
 }
 
 /**
- * Selects the fields of a fieldsV1 set from a value. `f:` is a member, `k:` a list item by its keys, `v:` an item of a
- * set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ * Selects the fields of a fieldsV1 set from a value. `f:` selects a member, `k:` a list item by its keys, `v:` an item
+ * of a set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
  */
 function select(value: Json, fields: JsonObject): Json | undefined {
   const elements = Object.keys(fields).filter((element) => element !== ".");
@@ -61,7 +62,7 @@ function below(fields: JsonObject, element: string): JsonObject {
 }
 
 function isItem(item: Json, element: string): boolean {
-  const named = JSON.parse(element.slice(2)) as Json;
+  const named = parseExactly(element.slice(2)) as Json;
   if (element.startsWith("v:")) return sameJson(item, named);
   if (!element.startsWith("k:") || !isObject(named) || !isObject(item)) return false;
   return Object.entries(named).every(([key, value]) => sameJson(item[key], value));

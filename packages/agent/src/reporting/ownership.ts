@@ -5,7 +5,7 @@ import { lostFields } from "./contests.ts";
 import type { JsonObject } from "./json.ts";
 import { ownedFields } from "./owned-values.ts";
 
-// The watch event of the agent's own write may be delayed, so only a difference that lasts this long counts.
+// The watch event of the agent's own write may be delayed. Only a difference that persists this long counts.
 const CONFIRM_AFTER_MS = 400;
 
 export interface OwnershipOptions {
@@ -18,16 +18,16 @@ export interface OwnershipOptions {
 /** Fields changed or removed by another client. */
 export interface OwnershipLoss {
   parts: readonly ApplyPart[];
-  /** Field sets in fieldsV1 format, one for each part. */
+  /** Field sets in fieldsV1 format, one per part. */
   fields: readonly JsonObject[];
   /** managedFields entries of other field managers. */
   others: readonly ManagedFieldsEntry[];
 }
 
 /**
- * Detects changes by other clients to the fields that the agent owns in one object. It compares the agent's
- * managedFields entries in watch events with those in the responses to its last writes: a client that changes a field
- * removes it from the agent's set.
+ * Detects changes by other clients to the agent's fields in one object. Compares the agent's managedFields entries in
+ * watch events with those in the responses to its last writes. A client that changes a field removes it from the
+ * agent's set.
  */
 export class Ownership {
   readonly #options: OwnershipOptions;
@@ -47,7 +47,7 @@ export class Ownership {
     this.#expected.set(part, ownedFields(answer, this.#options.fieldManager, part));
   }
 
-  /** Records the object from a watch event; undefined if it was deleted. */
+  /** Records the object of a watch event. `object` is undefined if it was deleted. */
   saw(object: KubeObject | undefined): void {
     const { fieldManager, clock } = this.#options;
     this.#seen = new Map(

@@ -1,18 +1,18 @@
-import { completed, StepMeter } from "@nodekeeper/core/lib";
+import { completed, parseExactly, StepMeter } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Json, reportMeter } from "./json.ts";
-import { parseExactly, parsingExactly } from "./parse-json.ts";
+import { parsingExactly } from "./parse-json.ts";
 
 const encoder = new TextEncoder();
 
-/** Parses in parts of at least `bytesAtOnce` bytes. */
+/** Parses in chunks of at least `bytesAtOnce` bytes. */
 function inParts(text: string | Uint8Array, bytesAtOnce: number): Json {
   const bytes = typeof text === "string" ? encoder.encode(text) : text;
   return completed(parsingExactly(bytes, new StepMeter(1), bytesAtOnce));
 }
 
-/** The value as JSON, or "invalid". */
+/** Returns the value as JSON, or "invalid". */
 function outcome(parse: () => Json): string {
   try {
     return JSON.stringify(parse());
@@ -50,7 +50,7 @@ describe("JSON parsed in parts", () => {
         (json, place, cut, letter, size) => {
           const at = place % (json.length + 1);
           const text = json.slice(0, at) + letter + json.slice(at + cut);
-          expect(outcome(() => inParts(text, size))).toBe(outcome(() => parseExactly(text)));
+          expect(outcome(() => inParts(text, size))).toBe(outcome(() => parseExactly(text) as Json));
         },
       ),
       { numRuns: 500 },
@@ -58,7 +58,7 @@ describe("JSON parsed in parts", () => {
     fc.assert(
       fc.property(fc.array(letters), sizes, (some, size) => {
         const text = `[${some.join("")}`;
-        expect(outcome(() => inParts(text, size))).toBe(outcome(() => parseExactly(text)));
+        expect(outcome(() => inParts(text, size))).toBe(outcome(() => parseExactly(text) as Json));
       }),
       { numRuns: 500 },
     );

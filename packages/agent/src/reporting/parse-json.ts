@@ -1,34 +1,20 @@
-import type { StepMeter, Steps } from "@nodekeeper/core/lib";
-import { checkDepth, checkMembers, exactNumber, type Json, type JsonObject, type Place } from "./json.ts";
+import { parseExactly, type StepMeter, type Steps } from "@nodekeeper/core/lib";
+import { checkDepth, checkMembers, type Json, type JsonObject, type Place } from "./json.ts";
 
-// JSON that does not match contains no number that a double would round. Identifiers in strings, such as UIDs, rarely match.
-const mayBeInexact = /(?:^|[[:,\s])-?(?:\d{16}|\d[\d.]*[eE])/;
-
-/**
- * Parses JSON without rounding numbers. Throws a SyntaxError for invalid JSON, and an Error for a number outside the
- * range of a double, which JSON.stringify would write as null.
- */
-export function parseExactly(text: string): Json {
-  if (!mayBeInexact.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_, value: Json, context?: { source?: string }) =>
-    typeof value === "number" && context?.source !== undefined ? exactNumber(value, context.source) : value,
-  );
-}
-
-// Passed to one call of JSON.parse: a few milliseconds, even if all of it is integers beyond 2^53.
+// Size of one JSON.parse call. It takes a few milliseconds even if all values are integers beyond 2^53.
 const BYTES_AT_ONCE = 32 * 1024;
-// A unit of the meter for each 32 bytes: parsing BYTES_AT_ONCE is one step.
+// The meter counts one unit per 32 bytes, so that parsing BYTES_AT_ONCE is one step.
 const UNIT_BITS = 5;
 
-// For a whole text, whose byte order mark is skipped, and for a part of one, in which it is an error.
+// A byte order mark is skipped at the start of the text and is an error anywhere else.
 const ofWhole = new TextDecoder("utf-8", { fatal: true });
 const ofPart = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses UTF-8 as `parseExactly` does, in steps: the members of large objects and lists are parsed a few at a time. Also
- * throws for bytes that are not UTF-8, and for a large value that is nested deeper, or has more members in one object,
- * than `normalizing` accepts.
- * @param bytesAtOnce bytes to pass to one call of JSON.parse; a longer string is passed as a whole
+ * Parses UTF-8 like `parseExactly`, in steps: the members of large objects and lists are parsed a few at a time. Also
+ * throws if the bytes are not UTF-8, or if a large value is nested deeper or has more members in one object than
+ * `normalizing` accepts.
+ * @param bytesAtOnce bytes per call of JSON.parse; a longer string is passed in one piece
  */
 export function* parsingExactly(
   bytes: Uint8Array,
@@ -39,44 +25,46 @@ export function* parsingExactly(
     const start = afterBlanks(bytes, hasByteOrderMark(bytes) ? 3 : 0);
     if (isOpening(bytes[start])) return yield* new LargeValue(bytes, start, bytesAtOnce).parsing(meter);
   }
-  const value = parseExactly(ofWhole.decode(bytes));
+  const value = parseExactly(ofWhole.decode(bytes)) as Json;
   if (meter.spend(bytes.length >> UNIT_BITS)) yield;
   return value;
 }
 
-/** An object or list whose end has not been reached. Positions are bytes. */
+/** An object or list that is still open. Positions are byte offsets. */
 class Level {
   isList = false;
-  /** Behind its bracket. */
+  /** Position after the opening bracket. */
   openAt = 0;
-  /** Behind the bracket or comma that precedes the current member. */
+  /** Position after the bracket or comma that precedes the current member. */
   memberAt = 0;
-  /** The colon behind the current member's key; -1 before it is reached. */
+  /** Position of the colon after the current member's key. -1 until it is reached. */
   colonAt = -1;
   /** Members before this position are in `items` or `members`. */
   doneTo = 0;
   items: Json[] = [];
-  /** Without a prototype: `__proto__` is a key like any other. */
+  /** Without a prototype, so that `__proto__` is an ordinary key. */
   members: JsonObject = {};
   memberCount = 0;
-  /** Key of the member that is built as a level of its own. */
+  /** Key of the member that is built as a separate level. */
   key = "";
-  /** Whether the current member was built as a level of its own and is complete: a comma or the end must follow. */
+  /**
+   * Whether the current member was built as a separate level and is complete. A comma or closing bracket must follow.
+   */
   isMemberDone = false;
 }
 
 /**
- * Finds the members of large containers in one pass over the bytes. A container becomes an object of its own here only
- * if it crosses the end of a part; every other one is parsed by JSON.parse with the members next to it. Brackets are
- * balanced in all that is passed to JSON.parse, which checks the rest of the syntax.
+ * Finds the members of large containers in one pass over the bytes. A container is built here only if it crosses the
+ * end of a chunk. JSON.parse parses all others together with their neighbors. Every text passed to JSON.parse has
+ * balanced brackets; JSON.parse checks the rest of the syntax.
  */
 class LargeValue {
   readonly #bytes: Uint8Array;
   readonly #bytesAtOnce: number;
-  /** Reused: only those up to `#depth` are open. */
+  /** Reused. Only levels up to `#depth` are open. */
   readonly #levels: Level[] = [];
   #depth = -1;
-  /** Index of the innermost level that is built here, as are all around it. */
+  /** Index of the innermost level that is built here. All levels around it are built too. */
   #built = -1;
   #at: number;
   /** Bytes parsed since the last step. */
@@ -162,7 +150,7 @@ class LargeValue {
     this.#depth--;
   }
 
-  /** Builds the next level: what precedes it in the one around it is parsed. */
+  /** Builds the next level. First parses the preceding members of the enclosing level. */
   #build(): void {
     const level = this.#levels[this.#built + 1]!;
     if (this.#built >= 0) {
@@ -178,7 +166,7 @@ class LargeValue {
     level.memberCount = 0;
   }
 
-  /** Reads the key of the current member, whose value begins at `valueAt`. */
+  /** Reads the key of the current member, whose value starts at `valueAt`. */
   #readKey(level: Level, valueAt: number): void {
     if (level.isList) {
       this.#expectBlank(level.memberAt, valueAt);
@@ -191,7 +179,7 @@ class LargeValue {
     level.key = key;
   }
 
-  /** Parses the members of a level from `doneTo` to `end`; at least one. */
+  /** Parses the members of a level from `doneTo` to `end`. There must be at least one. */
   #parse(level: Level, end: number): void {
     this.#parsed += end - level.doneTo;
     if (level.isMemberDone) {
@@ -214,7 +202,7 @@ class LargeValue {
     for (const key of keys) level.members[key] = members[key]!;
   }
 
-  /** Adds a value that was built to the level around it. */
+  /** Adds a built value to the enclosing level. */
   #add(value: Json): void {
     if (this.#depth < 0) {
       this.#whole = value;
@@ -231,7 +219,7 @@ class LargeValue {
     around.members[around.key] = value;
   }
 
-  /** Path of the innermost level that is built. */
+  /** Returns the path of the innermost level that is built. */
   #place(): Place | undefined {
     let place: Place | undefined;
     for (const level of this.#levels.slice(0, Math.max(this.#built, 0)))
@@ -270,7 +258,7 @@ function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** The first position from `at` on that is not a space, tab or line break. */
+/** Returns the first position from `at` on that is not JSON white space. */
 function afterBlanks(bytes: Uint8Array, at: number): number {
   let next = at;
   while (bytes[next] === 0x20 || bytes[next] === 0x09 || bytes[next] === 0x0a || bytes[next] === 0x0d) next++;

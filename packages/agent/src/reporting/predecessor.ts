@@ -1,43 +1,44 @@
+import { FieldsWithoutReporter } from "@nodekeeper/api/errors";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { type Contents, noContent, type PluginContent } from "./content.ts";
+import type { PublishContext } from "./context.ts";
 import { type KindPolicy, kindKey } from "./kinds.ts";
 import { mergeObject } from "./merge.ts";
-import type { PublisherOptions } from "./publish-options.ts";
 import { PREDECESSOR } from "./rank.ts";
 import { pathsOf, publishedBefore, publishedOf, unclaimed } from "./unclaimed.ts";
 
 /**
- * The fields of one object that earlier agent processes published, as recorded in the object's managedFields.
+ * Fields of one object that earlier agent processes published, as recorded in its managedFields.
  *
- * 1. A field that they applied and no plugin reports is kept for the plugin grace period, counted from this agent's
- *    start: its plugin may register again, and the state database may have been lost or restored from a backup.
+ * 1. A field that no plugin reports is kept for the plugin grace period, counted from this agent's start. Its plugin
+ *    may register again, and the state database may have been lost or restored from a backup.
  * 2. Once a plugin reports the field, only that plugin determines it.
- * 3. At the end of the grace period the remaining fields are removed.
- * 4. Until then they are the last known good content of plugins that have no other, if their reports are quarantined.
+ * 3. At the end of the grace period, the remaining fields are removed.
+ * 4. Until then, they serve as last known good content of plugins that have no other and whose reports are quarantined.
  */
 export class Predecessor {
   readonly #policy: KindPolicy;
-  readonly #options: PublisherOptions;
+  readonly #options: PublishContext;
   #content: PluginContent = noContent;
   #published: PluginContent = noContent;
-  // Plugins that `publishedOf` has returned.
+  // Plugins that were passed to `publishedOf`.
   readonly #known = new Set<string>();
   #restored: Contents = new Map();
-  // Monotonic time.
+  // Monotonic milliseconds.
   #startedAt = 0;
   #isKnown = false;
 
-  constructor(policy: KindPolicy, options: PublisherOptions) {
+  constructor(policy: KindPolicy, options: PublishContext) {
     this.#policy = policy;
     this.#options = options;
   }
 
-  /** Whether the object has been read since the start. */
+  /** Whether the object was read since startup. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** When remaining fields are removed, monotonic milliseconds; Infinity if there are none. */
+  /** Time at which remaining fields are removed, in monotonic milliseconds. Infinity if there are none. */
   get until(): number {
     if (this.#content.fields.length === 0) return Number.POSITIVE_INFINITY;
     return this.#graceEnd;
@@ -53,15 +54,15 @@ export class Predecessor {
     return pathsOf(this.#content);
   }
 
-  /** @param restored the plugins' contents from the checkpoint; fields they contain are not unclaimed */
+  /** @param restored contents from the checkpoint, which claim the fields that they contain */
   start(restored: Contents): void {
     this.#startedAt = this.#options.clock.monotonic();
     this.#restored = restored;
   }
 
   /**
-   * Reads the object as it was before this agent's first write; undefined if it does not exist.
-   * @param publishable returns the published part of contents: quarantined content claims no fields
+   * Records the object before this agent's first write. `live` is undefined if it does not exist.
+   * @param publishable returns the published part of contents; quarantined content claims no fields
    */
   read(live: KubeObject | undefined, publishable: (contents: Contents) => Contents): void {
     this.#isKnown = true;
@@ -71,7 +72,7 @@ export class Predecessor {
     this.#content = this.#published;
     this.#claim(publishable(this.#restored));
     this.#restored = new Map();
-    this.#claim(publishable(this.#options.contents()));
+    this.#claim(publishable(this.#options.reports.contents()));
     if (this.#content.fields.length === 0) return;
     this.#report(
       "an earlier agent process published fields that no plugin reports; they are kept for the grace period",
@@ -79,8 +80,8 @@ export class Predecessor {
   }
 
   /**
-   * What earlier agent processes published of the fields that each plugin reports. A plugin is included the first time only:
-   * later its last known good content is what this agent published.
+   * Returns the fields of each plugin that earlier agent processes published. Each plugin is included only once:
+   * afterwards, its last known good content is what this agent published.
    */
   publishedOf(contents: Contents): Contents {
     const found = new Map<string, PluginContent>();
@@ -121,7 +122,7 @@ export class Predecessor {
     const paths = pathsOf(this.#content);
     this.#options.log.warn(
       {
-        errorId: "NK1809",
+        errorId: FieldsWithoutReporter.id,
         object: kindKey(this.#policy.kind),
         fields: paths.slice(0, 20),
         count: paths.length,

@@ -28,10 +28,11 @@ import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
+import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies, node, OWN_TAINTS } from "./kinds.ts";
 import { createReportingMetrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
-import { contentOf, field, message } from "./testing/contents.ts";
+import { collectSettings, contentOf, field, message, reportsOf } from "./testing/contents.ts";
 
 const cnr = kindKey(customNodeResource);
 const absent = { group: "absent.io", version: "v1", kind: "Absent" };
@@ -45,13 +46,13 @@ interface Setup {
   server?: DevApiServer;
   faults?: (request: RequestInfo) => Fault | undefined;
   minWriteInterval?: number;
-  /** Applies whose body this accepts get 422, as from a schema that the embedded server does not have. */
+  /** Applies whose body this matches get a 422, as from a schema that the embedded server does not have. */
   refuse?: (body: string) => boolean;
-  /** Applies reach the server, their answers never arrive. */
+  /** Applies reach the server, but their responses are lost. */
   losesAnswers?: boolean;
 }
 
-/** A publisher before a real API server in memory; `report` sends a plugin's report. */
+/** A publisher with an in-memory API server. `report` sends a plugin's report. */
 async function setUp(setup: Setup = {}) {
   const patches: ReceivedRequest[] = [];
   const notices: string[] = [];
@@ -97,32 +98,32 @@ async function setUp(setup: Setup = {}) {
   const database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
   const store = new ReporterStore(database);
   const contents = new Map<string, PluginContent>();
-  /** Keys of taints that stay as they are. */
+  /** Keys of frozen taints. */
   const frozen = new Set<string>();
-  const publisher = new Publisher({
+  const context: ReportingContext = {
     turns: new LoopTurns(systemClock),
-    client,
-    fieldManager: "nodekeeper",
-    watch: (resource, name, handler) =>
-      new Watcher({ ...common, client, resource, fieldSelector: `metadata.name=${name}`, handler }),
     store,
-    nodeName: "n1",
     policies: kindPolicies([absent]),
-    contents: () => new Map(contents),
-    lost: () => new Set(),
-
     returnMs: 0,
-    beforeWrite: async () => {},
     notify: (reason) => void notices.push(reason),
-    isFrozenTaint: ({ key }) => frozen.has(String(key)),
     settings: () => ({
       minWriteInterval: setup.minWriteInterval ?? 20,
       resyncInterval: 600_000,
       pluginGracePeriod: 0,
+      ...collectSettings,
     }),
     clock: systemClock,
     log: silentLogger,
     metrics: createReportingMetrics(registry),
+  };
+  const publisher = new Publisher(context, {
+    client,
+    fieldManager: "nodekeeper",
+    watch: (resource, name, handler) =>
+      new Watcher({ ...common, client, resource, fieldSelector: `metadata.name=${name}`, handler }),
+    nodeName: "n1",
+    reports: reportsOf(contents),
+    isFrozenTaint: ({ key }) => frozen.has(String(key)),
   });
   const controller = new AbortController();
   const running = publisher.run(controller.signal);
@@ -262,7 +263,7 @@ describe("Publisher", () => {
     await eventually(() => expect(specOf(object()).taints).toEqual([...theirs, taint("ours")]));
     report("a", message([field("spec", "Taints", [taint("ours-2")])]));
     await eventually(() => expect(specOf(object()).taints).toEqual([...theirs, taint("ours-2")]));
-    // The agent still owns the list with the other clients' taints: later writes must not omit it.
+    // The agent still owns the list, including the taints of other clients, so later writes must not omit it.
     for (const property of ["cpu", "memory"]) {
       report("a", message([properties(property)]));
       await eventually(() =>
@@ -437,7 +438,7 @@ describe("Publisher", () => {
   });
 });
 
-/** A write by another client through the API. */
+/** Writes as another client through the API. */
 async function put(server: DevApiServer, object: KubeObject, subresource = ""): Promise<void> {
   const { server: base } = (/server: (?<server>\S+)/.exec(server.kubeconfig())?.groups ?? {}) as {
     server: string;

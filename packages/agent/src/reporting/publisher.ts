@@ -1,33 +1,26 @@
-import type { KubeObject } from "@nodekeeper/core/kube";
-import {
-  codeOf,
-  type ErrorId,
-  type HealthResult,
-  isNonRetryable,
-  type Runnable,
-  WorkQueue,
-} from "@nodekeeper/core/lib";
+import { type KubeObject, parsingWith } from "@nodekeeper/core/kube";
+import { type HealthResult, parseExactly, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
+import type { PublishContext, PublisherOptions, ReportingContext } from "./context.ts";
 import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
-import type { PublisherOptions } from "./publish-options.ts";
 
-// The readiness check fails if an object could not be written for longer.
-const UNHEALTHY_AFTER_MS = 60_000;
 const WORKERS = 4;
 
 /**
- * Publishes the plugins' contents: one object for each kind, written by server-side apply when its content changed, at
- * most once per `minWriteInterval`, always with the newest content, and retried until it succeeds.
+ * Publishes the plugins' contents, one object per kind. Objects are written by server-side apply when their content
+ * changed, at most once per `minWriteInterval`, always with the newest content, and retried until they succeed.
  */
 export class Publisher implements Runnable {
   readonly name = "reporting-publisher";
-  readonly #options: PublisherOptions;
+  readonly #options: PublishContext;
   readonly #queue: WorkQueue;
   readonly #writers = new Map<string, ObjectWriter>();
   #signal: AbortSignal | undefined;
 
-  constructor(options: PublisherOptions) {
-    this.#options = options;
-    const { clock, log, queueMetrics } = options;
+  constructor(context: ReportingContext, options: PublisherOptions) {
+    // Parses numbers exactly, because values of an earlier agent process may be written back.
+    const client = parsingWith(options.client, parseExactly);
+    this.#options = { ...context, ...options, client };
+    const { clock, log, queueMetrics } = this.#options;
     this.#queue = new WorkQueue({
       name: "publisher",
       clock,
@@ -38,20 +31,19 @@ export class Publisher implements Runnable {
 
   /** Marks objects (`kindKey`) whose content may have changed. */
   touch(objects: Iterable<string>): void {
-    const { clock } = this.#options;
     for (const object of objects) {
       const writer = this.#writer(object);
       if (!writer) continue;
-      writer.changedAt ??= clock.monotonic();
+      writer.touch();
       this.#queue.add(object);
     }
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    const { store, policies, contents } = this.#options;
-    // All kinds, since an earlier agent process may have published objects that no plugin reports now.
-    const restored = contents();
+    const { store, policies, reports } = this.#options;
+    // All kinds, because an earlier agent process may have published objects that no plugin reports now.
+    const restored = reports.contents();
     for (const object of policies.keys()) this.#writer(object)?.start(restored);
     const ofPart = Map.groupBy(store.lastGood(), ({ object, part }) => `${object} ${part}`);
     for (const lastGood of ofPart.values()) {
@@ -68,38 +60,18 @@ export class Publisher implements Runnable {
     return this.#inUse().map((writer) => writer.status());
   }
 
-  /** One of the objects of `status` as a whole; undefined where it is none of them. */
+  /** Returns a published object with its content. Undefined if `status` does not list it. */
   content(object: string): { plugins: readonly string[]; content: KubeObject } | undefined {
     const writer = this.#writers.get(object);
     return writer?.isInUse ? { plugins: writer.status().plugins, content: writer.content() } : undefined;
   }
 
-  /** Fails while an object could not be written for a minute, needs an operator's action, or is not watched. */
+  /** Fails while an object could not be written for a minute, requires operator action, or is not watched. */
   health(): HealthResult {
-    const now = this.#options.clock.monotonic();
-    const problems: string[] = [];
-    const ids: (ErrorId | undefined)[] = [];
-    for (const {
-      object,
-      changedAt,
-      lastError,
-      lastErrorCode,
-      lastErrorId,
-      watchHealth,
-    } of this.#writers.values()) {
-      const waited = changedAt === undefined ? 0 : now - changedAt;
-      if (lastError && (waited > UNHEALTHY_AFTER_MS || isNonRetryable(lastErrorCode ?? "internal"))) {
-        problems.push(`${object} not written for ${Math.round(waited / 1000)} s: ${lastError}`);
-        ids.push(lastErrorId);
-      }
-      const watch = watchHealth?.check();
-      if (watch && !watch.ok) {
-        problems.push(`${object} not watched: ${watch.message}`);
-        ids.push(watch.errorId);
-      }
-    }
+    const problems = [...this.#writers.values()].flatMap((writer) => writer.problems());
     if (problems.length === 0) return { ok: true, message: `${this.#inUse().length} objects` };
-    return { ok: false, message: problems.join("; "), errorId: ids.find((id) => id !== undefined) };
+    const message = problems.map((problem) => problem.message).join("; ");
+    return { ok: false, message, errorId: problems.find(({ errorId }) => errorId !== undefined)?.errorId };
   }
 
   #inUse(): ObjectWriter[] {
@@ -110,7 +82,7 @@ export class Publisher implements Runnable {
     let writer = this.#writers.get(object);
     if (writer) return writer;
     const policy = this.#options.policies.get(object);
-    // A kind that is no longer configured: published fields stay until an operator removes them.
+    // The kind is no longer configured. Its published fields remain until an operator removes them.
     if (!policy) return undefined;
     writer = new ObjectWriter(policy, this.#options, () => this.#queue.add(object));
     this.#writers.set(object, writer);
@@ -120,11 +92,10 @@ export class Publisher implements Runnable {
   async #sync(object: string, signal: AbortSignal): Promise<void> {
     const writer = this.#writer(object);
     if (!writer) return;
-    const { clock, settings, log, metrics } = this.#options;
-    const earliest = Math.max(writer.lastWriteAt + settings().minWriteInterval, writer.pausedUntil);
-    const rest = earliest - clock.monotonic();
-    if (rest > 0) {
-      this.#queue.addAfter(object, rest);
+    const { settings, log } = this.#options;
+    const { pauseMs } = writer;
+    if (pauseMs > 0) {
+      this.#queue.addAfter(object, pauseMs);
       return;
     }
     try {
@@ -133,9 +104,7 @@ export class Publisher implements Runnable {
       writer.succeeded();
     } catch (error) {
       if (signal.aborted) return;
-      const code = codeOf(error);
       const delayMs = writer.failed(error);
-      metrics.writes.inc({ object, part: writer.writing, result: code });
       log.warn({ err: error, object, retryInMs: Math.round(delayMs) }, "failed to publish object, retrying");
       this.#queue.addAfter(object, delayMs);
     }

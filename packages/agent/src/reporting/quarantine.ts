@@ -1,13 +1,13 @@
 import { Backoff, type Clock, codeOf, messageOf, retryPolicies } from "@nodekeeper/core/lib";
 import type { Contents, PluginContent } from "./content.ts";
 
-/** A plugin's content that the API server rejected, and why. */
+/** A plugin's content that the API server rejected, and the reason. */
 export interface Refusal {
   content: PluginContent;
   message: string;
   /** Monotonic milliseconds before which newer content is not tried. */
   until: number;
-  /** The same for unchanged content; the server's rules may have changed by then. */
+  /** The same for unchanged content. The server's validation may have changed by then. */
   recheckAt: number;
 }
 
@@ -18,7 +18,7 @@ export class Quarantine {
   readonly #clock: Clock;
   readonly #refusals = new Map<string, Refusal>();
   readonly #retries = new Map<string, Backoff>();
-  // Last known good content of each plugin: published instead while its newer content is rejected.
+  // Last known good content of each plugin, published while its newer content is rejected.
   #accepted = new Map<string, PluginContent>();
   #nextRetryAt = Number.POSITIVE_INFINITY;
 
@@ -30,7 +30,10 @@ export class Quarantine {
     return this.#refusals;
   }
 
-  /** When the first content quarantined by the last `filter` is tried again, monotonic milliseconds. */
+  /**
+   * Time of the next retry of content quarantined by the last `filter`, in monotonic milliseconds. Infinity if there is
+   * none.
+   */
   get nextRetryAt(): number {
     return this.#nextRetryAt;
   }
@@ -40,7 +43,7 @@ export class Quarantine {
     return new Map([...this.#accepted].filter(([plugin]) => this.#refusals.has(plugin)));
   }
 
-  /** Replaces each quarantined content by the plugin's last known good one, unless a retry is due. */
+  /** Replaces quarantined contents with the plugins' last known good ones, unless a retry is due. */
   filter(contents: Contents): Contents {
     this.#nextRetryAt = Number.POSITIVE_INFINITY;
     if (this.#refusals.size === 0) return contents;
@@ -66,15 +69,16 @@ export class Quarantine {
     for (const plugin of this.#retries.keys()) if (!this.#refusals.has(plugin)) this.#retries.delete(plugin);
   }
 
-  /** Adds last known good contents from before the agent's start, of plugins that have none yet. */
+  /** Adds last known good contents from before the agent's start, for plugins that have none yet. */
   restore(contents: Contents): void {
     this.#accepted = new Map([...contents, ...this.#accepted]);
   }
 
   /**
-   * Finds the plugins whose content the server rejects. Plugins are added one by one in name order; one whose content
-   * makes the server reject the object is quarantined, and its last known good content is tried in its place. `tryOut`
-   * is a dry run that throws as the write would. Returns the plugins found.
+   * Finds the plugins whose content the server rejects. Adds plugins one by one in the given order. A plugin whose
+   * content causes a rejection is quarantined, and its last known good content is tried instead. Returns the
+   * quarantined plugins.
+   * @param tryOut performs a dry run and throws as the write would
    */
   async isolate(
     contents: Contents,

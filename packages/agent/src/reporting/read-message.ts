@@ -1,20 +1,14 @@
-import { type Logger, messageOf, type Steps } from "@nodekeeper/core/lib";
+import { ReportRefused } from "@nodekeeper/api/errors";
+import { messageOf, type Steps } from "@nodekeeper/core/lib";
 import { type PluginContent, parsingContent } from "./content.ts";
+import type { ReportingContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { KindPolicy } from "./kinds.ts";
-import type { ReportingMetrics } from "./metrics.ts";
 import { decoded } from "./report-message.ts";
 
-export interface ReadMessageOptions {
-  policies: ReadonlyMap<string, KindPolicy>;
-  log: Logger;
-  metrics: ReportingMetrics;
-}
-
-/** Parses the endpoint's last message into its content. Problems are counted, and logged when they are new. */
+/** Parses the endpoint's last message into its content. Problems are counted, and logged if they changed. */
 export function* readingMessage(
   endpoint: Endpoint,
-  { policies, log, metrics }: ReadMessageOptions,
+  { policies, log, metrics }: Pick<ReportingContext, "policies" | "log" | "metrics">,
 ): Steps<void> {
   const message = endpoint.message!;
   const before = endpoint.content;
@@ -32,7 +26,7 @@ export function* readingMessage(
   const texts = problems.map((problem) => problem.message);
   if (texts.length > 0 && texts.join() !== before.problems.map((problem) => problem.message).join()) {
     log.warn(
-      { errorId: "NK1803", plugin: endpoint.name, problems: texts.slice(0, 5), count: texts.length },
+      { errorId: ReportRefused.id, plugin: endpoint.name, problems: texts.slice(0, 5), count: texts.length },
       "reporter plugin sent invalid fields, which are not published",
     );
   }

@@ -2,11 +2,11 @@ import { type Clock, completed, type LoopTurns, type Steps, type Timer } from "@
 import type { Endpoint } from "./endpoint.ts";
 import { sizeOf } from "./report-message.ts";
 
-// Of messages that a plugin sends within this interval only the last one is parsed.
+// Of the messages that a plugin sends within this interval, only the last one is parsed.
 const REFRESH_MS = 20;
-// Pause after parsing a message, as a multiple of the time it took: limits a plugin to about a tenth of the CPU time.
+// Pause after parsing, as a multiple of its duration. Limits a plugin to about a tenth of the CPU time.
 const PAUSE_PER_COST = 10;
-// Messages up to this size are parsed at once, up to a total size.
+// Messages up to this size are parsed in one step, up to a total size.
 const SMALL_BYTES = 32 * 1024;
 const MAX_TOTAL_SMALL_BYTES = 256 * 1024;
 
@@ -15,7 +15,7 @@ export interface RefreshOptions {
   turns: LoopTurns;
   /** Parses an endpoint's last message into its content. */
   read: (endpoint: Endpoint) => Steps<void>;
-  /** Called with the endpoints that are about to be parsed. The returned function is called afterwards. */
+  /** Called with the endpoints before they are parsed. The returned function is called afterwards. */
   around: (endpoints: ReadonlySet<Endpoint>) => () => void;
 }
 
@@ -28,12 +28,12 @@ interface Reading {
 
 /**
  * Schedules the parsing of plugins' messages: within 20 ms, but less often for plugins whose messages take long. Small
- * messages are parsed at once, large ones one after another over several turns of the event loop.
+ * messages are parsed in one step, large ones sequentially over several turns of the event loop.
  */
 export class Refresh {
   readonly #options: RefreshOptions;
   readonly #dirty = new Set<Endpoint>();
-  // Monotonic ms until which an endpoint is paused.
+  // Monotonic milliseconds until which each endpoint is paused.
   readonly #notBefore = new Map<Endpoint, number>();
   #lastAt = Number.NEGATIVE_INFINITY;
   #timer: { due: number; timer: Timer } | undefined;
@@ -114,7 +114,7 @@ export class Refresh {
     let costMs = 0;
     for (;;) {
       await turns.pass();
-      // The endpoint was removed, or `close` has parsed the rest.
+      // The endpoint was removed, or `close` parsed the rest.
       if (this.#reading !== reading) return;
       const startedAt = clock.monotonic();
       const { done } = reading.steps.next();
@@ -142,16 +142,17 @@ export class Refresh {
   #fire(): void {
     this.#timer?.timer.cancel();
     this.#timer = undefined;
-    // One look at the clock: of two, an endpoint that becomes due between them would be neither read nor scheduled.
+    // A single reading of the clock. With two, an endpoint that becomes due in between would be neither parsed nor
+    // scheduled.
     const now = this.#options.clock.monotonic();
     this.#readSmall(now);
     const [next] = this.#due(now);
     if (next && !this.#reading) this.#startReading(next);
-    // Endpoints that are due now follow when the current one is done.
+    // Endpoints that are already due follow when the current one is done.
     for (const endpoint of this.#dirty) if (this.#dueAt(endpoint) > now) this.#schedule(endpoint);
   }
 
-  // An endpoint's messages are read in their order: a newer one waits until the one that is being read is done.
+  // Messages of an endpoint are parsed in order: a newer one waits for the one in progress.
   #due(now: number): Endpoint[] {
     const busy = this.#reading?.endpoint;
     return [...this.#dirty].filter((endpoint) => endpoint !== busy && this.#dueAt(endpoint) <= now);

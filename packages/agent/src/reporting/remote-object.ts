@@ -1,12 +1,13 @@
+import { NodeMissing } from "@nodekeeper/api/errors";
 import type { ApiResource, ApplyOptions, KubeObject } from "@nodekeeper/core/kube";
-import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyBody } from "./bodies.ts";
+import type { PublishContext } from "./context.ts";
 import type { JsonObject } from "./json.ts";
-import type { PublisherOptions } from "./publish-options.ts";
 import { keepForeignTaints, taintsOf } from "./taints.ts";
 import { withdrawal } from "./withdrawal.ts";
 
-/** The desired content of a part, to be applied. */
+/** Desired content of a part to apply. */
 export interface PartWrite {
   part: ApplyPart;
   /** `Desired.fields`. */
@@ -15,19 +16,19 @@ export interface PartWrite {
   ownsTaints: boolean;
 }
 
-/** One object on the API server, with the special rules for applying to Nodes and taints. */
+/** An object on the API server. Implements the special rules for applying to Nodes and taints. */
 export class RemoteObject {
   readonly resource: ApiResource;
   readonly #isNode: boolean;
-  readonly #options: PublisherOptions;
+  readonly #options: PublishContext;
 
-  constructor(resource: ApiResource, isNode: boolean, options: PublisherOptions) {
+  constructor(resource: ApiResource, isNode: boolean, options: PublishContext) {
     this.resource = resource;
     this.#isNode = isNode;
     this.#options = options;
   }
 
-  /** Reads the object; undefined if it does not exist. */
+  /** Reads the object. Undefined if it does not exist. */
   async read(signal: AbortSignal): Promise<KubeObject | undefined> {
     const { client, nodeName } = this.#options;
     try {
@@ -38,7 +39,9 @@ export class RemoteObject {
     }
   }
 
-  /** Applies a part and returns the object. Throws `notFound` if the Node does not exist: the agent never creates one. */
+  /**
+   * Applies a part and returns the object. Throws `notFound` if the Node does not exist: the agent never creates Nodes.
+   */
   async apply(write: PartWrite, signal: AbortSignal): Promise<KubeObject> {
     const { client } = this.#options;
     const live = await this.#live(write, signal);
@@ -58,9 +61,7 @@ export class RemoteObject {
     if (!this.#isNode && !ownsTaints && taintsOf(fields).length === 0) return undefined;
     const live = await this.read(signal);
     if (this.#isNode && !live) {
-      throw new NodekeeperError("notFound", `Node ${this.#options.nodeName} does not exist (yet)`, {
-        id: "NK1212",
-      });
+      throw new NodeMissing({ node: this.#options.nodeName }, { code: "notFound" });
     }
     return live;
   }
@@ -68,7 +69,7 @@ export class RemoteObject {
   #body({ fields, ownsTaints }: PartWrite, live: KubeObject | undefined): KubeObject {
     const { nodeName: name, fieldManager: manager, isFrozenTaint: isFrozen } = this.#options;
     const taints = taintsOf(fields);
-    // An apply would create a Node that was deleted in the meantime. With its UID the apply fails instead.
+    // An apply would create a Node that was deleted meanwhile. With the UID, it fails instead.
     const uid = this.#isNode ? live?.metadata.uid : undefined;
     const body = applyBody(this.resource, fields, { name, ...(uid ? { uid } : {}) });
     if (taints.length > 0 || ownsTaints) keepForeignTaints(body, live, taints, { manager, isFrozen });

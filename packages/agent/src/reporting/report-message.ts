@@ -5,10 +5,12 @@ import {
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 import { checkMessageSize } from "./message-size.ts";
 
-/** A plugin's message: bytes from a socket, which usually equal the previous ones, or the object of an in-tree plugin. */
+/**
+ * A plugin's message: bytes from a socket, which usually equal the previous ones, or the object of an in-tree plugin.
+ */
 export type ReportMessage = Uint8Array | GetReportContentResponse;
 
-/** Approximate size of the names and values in a message, bytes. */
+/** Returns the approximate size of a message's names and values, in bytes. */
 export function sizeOf(message: ReportMessage): number {
   if (message instanceof Uint8Array) return message.length;
   let size = 0;
@@ -18,7 +20,7 @@ export function sizeOf(message: ReportMessage): number {
   return size;
 }
 
-/** Whether two messages are equal. Bytes and an object count as different. */
+/** Returns whether two messages are equal. Bytes never equal an object. */
 export function isSameMessage(a: ReportMessage, b: ReportMessage): boolean {
   if (a === b) return true;
   if (a instanceof Uint8Array || b instanceof Uint8Array) {
@@ -33,19 +35,19 @@ export function isSameMessage(a: ReportMessage, b: ReportMessage): boolean {
   );
 }
 
-/** Decodes a message. Throws `exhausted` for one with too many parts, and the reader's error for invalid bytes. */
+/** Decodes a message. Throws `exhausted` if it has too many parts, and the reader's error if the bytes are invalid. */
 export function decoded(message: ReportMessage): GetReportContentResponse {
   if (!(message instanceof Uint8Array)) return message;
   checkMessageSize(message);
   return GetReportContentResponse.decode(message);
 }
 
-/** Encodes a message, for the checkpoint. */
+/** Encodes a message for the checkpoint. */
 export function encoded(message: ReportMessage): Uint8Array {
   return message instanceof Uint8Array ? message : GetReportContentResponse.encode(message).finish();
 }
 
-/** A message that can be retained: copies bytes, which may be a slice of a large transport buffer. */
+/** Returns a message that can be retained. Copies bytes, which may be a slice of a large transport buffer. */
 export function kept(message: ReportMessage): ReportMessage {
   return message instanceof Uint8Array ? Uint8Array.from(message) : message;
 }

@@ -9,22 +9,22 @@ import type { ReportMessage } from "./report-message.ts";
 /** An in-tree reporter plugin. It has the same methods as reporterplugin.v1alpha1. */
 export interface ReporterSource {
   readonly name: string;
-  /** Whether its content from before a restart of the agent is not restored. Default false. */
+  /** Whether its content is not restored after a restart of the agent. Default false. */
   readonly startsEmpty?: boolean;
-  /** The plugin's current content. The signal aborts at the caller's deadline. */
+  /** Returns the plugin's current content. The signal aborts at the caller's deadline. */
   getReportContent(signal: AbortSignal): Promise<GetReportContentResponse>;
   /** Yields the content immediately and after each change, until the signal aborts. */
   listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse>;
 }
 
-/** The calls to a plugin that the collector makes. */
+/** The calls that the collector makes to a plugin. */
 export interface ContentSource {
   get(signal: AbortSignal): Promise<ReportMessage>;
   watch(signal: AbortSignal): AsyncIterable<ReportMessage>;
   close(): void;
 }
 
-/** A source for an in-tree plugin. */
+/** Returns the source of an in-tree plugin. */
 export function inTreeSource(reporter: ReporterSource): ContentSource {
   return {
     get: (signal) => reporter.getReportContent(signal),
@@ -33,7 +33,7 @@ export function inTreeSource(reporter: ReporterSource): ContentSource {
   };
 }
 
-/** A source for a plugin that serves reporterplugin.v1alpha1 on a unix socket. */
+/** Returns the source of a plugin that serves reporterplugin.v1alpha1 on a unix socket. */
 export function socketSource(endpoint: string, maxContentBytes: number): ContentSource {
   const channel = dialUnix(endpoint, { maxReceiveBytes: maxContentBytes });
   const client = createClient(rawReporterPlugin, channel);
@@ -59,7 +59,7 @@ export function socketSource(endpoint: string, maxContentBytes: number): Content
 const EMPTY = new Uint8Array();
 const passThrough = (bytes: Uint8Array) => bytes;
 
-// The service definition with undecoded messages.
+// Service definition with raw messages.
 const rawReporterPlugin = {
   getReportContent: rawMethod("GetReportContent", false),
   listAndWatchReportContent: rawMethod("ListAndWatchReportContent", true),

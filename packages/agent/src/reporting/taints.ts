@@ -3,20 +3,20 @@ import { isObject, type Json, type JsonObject } from "./json.ts";
 import { OWN_TAINTS } from "./kinds.ts";
 import { appliedFields } from "./owned-values.ts";
 
-/** Identifies the taints of the agent. */
+/** Identifies the agent's taints. */
 export interface TaintOwner {
   /** The agent's field manager. */
   manager: string;
-  /** Whether a taint of the agent stays as it is: neither removed nor published by the agent. */
+  /** Whether a taint of the agent must not be changed. Frozen taints are neither removed nor published. */
   isFrozen: (taint: JsonObject) => boolean;
 }
 
-/** The taints among an object's fields. */
+/** Returns the taints among an object's fields. */
 export function taintsOf({ spec }: JsonObject): JsonObject[] {
   return isObject(spec) && Array.isArray(spec.taints) ? spec.taints.filter(isObject) : [];
 }
 
-/** The taints of the live object that are proven to be the agent's, without frozen ones. */
+/** Returns the taints of the live object that are proven to be the agent's, except frozen ones. */
 export function ownTaints(live: KubeObject, { manager, isFrozen }: TaintOwner): JsonObject[] {
   const proven = provenTaints(live, manager);
   return taintsOf(live as unknown as JsonObject).filter(
@@ -24,20 +24,20 @@ export function ownTaints(live: KubeObject, { manager, isFrozen }: TaintOwner): 
   );
 }
 
-/** Whether the agent owns the list of taints, and therefore must apply the taints of other clients too. */
+/** Returns whether the agent owns the list of taints. If so, it must apply the taints of other clients too. */
 export function ownsTaintList(live: KubeObject, manager: string): boolean {
   const spec = appliedFields(live, manager, "main")?.["f:spec"];
   return isObject(spec) && "f:taints" in spec;
 }
 
 /**
- * Adds to the body all taints of the live object that the agent may not change, and the annotation that lists the
- * agent's. The live resourceVersion is included, so that a taint added in the meantime is not lost.
+ * Adds to the body all taints of the live object that the agent must not change, and the annotation that lists the
+ * agent's taints. The body includes the live resourceVersion, so that a taint added meanwhile is not lost.
  *
- * 1. A taint of another client stays as it is, also if plugins report the same one: it is not listed in the annotation,
- *    and stays when it is no longer reported.
- * 2. A frozen taint of the agent stays as it is and remains listed.
- * @param now the taints reported by plugins
+ * 1. Taints of other clients are not changed, even if plugins report the same ones. They are not listed in the
+ *    annotation and remain when they are no longer reported.
+ * 2. Frozen taints of the agent are not changed and remain listed.
+ * @param now taints reported by plugins
  */
 export function keepForeignTaints(
   body: KubeObject,
@@ -54,7 +54,7 @@ export function keepForeignTaints(
   const taints = [...kept, ...added];
   const spec = isObject(body.spec as Json) ? (body.spec as JsonObject) : {};
   const { taints: _reported, ...others } = spec;
-  // Without taints the list is omitted, so that the agent does not own an empty list.
+  // An empty list is omitted, so that the agent does not own it.
   if (taints.length > 0) body.spec = { ...others, taints };
   else if (reported.size > 0) body.spec = others;
   const own = [...[...keptIds].filter((id) => proven.has(id)), ...added.map(taintId)].sort();
@@ -65,8 +65,8 @@ export function keepForeignTaints(
 }
 
 /**
- * The ids of the taints that the annotation of a live object lists; none unless managedFields show that the annotation
- * is the agent's own, by an apply or an update.
+ * Returns the IDs in the annotation of a live object. Empty unless managedFields prove that the agent wrote the
+ * annotation, by apply or update.
  */
 export function provenTaints(live: KubeObject, manager: string): ReadonlySet<string> {
   const isOwner = (entry: ManagedFieldsEntry) =>
@@ -74,7 +74,7 @@ export function provenTaints(live: KubeObject, manager: string): ReadonlySet<str
   return live.metadata.managedFields?.some(isOwner) ? listedTaints(live) : new Set();
 }
 
-/** The ids that the annotation of a live object lists, also if another client wrote it. */
+/** Returns the IDs in the annotation of a live object, regardless of the client that wrote it. */
 export function listedTaints({ metadata }: KubeObject): ReadonlySet<string> {
   try {
     const ids = JSON.parse(metadata.annotations?.[OWN_TAINTS] ?? "[]") as Json;
@@ -84,10 +84,13 @@ export function listedTaints({ metadata }: KubeObject): ReadonlySet<string> {
   }
 }
 
-/** The managedFields entry of the client that changed the list of taints last; undefined if none shows it. */
+/**
+ * Returns the managedFields entry of the client that last changed the list of taints. Undefined if it cannot be
+ * determined.
+ */
 export function lastTaintWriter({ metadata }: KubeObject): ManagedFieldsEntry | undefined {
   const owners = (metadata.managedFields ?? []).filter((entry) => hasField(entry, "f:spec", "f:taints"));
-  // Owners that agree on the list are several: which of them changed it is not known.
+  // If several managers own the list, it is unknown which of them changed it.
   return owners.length === 1 ? owners[0] : undefined;
 }
 

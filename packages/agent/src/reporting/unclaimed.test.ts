@@ -11,7 +11,7 @@ const object = kindKey(customNodeResource);
 const policy = kindPolicies([]).get(object)!;
 const owner = { manager: "nodekeeper", isFrozen: () => false };
 
-/** A live object of which the manager owns these fields. */
+/** Returns a live object in which the manager owns these fields. */
 function liveWith(body: object, main: object, status: object = {}, manager = "nodekeeper"): KubeObject {
   const { metadata, ...rest } = body as { metadata?: object };
   const entry = { manager, operation: "Apply" };

@@ -11,8 +11,8 @@ import { ownTaints, type TaintOwner } from "./taints.ts";
 const parts: readonly Part[] = ["spec", "status", "metadata"];
 
 /**
- * The fields of a live object that earlier agent processes published, in the form of a plugin's content: fields applied
- * by the agent's field manager, and taints known to be the agent's.
+ * Returns the fields of a live object that earlier agent processes published, as a plugin's content: fields applied by
+ * the agent's field manager, and taints that are proven to be the agent's.
  */
 export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: TaintOwner): PluginContent {
   const values = ownedValues(live, owner.manager);
@@ -51,7 +51,7 @@ function ownPart(
 }
 
 /**
- * The part of `content` that is not in `merged`: fields, members and list items that no plugin reports. Returns
+ * Returns the part of `content` that is not in `merged`: fields, members and list items that no plugin reports. Returns
  * `content` itself if `merged` contains none of it.
  */
 export function unclaimed(content: PluginContent, merged: MergedObject | undefined): PluginContent {
@@ -69,8 +69,9 @@ export function unclaimed(content: PluginContent, merged: MergedObject | undefin
 }
 
 /**
- * The part of `published` at the paths of `content`: what was published of a plugin's earlier report. Members and list items
- * that `content` lacks are omitted, and so are lists without keys that differ: they may have items of other plugins.
+ * Returns the part of `published` at the paths of `content`: the published fields of a plugin's earlier report. Omits
+ * members and list items that `content` lacks, and lists without keys that differ, because they may have items of other
+ * plugins.
  */
 export function publishedOf(published: PluginContent, content: PluginContent): PluginContent {
   const before = new Map(
@@ -134,7 +135,7 @@ function keysOf(item: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(keys.flatMap((key) => (item[key] === undefined ? [] : [[key, item[key]]])));
 }
 
-/** Paths in the content, for messages: "status.capacity.example.com/gpus", "spec.taints[a/NoSchedule/]". */
+/** Returns the paths in the content, for messages: "status.capacity.example.com/gpus", "spec.taints[a/NoSchedule/]". */
 export function pathsOf({ fields }: PluginContent): string[] {
   return fields.flatMap(({ part, name, value }) => {
     const path = `${part}.${name}`;

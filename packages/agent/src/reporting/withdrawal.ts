@@ -5,10 +5,10 @@ import { appliedFields } from "./owned-values.ts";
 const maps = ["capacity", "allocatable"] as const;
 
 /**
- * The JSON merge patch that removes from a Node's status the quantities that `manager` has applied and `fields` no
- * longer contains; undefined if there are none. An apply cannot remove them: if no other manager owns a member of a map,
- * giving up the last owned member removes the whole map. Fields that the kubelet wrote when it created the Node have no
- * owner, so its cpu and memory would be removed too.
+ * Returns the JSON merge patch that removes from a Node's status the quantities that `manager` applied and `fields` no
+ * longer contains. Undefined if there are none. An apply cannot remove them: if no other manager owns a member of a
+ * map, giving up the last owned member removes the whole map. Fields that the kubelet set when it created the Node have
+ * no owner, so its cpu and memory would be removed too.
  */
 export function withdrawal(live: KubeObject, manager: string, fields: JsonObject): JsonObject | undefined {
   const owned = member(appliedFields(live, manager, "status"), "f:status");
@@ -23,7 +23,7 @@ export function withdrawal(live: KubeObject, manager: string, fields: JsonObject
     if (removed.length > 0) status[map] = Object.fromEntries(removed.map((name) => [name, null]));
   }
   if (Object.keys(status).length === 0) return undefined;
-  // With the UID the patch fails for a recreated Node of the same name.
+  // With the UID, the patch fails if the Node was recreated under the same name.
   return { metadata: { uid: live.metadata.uid ?? "" }, status };
 }
 

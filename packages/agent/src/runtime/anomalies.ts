@@ -1,3 +1,4 @@
+import { PodNotInspectable } from "@nodekeeper/api/errors";
 import type { Logger } from "@nodekeeper/core/lib";
 import type { RuntimeMetrics } from "./metrics.ts";
 
@@ -17,10 +18,10 @@ export type AnomalyKind =
   | "listTooLarge"
   | "statsWithoutAttributes";
 
-// Bounds the log for a faulty runtime. The metric counts all anomalies.
+// Limits logging for a faulty runtime. The metric counts all anomalies.
 const maxLogged = 100;
 
-/** Counts the anomalies of a runtime and logs each of them once. */
+/** Counts the anomalies of a runtime and logs each once, up to a limit. */
 export class Anomalies {
   readonly #metrics: RuntimeMetrics;
   readonly #log: Logger;
@@ -31,14 +32,14 @@ export class Anomalies {
     this.#log = log;
   }
 
-  /** @param id ID of the sandbox, container or pod concerned */
+  /** @param id ID of the affected sandbox, container or pod */
   report(kind: AnomalyKind, id: string): void {
     this.#metrics.anomalies.inc({ kind });
     const key = `${kind} ${id}`;
     if (this.#logged.size >= maxLogged || this.#logged.has(key)) return;
     this.#logged.add(key);
     this.#log.warn(
-      { errorId: "NK1407", kind, id: id.slice(0, 128) },
+      { errorId: PodNotInspectable.id, kind, id: id.slice(0, 128) },
       "anomaly in a response of the container runtime",
     );
   }

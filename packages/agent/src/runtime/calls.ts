@@ -1,3 +1,9 @@
+import {
+  PodNotInspectable,
+  RuntimeAnswerTooLarge,
+  RuntimeNotResponding,
+  RuntimeUnreachable,
+} from "@nodekeeper/api/errors";
 import { fromGrpcError } from "@nodekeeper/core/grpc";
 import {
   type Clock,
@@ -20,24 +26,27 @@ export interface RuntimeCallsOptions {
   settings: RuntimeSettings;
 }
 
-/** One call: the CRI method and the ID of its subject. */
+/** A call: the CRI method and the ID of its container or sandbox. */
 export interface Call {
   method: string;
   id?: string;
-  /** Default: settings.requestTimeoutMs. */
+  /** Default: settings.requestTimeout. */
   deadlineMs?: number;
-  /** How long the runtime may wait before it responds, milliseconds, as in StopContainer; added to the deadline. Default 0. */
+  /**
+   * How long the runtime may wait before it responds, in milliseconds, as in StopContainer. Added to the
+   * deadline. Default: 0.
+   */
   waitsMs?: number;
 }
 
-// IDs have 64 characters in practice. Longer ones of a faulty runtime are truncated in messages.
+// IDs have 64 characters in practice. Longer IDs of a faulty runtime are truncated in messages.
 const maxIdLength = 128;
 
-// What an operator can do about a runtime that does not answer.
+// Errors with a remedy for a runtime that does not respond.
 const idsByCode: Readonly<Partial<Record<ErrorCode, ErrorId>>> = {
-  unavailable: "NK1403",
-  deadline: "NK1404",
-  exhausted: "NK1406",
+  unavailable: RuntimeUnreachable.id,
+  deadline: RuntimeNotResponding.id,
+  exhausted: RuntimeAnswerTooLarge.id,
 };
 
 /** Makes calls to the runtime with deadlines and metrics. Errors are NodekeeperErrors that name the call. */
@@ -58,7 +67,10 @@ export class RuntimeCalls {
     });
   }
 
-  /** Calls without a response; the event stream is not included. */
+  /**
+   * Returns the calls that have not returned yet, except the event stream. StopContainer is included only
+   * after its grace period.
+   */
   inFlight(): readonly CallInFlight[] {
     const now = this.#options.clock.monotonic();
     return [...this.#inFlight].filter(({ startedAt }) => startedAt <= now);
@@ -71,7 +83,7 @@ export class RuntimeCalls {
     work: (client: RuntimeClient, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { connection, clock, metrics, settings } = this.#options;
-    const { method, deadlineMs = settings.requestTimeoutMs, waitsMs = 0 } = call;
+    const { method, deadlineMs = settings.requestTimeout, waitsMs = 0 } = call;
     const startedAt = clock.monotonic();
     const inFlight: CallInFlight = { method, id: call.id, startedAt: startedAt + waitsMs };
     this.#inFlight.add(inFlight);
@@ -81,7 +93,7 @@ export class RuntimeCalls {
       return await withDeadline(
         clock,
         waitsMs + deadlineMs,
-        { name: nameOf(call), id: "NK1404" },
+        { name: nameOf(call), id: RuntimeNotResponding.id },
         signal,
         (callSignal) => work(connection.client, callSignal),
       );
@@ -119,16 +131,14 @@ export class RuntimeCalls {
 
   #translate(call: Call, failure: unknown): unknown {
     const error = fromGrpcError(failure);
-    // Errors while the response was read.
+    // Errors while decoding the response.
     if (failure instanceof RangeError)
-      return new NodekeeperError(
-        "unavailable",
-        `${nameOf(call)}: failed to read the response: ${failure.message}`,
-        { id: "NK1407" },
-      );
+      return new PodNotInspectable({
+        problem: `${nameOf(call)}: failed to read the response: ${failure.message}`,
+      });
     if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
     if (error === failure && error.code !== "exhausted") return failure;
-    const limit = this.#options.settings.maxMessageBytes;
+    const limit = this.#options.settings.maxMessageSize;
     const what = /larger than max/.test(error.message)
       ? `the response exceeds a size limit (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
       : error.message;

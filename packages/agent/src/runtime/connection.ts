@@ -17,8 +17,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * The connection to the runtime. It is established by the first call, and re-established by the next call after it broke;
- * while the runtime is unavailable, connecting is retried at least every 2 s.
+ * The connection to the runtime. The first call establishes it, and the next call re-establishes it after it
+ * broke. While the runtime is unavailable, connecting is retried at least every 2 s.
  */
 export class RuntimeConnection implements Disposable {
   readonly #options: ConnectionOptions;
@@ -35,13 +35,13 @@ export class RuntimeConnection implements Disposable {
     this.#watch(this.#channel);
   }
 
-  /** The runtime service. Throws `stopped` after dispose. */
+  /** The client of the runtime service. Throws `stopped` after dispose. */
   get client(): RuntimeClient {
     if (this.#closed) throw stopped("the connection to the container runtime was closed");
     return this.#client;
   }
 
-  /** The image service on the same connection. Throws `stopped` after dispose. */
+  /** A client of the image service on the same connection. Throws `stopped` after dispose. */
   get images(): ImageClient {
     if (this.#closed) throw stopped("the connection to the container runtime was closed");
     return createClient(ImageServiceDefinition, this.#channel);
@@ -77,7 +77,7 @@ export class RuntimeConnection implements Disposable {
     channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(channel));
   }
 
-  // A process that accepts connections and never sends would block the channel indefinitely.
+  // A process that accepts connections but never sends anything would block the channel indefinitely.
   #boundConnecting(): void {
     const { clock, connectDeadlineMs } = this.#options;
     this.#connecting = clock.after(connectDeadlineMs, () => {

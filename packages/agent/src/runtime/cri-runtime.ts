@@ -1,3 +1,4 @@
+import { RuntimeVersionUnsupported } from "@nodekeeper/api/errors";
 import type { ImageFsInfoResponse } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { type Clock, codeOf, type Logger, NodekeeperError, quote, type Registry } from "@nodekeeper/core/lib";
 import { Anomalies } from "./anomalies.ts";
@@ -11,37 +12,30 @@ import { createRuntimeMetrics } from "./metrics.ts";
 import { Owners } from "./owners.ts";
 import { RuntimePods } from "./pods.ts";
 import { completeRuntimeSettings, type RuntimeSettings } from "./settings.ts";
-import { CriStats, type RuntimeStats } from "./stats-reader.ts";
+import { type PodStats, type PodStatsReader, podStats } from "./stats.ts";
 import { RuntimeStatuses } from "./statuses.ts";
-import type {
-  CallInFlight,
-  Pod,
-  PodStatus,
-  Runtime,
-  RuntimeCondition,
-  RuntimeHint,
-  RuntimeVersion,
-} from "./types.ts";
+import type { CallInFlight, Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
 
 export interface CriRuntimeOptions {
   /** Endpoint such as `unix:///run/containerd/containerd.sock`, or a path. */
   endpoint: string;
   clock: Clock;
   log: Logger;
-  /** One runtime for each registry. */
+  /** Each registry accepts one runtime. */
   registry: Registry;
-  /** What is not given is as the configuration has it by default. */
+  /** Unset fields have the defaults of the configuration. */
   settings?: Partial<RuntimeSettings>;
 }
 
 const apiVersion = "v1";
 
-/** Client of a container runtime with CRI `runtime.v1` over a unix socket. Connects on the first call. Dispose it. */
-export class CriRuntime implements Runtime, Disposable {
+/**
+ * Client of a container runtime that implements CRI `runtime.v1` on a unix socket. Connects with the first
+ * call. Must be disposed of.
+ */
+export class CriRuntime implements Runtime, PodStatsReader, Disposable {
   /** Path of the socket. */
   readonly path: string;
-  /** Resource usage of containers and pods. */
-  readonly stats: RuntimeStats;
   readonly #connection: RuntimeConnection;
   readonly #listCalls: ListCalls;
   readonly #calls: RuntimeCalls;
@@ -57,7 +51,7 @@ export class CriRuntime implements Runtime, Disposable {
     this.path = parseRuntimeEndpoint(endpoint);
     this.#connection = new RuntimeConnection({
       path: this.path,
-      maxReceiveBytes: settings.maxMessageBytes,
+      maxReceiveBytes: settings.maxMessageSize,
       connectDeadlineMs: settings.connectDeadlineMs,
       clock,
       onConnected: () => {
@@ -83,10 +77,9 @@ export class CriRuntime implements Runtime, Disposable {
       settings,
       log,
     });
-    this.stats = new CriStats(this.#calls, this.#anomalies);
   }
 
-  /** Throws `unsupported` if the runtime has another CRI version. */
+  /** Throws `unsupported` if the runtime implements another version of CRI. */
   async version(signal: AbortSignal): Promise<RuntimeVersion> {
     const { runtimeName, runtimeVersion, runtimeApiVersion } = await this.#calls.ask(
       { method: "Version" },
@@ -94,25 +87,32 @@ export class CriRuntime implements Runtime, Disposable {
       (client, callSignal) => client.version({ version: apiVersion }, { signal: callSignal }),
     );
     if (runtimeApiVersion !== apiVersion) {
-      throw new NodekeeperError(
-        "unsupported",
-        `Version: runtime ${quote(runtimeName)} ${quote(runtimeVersion)} has CRI version ${quote(runtimeApiVersion)}; required: ${apiVersion}`,
-        { id: "NK1405" },
-      );
+      throw new RuntimeVersionUnsupported({
+        name: quote(runtimeName),
+        version: quote(runtimeVersion),
+        apiVersion: quote(runtimeApiVersion),
+        required: apiVersion,
+      });
     }
     return { runtimeName, runtimeVersion, runtimeApiVersion };
   }
 
-  /** The runtime's conditions. */
-  async conditions(signal: AbortSignal): Promise<RuntimeCondition[]> {
-    const { status } = await this.#calls.ask({ method: "Status" }, signal, (client, callSignal) =>
-      client.status({ verbose: false }, { signal: callSignal }),
+  /** See `PodStatsReader`. */
+  async podStats(signal: AbortSignal): Promise<PodStats[]> {
+    const { stats } = await this.#calls.ask({ method: "ListPodSandboxStats" }, signal, (client, callSignal) =>
+      client.listPodSandboxStats({}, { signal: callSignal }),
     );
-    if (!status) throw new NodekeeperError("unavailable", "Status: the response has no status");
-    return status.conditions;
+    return stats.flatMap((one) => {
+      const converted = podStats(one);
+      if (!converted) this.#anomalies.report("statsWithoutAttributes", "");
+      return converted ?? [];
+    });
   }
 
-  /** Absolute path of the filesystem of images. Throws `unavailable` if the runtime does not report it. */
+  /**
+   * Returns the absolute path of the image filesystem. Throws `unavailable` if the runtime does not report
+   * it.
+   */
   async imageFilesystem(signal: AbortSignal): Promise<string> {
     const { imageFilesystems } = await this.#imageFsInfo(signal);
     const path = imageFilesystems[0]?.fsId?.mountpoint ?? "";
@@ -123,7 +123,10 @@ export class CriRuntime implements Runtime, Disposable {
     );
   }
 
-  /** Absolute path of the filesystem of writable layers: the image filesystem unless the runtime reports another one. */
+  /**
+   * Returns the absolute path of the filesystem of writable layers. This is the image filesystem unless the
+   * runtime reports another one.
+   */
   async containerFilesystem(signal: AbortSignal): Promise<string> {
     const { containerFilesystems } = await this.#imageFsInfo(signal);
     const path = containerFilesystems[0]?.fsId?.mountpoint ?? "";
@@ -161,9 +164,9 @@ export class CriRuntime implements Runtime, Disposable {
   }
 
   /**
-   * Stops a container. Succeeds if the container no longer exists. Throws as other calls do; `deadline` if there is no
-   * response within the call deadline after the timeout.
-   * @param timeoutSeconds whole seconds from SIGTERM to SIGKILL; 0 for immediate SIGKILL
+   * Stops a container. Succeeds if the container does not exist. Throws like other calls; `deadline` if the
+   * runtime does not respond within the call deadline after the timeout.
+   * @param timeoutSeconds whole seconds from SIGTERM to SIGKILL; 0 sends SIGKILL immediately
    */
   async stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void> {
     if (!Number.isSafeInteger(timeoutSeconds) || timeoutSeconds < 0) {
@@ -182,7 +185,10 @@ export class CriRuntime implements Runtime, Disposable {
     }
   }
 
-  /** Closes the connection after calls in progress have ended. New calls fail with `stopped`. */
+  /**
+   * Closes the connections. List calls in progress fail; other calls in progress may still end. New calls
+   * fail with `stopped`.
+   */
   [Symbol.dispose](): void {
     this.#connection[Symbol.dispose]();
     this.#listCalls[Symbol.dispose]();

@@ -1,13 +1,7 @@
-import {
-  type Clock,
-  checkSocketPath,
-  NodekeeperError,
-  type ProbeResult,
-  probeSocket,
-  quote,
-} from "@nodekeeper/core/lib";
+import { RuntimeEndpointInvalid } from "@nodekeeper/api/errors";
+import { type Clock, checkSocketPath, type ProbeResult, probeSocket, quote } from "@nodekeeper/core/lib";
 
-/** Well-known CRI sockets, in the order in which they are tried. */
+/** Well-known CRI sockets, in the order in which they are probed. */
 export const usualRuntimeEndpoints: readonly string[] = [
   "/run/containerd/containerd.sock",
   "/run/crio/crio.sock",
@@ -17,38 +11,37 @@ export const usualRuntimeEndpoints: readonly string[] = [
   "/var/run/cri-dockerd.sock",
 ];
 
-/** Probe result for one path. */
+/** Probe result of a path. */
 export interface LookedAtEndpoint {
   path: string;
   found: ProbeResult;
 }
 
 export interface FoundEndpoint {
-  /** The first socket on which a process listens; undefined if there is none. */
+  /** The first socket with a listening process. Undefined if there is none. */
   path: string | undefined;
-  /** Results for every path in order, for messages: "refused" means that the socket exists but no process listens. */
+  /**
+   * Results for all paths in order, for messages. "refused" means that the socket exists but no process is
+   * listening.
+   */
   lookedAt: readonly LookedAtEndpoint[];
 }
 
 /**
  * Parses a container runtime endpoint in the kubelet's format. Returns the path of the socket.
  * @param endpoint `unix:///path`, `unix:/path` or an absolute path
- * @throws `invalid` for other formats, and for paths longer than the kernel supports
+ * @throws `invalid` for other formats, and for paths that exceed the kernel's limit
  */
 export function parseRuntimeEndpoint(endpoint: string): string {
   const path = endpoint.replace(/^unix:(\/\/)?(?=\/(?!\/))/, "");
   if (!path.startsWith("/")) {
-    throw new NodekeeperError(
-      "invalid",
-      `runtime endpoint ${quote(endpoint)} must be unix:///path or an absolute path`,
-      { id: "NK1402" },
-    );
+    throw new RuntimeEndpointInvalid({ endpoint: quote(endpoint) });
   }
   checkSocketPath(path);
   return path;
 }
 
-/** Probes the well-known or given paths for a socket on which a process listens. Never rejects. */
+/** Probes the given or well-known paths for a socket with a listening process. Never rejects. */
 export async function findRuntimeEndpoint(
   clock: Clock,
   candidates: readonly string[] = usualRuntimeEndpoints,

@@ -10,13 +10,9 @@ const version = () => ({ runtimeName: "test", runtimeVersion: "1.0", runtimeApiV
 const never = () => new Promise<never>(() => {});
 
 describe("a runtime", () => {
-  it("returns its version and its conditions", async () => {
-    const conditions = [{ type: "NetworkReady", status: false, reason: "NoCni", message: "no network" }];
-    await using test = await connected({ version, status: () => ({ status: { conditions } }) });
+  it("returns its version", async () => {
+    await using test = await connected({ version });
     expect(await test.runtime.version(test.signal)).toEqual(version());
-    expect(await test.runtime.conditions(test.signal)).toEqual(conditions);
-    test.server.answers.status = () => ({});
-    expect(await failure(test.runtime.conditions(test.signal))).toMatchObject({ code: "unavailable" });
   });
 
   it("that speaks another version of CRI is unsupported", async () => {
@@ -223,7 +219,7 @@ describe("stopping a container", () => {
     const clock = new FakeClock();
     await using test = await connected(
       { stopContainer: never },
-      { clock, settings: { requestTimeoutMs: 5_000 } },
+      { clock, settings: { requestTimeout: 5_000 } },
     );
     const stop = failure(test.runtime.stopContainer("a1", 30, test.signal));
     await eventually(() => expect(test.server.count("stopContainer")).toBe(1));

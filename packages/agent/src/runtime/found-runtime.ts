@@ -1,7 +1,8 @@
-import { NodekeeperError, SharedWork, stopped } from "@nodekeeper/core/lib";
+import { RuntimeNotFound } from "@nodekeeper/api/errors";
+import { SharedWork, stopped } from "@nodekeeper/core/lib";
 import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 import { findRuntimeEndpoint } from "./endpoint.ts";
-import type { PodStats } from "./stats.ts";
+import type { PodStats, PodStatsReader } from "./stats.ts";
 import type { CallInFlight, Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
 
 export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint"> {
@@ -9,8 +10,11 @@ export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint">
   candidates?: readonly string[];
 }
 
-/** A runtime without a configured endpoint: the well-known sockets are probed until one is found, which is then kept. */
-export class FoundRuntime implements Runtime, Disposable {
+/**
+ * A runtime without a configured endpoint. Probes the well-known sockets until one accepts connections, and
+ * then keeps using it.
+ */
+export class FoundRuntime implements Runtime, PodStatsReader, Disposable {
   readonly #options: FoundRuntimeOptions;
   #found: CriRuntime | undefined;
   #closed = false;
@@ -45,9 +49,8 @@ export class FoundRuntime implements Runtime, Disposable {
     yield* (await this.runtime()).hints(signal);
   }
 
-  /** See `CriRuntime.stats`; only pods. */
   async podStats(signal: AbortSignal): Promise<PodStats[]> {
-    return await (await this.runtime()).stats.pods(signal);
+    return await (await this.runtime()).podStats(signal);
   }
 
   /** See `CriRuntime.imageFilesystem`. */
@@ -73,7 +76,10 @@ export class FoundRuntime implements Runtime, Disposable {
     this.#found?.[Symbol.dispose]();
   }
 
-  /** The runtime that was found. While there is none, throws `unavailable` with the probe result of each path. */
+  /**
+   * Returns the runtime that was found. Throws `unavailable` with the probe result of each path if there is
+   * none.
+   */
   async runtime(): Promise<CriRuntime> {
     return this.#found ?? (await this.#looking.join());
   }
@@ -83,11 +89,7 @@ export class FoundRuntime implements Runtime, Disposable {
     const { path, lookedAt } = await findRuntimeEndpoint(options.clock, candidates);
     if (!path) {
       const places = lookedAt.map((place) => `${place.path} (${place.found})`).join(", ");
-      throw new NodekeeperError(
-        "unavailable",
-        `no container runtime found at ${places}; set runtime.endpoint`,
-        { id: "NK1401" },
-      );
+      throw new RuntimeNotFound({ places });
     }
     if (this.#closed) throw stopped("the runtime client was closed");
     options.log.info({ path }, "container runtime found");

@@ -6,11 +6,12 @@ import {
 import type { Anomalies } from "./anomalies.ts";
 import type { RuntimeCalls } from "./calls.ts";
 import type { Owners } from "./owners.ts";
-import type { HintedExit, RuntimeHint } from "./types.ts";
+import type { HintedExit, RuntimeHint, RuntimeVersion } from "./types.ts";
 
 /**
- * The runtime's container events as hints. Ends when the runtime ends the stream. Throws if the runtime is unreachable
- * (`unavailable`) or has no events (`unsupported`). Flow control follows the consumer, so events are not buffered.
+ * Returns the runtime's container events as hints. Ends when the runtime ends the stream. Throws
+ * `unavailable` if the runtime is unreachable, and `unsupported` if it does not implement events. Flow
+ * control follows the consumer, so events are not buffered.
  */
 export async function* followHints(
   calls: RuntimeCalls,
@@ -34,7 +35,7 @@ function exitOf({ id, state, exitCode, reason }: ContainerStatus): HintedExit[] 
   return state === ContainerState.CONTAINER_EXITED ? [{ containerId: id, exitCode, reason }] : [];
 }
 
-// The sandbox status may be missing after a deletion; its pod is known from earlier lists.
+// The sandbox status may be missing after a deletion. Its pod is known from earlier lists.
 function podOf(event: ContainerEventResponse, owners: Owners, anomalies: Anomalies): string {
   const { containerId, podSandboxStatus } = event;
   const uid = podSandboxStatus?.metadata?.uid || owners.find(containerId)?.uid;
@@ -46,4 +47,15 @@ function podOf(event: ContainerEventResponse, owners: Owners, anomalies: Anomali
   if (podSandboxStatus?.metadata && !owners.find(containerId))
     owners.remember(containerId, { uid, name, namespace });
   return uid;
+}
+
+/**
+ * Returns whether a runtime sends each container event to all subscribers. containerd does since 2.0; in 1.7
+ * all subscribers read from one channel, including streams whose reader has ended
+ * (containerd/containerd#7318). CRI-O does. False for other runtimes, whose behavior is unknown.
+ */
+export function broadcastsEvents({ runtimeName, runtimeVersion }: RuntimeVersion): boolean {
+  if (runtimeName === "cri-o") return true;
+  const [major = ""] = runtimeVersion.replace(/^v/, "").split(".");
+  return runtimeName === "containerd" && /^\d+$/.test(major) && Number(major) >= 2;
 }

@@ -2,14 +2,15 @@ import type { WireReader } from "./wire-reader.ts";
 
 type Read<Item> = (reader: WireReader, end: number) => Item;
 
-// The first bytes of an ID, after its tag and length; IDs are random.
+// The first bytes of an ID, after its tag and length. IDs are random.
 const KEY_AT = 2;
 const KEY_END = 10;
 const MAX_SPARE = 64;
 
 /**
- * Decodes items of lists that rarely change: an item with the same bytes as before is returned as the same object. Labels
- * and other data after the relevant fields may differ, since runtimes encode maps in any order.
+ * Decodes items of lists that rarely change. Returns the same object for an item whose relevant bytes have
+ * not changed. Labels and other data after the relevant fields may differ, because runtimes encode maps in
+ * any order.
  */
 export class KnownItems<Item> {
   readonly #read: Read<Item>;
@@ -23,7 +24,7 @@ export class KnownItems<Item> {
     this.#lastTag = lastTag;
   }
 
-  /** Decodes the item from the reader's position to `end`. Throws RangeError for invalid bytes. */
+  /** Decodes the item from the reader's position to `end`. Throws RangeError if the bytes are invalid. */
   read(reader: WireReader, end: number): Item {
     this.#count++;
     const start = reader.position;
@@ -42,7 +43,10 @@ export class KnownItems<Item> {
     return item;
   }
 
-  /** Called after a complete list: drops removed items once they are as many as the listed ones. */
+  /**
+   * Called after a complete list. Clears the cache when it contains more than twice as many items as were
+   * read since the previous complete list, plus 64.
+   */
   listed(): void {
     if (this.#known.size > 2 * this.#count + MAX_SPARE) this.#known.clear();
     this.#count = 0;

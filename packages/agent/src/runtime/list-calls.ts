@@ -2,26 +2,29 @@ import type { ClientHttp2Session } from "node:http2";
 import { RawConnection } from "@nodekeeper/core/grpc";
 import { type Clock, codeOf, formatDuration, stopped } from "@nodekeeper/core/lib";
 
-// Lists are megabytes every second: gRPC's library would put each together in one piece, then another. Here its
-// chunks are read as they come, in a fifth of the time and memory. Everything else goes through the library.
+// Lists take megabytes every second, and the gRPC library would copy each into one buffer before decoding it.
+// Here chunks are decoded as they arrive, in a fifth of the time and memory. All other calls use the library.
 
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
 export interface ListCallsOptions {
   path: string;
-  /** How long a process may take to send HTTP/2 settings on a new connection, milliseconds. */
+  /** How long a process may take to send HTTP/2 settings on a new connection, in milliseconds. */
   connectDeadlineMs: number;
   clock: Clock;
   onConnected: () => void;
 }
 
-/** Consumes a response body chunk by chunk. */
+/** Consumes a response body in chunks. */
 export interface BodyReader<T> {
   push(chunk: Buffer): void;
   end(): T;
 }
 
-/** Calls of `runtime.v1.RuntimeService` whose responses are parsed while they arrive, over a separate HTTP/2 connection. */
+/**
+ * Makes calls to `runtime.v1.RuntimeService` whose responses are decoded as they arrive, on a separate HTTP/2
+ * connection.
+ */
 export class ListCalls implements Disposable {
   readonly #options: ListCallsOptions;
   readonly #connection: RawConnection;
@@ -43,8 +46,8 @@ export class ListCalls implements Disposable {
   }
 
   /**
-   * Makes one call. Throws ClientError with the server's status or `unavailable`, the signal's reason, and what the
-   * reader throws.
+   * Makes one call. Throws ClientError with the server's status or `unavailable`, the signal's reason, or the
+   * reader's error.
    */
   async call<T>(method: string, request: Uint8Array, reader: BodyReader<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
@@ -54,7 +57,7 @@ export class ListCalls implements Disposable {
       await call.receive((chunk) => reader.push(chunk), signal);
       return reader.end();
     } finally {
-      // A connection without any response may lead to a hung process: the next call makes another one.
+      // A connection without any response may lead to a process that hangs. The next call opens another one.
       if (!call.hasHeaders && codeOf(signal.reason) === "deadline") this.#connection.leave(call.session);
     }
   }
@@ -70,7 +73,8 @@ export class ListCalls implements Disposable {
       const waited = formatDuration(connectDeadlineMs);
       session.destroy(new Error(`the process that listens at ${path} has not spoken HTTP/2 for ${waited}`));
     });
-    // The first that a server sends. A socket's accepting proves nothing: the kernel does that for a process that hangs.
+    // The first frame that a server sends. An accepted connection proves nothing: the kernel accepts for a
+    // process that hangs.
     session.once("remoteSettings", () => {
       deadline.cancel();
       this.#made++;

@@ -6,9 +6,9 @@ import type {
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import type { WireReader } from "./wire-reader.ts";
 
-// Lists are read every second and consist mostly of labels and annotations, so this decoder skips them: it takes about
-// half the time of the generated code, which creates an object for each field, and throws for a truncated list, which
-// would otherwise look like removed pods.
+// Lists are read every second and consist mostly of labels and annotations. This decoder skips them. It takes
+// about half the time of the generated code, which creates an object for each field, and throws if a list is
+// truncated, which would otherwise look like removed pods.
 // Tags are the field number times 8 plus the wire type: 0 for varints, 2 for strings and messages.
 
 /** Decodes a sandbox up to `end`. */

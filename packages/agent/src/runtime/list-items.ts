@@ -1,4 +1,5 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { RuntimeAnswerTooLarge } from "@nodekeeper/api/errors";
+import type { NodekeeperError } from "@nodekeeper/core/lib";
 import { WireReader } from "./wire-reader.ts";
 
 const PREFIX_BYTES = 5;
@@ -8,7 +9,7 @@ const MAX_ITEM_BYTES = 4 * 1024 * 1024;
 const ITEM_TAG = 10;
 
 export interface ListItemsOptions<Item> {
-  /** Maximum size of the message, bytes. */
+  /** Maximum size of the message in bytes. */
   maxBytes: number;
   maxItems: number;
   /** Decodes one item from the reader's position to `end`. */
@@ -16,9 +17,9 @@ export interface ListItemsOptions<Item> {
 }
 
 /**
- * Parses the body of a list response, including gRPC framing, while it arrives, so that the whole response (megabytes
- * every second) is never held in memory. In all list messages the items are field 1. Throws RangeError for an invalid
- * message, and `exhausted` for one that is too large.
+ * Parses the body of a list response as it arrives, including gRPC framing, so that the whole response
+ * (megabytes every second) is never in memory. The items of all list messages are field 1. Throws RangeError
+ * if the message is invalid, and `exhausted` if it is too large.
  */
 export class ListItems<Item> {
   readonly items: Item[] = [];
@@ -28,7 +29,7 @@ export class ListItems<Item> {
   #restBytes = 0;
   // Number of bytes needed to continue.
   #needed = PREFIX_BYTES;
-  // State of the current message.
+  // Number of bytes left in the current message.
   #left = 0;
 
   constructor(options: ListItemsOptions<Item>) {
@@ -45,7 +46,7 @@ export class ListItems<Item> {
     this.#restBytes = bytes.length - taken;
   }
 
-  /** Called at the end of the response. */
+  /** Called at the end of the response. Returns the items. Throws RangeError if the message is truncated. */
   end(): Item[] {
     if (this.#restBytes > 0 || this.#left > 0) throw new RangeError("the message is truncated");
     return this.items;
@@ -79,7 +80,7 @@ export class ListItems<Item> {
     return at + PREFIX_BYTES;
   }
 
-  // Undefined if the field is incomplete.
+  // Returns the end of the field. Undefined if the field is incomplete.
   #field(reader: WireReader, bytes: Buffer, at: number): number | undefined {
     const here = Math.min(bytes.length - at, this.#left);
     const isAll = here === this.#left;
@@ -112,5 +113,5 @@ export class ListItems<Item> {
 }
 
 function tooLarge(what: string): NodekeeperError {
-  return new NodekeeperError("exhausted", what, { id: "NK1406" });
+  return new RuntimeAnswerTooLarge({ problem: what });
 }

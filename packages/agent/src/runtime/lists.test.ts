@@ -147,7 +147,7 @@ describe("lists", () => {
     ["the runtime's", 16 * 2 ** 20, 20],
   ])(
     "over a limit of size, %s, are asked for in parts: nothing twice, nothing left out",
-    async (_, maxMessageBytes, most) => {
+    async (_, maxMessageSize, most) => {
       const containers = Array.from({ length: 200 }, (_, at) => ({
         ...containerOf(`${at % 10}-sandbox`, `c${at}-${"x".repeat(30)}`),
         state: at % 20 < 17 ? 2 : 1,
@@ -170,7 +170,7 @@ describe("lists", () => {
           return { containers: found as never };
         },
       };
-      await using test = await connected(answers, { settings: { maxMessageBytes } });
+      await using test = await connected(answers, { settings: { maxMessageSize } });
       const ids = async () =>
         (await test.runtime.listPods(test.signal))
           .flatMap((pod) => pod.containers.map(({ id }) => id))
@@ -193,7 +193,7 @@ describe("lists", () => {
       listPodSandbox: () => ({ items: [sandboxOf("a")] }),
       listContainers: () => ({ containers: [containerOf("a-sandbox", "x".repeat(2_000))] }),
     };
-    await using test = await connected(answers, { settings: { maxMessageBytes: 1_000 } });
+    await using test = await connected(answers, { settings: { maxMessageSize: 1_000 } });
     expect(await failure(test.runtime.listPods(test.signal))).toMatchObject({
       code: "exhausted",
       message: expect.stringMatching(/^ListContainers: .*runtime\.maxMessageSize is 1000 bytes/),

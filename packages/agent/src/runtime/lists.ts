@@ -16,7 +16,7 @@ import { ListItems } from "./list-items.ts";
 import { bothAtOnce, mapInParallel } from "./parallel.ts";
 import type { RuntimeSettings } from "./settings.ts";
 
-/** Which pods to list; empty for all. */
+/** Selects the pods to list; all if empty. */
 export interface ListFilter {
   /** UID of the pod, as in the label io.kubernetes.pod.uid. */
   podUid?: string;
@@ -28,10 +28,11 @@ export interface Listed {
   containers: readonly Container[];
 }
 
-// Tags of the last fields that are decoded: the field number times 8.
+// Tags of the last decoded fields: the field number times 8.
 const CREATED_AT_OF_SANDBOX = 32;
 const CREATED_AT_OF_CONTAINER = 56;
-// States only advance in this order, so an item that changes its state between two partial lists is in at least one.
+// States only advance in this order, so an item whose state changes between two partial lists is in at least
+// one of them.
 const sandboxStates = [PodSandboxState.SANDBOX_READY, PodSandboxState.SANDBOX_NOTREADY];
 const containerStates = [
   ContainerState.CONTAINER_CREATED,
@@ -40,11 +41,12 @@ const containerStates = [
   ContainerState.CONTAINER_UNKNOWN,
 ];
 const PARTS_AT_ONCE = 4;
-// Complete lists are tried again once the number of items has fallen to this share of the number at which they failed.
+// Complete lists are retried once the number of items has fallen to this share of the number at which they
+// failed.
 const RETRY_SHARE = 0.7;
 const podUidLabel = "io.kubernetes.pod.uid";
 
-/** Lists sandboxes and containers concurrently, with streaming lists if the runtime supports them. */
+/** Lists sandboxes and containers concurrently, using streaming lists if the runtime supports them. */
 export class RuntimeLists {
   readonly #calls: RuntimeCalls;
   readonly #connection: ListCalls;
@@ -54,7 +56,8 @@ export class RuntimeLists {
   readonly #anomalies: Anomalies;
   // The connection on which the runtime did not implement streaming lists.
   #withoutStreams: number | undefined;
-  // Number of sandboxes and containers when a complete list became too large; undefined while it is not.
+  // Number of sandboxes and containers when a complete list was too large. Undefined while complete lists
+  // succeed.
   #tooMany: number | undefined;
 
   constructor(calls: RuntimeCalls, connection: ListCalls, anomalies: Anomalies, settings: RuntimeSettings) {
@@ -65,8 +68,9 @@ export class RuntimeLists {
   }
 
   /**
-   * Lists all pods by default, in partial lists if a complete one exceeds the size limit of runtime or client. Throws as
-   * other calls do; `exhausted` if a partial list is too large as well.
+   * Lists the matching sandboxes and containers. Uses partial lists if a complete list exceeds the size limit
+   * of the runtime or the client. Throws like other calls; `exhausted` if a partial or streamed list is too
+   * large.
    */
   async list(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
     if (this.#withoutStreams !== this.#connection.made) {
@@ -88,7 +92,7 @@ export class RuntimeLists {
     }
   }
 
-  // Partial lists by state, and by sandbox for containers of a state that are still too many.
+  // Lists by state. If a state still has too many containers, lists them by sandbox.
   async #inParts(signal: AbortSignal): Promise<Listed> {
     const sandboxes = new Map<string, PodSandbox>();
     for (const state of sandboxStates) {
@@ -129,7 +133,7 @@ export class RuntimeLists {
     return (await mapInParallel(sandboxIds, PARTS_AT_ONCE, signal, list)).flat();
   }
 
-  // Requests and responses of a list and of its streaming variant have the same encoding.
+  // A list and its streaming variant encode requests and responses identically.
   async #both(
     sandboxMethod: string,
     containerMethod: string,
@@ -161,13 +165,13 @@ export class RuntimeLists {
     known: KnownItems<Item>,
     signal: AbortSignal,
   ): Promise<Item[]> {
-    const { maxMessageBytes, maxListed } = this.#settings;
+    const { maxMessageSize, maxListed } = this.#settings;
     return this.#calls.ask({ method }, signal, (_client, callSignal) =>
       this.#connection.call(
         method,
         request,
         new ListItems({
-          maxBytes: maxMessageBytes,
+          maxBytes: maxMessageSize,
           maxItems: maxListed,
           read: (reader, end) => known.read(reader, end),
         }),

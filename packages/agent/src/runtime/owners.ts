@@ -6,7 +6,7 @@ export interface PodIdentity {
 }
 
 /**
- * Maps containers and sandboxes to their pods: all in the last complete list, and a bounded number of the most recent
+ * Maps containers and sandboxes to their pods: all of the last complete list, and a bounded number of recent
  * others.
  */
 export class Owners {
@@ -19,12 +19,14 @@ export class Owners {
     this.#limit = limit;
   }
 
-  /** The pod of a container or sandbox; undefined if it is unknown. */
+  /** Returns the pod of a container or sandbox. Undefined if it is unknown. */
   find(id: string): PodIdentity | undefined {
     return this.#listed.get(id) ?? this.#others.get(id);
   }
 
-  /** Records a complete list. Entries that are no longer listed are kept, since events about them may follow. */
+  /**
+   * Records a complete list. Entries that are no longer listed are kept, because events for them may follow.
+   */
   listed(owners: ReadonlyMap<string, PodIdentity>): void {
     const before = this.#listed;
     this.#listed = owners;
@@ -34,7 +36,7 @@ export class Owners {
   remember(id: string, pod: PodIdentity): void {
     if (this.#listed.has(id)) return;
     this.#others.delete(id);
-    // A copy, since the pod object references all its containers.
+    // A copy, because the pod object references all its containers.
     this.#others.set(id, { uid: pod.uid, name: pod.name, namespace: pod.namespace });
     if (this.#others.size <= this.#limit) return;
     const [oldest] = this.#others.keys();

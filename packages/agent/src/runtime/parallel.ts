@@ -1,8 +1,8 @@
 import { childScope } from "@nodekeeper/core/lib";
 
 /**
- * Calls `work` for every item with at most `limit` concurrent calls. Returns the results in order. The first failure
- * aborts the signal of the others and is thrown after they have ended.
+ * Calls `work` for every item with at most `limit` concurrent calls. Returns the results in order. The first
+ * failure aborts the signal of the other calls, and is thrown after they have ended.
  */
 export async function mapInParallel<Item, Result>(
   items: readonly Item[],

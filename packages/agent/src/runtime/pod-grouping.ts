@@ -4,7 +4,7 @@ import type { PodIdentity } from "./owners.ts";
 import { containerState, sandboxState } from "./states.ts";
 import type { ListedContainer, Pod } from "./types.ts";
 
-// An item that has not changed since the last list is the same object, so the result for it is reused.
+// An unchanged item is the same object as in the last list, so its result is cached in it.
 interface Made {
   listed?: ListedContainer;
 }
@@ -14,7 +14,10 @@ interface GrowingPod extends PodIdentity {
   containers: ListedContainer[];
 }
 
-/** Groups sandboxes and containers into pods. Items that belong to no pod are dropped and counted as anomalies. */
+/**
+ * Groups sandboxes and containers into pods. Drops items without an ID, duplicates and sandboxes without a
+ * pod UID, and counts them as anomalies.
+ */
 export class PodGrouping {
   readonly #anomalies: Anomalies;
   readonly #pods = new Map<string, GrowingPod>();
@@ -24,7 +27,7 @@ export class PodGrouping {
     this.#anomalies = anomalies;
   }
 
-  /** Pods of all added items, by the item's ID. */
+  /** Pods of all added items, by item ID. */
   get owners(): ReadonlyMap<string, PodIdentity> {
     return this.#owners;
   }
@@ -74,7 +77,10 @@ export class PodGrouping {
     pod.containers.push(container.listed);
   }
 
-  /** Sorts newest first, since runtimes list in any order and readings of an unchanged pod must be equal. */
+  /**
+   * Returns the pods. Their items are sorted newest first, because runtimes list in any order and lists of an
+   * unchanged pod must be equal.
+   */
   pods(): Pod[] {
     const pods = [...this.#pods.values()];
     for (const { sandboxes, containers } of pods) {
@@ -106,7 +112,7 @@ export class PodGrouping {
   }
 }
 
-// Most pods are listed in this order, and sorting them would allocate for each.
+// Most lists are already in this order. Sorting them would cause an allocation for each.
 function sortNewestFirst(items: ListedContainer[]): void {
   const isSorted = items.every((item, at) => at === 0 || newestFirst(items[at - 1]!, item) <= 0);
   if (!isSorted) items.sort(newestFirst);

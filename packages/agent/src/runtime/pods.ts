@@ -20,22 +20,23 @@ export interface RuntimePodsOptions {
 
 const lookupsAtOnce = 8;
 
-/** Lists pods, including containers without a listed sandbox, whose pod is found by their labels. */
+/** Lists pods. Containers without a listed sandbox are assigned to pods by their labels. */
 export class RuntimePods {
   readonly #options: RuntimePodsOptions;
-  // Containers in the last list whose labels name no pod.
+  // Containers in the last list whose labels do not name a pod.
   #ofNoPod = new Set<string>();
   // Pods whose sandboxes do not have the label, such as those created with crictl.
   readonly #unlabelled = new Set<string>();
   #last: readonly Pod[] = [];
-  // What the last list of everything had; undefined where something in it had no place, or two.
+  // Items of the last complete list. Undefined if an item in it was duplicated or not assigned to a pod by
+  // the list alone.
   #lastItems: ReadonlySet<PodSandbox | Container> | undefined;
 
   constructor(options: RuntimePodsOptions) {
     this.#options = options;
   }
 
-  /** All pods; the same array as before where nothing has changed. */
+  /** Returns all pods. Returns the same array as before if nothing has changed. */
   async all(signal: AbortSignal): Promise<readonly Pod[]> {
     const { lists, owners } = this.#options;
     const listed = await lists.list({}, signal);
@@ -48,7 +49,7 @@ export class RuntimePods {
     return this.#last;
   }
 
-  /** One pod; undefined if the runtime has no sandbox or container of it. */
+  /** Returns one pod. Undefined if the runtime has no sandbox or container for it. */
   async one(podUid: string, signal: AbortSignal): Promise<Pod | undefined> {
     const { lists, owners, anomalies } = this.#options;
     if (this.#unlabelled.has(podUid)) return pick(await this.all(signal), podUid);
@@ -58,7 +59,7 @@ export class RuntimePods {
     if (pod) return pod;
     const sandboxId = pick(this.#last, podUid)?.sandboxes[0]?.id;
     if (sandboxId === undefined) return undefined;
-    // A known pod that is not found by its label was removed, or has no label.
+    // A known pod that is not found by its label was removed, or does not have the label.
     const { sandboxes } = await lists.list({ sandboxId }, signal);
     if (!sandboxes.some(({ id }) => id === sandboxId)) return undefined;
     anomalies.report("podWithoutLabel", podUid);
@@ -66,7 +67,7 @@ export class RuntimePods {
     return pick(await this.all(signal), podUid);
   }
 
-  // An item that has not changed is the same object as in the last list; runtimes list in any order.
+  // An unchanged item is the same object as in the last list. Runtimes list in any order.
   #isUnchanged({ sandboxes, containers }: Listed): boolean {
     const last = this.#lastItems;
     if (last?.size !== sandboxes.length + containers.length) return false;
@@ -75,7 +76,7 @@ export class RuntimePods {
     );
   }
 
-  /** `isComplete`: each item was assigned to a pod by the list alone. */
+  /** `isComplete`: every item was assigned to a pod by the list alone. */
   async #group(
     { sandboxes, containers }: Listed,
     signal: AbortSignal,
@@ -126,7 +127,7 @@ export class RuntimePods {
     for (const { id } of unowned.slice(ownerLookups)) anomalies.report("containerPodUnknown", id);
   }
 
-  // A container that cannot be read does not fail the list.
+  // A container whose status cannot be read does not fail the list.
   async #lookUp(id: string, signal: AbortSignal, onSlow: () => void): Promise<PodIdentity | undefined> {
     const { statuses, settings, anomalies, log } = this.#options;
     try {
@@ -137,7 +138,7 @@ export class RuntimePods {
     } catch (error) {
       signal.throwIfAborted();
       anomalies.report("containerPodUnknown", id);
-      // After one slow look-up the list does not wait for others.
+      // After one slow lookup, the list does not wait for others.
       if (codeOf(error) === "deadline") onSlow();
       log.debug({ id, err: error }, "failed to look up the pod of a container");
     }

@@ -1,40 +1,27 @@
-import { type AgentConfiguration, defaultConfiguration } from "../config/index.ts";
+import { type AgentConfiguration, defaultConfiguration } from "@nodekeeper/api/settings";
 
-/** Times in milliseconds. */
-export interface RuntimeSettings {
-  /** Timeout of one call; the kubelet's default (runtimeRequestTimeout). */
-  requestTimeoutMs: number;
-  /** Timeout for establishing a connection, after which another one is tried. */
-  connectDeadlineMs: number;
-  /** Maximum size of a message, bytes; the kubelet's limit (cri-client maxMsgSize). */
-  maxMessageBytes: number;
-  /** Maximum number of sandboxes or containers in a streamed list. */
-  maxListed: number;
-  /** Maximum number of concurrent status calls for one pod. */
-  statusConcurrency: number;
-  /** Maximum number of containers without a sandbox to look up for one list, and the timeout of one look-up. */
-  ownerLookups: number;
-  ownerLookupDeadlineMs: number;
-  /** Number of containers and sandboxes that are no longer listed whose pod is kept. */
-  rememberedOwners: number;
-}
-
-// What no operator has to set.
+// Not configurable. Tests override them.
 const fixed = {
+  /** Timeout for establishing a connection. After that, a new connection is tried. */
   connectDeadlineMs: 10_000,
+  /** Maximum number of sandboxes or containers in one list response. */
   maxListed: 200_000,
+  /** Maximum number of concurrent status calls for one pod. */
   statusConcurrency: 8,
+  /** Maximum number of containers without a sandbox to look up per list, and the timeout of one lookup. */
   ownerLookups: 50,
   ownerLookupDeadlineMs: 2_000,
+  /** Number of containers and sandboxes whose pod is remembered after they are no longer listed. */
   rememberedOwners: 10_000,
-} as const satisfies Partial<RuntimeSettings>;
+};
 
-/** All settings, of the configuration. */
-export function runtimeSettingsOf({ runtime }: Pick<AgentConfiguration, "runtime">): RuntimeSettings {
-  return { ...fixed, requestTimeoutMs: runtime.requestTimeout, maxMessageBytes: runtime.maxMessageSize };
-}
+/**
+ * The `runtime` section of the configuration and the fixed settings. Durations are in milliseconds, sizes in
+ * bytes.
+ */
+export type RuntimeSettings = Omit<AgentConfiguration["runtime"], "endpoint"> & typeof fixed;
 
-/** All settings; those that are not given as the configuration has them by default. */
+/** Completes settings with the defaults of the configuration. */
 export function completeRuntimeSettings(given: Partial<RuntimeSettings> = {}): RuntimeSettings {
-  return { ...runtimeSettingsOf(defaultConfiguration()), ...given };
+  return { ...fixed, ...defaultConfiguration().runtime, ...given };
 }

@@ -2,7 +2,10 @@ import { ContainerState as CriContainerState, PodSandboxState } from "@nodekeepe
 import type { Anomalies } from "./anomalies.ts";
 import type { ContainerState } from "./types.ts";
 
-/** Maps a sandbox state to a container state: ready is running. Unknown values are `unknown` and counted as anomalies. */
+/**
+ * Maps a sandbox state to a container state: ready maps to running, not ready to exited. Unknown values map
+ * to `unknown` and are counted as anomalies.
+ */
 export function sandboxState(state: number, id: string, anomalies: Anomalies): ContainerState {
   if (state === PodSandboxState.SANDBOX_READY) return "running";
   if (state === PodSandboxState.SANDBOX_NOTREADY) return "exited";
@@ -10,7 +13,7 @@ export function sandboxState(state: number, id: string, anomalies: Anomalies): C
   return "unknown";
 }
 
-/** Maps a container state. Unknown values are `unknown` and counted as anomalies. */
+/** Maps a container state. Unknown values map to `unknown` and are counted as anomalies. */
 export function containerState(state: number, id: string, anomalies: Anomalies): ContainerState {
   switch (state) {
     case CriContainerState.CONTAINER_RUNNING:

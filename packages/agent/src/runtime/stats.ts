@@ -1,31 +1,18 @@
 import type {
   ContainerStats as CriContainerStats,
-  CpuUsage as CriCpuUsage,
   FilesystemUsage as CriFilesystemUsage,
   MemoryUsage as CriMemoryUsage,
   PodSandboxStats as CriPodSandboxStats,
-  ProcessUsage as CriProcessUsage,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import type { PodIdentity } from "./owners.ts";
 
-// Values that a runtime does not report are undefined, not 0. Each reading has the time at which the runtime took it, in
-// nanoseconds since the epoch; times may differ within one response. A reading without a time is ignored: containerd
-// sends zeros for layers that it has not measured yet.
-
-export interface CpuUsage {
-  takenAt: bigint;
-  /** CPU time since the container's start, core nanoseconds. */
-  usageCoreNanoseconds: bigint | undefined;
-  /** Usage in nanocores over a window chosen by the runtime; 0 in containerd's first reading of a container. */
-  usageNanoCores: bigint | undefined;
-}
+// Values that a runtime does not report are undefined, not 0. Each value has the time at which the runtime
+// measured it, in nanoseconds since the epoch. Times may differ within a response. Values without a time are
+// ignored: containerd reports zeros for layers that it has not measured yet.
 
 /** Memory usage in bytes. */
 export interface MemoryUsage {
   takenAt: bigint;
   workingSetBytes: bigint | undefined;
-  /** Bytes available up to the limit; containerd also reports 0 if there is no limit. */
-  availableBytes: bigint | undefined;
   usageBytes: bigint | undefined;
   rssBytes: bigint | undefined;
 }
@@ -37,55 +24,32 @@ export interface WritableLayerUsage {
   inodesUsed: bigint | undefined;
 }
 
-export interface ProcessUsage {
-  takenAt: bigint;
-  count: bigint | undefined;
-}
-
-export interface ContainerStats {
-  id: string;
-  /** Name of the container in its pod. */
-  name: string;
-  cpu: CpuUsage | undefined;
+/** Resource usage of a pod. */
+export interface PodStats {
+  uid: string;
   memory: MemoryUsage | undefined;
-  writableLayer: WritableLayerUsage | undefined;
+  containers: readonly { id: string; writableLayer: WritableLayerUsage | undefined }[];
 }
 
-export interface PodStats extends PodIdentity {
-  sandboxId: string;
-  cpu: CpuUsage | undefined;
-  memory: MemoryUsage | undefined;
-  processes: ProcessUsage | undefined;
-  containers: readonly ContainerStats[];
+/** Reads the resource usage of pods. */
+export interface PodStatsReader {
+  /**
+   * Returns the usage of all pods whose sandbox is ready. Throws like other calls; `unsupported` on older
+   * runtimes.
+   */
+  podStats(signal: AbortSignal): Promise<PodStats[]>;
 }
 
-/** Converts stats; undefined if they have no attributes. */
-export function containerStats(stats: CriContainerStats): ContainerStats | undefined {
-  const { attributes, cpu, memory, writableLayer } = stats;
-  if (!attributes?.id) return undefined;
-  return {
-    id: attributes.id,
-    name: attributes.metadata?.name ?? "",
-    cpu: taken(cpu, cpuUsage),
-    memory: taken(memory, memoryUsage),
-    writableLayer: taken(writableLayer, writableLayerUsage),
-  };
-}
-
-/** Converts stats; undefined if they have no attributes. */
+/** Converts stats. Returns undefined if they have no attributes. */
 export function podStats({ attributes, linux }: CriPodSandboxStats): PodStats | undefined {
   if (!attributes?.id || !attributes.metadata?.uid) return undefined;
-  const { uid, name, namespace } = attributes.metadata;
-  return {
-    uid,
-    name,
-    namespace,
-    sandboxId: attributes.id,
-    cpu: taken(linux?.cpu, cpuUsage),
-    memory: taken(linux?.memory, memoryUsage),
-    processes: taken(linux?.process, processUsage),
-    containers: (linux?.containers ?? []).flatMap((container) => containerStats(container) ?? []),
-  };
+  const containers = (linux?.containers ?? []).flatMap((container) => containerStats(container) ?? []);
+  return { uid: attributes.metadata.uid, memory: taken(linux?.memory, memoryUsage), containers };
+}
+
+function containerStats({ attributes, writableLayer }: CriContainerStats) {
+  if (!attributes?.id) return undefined;
+  return { id: attributes.id, writableLayer: taken(writableLayer, writableLayerUsage) };
 }
 
 function taken<Reading extends { timestamp: bigint }, Usage>(
@@ -95,19 +59,10 @@ function taken<Reading extends { timestamp: bigint }, Usage>(
   return reading && reading.timestamp !== 0n ? usageOf(reading) : undefined;
 }
 
-function cpuUsage({ timestamp, usageCoreNanoSeconds, usageNanoCores }: CriCpuUsage): CpuUsage {
-  return {
-    takenAt: timestamp,
-    usageCoreNanoseconds: usageCoreNanoSeconds?.value,
-    usageNanoCores: usageNanoCores?.value,
-  };
-}
-
 function memoryUsage(memory: CriMemoryUsage): MemoryUsage {
   return {
     takenAt: memory.timestamp,
     workingSetBytes: memory.workingSetBytes?.value,
-    availableBytes: memory.availableBytes?.value,
     usageBytes: memory.usageBytes?.value,
     rssBytes: memory.rssBytes?.value,
   };
@@ -115,8 +70,4 @@ function memoryUsage(memory: CriMemoryUsage): MemoryUsage {
 
 function writableLayerUsage({ timestamp, usedBytes, inodesUsed }: CriFilesystemUsage): WritableLayerUsage {
   return { takenAt: timestamp, usedBytes: usedBytes?.value, inodesUsed: inodesUsed?.value };
-}
-
-function processUsage({ timestamp, processCount }: CriProcessUsage): ProcessUsage {
-  return { takenAt: timestamp, count: processCount?.value };
 }

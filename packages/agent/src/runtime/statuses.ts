@@ -1,9 +1,10 @@
 import { isIP } from "node:net";
+import { PodNotInspectable } from "@nodekeeper/api/errors";
 import type {
   ContainerStatus as CriContainerStatus,
   PodSandboxStatus as CriSandboxStatus,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf, type NodekeeperError } from "@nodekeeper/core/lib";
 import type { Anomalies } from "./anomalies.ts";
 import type { Call, RuntimeCalls } from "./calls.ts";
 import type { PodIdentity } from "./owners.ts";
@@ -25,7 +26,9 @@ export class RuntimeStatuses {
     this.#concurrency = concurrency;
   }
 
-  /** Reads all sandboxes and containers of a pod. Removed ones are omitted; other failures are thrown. */
+  /**
+   * Reads the status of all sandboxes and containers of a pod. Omits removed ones; other failures are thrown.
+   */
   async ofPod(pod: Pod, signal: AbortSignal): Promise<PodStatus> {
     const { uid, name, namespace } = pod;
     const sandboxes: SandboxStatus[] = [];
@@ -46,7 +49,10 @@ export class RuntimeStatuses {
     return { uid, name, namespace, ips: sandboxes[0]?.ips ?? [], sandboxes, containers };
   }
 
-  /** The pod in a container's labels; undefined if there is none or the container was removed. */
+  /**
+   * Returns the pod named by a container's labels. Undefined if there is none, or if the container was
+   * removed.
+   */
   async ownerOf(id: string, deadlineMs: number, signal: AbortSignal): Promise<PodIdentity | undefined> {
     const status = await unlessRemoved(
       this.#askContainer({ method: "ContainerStatus", id, deadlineMs }, id, signal),
@@ -86,7 +92,7 @@ export class RuntimeStatuses {
       state: containerState(status.state, id, this.#anomalies),
       attempt: status.metadata?.attempt ?? 0,
       createdAt: status.createdAt,
-      // The image name of the pod spec, if the runtime keeps it.
+      // The image name from the pod spec, if the runtime records it.
       image: status.image?.userSpecifiedImage || status.image?.image || "",
       imageRef: status.imageRef,
       startedAt: status.startedAt,
@@ -109,7 +115,7 @@ export class RuntimeStatuses {
     if (!network) return [];
     const ips: string[] = [];
     for (const ip of [network.ip, ...network.additionalIps.map((additional) => additional.ip)]) {
-      // A pod on the host's network has none of its own.
+      // The runtime reports no IP for a pod in the host network.
       if (ip === "") continue;
       if (isIP(ip) === 0) this.#anomalies.report("invalidIp", id);
       else ips.push(ip);
@@ -128,7 +134,5 @@ async function unlessRemoved<T>(reading: Promise<T>): Promise<T | undefined> {
 }
 
 function withoutStatus({ method, id }: Call): NodekeeperError {
-  return new NodekeeperError("unavailable", `${method} of ${id}: the response has no status`, {
-    id: "NK1407",
-  });
+  return new PodNotInspectable({ problem: `${method} of ${id}: the response has no status` });
 }

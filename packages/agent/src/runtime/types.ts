@@ -1,13 +1,13 @@
-/** CRI states of containers and sandboxes; states added by newer runtimes are `unknown`. */
+/** CRI states of containers and sandboxes. States added by newer runtimes map to `unknown`. */
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
-/** A listed container or sandbox: the fields needed to detect changes. */
+/** A listed container or sandbox, with the fields needed to detect changes. */
 export interface ListedContainer {
   id: string;
   /** Name of the container in its pod; empty for a sandbox. */
   name: string;
   kind: "container" | "sandbox";
-  /** A sandbox is `running` if ready, otherwise `exited`. */
+  /** A sandbox is `running` if it is ready, and `exited` if not. */
   state: ContainerState;
   /** Restart count, as in the CRI metadata field `attempt`. */
   attempt: number;
@@ -51,30 +51,32 @@ export interface PodStatus {
   containers: readonly ContainerStatus[];
 }
 
-/** A container event of the runtime, used as a hint that a pod may have changed. */
+/** A container event of the runtime: a hint that a pod may have changed. */
 export interface RuntimeHint {
-  /** Empty if the runtime does not report it and it is not known from lists. */
+  /** Empty if the runtime does not report the UID and it is not known from lists. */
   podUid: string;
-  /** Nanoseconds since the epoch; may be stale or replayed. */
+  /** Nanoseconds since the epoch. Events may be stale or replayed. */
   createdAt: bigint;
-  /** Containers of the pod that had exited at the time of the event. */
+  /** Containers of the pod that had exited when the event was sent. */
   exits: readonly HintedExit[];
 }
 
-/** A container's exit as reported by an event. */
+/** Exit of a container as reported by an event. */
 export interface HintedExit {
   containerId: string;
   exitCode: number;
   reason: string;
 }
 
-/** A call to the runtime without a response. */
+/** A call to the runtime that has not returned yet. */
 export interface CallInFlight {
   /** CRI method, such as "ContainerStatus". */
   method: string;
-  /** ID of the container or sandbox concerned. */
+  /** ID of the container or sandbox, if the call has one. */
   id: string | undefined;
-  /** Start in monotonic milliseconds; for StopContainer, the end of the container's grace period. */
+  /**
+   * Start of the call in monotonic milliseconds. For StopContainer, the end of the container's grace period.
+   */
   startedAt: number;
 }
 
@@ -84,30 +86,28 @@ export interface RuntimeVersion {
   runtimeApiVersion: string;
 }
 
-/** A condition of the runtime, such as "RuntimeReady" and "NetworkReady". */
-export interface RuntimeCondition {
-  type: string;
-  status: boolean;
-  reason: string;
-  message: string;
-}
-
 /**
- * The container runtime. Every call has a deadline; failures are NodekeeperErrors: unavailable, deadline, exhausted (a
- * response larger than runtime.maxMessageSize), unsupported, notFound, stopped.
+ * The container runtime. Every call except `hints` has a deadline. Errors are NodekeeperErrors: unavailable,
+ * deadline, exhausted (a response larger than runtime.maxMessageSize), unsupported, notFound, stopped.
  */
 export interface Runtime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   /** Lists sandboxes and containers and groups them by pod. */
   listPods(signal: AbortSignal): Promise<readonly Pod[]>;
-  /** Lists the sandboxes and containers of one pod by the label with its UID; undefined if there are none. */
+  /**
+   * Lists the sandboxes and containers of one pod by the label with its UID. Returns undefined if there are
+   * none.
+   */
   listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined>;
-  /** Reads the status of every sandbox and container of a pod; those removed since the list are omitted. */
+  /** Reads the status of all sandboxes and containers of a pod. Omits those removed since the list. */
   podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus>;
-  /** The runtime's container events as hints. Ends when the runtime ends the stream; throws `unsupported` without one. */
+  /**
+   * Returns the runtime's container events as hints. Ends when the runtime ends the stream. Throws
+   * `unsupported` if the runtime does not implement events.
+   */
   hints(signal: AbortSignal): AsyncIterable<RuntimeHint>;
-  /** Number of connections established; increases with every restart of the runtime. */
+  /** Number of connections established. Increases with every restart of the runtime. */
   connections(): number;
-  /** Calls without a response, excluding the event stream. */
+  /** Calls that have not returned yet, except the event stream. */
   callsInFlight(): readonly CallInFlight[];
 }

@@ -1,6 +1,6 @@
 /**
- * Reads fields of the protobuf wire format strictly: truncated data and invalid fields throw, where a lenient decoder
- * would return a shorter list. Fields that are not requested are skipped without being read.
+ * Strict reader of the protobuf wire format. Truncated data and invalid fields throw; a lenient decoder would
+ * return a shorter list. Fields that are not requested are skipped without decoding.
  */
 export class WireReader {
   readonly #bytes: Buffer;
@@ -15,12 +15,10 @@ export class WireReader {
     return this.#bytes.length;
   }
 
-  /** The buffer. */
   get bytes(): Buffer {
     return this.#bytes;
   }
 
-  /** The current position. */
   get position(): number {
     return this.#position;
   }
@@ -30,7 +28,7 @@ export class WireReader {
     this.#position = position;
   }
 
-  /** End of the field after this tag, which may be beyond the buffer. */
+  /** Returns the end of the field after this tag. It may be beyond the buffer. */
   endOf(tag: number): number {
     switch (tag & 7) {
       case 0:
@@ -47,7 +45,10 @@ export class WireReader {
     }
   }
 
-  /** The tag of the next field (field number times 8 plus wire type); 0 at the end of the message. */
+  /**
+   * Reads the tag of the next field (field number times 8 plus wire type). Returns 0 at the end of the
+   * message.
+   */
   tag(end: number): number {
     if (this.#position >= end) {
       if (this.#position > end) throw new RangeError("a field exceeds the end of its message");
@@ -58,7 +59,7 @@ export class WireReader {
     return tag;
   }
 
-  /** Enters a field that is a message. Returns its end, for `tag`. */
+  /** Enters a field that contains a message. Returns its end, for `tag`. */
   enter(): number {
     const length = this.uint32();
     const end = this.#position + length;
@@ -73,7 +74,7 @@ export class WireReader {
     return text;
   }
 
-  /** The lowest 32 bits of a varint. */
+  /** Reads the lowest 32 bits of a varint. */
   uint32(): number {
     const bytes = this.#bytes;
     let value = 0;

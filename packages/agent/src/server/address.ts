@@ -1,24 +1,22 @@
 import { isIP } from "node:net";
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { StatusAddressInvalid } from "@nodekeeper/api/errors";
 
 export interface ListenAddress {
-  /** A name or an IP address, without brackets. */
+  /** Host name or IP address, without brackets. */
   host: string;
-  /** 0 lets the system choose. */
+  /** 0: the operating system chooses. */
   port: number;
 }
 
-/** Reads "127.0.0.1:10290", "[::1]:10290" or "localhost:0". Throws `invalid`. */
+/** Parses "127.0.0.1:10290", "[::1]:10290" or "localhost:0". Throws `invalid`. */
 export function parseListenAddress(text: string): ListenAddress {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (!host || port > 65_535 || (match?.[1] && isIP(host) !== 6)) {
-    throw new NodekeeperError(
-      "invalid",
-      `${JSON.stringify(text)} is not an address such as "127.0.0.1:10290"`,
-      { id: "NK1703" },
-    );
+    throw new StatusAddressInvalid({
+      problem: `${JSON.stringify(text)} is not an address such as "127.0.0.1:10290"`,
+    });
   }
   return { host, port };
 }

@@ -1,24 +1,13 @@
+import { operations, type Parameters, type ParameterValues, readParameters } from "@nodekeeper/api/http";
+import type { ApiAnswers, ApiPath, Frozen } from "@nodekeeper/api/openapi";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { JsonRoute } from "./api.ts";
-import type { answers } from "./contract/answers.ts";
-import { operations } from "./contract/operations.ts";
-import { type Parameters, type ParameterValues, readParameters } from "./contract/parameters.ts";
-import type { Frozen, ValueOf } from "./contract/schema.ts";
-
-type Operations = typeof operations;
-
-/** A path below /api/v1/: "plugins". */
-export type ApiPath = keyof Operations;
-
-/** What each path is answered, as a client reads it. */
-export type ApiAnswers = { [Path in ApiPath]: ValueOf<(typeof answers)[Path]> };
-
-/** The parameters that each path's query may have. */
-export type ApiQueries = { [Path in ApiPath]: ParameterValues<Operations[Path]["parameters"]> };
+/** Query parameters by path. */
+export type ApiQueries = { [Path in ApiPath]: ParameterValues<(typeof operations)[Path]["parameters"]> };
 
 type Answer<Path extends ApiPath> = Frozen<ApiAnswers[Path]>;
 
-/** Routes for the paths of the contract that no part serves: they answer which setting turns it off. */
+/** Routes for the paths of the API contract that are disabled. They respond 404 with the setting that enables them. */
 export function unservedRoutes(served: ReadonlySet<string>): JsonRoute[] {
   const all = Object.entries<{ summary: string; setting?: string }>(operations);
   return all.flatMap(([path, { summary, setting }]) => {
@@ -30,7 +19,7 @@ export function unservedRoutes(served: ReadonlySet<string>): JsonRoute[] {
   });
 }
 
-/** The route of a path of the contract: its parameters are read, and its answer has the contract's type. */
+/** Returns the route for a path of the API contract: parses its query parameters and types its response. */
 export function apiRoute<Path extends ApiPath>(
   path: Path,
   handle: (query: ApiQueries[Path], signal: AbortSignal) => Promise<Answer<Path>> | Answer<Path>,

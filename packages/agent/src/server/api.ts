@@ -1,21 +1,21 @@
 import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import { errorReply, jsonReply, type Reply } from "./reply.ts";
 
-/** A part of the JSON API, at /api/v1/<path>. */
+/** A route of the JSON API, at /api/v1/<path>. */
 export interface JsonRoute {
   /** Without a leading slash: "plugins", "reporting/conflicts". */
   readonly path: string;
   /** One line for the list of routes. */
   readonly summary: string;
-  /** Returns the value that is sent as JSON. A NodekeeperError becomes its code's HTTP status. */
+  /** Returns the value to send as JSON. A NodekeeperError is mapped to the HTTP status of its code. */
   handle(query: URLSearchParams, signal: AbortSignal): Promise<unknown> | unknown;
 }
 
 export const API_ROOT = "/api/v1";
-/** The longest a handler may take, milliseconds. */
+/** Deadline of a handler, milliseconds. */
 export const HANDLER_DEADLINE_MS = 10_000;
 
-/** Checks that paths are plain and unique; returns the routes by path. Throws `invalid`. */
+/** Returns the routes by path. Throws `invalid` if a path is malformed or duplicated. */
 export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, JsonRoute> {
   const found = new Map<string, JsonRoute>();
   for (const route of routes) {
@@ -31,14 +31,14 @@ export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, J
   return found;
 }
 
-/** The answer of GET /api/v1. */
+/** The response to GET /api/v1. */
 export function routeList(routes: readonly Pick<JsonRoute, "path" | "summary">[]): Reply {
   return jsonReply(200, {
     routes: routes.map(({ path, summary }) => ({ path: `${API_ROOT}/${path}`, summary })),
   });
 }
 
-/** Runs a route's handler under its deadline; an error becomes an answer. */
+/** Runs a route's handler under its deadline. An error becomes an error response. */
 export async function routeReply(
   route: JsonRoute,
   query: URLSearchParams,

@@ -4,24 +4,24 @@ import type { Socket } from "node:net";
  * Bounds the open connections of the status server.
  *
  * 1. At most `most` connections are open.
- * 2. A new connection is admitted while another one waits for no answer: the least recently used of these is closed.
- *    Idle and half-sent connections can't keep the kubelet from `/livez`.
- * 3. A connection has at most one request at a time.
+ * 2. At the limit, a new connection replaces the least recently used idle one; if none is idle, the new one is closed.
+ *    Idle and half-sent connections cannot keep the kubelet from `/livez`.
+ * 3. A connection serves at most one request at a time.
  */
 export class ConnectionLimit {
   readonly #most: number;
   readonly #onClosed: () => void;
-  /** By peer, in the order of their last use. A TLS socket and the TCP socket below it have the same peer. */
+  /** By peer, least recently used first. A TLS socket and its underlying TCP socket have the same peer. */
   readonly #idle = new Map<string, Socket>();
   readonly #busy = new Map<string, { socket: Socket; isPipelined: boolean }>();
 
-  /** @param onClosed called for each connection that is closed because of the limit */
+  /** @param onClosed called for each connection closed because of the limit */
   constructor(most: number, onClosed: () => void) {
     this.#most = most;
     this.#onClosed = onClosed;
   }
 
-  /** Admits a new TCP connection, and closes the least recently used idle one where there are too many. */
+  /** Admits a new TCP connection. Closes the least recently used idle one if there are too many. */
   admit(socket: Socket): void {
     const peer = peerOf(socket);
     socket.once("close", () => {
@@ -37,7 +37,10 @@ export class ConnectionLimit {
     this.#onClosed();
   }
 
-  /** Called for each request. False where it must not be answered: the connection's last one is not answered yet. */
+  /**
+   * Called for each request. Returns false if it must not be served because the previous request on the connection is
+   * still in progress.
+   */
   begin(connection: Socket): boolean {
     const peer = peerOf(connection);
     const busy = this.#busy.get(peer);
@@ -49,12 +52,12 @@ export class ConnectionLimit {
     return true;
   }
 
-  /** Whether requests came in behind the one that is answered now. */
+  /** Whether requests are pipelined behind the current one. */
   isPipelined(connection: Socket): boolean {
     return this.#busy.get(peerOf(connection))?.isPipelined ?? false;
   }
 
-  /** Called when the answer was written to the connection. */
+  /** Called after the response has been written to the connection. */
   end(connection: Socket): void {
     const peer = peerOf(connection);
     const busy = this.#busy.get(peer);

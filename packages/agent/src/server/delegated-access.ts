@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { PathForbidden, TokenRefused } from "@nodekeeper/api/errors";
 import type { KubeApiClient, TokenAnswer } from "@nodekeeper/core/kube";
 import {
   type Clock,
@@ -12,20 +13,20 @@ import {
 } from "@nodekeeper/core/lib";
 import { PAGE_ROOT } from "./page.ts";
 
-/** A request from another machine. */
+/** A request to a listener beyond loopback. */
 export interface RemoteRequest {
-  /** From the header `Authorization: Bearer`, or of a browser that is signed in; undefined where there is none. */
+  /** From `Authorization: Bearer` or the session cookie. Undefined if the request has neither. */
   token: string | undefined;
-  /** The HTTP method in lower case, as RBAC writes verbs of nonResourceURLs. */
+  /** The HTTP method in lower case, as the verbs of nonResourceURLs in RBAC. */
   verb: string;
-  /** The path without its query: "/metrics". */
+  /** The path without the query: "/metrics". */
   path: string;
 }
 
 /**
- * Decides about a request. Throws `unauthenticated` for no or an unknown token, `forbidden` where its account may not
- * get the path, `throttled` where there are too many reviews, `unavailable` or `deadline` where the API server can't be
- * asked.
+ * Authorizes a request. Throws `unauthenticated` if the token is missing or unknown, `forbidden` if its account is not
+ * allowed to get the path, `throttled` if there are too many reviews, `unavailable` or `deadline` if the API server
+ * cannot be reached.
  */
 export type AccessCheck = (request: RemoteRequest, signal: AbortSignal) => Promise<void>;
 
@@ -34,23 +35,23 @@ export interface DelegatedAccessOptions {
   clock: Clock;
 }
 
-// A revoked permission ends within the longer, a granted one works within the shorter.
+// A revoked permission takes effect within ALLOWED_FOR_MS, a granted one within REFUSED_FOR_MS.
 const ALLOWED_FOR_MS = 60_000;
 const REFUSED_FOR_MS = 10_000;
 const MAX_TOKENS = 256;
 const MAX_DECISIONS = 1_024;
-// Reviews share the agent's own budget of API calls: invented tokens must not use it up, nor invented paths of an account
-// that may get nothing, as any pod has one.
+// Reviews share the agent's client-side rate limit. Invented tokens must not exhaust it, nor invented paths requested
+// by an unprivileged account, which every pod has.
 const REVIEWS_OF_STRANGERS = { perSecond: 2, burst: 10 };
-// Of tokens that were allowed something. The page reads some 30 addresses, each of which is reviewed once a minute.
+// For tokens that were allowed at least one path. The page reads some 30 paths; each is reviewed once a minute.
 const REVIEWS_OF_READERS = { perSecond: 5, burst: 30 };
 const LONGEST_WAIT_MS = 2_000;
 const DEADLINE_MS = 8_000;
 
 /**
- * The path that RBAC has to grant. Kubernetes' default role system:discovery lets every authenticated account get
- * /api/*, so the agent's own API is reviewed under a prefix. Metrics are where Prometheus expects them. The page's files are
- * one with the page.
+ * Returns the path that RBAC must grant. The default ClusterRole system:discovery grants every authenticated account
+ * get on /api/*, so the agent's API is reviewed under a prefix. Metrics keep the path that Prometheus expects. The
+ * page's files share one permission with the page.
  */
 function grantedPath(path: string): string {
   if (path.startsWith(PAGE_ROOT)) return "/nodekeeper/";
@@ -58,10 +59,9 @@ function grantedPath(path: string): string {
 }
 
 /**
- * Leaves the decision to the API server, as the kubelet's and controller-runtime's servers do: a TokenReview
- * identifies the account of the token, a SubjectAccessReview decides whether it may get the path (RBAC:
- * nonResourceURLs). Answers are cached:
- * a minute where the request is allowed, ten seconds where it is not.
+ * Delegates authentication and authorization to the API server, as the servers of the kubelet and controller-runtime
+ * do: a TokenReview identifies the account, a SubjectAccessReview decides whether it may get the path (RBAC:
+ * nonResourceURLs). Results are cached: 60 s if allowed, 10 s if denied.
  */
 export function delegatedAccess({ client, clock }: DelegatedAccessOptions): AccessCheck {
   const tokens = new ExpiringCache<TokenAnswer>({ clock, maxEntries: MAX_TOKENS });
@@ -73,7 +73,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
   const ofReaders = new TokenBucket(clock, REVIEWS_OF_READERS);
   const readers = new RecentKeys(MAX_TOKENS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
-  // Concurrent requests share one review, so that it does not end when the first of them does.
+  // Concurrent requests share one review, so it must not be canceled with the first of them.
   const within = <T>(what: string, key: string, ask: (signal: AbortSignal) => Promise<T>) =>
     withDeadline(clock, DEADLINE_MS, what, undefined, async (signal) => {
       await (readers.has(key) ? ofReaders : ofStrangers).take(LONGEST_WAIT_MS, signal);
@@ -82,7 +82,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
 
   return async ({ token, verb, path: requested }) => {
     const path = grantedPath(requested);
-    if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is required", { id: "NK1708" });
+    if (!token) throw new TokenRefused({ problem: "a bearer token is required" });
     const key = digest(token);
     const { user } = await tokens.get(
       key,
@@ -91,12 +91,10 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
     );
     if (!user) {
       readers.delete(key);
-      throw new NodekeeperError("unauthenticated", "the API server does not know the token", {
-        id: "NK1708",
-      });
+      throw new TokenRefused({ problem: "the API server does not know the token" });
     }
     const { allowed, reason } = await decisions.get(
-      // A path may be as long as a request's head.
+      // Hashed because a path may be as long as the request headers allow.
       digest(`${key} ${verb} ${path}`),
       () => within("access review", key, (signal) => client.reviewAccessOf(user, { verb, path }, { signal })),
       (answer) => ttlMs(answer.allowed),
@@ -106,9 +104,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
       return;
     }
     const because = reason ? `: ${reason}` : "";
-    throw new NodekeeperError("forbidden", `${user.username} may not ${verb} ${path}${because}`, {
-      id: "NK1709",
-    });
+    throw new PathForbidden({ account: user.username, verb, path, because });
   };
 }
 
@@ -116,13 +112,13 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64");
 }
 
-// A refusal of the agent's own credentials must not be taken for one of the request's token.
+// An authentication failure of the agent's own credentials must not be reported as a failure of the request's token.
 function notOfTheToken(error: unknown): never {
   if (codeOf(error) !== "unauthenticated") throw error;
   throw new NodekeeperError("unavailable", messageOf(error), { id: errorIdOf(error), cause: error });
 }
 
-/** A set that forgets the key that was added longest ago where there are too many. */
+/** A bounded set that evicts the least recently added key. */
 class RecentKeys {
   readonly #most: number;
   readonly #keys = new Set<string>();

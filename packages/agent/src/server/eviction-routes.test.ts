@@ -1,8 +1,12 @@
+import { decide } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { RoundRecord, RoundSummary } from "@nodekeeper/api/records";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { decide } from "../eviction/decide/decide.ts";
-import type { RoundRecord, RoundSummary } from "../eviction/index.ts";
 import { evictPod, TestRounds, testPod } from "../eviction/testing/rounds.ts";
-import { pageOf, type RecordPage } from "./eviction-routes.ts";
+import { pageOf } from "./eviction-routes.ts";
+
+type RecordPage = ApiAnswers["eviction/records"];
+
 import { type ServedRecords, serveRecords } from "./testing/serve-records.ts";
 
 // Over HTTP, on real records in SQLite: 120 rounds of which each evicts a pod.

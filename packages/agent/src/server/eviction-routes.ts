@@ -1,35 +1,18 @@
-import {
-  type HistoryLine,
-  type NowQueries,
-  RecentReadings,
-  type RecordQueries,
-  type RoundRecord,
-} from "../eviction/index.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { RoundRecord } from "@nodekeeper/api/records";
+import { type NowQueries, RecentReadings, type RecordQueries } from "../eviction/index.ts";
 import type { JsonRoute } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 
-/** A page of whole rounds, oldest first. */
-export interface RecordPage {
-  records: RoundRecord[];
-  /** Rounds that were left out, because one alone exceeds the largest answer, 12 MiB. */
-  tooLarge: { id: number; bytes: number }[];
-  /** The id after which to continue; absent at the end. */
-  next?: number;
-}
-
-/** A page of the history of the node and its pods. */
-export interface HistoryPage {
-  lines: HistoryLine[];
-  /** The number after which to continue; absent at the end. */
-  next?: number;
-}
+/** A page of complete rounds, oldest first. Rounds larger than 12 MiB are omitted. */
+type RecordPage = ApiAnswers["eviction/records"];
 
 // A round of a thousand pods is about half a megabyte of JSON.
 const PAGE_BYTES = 2 * 1024 * 1024;
-// Together with a page that is nearly full, the most that a client must be ready to read.
+// The largest record that is sent, and so the largest page: a record that does not fit starts a new page.
 const MOST_RECORD_BYTES = 12 * 1024 * 1024;
 
-/** The routes of the JSON API about what limits evictions now. */
+/** The routes of the JSON API for what limits evictions now. */
 export function evictionNowRoutes(queries: NowQueries): JsonRoute[] {
   return [
     apiRoute("eviction/budgets", () => queries.budgets()),
@@ -37,7 +20,7 @@ export function evictionNowRoutes(queries: NowQueries): JsonRoute[] {
   ];
 }
 
-/** The routes of the JSON API that read eviction's records. */
+/** The routes of the JSON API that read eviction records. */
 export function evictionRoutes(queries: RecordQueries, readings = new RecentReadings()): JsonRoute[] {
   return [
     apiRoute("eviction/explain", ({ pod }, signal) => queries.explainPod(pod, signal)),
@@ -55,7 +38,7 @@ export function evictionRoutes(queries: RecordQueries, readings = new RecentRead
   ];
 }
 
-/** As many rounds as fit a page. */
+/** Returns as many rounds as fit in a page. */
 export async function pageOf(
   rounds: AsyncIterable<RoundRecord> | Iterable<RoundRecord>,
   limit: number,

@@ -1,27 +1,27 @@
 import { errorIdOf, type HealthCheck, type HealthResult, messageOf } from "@nodekeeper/core/lib";
 import { type Reply, textReply } from "./reply.ts";
 
-// Without an end of line, as the kube-apiserver answers: probes compare the whole body.
+// Without a trailing newline, as kube-apiserver responds: probes compare the whole body.
 const allIsWell: Reply = { ...textReply(200, ""), body: "ok" };
 
-/** The health endpoints by name, and which checks each asks. */
+/** The health endpoints by name. */
 export const healthEndpoints = ["livez", "readyz", "healthz"] as const;
 export type HealthEndpoint = (typeof healthEndpoints)[number];
 
-// A check may quote a plugin's message: it is cut to one line of this length.
+// A check may quote a plugin's message, which is truncated to one line of this length.
 const LONGEST_MESSAGE = 500;
 
 export interface HealthQuestion {
   endpoint: HealthEndpoint;
   checks: readonly HealthCheck[];
-  /** As kube-apiserver does: a caller without authentication learns which check fails, and not why. */
+  /** As in kube-apiserver: an unauthenticated caller learns which check fails, but not why. */
   withholdReasons: boolean;
 }
 
 /**
- * Answers /livez, /readyz and /healthz as the kube-apiserver does: "ok", or with `?verbose` or on failure a line for
- * each check. `?exclude=name` (repeatable) leaves a check out. Status 200 or 503.
- * livez asks checks of kind `live`; readyz and healthz ask all.
+ * Serves /livez, /readyz and /healthz as kube-apiserver does: "ok", or one line per check with `?verbose` or on
+ * failure. `?exclude=name` (repeatable) skips a check. Status 200 or 503. livez runs checks of kind `live`; readyz and
+ * healthz run all.
  */
 export function healthReply(question: HealthQuestion, query: URLSearchParams): Reply {
   const { endpoint } = question;
@@ -46,7 +46,7 @@ export function healthReply(question: HealthQuestion, query: URLSearchParams): R
   return textReply(failed ? 503 : 200, lines.join("\n"));
 }
 
-/** Answers /readyz/<name> and the like: that check alone; 404 where the endpoint does not include it. */
+/** Serves /readyz/<name> and the like: runs that check only. 404 if the endpoint does not include it. */
 export function singleHealthReply(question: HealthQuestion, name: string): Reply {
   const check = checksOf(question).find((each) => each.name === name);
   if (!check) return textReply(404, `no check named ${JSON.stringify(name.slice(0, 100))}`);
@@ -65,7 +65,7 @@ function resultOf(check: HealthCheck, { withholdReasons }: HealthQuestion): Heal
   return { ok, message: shown(message), ...(warning ? { warning: shown(warning) } : {}) };
 }
 
-/** The result of a check; one that throws has failed. */
+/** Runs a check. A check that throws has failed. */
 export function runCheck(check: HealthCheck): HealthResult {
   try {
     return check.check();

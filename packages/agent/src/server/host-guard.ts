@@ -1,6 +1,6 @@
 import { isLoopback } from "@nodekeeper/core/lib";
 
-/** The headers with which a browser describes where a request comes from. */
+/** The headers by which a browser describes the origin of a request. */
 export interface RequestOrigin {
   host?: string | undefined;
   origin?: string | undefined;
@@ -10,10 +10,9 @@ export interface RequestOrigin {
 }
 
 /**
- * Whether a request comes from a page of another origin, other ports of the same host included. A browser does not let
- * such a page read the answer, but the request would cost the agent work. A link in another page may be followed; a form of
- * another page is refused.
- * Sources: https://www.w3.org/TR/fetch-metadata/, RFC 6454 (Origin).
+ * Whether a request comes from a page of another origin, including another port of the same host. A browser does not
+ * let such a page read the response, but serving it costs the agent work. Links from other pages are allowed; forms are
+ * refused. Sources: https://www.w3.org/TR/fetch-metadata/, RFC 6454 (Origin).
  */
 export function isCrossSite(headers: RequestOrigin, method = "GET"): boolean {
   const { host, origin, "sec-fetch-site": site } = headers;
@@ -24,9 +23,9 @@ export function isCrossSite(headers: RequestOrigin, method = "GET"): boolean {
 }
 
 /**
- * Whether a request's Host header may be answered. A web page can point its own name at 127.0.0.1 (DNS rebinding) and
- * so read a loopback server as its own; its requests still carry the page's name.
- * A server bound to other addresses is reached by names that are not known here, and answers all.
+ * Whether a request with this Host header may be served. A web page can point its own name at 127.0.0.1 (DNS rebinding)
+ * and thus read a loopback server as same-origin; its requests still carry the page's name. A server that is not bound
+ * to loopback is reached by names that are not known here, so it serves any host.
  * @param header absent in HTTP/1.0, which no browser speaks
  */
 export function isHostAllowed(

@@ -1,21 +1,19 @@
 export type { JsonRoute } from "./api.ts";
-export { type ApiAnswers, type ApiPath, type ApiQueries, apiRoute, unservedRoutes } from "./api-route.ts";
+export { type ApiQueries, apiRoute, unservedRoutes } from "./api-route.ts";
 export { createBaseMetrics } from "./base-metrics.ts";
-export { stateTopics } from "./contract/stream.ts";
 export { type AccessCheck, delegatedAccess } from "./delegated-access.ts";
 export { deviceRoutes } from "./device-routes.ts";
 export { documentRoute } from "./document-route.ts";
-export { evictionNowRoutes, evictionRoutes, type HistoryPage, type RecordPage } from "./eviction-routes.ts";
+export { evictionNowRoutes, evictionRoutes } from "./eviction-routes.ts";
 export { runCheck } from "./health.ts";
 export { lifecycleRoutes } from "./lifecycle-routes.ts";
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
-export { createLocalApiMetrics } from "./local-api-metrics.ts";
-export { createHealthMetrics, createServerMetrics } from "./metrics.ts";
+export { createHealthMetrics, createLocalApiMetrics, createServerMetrics } from "./metrics.ts";
 export { pageFolder, type ReadPageFile } from "./page.ts";
 export { pluginCalls } from "./plugin-calls.ts";
 export { driverExchanges, exchangeRoute } from "./plugin-exchanges.ts";
-export { type KnownPlugins, listPlugins, type PluginRow } from "./plugin-list.ts";
+export { type KnownPlugins, listPlugins } from "./plugin-list.ts";
 export { ServingCertificate } from "./serving-certificate.ts";
 export {
   createStatusServer,

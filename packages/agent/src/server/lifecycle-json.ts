@@ -8,7 +8,7 @@ import type { ContainerStatus, ListedContainer, Pod, SandboxStatus } from "../ru
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
 
-/** An event as the JSON API has it. */
+/** An event in the form of the JSON API. */
 export function eventItem(
   { sequence, at, type, pod, container, exitCode, reason }: PodLifecycleEvent,
   position: LogPosition,
@@ -20,7 +20,7 @@ export function eventItem(
   };
 }
 
-/** The pods where a consumer continues whose cursor is not in the log any more. */
+/** The current pods, from which a consumer with an expired cursor continues. */
 export function snapshotItem(pods: readonly Pod[], position: LogPosition, missed: number | undefined) {
   return {
     kind: "snapshot" as const,
@@ -33,7 +33,7 @@ export function snapshotItem(pods: readonly Pod[], position: LogPosition, missed
   };
 }
 
-/** @param observedAt wall milliseconds */
+/** @param observedAt wall-clock time, milliseconds */
 export function podStatus({ status, error }: PodCacheEntry, observedAt: number) {
   const { uid, namespace, name, ips, sandboxes, containers } = status;
   return {
@@ -63,7 +63,7 @@ function containerStatus(container: ContainerStatus | SandboxStatus, more?: Cont
   };
 }
 
-// The runtime's 0 is what has not happened.
+// The runtime reports 0 for a time that is not set.
 function milliseconds(nanoseconds = 0n): number | undefined {
   return nanoseconds === 0n ? undefined : Number(nanoseconds / NANOSECONDS_PER_MILLISECOND);
 }

@@ -33,7 +33,7 @@ const states: Record<ContainerState, State> = {
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
 
-/** An event as the API sends it. */
+/** An event in the form of the gRPC API. */
 export function eventMessage(event: PodLifecycleEvent, status: PodStatusMessage | undefined): EventMessage {
   const { container } = event;
   return {
@@ -58,7 +58,7 @@ export function podMessage(pod: Pod, status: PodStatusMessage | undefined): PodM
   return { pod: identityMessage(pod), containers, status };
 }
 
-/** @param observedAt wall milliseconds */
+/** @param observedAt wall-clock time, milliseconds */
 export function podStatusMessage({ status, error }: PodCacheEntry, observedAt: number): PodStatusMessage {
   return {
     pod: identityMessage(status),

@@ -1,3 +1,4 @@
+import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { Clock } from "@nodekeeper/core/lib";
 import {
   formatCursor,
@@ -7,30 +8,29 @@ import {
   parseCursor,
 } from "../lifecycle/index.ts";
 import type { JsonRoute } from "./api.ts";
-import { type ApiAnswers, apiRoute } from "./api-route.ts";
-import type { Frozen } from "./contract/schema.ts";
+import { apiRoute } from "./api-route.ts";
 import { eventItem, podStatus, snapshotItem } from "./lifecycle-json.ts";
 
 type EventPage = Frozen<ApiAnswers["events"]>;
-/** An event, or the pods where the events since a cursor have expired. */
+/** An event, or a snapshot of the pods if the events since a cursor have expired. */
 export type LifecycleItem = EventPage["items"][number];
 
-/** What the routes read. */
+/** The parts of the lifecycle that the routes read. */
 export type LifecycleReader = Pick<
   PodLifecycleEventGenerator,
   "events" | "statuses" | "listedAt" | "problems" | "listedSoon"
 >;
 
-// Bounds the work of one answer where few events are of the pods asked for.
+// Bounds the work of one response if few events match the selector.
 const MOST_READ = 20_000;
 
-/** The routes of the JSON API about pods and containers as the runtime reports them. */
+/** The routes of the JSON API for pods and containers as the runtime reports them. */
 export function lifecycleRoutes(lifecycle: LifecycleReader, clock: Clock): JsonRoute[] {
   const { events, statuses } = lifecycle;
   return [
     apiRoute("pods", async ({ limit, continue: after = "", ...selector }, signal) => {
       await lifecycle.listedSoon(signal);
-      // Together without a pause: the cache is written before events are appended.
+      // Read without an await in between: the cache is written before events are appended.
       const cursor = formatCursor(events.position);
       const found = statuses.uids().flatMap((uid) => {
         const entry = statuses.get(uid);
@@ -49,17 +49,24 @@ export function lifecycleRoutes(lifecycle: LifecycleReader, clock: Clock): JsonR
         problems: lifecycle.problems(),
       };
     }),
-    apiRoute("events", ({ cursor, since, limit, ...selector }) => {
+    apiRoute("events", async ({ cursor, since, limit, ...selector }, signal) => {
+      await events.knownSoon(signal);
       const start = cursor === undefined ? events.positionAt(since) : parseCursor(cursor);
       const { items, position } = eventsAfter(events, start, limit, (pod) => isSelected(pod, selector));
-      return { items, cursor: formatCursor(position), end: position.sequence === events.last };
+      return {
+        items,
+        cursor: formatCursor(position),
+        end: position.sequence === events.last,
+        listedAt: lifecycle.listedAt,
+        problems: lifecycle.problems(),
+      };
     }),
   ];
 }
 
 /**
- * Events after a position, at most `limit`, and the position to continue from. A position that is not in the log, from an
- * earlier log or expired, yields one snapshot.
+ * Returns at most `limit` events after a position, and the position to continue from. A position that is not in the log
+ * (of an earlier log, or expired) yields one snapshot. Throws `unavailable` while the pods are unknown.
  */
 export function eventsAfter(
   events: LifecycleReader["events"],

@@ -1,3 +1,4 @@
+import { TooManyWatches } from "@nodekeeper/api/errors";
 import type {
   DeepPartial,
   GetRequest,
@@ -6,20 +7,19 @@ import type {
   PodStatus,
   WatchRequest,
 } from "@nodekeeper/core/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
-import { toServerError } from "@nodekeeper/core/grpc";
+import { errorIdTrailer, toServerError } from "@nodekeeper/core/grpc";
 import {
   abortable,
   type Clock,
-  codeOf,
+  errorIdOf,
   LoopTurns,
-  messageOf,
   NodekeeperError,
   pause,
   stopped,
   withDeadline,
   withPauses,
 } from "@nodekeeper/core/lib";
-import { type CallContext, ServerError, type ServiceImplementation, Status } from "nice-grpc";
+import type { CallContext, ServiceImplementation } from "nice-grpc";
 import {
   formatCursor,
   type LogItem,
@@ -36,27 +36,24 @@ import {
 } from "./watch-answers.ts";
 
 export interface LifecycleServiceOptions {
-  lifecycle: Pick<
-    PodLifecycleEventGenerator,
-    "events" | "statuses" | "isKnown" | "listedSoon" | "listedAt" | "problems"
-  >;
+  lifecycle: Pick<PodLifecycleEventGenerator, "events" | "statuses" | "listedSoon" | "listedAt" | "problems">;
   clock: Clock;
-  /** Ends every stream when it aborts. */
+  /** Aborting it ends every stream. */
   signal: AbortSignal;
-  /** How many watches may be open at a time. Default: 1024. */
+  /** Maximum number of open watches. Default: 1024. */
   mostWatches?: number;
-  /** Called for each watch that is refused because too many are open. */
+  /** Called for each watch refused because of `mostWatches`. */
   onRefused: (message: string) => void;
 }
 
-// Each costs some 30 KB and a write for every event.
+// Each watch costs some 30 KB and one write per event.
 const MOST_WATCHES = 1_024;
 const BOOKMARK_INTERVAL_MS = 10_000;
-// A consumer whose pods have no events is sent the position of the log.
+// After this many events that do not match its selector, a consumer gets a bookmark.
 const MOST_HIDDEN = 1_000;
 const FRESH_DEADLINE_MS = 60_000;
 
-/** nodekeeper.lifecycle.v1alpha1.PodLifecycle over the event log and the cache of statuses. */
+/** Implements nodekeeper.lifecycle.v1alpha1.PodLifecycle on the event log and the pod status cache. */
 export class LifecycleService implements ServiceImplementation<typeof lifecycleDefinition> {
   readonly #options: LifecycleServiceOptions;
   readonly #answers: WatchAnswers;
@@ -74,13 +71,13 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     if (this.#watches >= mostWatches) {
       const message = `${this.#watches} watches are open, the most that the agent serves`;
       onRefused(message);
-      throw toServerError(new NodekeeperError("exhausted", message, { id: "NK1713" }));
+      throw toServerError(new TooManyWatches({ problem: message }));
     }
     this.#watches++;
     try {
       yield* this.#watch(request, AbortSignal.any([context.signal, signal]));
     } catch (error) {
-      throw codeOf(error) === "unavailable" ? refusal(error) : error;
+      throw refusal(error, context);
     } finally {
       this.#watches--;
     }
@@ -91,13 +88,15 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     const { clock, lifecycle } = this.#options;
     const { events } = lifecycle;
     const most = Math.min(Math.max(request.maxBatch, 1), this.#answers.mostInBatch);
+    const cursor = cursorOf(request);
+    await events.knownSoon(signal);
+    // Statuses are known only after a relist; the log may be from an earlier run.
+    if (request.withStatus) await lifecycle.listedSoon(signal);
     const end = events.position;
-    const after = this.#begin(request);
-    // The last event that the consumer knows of; -1: not known yet.
+    const after = cursor ?? this.#positionAt(request);
+    // The last event known to the consumer; -1: not known yet.
     let sent = after?.log === events.id ? after.sequence : -1;
     if (request.stopAtEnd && sent >= end.sequence) return;
-    // Statuses are known only once the runtime has been read; the log may be of an earlier run.
-    if (request.withStatus || !lifecycle.isKnown) await lifecycle.listedSoon(signal);
     const reader = events.read(after ? { after } : {}, signal);
     let hidden = 0;
     for await (const item of withPauses(reader, clock, BOOKMARK_INTERVAL_MS)) {
@@ -122,7 +121,11 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     const { clock, lifecycle, signal } = this.#options;
     const { events, statuses } = lifecycle;
     const { selector, fresh } = request;
-    await this.#listed(AbortSignal.any([context.signal, signal]));
+    try {
+      await lifecycle.listedSoon(AbortSignal.any([context.signal, signal]));
+    } catch (error) {
+      throw refusal(error, context);
+    }
     if (fresh) {
       const uid = selector?.uid;
       if (!uid) throw toServerError(new NodekeeperError("invalid", "fresh requires the pod's uid"));
@@ -135,7 +138,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
         throw toServerError(error);
       }
     }
-    // Together without a pause: the cache is written before events are seen.
+    // Read without an await in between: the cache is written before events become visible.
     const cursor = formatCursor(events.position);
     const pods = statuses
       .uids()
@@ -149,24 +152,11 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     };
   }
 
-  async #listed(signal: AbortSignal): Promise<void> {
-    try {
-      await this.#options.lifecycle.listedSoon(signal);
-    } catch (error) {
-      throw refusal(error);
-    }
-  }
-
-  #begin({ cursor, since }: WatchRequest): LogPosition | undefined {
-    try {
-      if (cursor) return parseCursor(cursor);
-    } catch (error) {
-      throw toServerError(error);
-    }
+  #positionAt({ since }: WatchRequest): LogPosition | undefined {
     return since === undefined ? undefined : this.#options.lifecycle.events.positionAt(Number(since));
   }
 
-  // undefined: nothing that the consumer asked for.
+  // Undefined if the item does not match the request.
   #encode(item: LogItem, { selector, withStatus }: WatchRequest): WatchAnswer | undefined {
     if (item.kind === "event")
       return isSelected(item.event.pod, selector) ? this.#answers.event(item, withStatus) : undefined;
@@ -176,10 +166,16 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
   }
 }
 
-// UNAVAILABLE would mean that the agent can't be reached: it is the container runtime that can't.
-function refusal(error: unknown): ServerError {
-  if (codeOf(error) !== "unavailable") return toServerError(error);
-  return new ServerError(Status.FAILED_PRECONDITION, messageOf(error));
+// Throws `invalid`.
+function cursorOf({ cursor }: WatchRequest): LogPosition | undefined {
+  return cursor ? parseCursor(cursor) : undefined;
+}
+
+// The error id shows clients that the agent responded: UNAVAILABLE without it means that the agent is unreachable.
+function refusal(error: unknown, { trailer }: CallContext): unknown {
+  const id = errorIdOf(error);
+  if (id !== undefined) trailer.set(errorIdTrailer, id);
+  return error instanceof NodekeeperError ? toServerError(error) : error;
 }
 
 function isSelected(pod: PodIdentity, selector: PodSelector | undefined): boolean {

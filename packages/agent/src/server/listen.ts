@@ -1,8 +1,12 @@
 import type { Server } from "node:http";
-import { type ErrorCode, type ErrorId, NodekeeperError } from "@nodekeeper/core/lib";
+import { StatusAddressForbidden, StatusAddressInUse, StatusAddressInvalid } from "@nodekeeper/api/errors";
+import type { NodekeeperError } from "@nodekeeper/core/lib";
 import { formatAddress, type ListenAddress } from "./address.ts";
 
-/** Binds the server's address. Throws `conflict`, `forbidden`, `invalid` or `unavailable`, naming the address. */
+/**
+ * Binds the server's address. Throws `conflict`, `forbidden`, `invalid` or `unavailable`; the message names the
+ * address.
+ */
 export function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), error));
@@ -15,22 +19,27 @@ export function listen(server: Server, { host, port }: ListenAddress): Promise<v
 }
 
 function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperError {
-  const failed = (code: ErrorCode, id: ErrorId, what: string) =>
-    new NodekeeperError(code, `status server: ${what}`, { id, cause: error });
+  const details = { cause: error };
   switch (error.code) {
     case "EADDRINUSE":
-      return failed("conflict", "NK1701", `another process listens on ${address}`);
+      return new StatusAddressInUse({ address }, details);
     case "EACCES":
-      return failed("forbidden", "NK1702", `not allowed to listen on ${address}`);
+      return new StatusAddressForbidden({ address }, details);
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return failed("invalid", "NK1703", `${address} is not an address of this machine`);
+      return new StatusAddressInvalid(
+        { problem: `status server: ${address} is not an address of this machine` },
+        details,
+      );
     default:
-      return failed("unavailable", "NK1703", `can't listen on ${address}`);
+      return new StatusAddressInvalid(
+        { problem: `status server: can't listen on ${address}` },
+        { ...details, code: "unavailable" },
+      );
   }
 }
 
-/** Resolves when the signal aborts; rejects with the error by which a server ends. */
+/** Resolves when the signal aborts. Rejects with the error that stops the server. */
 export function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const finish = (settle: () => void) => {

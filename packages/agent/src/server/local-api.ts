@@ -1,3 +1,4 @@
+import { LocalApiNotServed } from "@nodekeeper/api/errors";
 import { type KeptServerOptions, keepServing } from "@nodekeeper/core/grpc";
 import {
   type Clock,
@@ -11,27 +12,31 @@ import {
 import type { Server } from "nice-grpc";
 
 export interface LocalApiOptions {
-  /** Path of the unix socket; at most 107 bytes. Its folder is made where missing. */
+  /** Path of the unix socket; at most 107 bytes. Its directory is created if missing. */
   path: string;
-  /** Adds the services. They end their streams when the signal aborts. */
+  /** Adds the services. They must end their streams when the signal aborts. */
   addServices: (server: Server, signal: AbortSignal) => void;
-  /** How often the socket file is checked, milliseconds. Default 5 s. */
+  /** How often the socket file is checked, milliseconds. Default: 5 s. */
   checkIntervalMs?: number;
   clock: Clock;
   log: Logger;
+  /** Starts the watch of the socket's directory. Default: a private one that reports nothing. */
+  watches?: KeptServerOptions["watches"];
 }
 
-// Members of its group may connect; the mode of the folder decides who reaches it.
+// Members of the socket's group may connect; the directory's mode restricts access further.
 const SOCKET_MODE = 0o660;
 const CHECK_INTERVAL_MS = 5_000;
-const NOT_SERVED: ErrorId = "NK1711";
-// A client's requests are small: a cursor, names.
+const NOT_SERVED: ErrorId = LocalApiNotServed.id;
+// Requests are small: a cursor, names.
 const LONGEST_REQUEST = 64 * 1024;
-// More than the watches that may be open, which are refused with an error: at this limit calls would wait in the
-// client without one.
+// Above the limit of open watches, which refuses with an error: at this limit, calls would block in the client without
+// one.
 const MOST_STREAMS_OF_A_CONNECTION = 4_096;
 
-/** Serves the agent's gRPC API to other programs on the node, on a unix socket. Serves again when the file was removed. */
+/**
+ * Serves the agent's gRPC API to other programs on the node, on a unix socket. Recreates the socket if it is removed.
+ */
 export class LocalApi implements Runnable {
   readonly name = "local-api";
   readonly #options: LocalApiOptions;
@@ -43,7 +48,7 @@ export class LocalApi implements Runnable {
     this.#options = options;
   }
 
-  /** Why the API is not served; undefined while it is. */
+  /** Why the API is not served. Undefined while it is. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -60,7 +65,7 @@ export class LocalApi implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { path, addServices, checkIntervalMs, clock, log } = this.#options;
+    const { path, addServices, checkIntervalMs, clock, log, watches } = this.#options;
     const options: KeptServerOptions = {
       path,
       mode: SOCKET_MODE,
@@ -78,8 +83,9 @@ export class LocalApi implements Runnable {
       },
       clock,
       log,
+      watches,
     };
-    // Another agent on the node, or a folder that can't be written: the rest of the agent continues.
+    // For example, another agent on the node, or a directory that is not writable. The rest of the agent continues.
     const onFailure = (error: unknown) => {
       const errorId = errorIdOf(error) ?? NOT_SERVED;
       if (!this.#isFailing)

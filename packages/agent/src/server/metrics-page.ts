@@ -3,14 +3,14 @@ import { HANDLER_DEADLINE_MS } from "./api.ts";
 import { OPENMETRICS_TYPE, prefersOpenMetrics, TEXT_TYPE, toOpenMetrics } from "./openmetrics.ts";
 import type { Reply } from "./reply.ts";
 
-/** Rendering all series blocks the event loop for tens of milliseconds. */
+/** Rendering all series blocks the event loop for tens of milliseconds, so it is done at most once per interval. */
 const RENDER_INTERVAL_MS = 1_000;
 
-/** The body of `/metrics`. It is rendered at most once a second, whatever the number of requests. */
+/** The body of `/metrics`. Rendered at most once a second, regardless of the number of requests. */
 export class MetricsPage {
   readonly #registry: Registry;
   readonly #clock: Clock;
-  // A collector that hangs blocks one rendering, not one for each scrape.
+  // A collector that hangs blocks one rendering, not one per scrape.
   readonly #rendering = new SharedWork(() => this.#render(), { outlivesCallers: true });
   #last: { body: string; startedAt: number } | undefined;
 
@@ -20,8 +20,8 @@ export class MetricsPage {
   }
 
   /**
-   * The metrics as they were at most a second ago, in the format that the request's `Accept` header prefers. Throws
-   * `deadline` where a collector hangs.
+   * Returns metrics at most a second old, in the format that the `Accept` header prefers. Throws `deadline` if a
+   * collector hangs.
    */
   async reply(accept: string | undefined, signal: AbortSignal): Promise<Reply> {
     const body = await withDeadline(this.#clock, HANDLER_DEADLINE_MS, "metrics", signal, (scope) =>

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from "@nodekeeper/core/lib";
+import { metricTable, Registry } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { prefersOpenMetrics, toOpenMetrics } from "./openmetrics.ts";
 
@@ -27,18 +27,10 @@ describe("OpenMetrics is served", () => {
 
 it("names counters without _total, has canonical bucket bounds, escapes help, and ends", async () => {
   const registry = new Registry();
-  const registers = [registry];
-  new Counter({ name: "calls_total", help: 'Calls, "good" ones.', labelNames: ["le"], registers }).inc({
-    le: "x",
-  });
-  new Gauge({ name: "size", help: "Size.", registers }).set(2);
-  const took = new Histogram({
-    name: "took",
-    help: "Time.",
-    labelNames: ["of"],
-    buckets: [0.5, 10],
-    registers,
-  });
+  const { counter, gauge, histogram } = metricTable(registry, "");
+  counter("calls_total", 'Calls, "good" ones.', ["le"]).inc({ le: "x" });
+  gauge("size", "Size.").set(2);
+  const took = histogram("took", "Time.", [0.5, 10], ["of"]);
   took.observe({ of: "a" }, 1);
   expect(toOpenMetrics(await registry.metrics())).toBe(`# HELP calls Calls, \\"good\\" ones.
 # TYPE calls counter

@@ -1,11 +1,11 @@
-/** Prometheus' own text format, which every scraper reads. */
+/** The Prometheus text format, which every scraper supports. */
 export const TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 /** OpenMetrics 1.0: prometheus.io/docs/specs/om/open_metrics_spec. */
 export const OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /**
- * Whether an `Accept` header prefers OpenMetrics 1.0 to Prometheus' text format: RFC 9110, 12.5.1. Where both are equal, or
- * the header is absent, the text format is served.
+ * Whether an `Accept` header prefers OpenMetrics 1.0 to the Prometheus text format (RFC 9110, 12.5.1). The text format
+ * is preferred if both are equal or the header is absent.
  */
 export function prefersOpenMetrics(accept: string | undefined): boolean {
   let openMetrics = 0;
@@ -23,8 +23,8 @@ export function prefersOpenMetrics(accept: string | undefined): boolean {
 }
 
 /**
- * The same metrics in OpenMetrics. It differs from Prometheus' text in the name of counters, which have `_total` only on
- * their samples, in the form of whole numbers of `le`, in quotes of help texts, and at the end.
+ * Converts the Prometheus text format to OpenMetrics. They differ in counter names (`_total` only on samples), integer
+ * values of `le`, escaped quotes in help texts, and the trailing `# EOF`.
  */
 export function toOpenMetrics(text: string): string {
   const lines = text.split("\n").filter((line) => line !== "");

@@ -3,10 +3,10 @@ import { isAbsolute, join } from "node:path";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { errorReply, type Reply } from "./reply.ts";
 
-/** Reads a file of the page by its name; undefined where there is none of that name. */
+/** Reads a file of the page by name. Resolves with undefined if there is no such file. */
 export type ReadPageFile = (name: string) => Promise<Uint8Array | undefined>;
 
-/** The address below which the page's files are served, index.html excepted, which is at "/". */
+/** The path prefix of the page's files, except index.html, which is at "/". */
 export const PAGE_ROOT = "/page/";
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-// Nothing but the agent's own files and answers, and nothing in another page's frame: https://www.w3.org/TR/CSP3/
+// Allows only the agent's own files and responses, and no framing: https://www.w3.org/TR/CSP3/
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -29,12 +29,12 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Whether a client wants the page at "/" rather than the list of addresses: browsers do, curl does not. */
+/** Whether a client prefers the page at "/" to the list of paths: browsers do, curl does not. */
 export function prefersPage(accept: string | undefined): boolean {
   return accept?.includes("text/html") === true;
 }
 
-/** The page, or a file of it. Files are read when they are asked for: they take none of the agent's memory. */
+/** Serves the page or one of its files. Files are read on request and not cached in memory. */
 export async function pageReply(read: ReadPageFile, name: string): Promise<Reply> {
   const [, ending] = /^[\w-]+\.([a-z]+)$/.exec(name) ?? [];
   const contentType = contentTypes[ending ?? ""];
@@ -51,7 +51,7 @@ export async function pageReply(read: ReadPageFile, name: string): Promise<Reply
   };
 }
 
-/** Reads from a folder, as `npm run page` makes it. A folder that is absent has no files. */
+/** Reads files from a directory built by `npm run page`. A missing directory has no files. */
 export function pageFolder(folder: string): ReadPageFile {
   if (!isAbsolute(folder)) throw new TypeError(`${folder} is not absolute`);
   return async (name) => {

@@ -1,14 +1,14 @@
 import type { Registry } from "@nodekeeper/core/lib";
 
-/** Messages of a reporter, or calls to an eviction plugin, since it registered. */
+/** Messages of a reporter plugin, or calls to an eviction plugin, since registration. */
 export interface PluginCalls {
   count: number;
   failures: number;
-  /** The average duration of a call, milliseconds; absent for messages. */
+  /** Average duration of a call, milliseconds. Undefined for messages. */
   meanMs?: number;
 }
 
-// The metrics that count them, by type of plugin. A plugin's series are removed when it deregisters.
+// The metrics that count the calls, by plugin type. A plugin's series are removed when it deregisters.
 const sources = {
   ReporterPlugin: {
     count: "nodekeeper_reporting_messages_total",
@@ -21,13 +21,13 @@ const sources = {
 } as const;
 
 interface Sample {
-  /** Of a histogram: its name with "_count", "_sum" or "_bucket". */
+  /** For a histogram: its name with "_count", "_sum" or "_bucket". */
   metricName?: string;
   value: number;
   labels: Partial<Record<string, string | number>>;
 }
 
-/** The calls of all plugins, by type and name as in `keyOf`, read from the metrics that count them anyway. */
+/** Returns the calls of all plugins by `keyOf`, read from existing metrics. */
 export async function pluginCalls(registry: Registry): Promise<ReadonlyMap<string, PluginCalls>> {
   const found = new Map<string, PluginCalls>();
   for (const [type, { count, failures }] of Object.entries(sources)) {

@@ -4,10 +4,10 @@ import { type PluginExchanges, shownJson } from "../plugins/index.ts";
 import type { JsonRoute } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 
-/** The last exchanges with a plugin by its name; undefined where there is none of that name. By type. */
+/** Return the last exchanges with a plugin, by plugin type. Undefined if the name is not known. */
 export type ExchangeSources = Readonly<Record<string, (name: string) => PluginExchanges | undefined>>;
 
-/** The route of what a plugin and the agent exchanged last. */
+/** The route for the last exchanges between a plugin and the agent. */
 export function exchangeRoute(sources: ExchangeSources): JsonRoute {
   return apiRoute("plugins/exchange", ({ type, name }) => {
     const found = Object.hasOwn(sources, type) ? sources[type]!(name) : undefined;
@@ -22,8 +22,8 @@ const streamCalls: Readonly<Record<string, string>> = {
 };
 
 /**
- * The last exchanges with a driver: the devices of its last message as they are to be published, and its calls for claims.
- * Undefined where the driver is not known.
+ * Returns the last exchanges with a driver: the devices of its last message as they are to be published, and its calls
+ * for claims. Undefined if the driver is not known.
  */
 export function driverExchanges(
   driver: string,

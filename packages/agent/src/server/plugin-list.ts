@@ -1,43 +1,19 @@
-import type { ErrorId } from "@nodekeeper/core/lib";
+import { ReporterDisconnected } from "@nodekeeper/api/errors";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { DriverStatus } from "../devices/index.ts";
 import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
 import { keyOf, type PluginCalls } from "./plugin-calls.ts";
 
-/** A plugin as `nodekeeper plugins list` shows it: its registration and what it reports, in one row. */
-export interface PluginRow {
-  name: string;
-  type: string;
-  /** A registration state, or "in-tree", or "lost" while its grace period runs. */
-  state: string;
-  endpoint: string | undefined;
-  registrationSocket: string | undefined;
-  versions: readonly string[];
-  /** Wall milliseconds: since when it is in this state. */
-  since: number | undefined;
-  attempts: number;
-  /** Wall milliseconds of the last changed content. */
-  contentAt: number | undefined;
-  contentBytes: number;
-  /** Wall milliseconds of its last message, or its last answer to a call. */
-  contactAt?: number | undefined;
-  calls?: (PluginCalls & { perMinute: number }) | undefined;
-  /** Refused parts of its content or conditions, by the agent or the API server, each with the reason. */
-  problems: readonly string[];
-  /** The last refusal or failed call; undefined when nothing is wrong. */
-  error: string | undefined;
-  /** The id of that error where docs/errors.md has it. */
-  errorId: ErrorId | undefined;
-  /** Wall milliseconds: since when its calls fail; undefined where none failed last, and for drivers. */
-  errorSince?: number | undefined;
-}
+/** A row of `nodekeeper plugins list`: a plugin's registration and what it reports. */
+type PluginRow = ApiAnswers["plugins"][number];
 
 const REPORTER = "ReporterPlugin";
 const EVICTION = "EvictionPlugin";
 const DRIVER = "DRAPlugin";
 
-/** What is known of plugins, by the parts that they register with. */
+/** What the agent knows about plugins, by the part that they register with. */
 export interface KnownPlugins {
   sockets: readonly PluginStatus[];
   reporters: readonly ReporterStatus[];
@@ -46,15 +22,15 @@ export interface KnownPlugins {
   drivers: readonly Pick<DriverStatus, "name" | "messageAt" | "error" | "writeError">[];
   /** By `keyOf`. */
   calls: ReadonlyMap<string, PluginCalls>;
-  /** Wall milliseconds. */
+  /** Wall-clock time, milliseconds. */
   now: number;
-  /** Wall milliseconds of the agent's start. */
+  /** Wall-clock start time of the agent, milliseconds. */
   startedAt: number;
 }
 
 /**
- * Joins the sockets that registered, or failed to, with the reporters that have content, with what is not
- * published of it, with the eviction plugins that are asked, with drivers, and with the calls of each. Sorted by name.
+ * Joins registration sockets, whether registered or failed, with reporters that have content, their unpublished
+ * content, eviction plugins, drivers, and the calls of each. Sorted by name.
  */
 export function listPlugins(known: KnownPlugins): PluginRow[] {
   const { calls, now, startedAt } = known;
@@ -64,7 +40,7 @@ export function listPlugins(known: KnownPlugins): PluginRow[] {
     const reporter = known.reporters.find(({ name }) => row.type === REPORTER && name === row.name);
     const since = Math.max(startedAt, reporter?.countedSince ?? row.since ?? 0);
     const minutes = Math.max(now - since, 1_000) / 60_000;
-    // Rounded: an average that changes in each answer would be sent again and again to those who follow changes.
+    // Rounded, because an average that changes in every response would be sent to streams every time.
     return { ...row, calls: { ...counted, perMinute: Math.round((counted.count / minutes) * 10) / 10 } };
   });
 }
@@ -81,11 +57,11 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       state: socket.state,
       endpoint: socket.endpoint,
       registrationSocket: socket.registrationSocket,
-      versions: socket.versions ?? [],
+      versions: [...(socket.versions ?? [])],
       since: socket.since,
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
-      ...(evictionPlugin ? { problems: evictionPlugin.problems } : {}),
+      ...(evictionPlugin ? { problems: [...evictionPlugin.problems] } : {}),
       contactAt: reporter?.contactAt ?? evictionPlugin?.answeredAt ?? driver?.messageAt,
       error:
         socket.reason ??
@@ -108,14 +84,13 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       type: REPORTER,
       state: reporter.inTree ? "in-tree" : "lost",
       endpoint: reporter.endpoint,
-      registrationSocket: undefined,
       versions: [],
       since: reporter.stoppedAt,
       attempts: 0,
       ...contentOf(reporter, objects),
       error: [lostReason, lastError?.message].filter(Boolean).join("; ") || undefined,
-      // That it is lost is what an operator acts on, whatever its last call came to.
-      errorId: lostReason === undefined ? lastError?.id : "NK1808",
+      // Operators act on the disconnection, regardless of the result of the last call.
+      errorId: lostReason === undefined ? lastError?.id : ReporterDisconnected.id,
       errorSince: lostReason === undefined ? lastError?.since : undefined,
     });
   }
@@ -128,14 +103,11 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
     name,
     type: EVICTION,
     state: "in-tree",
-    endpoint: undefined,
-    registrationSocket: undefined,
     versions: [],
-    since: undefined,
     attempts: 0,
-    ...contentOf(undefined, []),
+    contentBytes: 0,
     contactAt: answeredAt,
-    problems,
+    problems: [...problems],
     error: lastError?.message,
     errorId: lastError?.id,
     errorSince: lastError?.since,

@@ -1,6 +1,6 @@
-import { codeOf, type ErrorCode, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf, type ErrorCode, errorIdOf, messageOf, requestedWaitOf } from "@nodekeeper/core/lib";
 
-/** A whole answer, before it is written. */
+/** A complete response, before it is written. */
 export interface Reply {
   status: number;
   contentType: string;
@@ -8,7 +8,7 @@ export interface Reply {
   headers?: Record<string, string>;
 }
 
-/** The HTTP status for each error code; the one place where they meet. */
+/** Maps error codes to HTTP statuses. The only place that does. */
 export const statusOfCode: Readonly<Record<ErrorCode, number>> = {
   invalid: 400,
   notFound: 404,
@@ -35,27 +35,23 @@ export function jsonReply(status: number, value: unknown): Reply {
 }
 
 /**
- * { "error": { "code", "message" } } with the code's status, and "id" where the error has one.
+ * { "error": { "code", "message" } } with the code's status, and "id" if the error has one.
  * @param retryAfterMs milliseconds; default: the error's own
  */
-export function errorReply(error: unknown, retryAfterMs = retryAfterOf(error)): Reply {
+export function errorReply(error: unknown, retryAfterMs = requestedWaitOf(error)): Reply {
   const code = codeOf(error);
   const described = { code, id: errorIdOf(error), message: messageOf(error) };
   return withRetryAfter(jsonReply(statusOfCode[code], { error: described }), error, retryAfterMs);
 }
 
-/** The reply with the header Retry-After, where it is known when to try again. */
-export function withRetryAfter(reply: Reply, error: unknown, retryAfterMs = retryAfterOf(error)): Reply {
+/** Adds Retry-After if the delay is known. */
+export function withRetryAfter(reply: Reply, error: unknown, retryAfterMs = requestedWaitOf(error)): Reply {
   if (retryAfterMs === undefined) return reply;
   return { ...reply, headers: { ...reply.headers, "Retry-After": String(Math.ceil(retryAfterMs / 1000)) } };
 }
 
-/** The reply with the challenge that an answer 401 has to have: RFC 9110, 11.6.1. */
+/** Adds the challenge that a 401 response requires: RFC 9110, 11.6.1. */
 export function withChallenge(reply: Reply): Reply {
   if (reply.status !== 401) return reply;
   return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
-}
-
-function retryAfterOf(error: unknown): number | undefined {
-  return error instanceof NodekeeperError ? error.retryAfterMs : undefined;
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { setImmediate } from "node:timers/promises";
+import { STREAM_PATH, streamSummary } from "@nodekeeper/api/http";
 import {
   type Clock,
   type HealthCheck,
@@ -8,7 +9,6 @@ import {
   Semaphore,
 } from "@nodekeeper/core/lib";
 import { API_ROOT, indexRoutes, type JsonRoute, routeList, routeReply } from "./api.ts";
-import { STREAM_PATH, streamSummary } from "./contract/stream.ts";
 import { type HealthEndpoint, healthEndpoints, healthReply, singleHealthReply } from "./health.ts";
 import { MetricsPage } from "./metrics-page.ts";
 import { PAGE_ROOT, pageReply, prefersPage, type ReadPageFile } from "./page.ts";
@@ -19,42 +19,42 @@ export interface RouterOptions {
   checks: readonly HealthCheck[];
   registry: Registry;
   routes: readonly JsonRoute[];
-  /** Streams of what changes, at /api/v1/stream. Default: none. */
+  /** Streams of changes, at /api/v1/stream. Default: none. */
   streams?: Streams;
-  /** Files of the page. Default: there is none, and browsers are answered as others are. */
+  /** Reads the page's files. Default: no page, and browsers get the same responses as other clients. */
   page?: ReadPageFile;
   clock: Clock;
-  /** Whether health answers leave out why a check fails, for callers that are not authenticated. */
+  /** Whether health responses omit why a check fails, for unauthenticated callers. */
   withholdReasons: boolean;
 }
 
-/** Whether a path is answered without authentication beyond loopback too: health, for the kubelet's probes. */
+/** Whether a path is served without authentication even beyond loopback: health, for the kubelet's probes. */
 export function isPublic(path: string): boolean {
   const [, first] = path.split("/");
   return healthEndpoints.some((name) => name === first);
 }
 
-/** An answer, and the name under which it is counted: never the client's path. */
+/** A response, and the `handler` label of its metrics, which is never the client's path. */
 export interface Routed {
   handler: string;
   reply: Reply;
-  /** Sent in place of the reply's body; the caller closes it. */
+  /** Sent instead of the reply's body. The caller closes it. */
   stream?: OpenStream;
 }
 
-// Below the number of connections: there is always one for the kubelet's probes.
+// Below the connection limit, so that a connection remains for the kubelet's probes.
 const HANDLERS_AT_ONCE = 2;
 const MAX_WAITING_REQUESTS = 30;
 const RETRY_AFTER_MS = 1_000;
 
-/** Finds what a GET request asks for, and answers it. */
+/** Routes GET requests. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #routes: ReadonlyMap<string, JsonRoute>;
   readonly #metrics: MetricsPage;
   readonly #handlers = new Semaphore({ permits: HANDLERS_AT_ONCE, maxWaiting: MAX_WAITING_REQUESTS });
 
-  /** Throws `invalid` for two routes or checks of one name. */
+  /** Throws `invalid` if two routes have the same path or two checks the same name. */
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#routes = indexRoutes(options.routes);
@@ -64,7 +64,10 @@ export class Router {
     if (twice !== undefined) throw new NodekeeperError("invalid", `two health checks have the name ${twice}`);
   }
 
-  /** @param headers `accept` chooses the format of metrics, and the page or a list at "/"; `last-event-id` is that with which a browser continues a stream */
+  /**
+   * @param headers `accept` selects the format of metrics, and the page or the list at "/"; `last-event-id` is sent by
+   * a browser to resume a stream
+   */
   async answer(
     path: string,
     query: URLSearchParams,
@@ -99,11 +102,11 @@ export class Router {
     };
   }
 
-  // Health and metrics do not pass through here: they answer while requests wait for a handler.
+  // Health and metrics bypass this: they respond while requests wait for a handler.
   async #route(route: JsonRoute, query: URLSearchParams, signal: AbortSignal): Promise<Reply> {
     try {
       return await this.#handlers.run(signal, async () => {
-        // The event loop turns between two handlers, so that no number of requests holds up the agent's other work.
+        // Yields to the event loop between handlers, so that no number of requests blocks the agent's other work.
         await setImmediate();
         return await routeReply(route, query, this.#options.clock, signal);
       });
@@ -137,7 +140,7 @@ export class Router {
     return { handler: `/${endpoint}`, reply };
   }
 
-  // From source the page may not be bundled yet.
+  // When run from source, the page may not be built yet.
   async #start(accept: string | undefined): Promise<Reply> {
     if (!this.#options.page || !prefersPage(accept)) return this.#index();
     const reply = await pageReply(this.#options.page, "index.html");

@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Reply } from "./reply.ts";
 
-/** What every answer has: it is not stored, not taken for another type, and not embedded elsewhere. */
+/** Headers of every response: not cached, not sniffed for another type, not embedded by other origins. */
 export function commonHeaders(contentType: string): Record<string, string> {
   return {
     "Content-Type": contentType,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    // No page of another origin embeds an answer, in a frame or otherwise, or keeps hold of a window with one.
+    // No page of another origin may embed a response, in a frame or otherwise, or keep a reference to its window.
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
   };
 }
 
-/** Writes a whole answer. @param stopping whether the connection ends with it */
+/** Writes a complete response. @param stopping whether to close the connection after it */
 export function sendReply(
   request: IncomingMessage,
   response: ServerResponse,
@@ -27,7 +27,7 @@ export function sendReply(
   response.writeHead(reply.status, {
     ...commonHeaders(reply.contentType),
     "Content-Length": Buffer.byteLength(reply.body),
-    // A body that is not read must not be taken for the next request.
+    // An unread body must not be parsed as the next request.
     ...(hasBody || stopping ? { Connection: "close" } : {}),
     ...reply.headers,
   });

@@ -5,24 +5,24 @@ import type { OpenStream } from "./stream/streams.ts";
 
 export interface SendStreamOptions {
   clock: Clock;
-  /** Ends the stream. */
+  /** Aborting it ends the stream. */
   signal: AbortSignal;
   headers: Record<string, string>;
-  /** Called each minute; where it throws, the stream ends: a permission may be revoked. */
+  /** Called once a minute, because a permission may be revoked. If it throws, the stream ends. */
   checkAccess: (signal: AbortSignal) => Promise<void>;
-  /** Called where a client is cut off because it does not read. */
+  /** Called if a client is disconnected because it does not read. */
   onCut: () => void;
   /** Called with any other error that ends the stream. */
   onError: (error: unknown) => void;
 }
 
-/** How long a client may take to read what it was sent, milliseconds. */
+/** How long a client may take to read what was sent, milliseconds. */
 const DRAIN_DEADLINE_MS = 20_000;
 const ACCESS_INTERVAL_MS = 60_000;
 
 /**
- * Sends a stream until the client leaves, the signal aborts, or the client does not read for 20 s. At most one piece waits
- * in memory for a client. Never rejects.
+ * Sends a stream until the client disconnects, the signal aborts, or the client does not read for 20 s. At most one
+ * piece per client is buffered. Never rejects.
  */
 export async function sendStream(
   response: ServerResponse,
@@ -47,7 +47,7 @@ export async function sendStream(
     }
   } catch (error) {
     if (!scope.signal.aborted) onError(error);
-    // The client notices by the end of its connection.
+    // The client detects this by the closed connection.
     response.destroy();
   } finally {
     stream.close();
@@ -55,7 +55,7 @@ export async function sendStream(
   }
 }
 
-/** Waits until the client has read what it was sent; false where it takes too long. Throws the signal's reason. */
+/** Waits until the client has read what was sent. Resolves with false on timeout. Throws the signal's reason. */
 async function drained(response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<boolean> {
   using scope = deadlineScope(clock, DRAIN_DEADLINE_MS, "reading a stream", signal);
   try {

@@ -1,17 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import { type Clock, type Logger, messageOf, NodekeeperError, stampOf } from "@nodekeeper/core/lib";
+import { ServingCertificateUnusable } from "@nodekeeper/api/errors";
+import { type Clock, type Logger, messageOf, sleepOrAbort, stampOf } from "@nodekeeper/core/lib";
 
 export interface ServingCertificateOptions {
-  /** PEM: the server's certificate, and those between it and its authority. */
+  /** PEM: the server's certificate, followed by intermediate certificates. */
   certFile: string;
-  /** PEM: its private key. */
+  /** PEM: the private key of the certificate. */
   privateKeyFile: string;
   clock: Clock;
   log: Logger;
 }
 
-/** A certificate and its key, in PEM. */
+/** A certificate and its private key, in PEM. */
 export interface CertificatePair {
   cert: string;
   key: string;
@@ -20,7 +21,7 @@ export interface CertificatePair {
 // cert-manager and the kubelet renew certificates hours before they expire.
 const RECHECK_MS = 10_000;
 
-/** The server's certificate from files that are renewed while the agent runs. */
+/** The serving certificate, read from files that are renewed while the agent runs. */
 export class ServingCertificate {
   readonly #options: ServingCertificateOptions;
   #stamp = "";
@@ -29,29 +30,29 @@ export class ServingCertificate {
     this.#options = options;
   }
 
-  /** Reads the files. Throws `invalid`, naming them, where they can't be read or do not belong together. */
+  /** Reads the files. Throws `invalid`, naming them, if they cannot be read or do not match. */
   async read(): Promise<CertificatePair> {
     const { certFile, privateKeyFile } = this.#options;
     try {
       const stamp = await this.#currentStamp();
       const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(privateKeyFile, "utf8")]);
       createSecureContext({ cert, key });
-      // Only now: after a failure the files are read again even if they do not change.
+      // Set only on success: after a failure the files are read again even if they do not change.
       this.#stamp = stamp;
       return { cert, key };
     } catch (error) {
-      // OpenSSL's messages name no file.
+      // OpenSSL's messages do not name the files.
       const message = `server.tlsCertFile ${certFile} and server.tlsPrivateKeyFile ${privateKeyFile} can't be used`;
-      throw new NodekeeperError("invalid", `${message}: ${messageOf(error)}`, { id: "NK1705", cause: error });
+      throw new ServingCertificateUnusable({ what: message, problem: messageOf(error) }, { cause: error });
     }
   }
 
-  /** Calls back with each pair that replaces the last one, until the signal aborts. An invalid one is logged. */
+  /** Calls `onChange` with each renewed pair until the signal aborts. An invalid pair is logged. */
   async watch(signal: AbortSignal, onChange: (pair: CertificatePair) => void): Promise<void> {
     const { clock, log, certFile } = this.#options;
     let lastError = "";
     while (!signal.aborted) {
-      await clock.sleep(RECHECK_MS, signal).catch(() => {});
+      await sleepOrAbort(clock, RECHECK_MS, signal);
       if (signal.aborted) return;
       try {
         if ((await this.#currentStamp()) === this.#stamp) continue;

@@ -8,12 +8,16 @@ import {
 } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { StatusServerWithoutTls } from "@nodekeeper/api/errors";
+import { STREAM_PATH } from "@nodekeeper/api/http";
 import {
   type Clock,
   childScope,
   isLoopback,
   type Logger,
+  LoopTurns,
   NodekeeperError,
+  PacedSocket,
   type Runnable,
   Semaphore,
   stopped,
@@ -21,11 +25,11 @@ import {
 import { formatAddress, type ListenAddress, parseListenAddress } from "./address.ts";
 import { API_ROOT } from "./api.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { STREAM_PATH } from "./contract/stream.ts";
 import type { AccessCheck } from "./delegated-access.ts";
 import { isCrossSite, isHostAllowed } from "./host-guard.ts";
 import { failureOrAbort, listen } from "./listen.ts";
 import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
+import { paceConnections } from "./pace-connections.ts";
 import { errorReply, type Reply, withChallenge } from "./reply.ts";
 import { isPublic, type Routed, Router, type RouterOptions } from "./router.ts";
 import { commonHeaders, sendReply } from "./send-reply.ts";
@@ -35,56 +39,57 @@ import { readForm } from "./sign-in/read-form.ts";
 import { SignIn } from "./sign-in/sign-in.ts";
 import type { OpenStream } from "./stream/streams.ts";
 
-/** How requests from other machines are served. */
+/** How requests to a listener beyond loopback are served. */
 export interface RemoteAccess {
   certificate: ServingCertificate;
-  /** Called for each request except those for health. */
+  /** Called for each request except health. */
   check: AccessCheck;
 }
 
 export interface StatusServerOptions extends Omit<RouterOptions, "withholdReasons"> {
-  /** Default: "status-server". Of two servers of one agent each has its own. */
+  /** Default: "status-server". The servers of one agent need different names. */
   name?: string;
-  /** Shared by the servers of one registry. Default: registered on `registry`. */
+  /** Shared by all servers of one registry. Default: registered on `registry`. */
   metrics?: ServerMetrics;
-  /** "127.0.0.1:10290"; port 0 lets the system choose. */
+  /** "127.0.0.1:10290"; port 0: the operating system chooses. */
   address: string;
-  /** Required for an address beyond loopback, and used there only: on loopback it is HTTP, open to the machine's users. */
+  /** Required for an address beyond loopback, and ignored on loopback, which is HTTP and open to the node's users. */
   remote?: RemoteAccess;
   clock: Clock;
   log: Logger;
 }
 
-/** Most connections at once. Beyond them the least recently used one is closed. */
+/** Connection limit. Beyond it, the least recently used idle connection is closed. */
 export const MAX_CONNECTIONS = 64;
 
-// Health is answered at once. Everything else may wait for the API server or a collector, and must leave connections for it.
+// Health is always served. Other requests may wait for the API server or a collector, and must leave connections for
+// it.
 const REQUESTS_AT_ONCE = 48;
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
-// Longer than a handler may take; ends clients that do not read their answer.
+// Longer than a handler's deadline. Disconnects clients that do not read the response.
 const SOCKET_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 5_000;
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-// Answers under way get this long to finish when the server stops.
+// Grace period for responses in progress when the server stops.
 const STOP_GRACE_MS = 500;
 const STREAM_ADDRESS = `${API_ROOT}/${STREAM_PATH}`;
 
-/** Creates the status server. Throws `invalid` for an address, route or check that can't or must not be served. */
+/** Creates the status server. Throws `invalid` if an address, route or check is invalid or not allowed. */
 export function createStatusServer(options: StatusServerOptions): StatusServer {
   return new StatusServer(options);
 }
 
-/** Health, metrics, the page and the JSON API over HTTP, for reading only. */
+/** Serves health, metrics, the page and the JSON API over HTTP, read-only. */
 export class StatusServer implements Runnable {
   readonly name: string;
   readonly #options: StatusServerOptions;
   readonly #configured: ListenAddress;
   /** Undefined on loopback. */
   readonly #remote: RemoteAccess | undefined;
-  /** Undefined where there is no page, or no token is asked for. */
+  /** Undefined if there is no page or no token is required. */
   readonly #signIn: SignIn | undefined;
   readonly #router: Router;
   readonly #metrics: ServerMetrics;
@@ -102,26 +107,29 @@ export class StatusServer implements Runnable {
     this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
     this.#metrics = options.metrics ?? createServerMetrics(options.registry);
     this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
-    // `run` throws the same error, where no caller waits for this promise.
+    // `run` throws the same error, so a promise without a caller must not be an unhandled rejection.
     this.#listening.promise.catch(() => {});
   }
 
-  /** The address bound, with the real port; undefined while the server does not listen. */
+  /** The bound address, with the actual port. Undefined while the server does not listen. */
   get address(): string | undefined {
     return this.#bound && formatAddress(this.#bound.address, this.#bound.port);
   }
 
-  /** Resolves with the bound address once `run` listens; rejects when it can't. */
+  /** Resolves with the bound address once `run` listens. Rejects if it cannot. */
   whenListening(): Promise<string> {
     return this.#listening.promise;
   }
 
-  /** As `whenListening`: for `runInOrder`. */
+  /** Same as `whenListening`, for `runInOrder`. */
   ready(): Promise<string> {
     return this.#listening.promise;
   }
 
-  /** Serves until the signal aborts; then stops within a second. Throws when the address can't be bound. May run once. */
+  /**
+   * Serves until the signal aborts, then stops within a second. Throws if the address cannot be bound. May run only
+   * once.
+   */
   async run(signal: AbortSignal): Promise<void> {
     using scope = childScope(signal);
     let server: Server;
@@ -160,6 +168,7 @@ export class StatusServer implements Runnable {
     const server = this.#remote
       ? await this.#createTlsServer(this.#remote.certificate, options, serve, signal)
       : createServer(options, serve);
+    paceConnections(server, this.#remote !== undefined, new LoopTurns(this.#options.clock));
     server.on("connection", (socket) => this.#connections.admit(socket));
     server.setTimeout(SOCKET_TIMEOUT_MS);
     return server;
@@ -183,10 +192,15 @@ export class StatusServer implements Runnable {
 
   async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const { socket } = request;
-    // Before the connection counts as busy: where forms arrive slowly, they make room as half-sent requests do.
+    // Read before the connection counts as busy, so that slow forms, like half-sent requests, are closed at the
+    // connection limit.
     const form = this.#signIn?.takesForm(request) ? await readForm(request) : undefined;
     const begin = this.#options.clock.monotonic();
-    if (!this.#connections.begin(socket)) return;
+    if (!this.#connections.begin(socket)) {
+      // Requests pipelined behind it are not served either.
+      if (socket instanceof PacedSocket) socket.stopReading();
+      return;
+    }
     using scope = childScope(signal);
     const onClose = () => scope.abort(stopped("the client closed the connection"));
     response.once("close", onClose);
@@ -199,7 +213,8 @@ export class StatusServer implements Runnable {
       this.#connections.end(socket);
       return;
     }
-    // What is pipelined behind a request ends with its answer: RFC 9112, 9.3.2, has clients send it again.
+    // The response closes the connection if requests are pipelined behind it; clients send them again (RFC 9112,
+    // 9.3.2).
     sendReply(request, response, reply, signal.aborted || this.#connections.isPipelined(socket));
     this.#connections.end(socket);
   }
@@ -291,13 +306,9 @@ export class StatusServer implements Runnable {
   }
 }
 
-// Without TLS and authorization, nothing about the node is served to other machines.
+// Without TLS and authorization, the server must not be reachable from other machines.
 function remoteOf(options: StatusServerOptions, { host }: ListenAddress): RemoteAccess | undefined {
   if (isLoopback(host)) return undefined;
   if (options.remote) return options.remote;
-  throw new NodekeeperError(
-    "invalid",
-    `server.address ${options.address} is reachable from other machines: requires a certificate and authorization of requests`,
-    { id: "NK1704" },
-  );
+  throw new StatusServerWithoutTls({ address: options.address });
 }

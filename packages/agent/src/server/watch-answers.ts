@@ -18,19 +18,19 @@ import { eventMessage, podMessage, podStatusMessage } from "./lifecycle-messages
 type EventItem = Extract<LogItem, { kind: "event" }>;
 type SnapshotItem = Extract<LogItem, { kind: "snapshot" }>;
 
-/** An answer of Watch as it is sent over the wire. */
+/** An encoded response of Watch. */
 export type WatchBytes = Uint8Array;
 
-/** An answer that may become part of a batch. */
+/** A response that can be part of a batch. */
 export interface WatchAnswer {
-  /** The position of the log after it. */
+  /** The log position after this response. */
   readonly position: LogPosition;
   readonly bytes: WatchBytes;
 }
 
 const { methods } = PodLifecycleDefinition;
 
-/** The service, with answers of Watch that are encoded already. */
+/** The service definition, with Watch responses already encoded. */
 export const lifecycleDefinition = {
   ...PodLifecycleDefinition,
   methods: {
@@ -51,21 +51,21 @@ export interface WatchAnswersOptions {
 }
 
 interface EncodedEvent extends WatchAnswer {
-  /** The status that is in it. */
+  /** The status included in the event. */
   readonly entry: PodCacheEntry | undefined;
 }
 
-// As many events as a batch may have, so that consumers that read side by side share batches.
+// The maximum batch size, so that consumers that read concurrently share batches.
 const MOST_ENCODED = 256;
-// Events with the status of a pod of many containers have tens of kilobytes each. A batch ends when it has this much.
+// Events with the status of a pod with many containers take tens of kilobytes each. A batch ends at this size.
 const MOST_BATCH_BYTES = 1024 * 1024;
 
-// Fields of WatchResponse and Batch with their wire type, which is 2 for all: number times 8, plus 2.
+// Tags of the fields of WatchResponse and Batch: field number times 8, plus wire type 2.
 const CURSOR = 10;
 const BATCH = 42;
 const ANSWERS = 10;
 
-/** Encodes the answers of Watch: each event, batch and snapshot once for all subscribers that read side by side. */
+/** Encodes Watch responses: each event, batch and snapshot once for all subscribers that read concurrently. */
 export class WatchAnswers {
   readonly #options: WatchAnswersOptions;
   readonly #plain: (EncodedEvent | undefined)[] = [];
@@ -77,7 +77,7 @@ export class WatchAnswers {
     this.#options = options;
   }
 
-  /** How many events a batch may have. */
+  /** Maximum number of events in a batch. */
   readonly mostInBatch = MOST_ENCODED;
 
   event({ event, position }: EventItem, withStatus: boolean): WatchAnswer {
@@ -94,7 +94,7 @@ export class WatchAnswers {
     return answer;
   }
 
-  /** @param isWhole whether the snapshot has all pods: one with a selector is made for one subscriber */
+  /** @param isWhole whether the snapshot has all pods; one with a selector is encoded for one subscriber */
   snapshot(
     { position, why, missed, pods }: SnapshotItem,
     withStatus: boolean,
@@ -119,7 +119,7 @@ export class WatchAnswers {
     return encode(position, { bookmark: {} });
   }
 
-  /** The answers in order: several as batches of about a megabyte at most, one as it is. */
+  /** Yields the responses in order, in batches of about 1 MiB. A single response is not batched. */
   *batches(answers: readonly WatchAnswer[]): Generator<WatchBytes> {
     let batch: WatchAnswer[] = [];
     let size = 0;
@@ -146,7 +146,7 @@ export class WatchAnswers {
     return bytes;
   }
 
-  /** The pod's status as a message; undefined where the runtime has no such pod. */
+  /** Returns the status of a pod as a message. Undefined if the runtime has no such pod. */
   status(podUid: string): PodStatus | undefined {
     const entry = this.#entry(podUid);
     return entry && this.#statusMessage(entry);

@@ -1,71 +1,62 @@
-import type { StatementSync } from "node:sqlite";
 import type { StateDatabase } from "./database.ts";
 
-/** What is known of a ResourceClaim's devices of one driver. */
+/** Devices of one driver for a ResourceClaim. */
 export interface StoredClaim {
   driver: string;
   uid: string;
   namespace: string;
   name: string;
   /**
-   * `preparing`: the driver was asked, or is about to be; `prepared`: what was answered to the kubelet; `unpreparing`: the
-   * driver has yet to undo it, and the kubelet may wait for that; `unprepared`: the driver has yet to undo it when it is back,
-   * and the kubelet does not wait.
+   * `preparing`: the driver was called or is about to be called. `prepared`: the claim was returned to the
+   * kubelet. `unpreparing`: the driver still has to unprepare the claim, and the kubelet may be waiting.
+   * `unprepared`: the driver has to unprepare the claim when it reconnects, and the kubelet is not waiting.
    */
   state: "preparing" | "prepared" | "unpreparing" | "unprepared";
-  /** The machine's boot in which it was prepared. */
+  /** Boot ID of the machine when the claim was prepared. */
   boot: string;
-  /** The writer's own JSON. */
+  /** JSON of the writer, like `configuration` and `pods`. */
   devices: string;
-  /** Text of the CDI file; empty where there is none. */
+  /** Configuration that the devices refer to. */
+  configuration: string;
+  /** Pods whose containers may use the devices. Empty if an earlier version wrote the record. */
+  pods: string;
+  /** Content of the CDI file; empty if there is none. */
   cdi: string;
-  /** Wall milliseconds. */
+  /** Milliseconds since the epoch. */
   updatedAt: number;
 }
 
-/** Claims that are prepared, or on the way to or from it. */
+/** Claims that are prepared, being prepared or being unprepared. */
 export class ClaimStore {
   readonly #database: StateDatabase;
-  readonly #save: StatementSync;
-  readonly #remove: StatementSync;
 
   constructor(database: StateDatabase) {
     this.#database = database;
-    const { connection } = database;
-    this.#save = connection.prepare(
-      `INSERT OR REPLACE INTO claim (driver, uid, namespace, name, state, boot, devices, cdi, updated_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#remove = connection.prepare("DELETE FROM claim WHERE driver = ? AND uid = ?");
   }
 
   claims(): StoredClaim[] {
-    const rows = this.#database.connection
-      .prepare(
-        `SELECT driver, uid, namespace, name, state, boot, devices, cdi, updated_at FROM claim
-         ORDER BY driver, namespace, name, uid`,
-      )
-      .all();
-    return rows.map((row) => ({
-      driver: row.driver as string,
-      uid: row.uid as string,
-      namespace: row.namespace as string,
-      name: row.name as string,
-      state: row.state as StoredClaim["state"],
-      boot: row.boot as string,
-      devices: row.devices as string,
-      cdi: row.cdi as string,
-      updatedAt: row.updated_at as number,
-    }));
+    return this.#database.all(
+      `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at AS updatedAt
+       FROM claim ORDER BY driver, namespace, name, uid`,
+    );
   }
 
-  /** Throws when the disk is full; nothing is changed then. */
-  save({ driver, uid, namespace, name, state, boot, devices, cdi, updatedAt }: StoredClaim): void {
-    this.#save.run(driver, uid, namespace, name, state, boot, devices, cdi, updatedAt);
+  /** Throws if the disk is full; nothing is changed then. */
+  save(claim: StoredClaim): void {
+    const { driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updatedAt } = claim;
+    this.#database.transaction(() =>
+      this.#database.run(
+        `INSERT OR REPLACE INTO claim (driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ...[driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updatedAt],
+      ),
+    );
   }
 
-  /** Throws when the disk is full; nothing is changed then. */
+  /** Throws if the disk is full; nothing is changed then. */
   remove(driver: string, uid: string): void {
-    this.#remove.run(driver, uid);
+    this.#database.transaction(() =>
+      this.#database.run("DELETE FROM claim WHERE driver = ? AND uid = ?", driver, uid),
+    );
   }
 }

@@ -1,8 +1,6 @@
-import type { StatementSync } from "node:sqlite";
-import { type Consequence, consequences } from "./consequence.ts";
-import type { StateDatabase } from "./database.ts";
+import { lastIdOf, type StateDatabase } from "./database.ts";
 import type { RecordCoverage } from "./record-coverage.ts";
-import { type RoundGroup, RoundUsage } from "./round-usage.ts";
+import { type Consequence, consequences, type RoundGroup, RoundUsage } from "./round-usage.ts";
 
 /** A pod of a round: one that is evicted, or that a plugin requested to evict. */
 export interface RecordedPod {
@@ -11,17 +9,17 @@ export interface RecordedPod {
   name: string;
 }
 
-/** A round to be written. The bodies are the writer's own bytes. */
+/** A round to write. The bodies are bytes in the writer's format. */
 export interface NewRound {
   id: number;
-  /** Wall milliseconds. */
+  /** Milliseconds since the epoch. */
   at: number;
-  /** What it shares with other rounds: the id of a base written before, or a new one. */
+  /** Data shared with other rounds: the ID of a base written before, or a new base. */
   base: number | Uint8Array;
   body: Uint8Array;
   pods: readonly RecordedPod[];
   consequence: Consequence;
-  /** The plugins that caused the record: it counts for the one of them with the fewest bytes so far. */
+  /** The plugins that caused the record. It is attributed to the one with the fewest bytes so far. */
   plugins: readonly string[];
 }
 
@@ -35,243 +33,253 @@ export interface StoredRound {
 /** A step of an eviction. */
 export interface StoredStep {
   uid: string;
-  /** Wall milliseconds. */
+  /** Milliseconds since the epoch. */
   at: number;
   message: string;
 }
 
-/** Which rounds to read. */
+/** Selects the rounds to read. */
 export interface RoundSpan {
-  /** Wall milliseconds, both inclusive. */
+  /** Milliseconds since the epoch, both inclusive. */
   since: number;
   until: number;
-  /** Only rounds with a greater id. */
+  /** Only rounds with a larger ID. */
   after: number;
   limit: number;
-  /** At most one round is read for each of these milliseconds; 0 for all. */
+  /** At most one round per interval of this length in milliseconds; 0 for all rounds. */
   stepMs: number;
 }
 
-/** Records beyond either bound are deleted: see `RoundUsage` for the order. */
+/** Records beyond these bounds are deleted. See `RoundUsage` for the order. */
 export interface RecordBounds {
-  /** Milliseconds by `RecordAge`: older records are deleted. */
+  /** Maximum age in milliseconds, as measured by `RecordAge`. */
   maxAgeMs: number;
   maxBytes: number;
 }
 
-// What a row costs besides its bytes, about: keys, indexes, page overhead.
+// Approximate overhead of a row in bytes: keys, indexes, page overhead.
 const ROW_BYTES = 100;
 // A pod whose eviction is retried for days must not fill the records.
 const MOST_STEPS_PER_POD = 200;
 const TRIM_BATCH = 16;
+const STATE_OF_BOOT = "eviction";
+const SELECT_ROUND = "SELECT id, at, base, body FROM eviction_round";
+
+interface DeletedRound {
+  at: number;
+  consequence: number;
+}
 
 /** The state of eviction and the records of its rounds. */
 export class EvictionStore {
   readonly #database: StateDatabase;
-  readonly #saveState: StatementSync;
-  readonly #addBase: StatementSync;
-  readonly #addRound: StatementSync;
-  readonly #addPod: StatementSync;
-  readonly #addStep: StatementSync;
-  readonly #trimSteps: StatementSync;
-  /** Bytes of all records, about; undefined before they were counted. */
+  /** Approximate size of all records. Undefined until they are counted. */
   #usage: RoundUsage | undefined;
+  #isStateKept = true;
 
   constructor(database: StateDatabase) {
     this.#database = database;
-    const { connection } = database;
-    this.#saveState = connection.prepare(
-      `INSERT INTO eviction_state (one, state) VALUES (1, ?)
-       ON CONFLICT (one) DO UPDATE SET state = excluded.state`,
-    );
-    this.#addBase = connection.prepare("INSERT INTO eviction_base (body) VALUES (?)");
-    this.#addRound = connection.prepare(
-      `INSERT INTO eviction_round (id, at, base, body, age, consequence, plugin, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#addPod = connection.prepare(
-      "INSERT OR IGNORE INTO eviction_pod (round, uid, namespace, name) VALUES (?, ?, ?, ?)",
-    );
-    this.#addStep = connection.prepare(
-      "INSERT INTO eviction_step (uid, at, message, age) VALUES (?, ?, ?, ?)",
-    );
-    this.#trimSteps = connection.prepare(
-      `DELETE FROM eviction_step WHERE uid = ?1 AND id <=
-         (SELECT id FROM eviction_step WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_STEPS_PER_POD})`,
-    );
   }
 
-  /** Since when and where rounds are complete. */
+  /** The times for which rounds are complete. */
   get coverage(): RecordCoverage {
     return this.#database.coverage;
   }
 
-  /** The state as it was last saved; undefined before the first. */
-  state(): string | undefined {
-    const row = this.#database.connection.prepare("SELECT state FROM eviction_state").get();
-    return row?.state as string | undefined;
+  /**
+   * Returns the state last saved during this boot, even if the database could not be written or was replaced
+   * since. Undefined if there is none.
+   */
+  stateOfBoot(): string | undefined {
+    return this.#database.bootDirectory.read(STATE_OF_BOOT);
   }
 
-  /** The greatest id of any round so far; 0 before the first. */
+  /** Whether the last saved state survives the agent. */
+  get isStateKept(): boolean {
+    return this.#isStateKept;
+  }
+
+  /** Returns the state last saved to the database. Undefined before the first. */
+  state(): string | undefined {
+    return this.#database.first<{ state: string }>("SELECT state FROM eviction_state")?.state;
+  }
+
+  /** Returns the largest ID of any round so far; 0 before the first. */
   lastRoundId(): number {
-    const row = this.#database.connection
-      .prepare("SELECT seq FROM sqlite_sequence WHERE name = 'eviction_round'")
-      .get();
-    return (row?.seq as number | undefined) ?? 0;
+    return lastIdOf(this.#database, "eviction_round");
   }
 
   /**
-   * Writes a state, a round's record and the steps of evictions, in one transaction, and keeps the records within
-   * bounds. Returns the id of the round's base. Throws when the disk is full; nothing is changed then.
+   * Writes a state, the record of a round and steps of evictions in one transaction, and trims records beyond
+   * the bounds. Returns the ID of the round's base. Throws if the disk is full; nothing is changed then,
+   * except that the state is still saved for this boot: see `stateOfBoot`.
    */
   save(
     { state, round, steps }: { state: string; round?: NewRound | undefined; steps: readonly StoredStep[] },
     bounds: RecordBounds,
   ): number | undefined {
-    const { age } = this.#database;
+    const { age, bootDirectory, isPersistent } = this.#database;
+    // Written first, so that it is never older than the state in the database.
+    this.#isStateKept = bootDirectory.write(STATE_OF_BOOT, state);
     try {
-      return this.#database.transaction(() => {
-        this.#saveState.run(state);
+      const base = this.#database.transaction(() => {
+        this.#database.run("INSERT OR REPLACE INTO eviction_state (one, state) VALUES (1, ?)", state);
         age.save();
         const base = round && this.#add(round);
-        for (const { uid, at, message } of steps) {
-          this.#addStep.run(uid, at, message, age.now());
-          this.#grow(message.length);
-          this.#trimSteps.run(uid);
-        }
+        for (const step of steps) this.#addStep(step);
         this.#trim(bounds, round?.id);
         return base;
       });
+      this.#isStateKept ||= isPersistent;
+      return base;
     } catch (error) {
       this.#usage = undefined;
       throw error;
     }
   }
 
-  /** Rounds from `since` on (wall milliseconds), with an id greater than `after`, oldest first. */
-  *rounds({ since = 0, after = 0, limit = 1e9 } = {}): IterableIterator<StoredRound> {
-    const rows = this.#database.connection
-      .prepare("SELECT * FROM eviction_round WHERE at >= ? AND id > ? ORDER BY id LIMIT ?")
-      .iterate(since, after, limit);
-    for (const row of rows) yield roundOf(row);
-  }
-
   /**
-   * Rounds from `since` until `until` (wall milliseconds, inclusive) with an id greater than `after`, oldest first: the
-   * first of each `stepMs`, or all for 0.
+   * Returns rounds at or after `since` (milliseconds since the epoch) with an ID larger than `after`, oldest
+   * first.
    */
-  *roundsBetween({ since, until, after, limit, stepMs }: RoundSpan): IterableIterator<StoredRound> {
-    // The index of times has the ids: no row is read that is not answered. Numbers are bound as floating-point ones.
-    const rows = this.#database.connection
-      .prepare(
-        `SELECT * FROM eviction_round WHERE id IN (
-           SELECT id FROM (
-             SELECT min(rowid) AS id FROM eviction_round WHERE at >= ?1 AND at <= ?2
-             GROUP BY CASE ?3 WHEN 0 THEN rowid ELSE at / CAST(?3 AS INTEGER) END)
-           WHERE id > ?4 ORDER BY id LIMIT ?5)
-         ORDER BY id`,
-      )
-      .iterate(since, until, stepMs, after, limit);
-    for (const row of rows) yield roundOf(row);
-  }
-
-  /** The ids of the rounds that were about a pod, oldest first: of the newest `limit`. */
-  roundIdsOfPod(uid: string, limit = 1_000): number[] {
-    const rows = this.#database.connection
-      .prepare("SELECT round FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT ?")
-      .all(uid, limit);
-    return rows.map((row) => row.round as number).reverse();
-  }
-
-  /** One round; undefined where it is no longer kept. */
-  round(id: number): StoredRound | undefined {
-    const row = this.#database.connection.prepare("SELECT * FROM eviction_round WHERE id = ?").get(id);
-    return row && roundOf(row);
-  }
-
-  /** When the oldest round that is still kept was, wall milliseconds; undefined where there is none. */
-  oldestRoundAt(): number | undefined {
-    const row = this.#database.connection.prepare("SELECT at FROM eviction_round ORDER BY id LIMIT 1").get();
-    return row?.at as number | undefined;
-  }
-
-  /** The bytes that rounds of one base share; undefined where they are missing. */
-  base(id: number): Uint8Array | undefined {
-    const row = this.#database.connection.prepare("SELECT body FROM eviction_base WHERE id = ?").get(id);
-    return row?.body as Uint8Array | undefined;
-  }
-
-  hasBase(id: number): boolean {
-    return (
-      this.#database.connection.prepare("SELECT 1 FROM eviction_base WHERE id = ?").get(id) !== undefined
+  rounds({ since = 0, after = 0, limit = 1e9 } = {}): IterableIterator<StoredRound> {
+    return this.#database.each(
+      `${SELECT_ROUND} WHERE at >= ? AND id > ? ORDER BY id LIMIT ?`,
+      ...[since, after, limit],
     );
   }
 
-  /** The pods that ever had this name, the newest first. */
+  /**
+   * Returns rounds between `since` and `until` (milliseconds since the epoch, inclusive) with an ID larger
+   * than `after`, oldest first: the first of each interval of `stepMs`, or all if it is 0.
+   */
+  roundsBetween({ since, until, after, limit, stepMs }: RoundSpan): IterableIterator<StoredRound> {
+    // The index on `at` contains the IDs, so only returned rows are read. Numbers are bound as floating-point
+    // values.
+    return this.#database.each(
+      `${SELECT_ROUND} WHERE id IN (
+         SELECT id FROM (
+           SELECT min(rowid) AS id FROM eviction_round WHERE at >= ?1 AND at <= ?2
+           GROUP BY CASE ?3 WHEN 0 THEN rowid ELSE at / CAST(?3 AS INTEGER) END)
+         WHERE id > ?4 ORDER BY id LIMIT ?5)
+       ORDER BY id`,
+      ...[since, until, stepMs, after, limit],
+    );
+  }
+
+  /** Returns the IDs of the latest `limit` rounds that concern a pod, oldest first. */
+  roundIdsOfPod(uid: string, limit = 1_000): number[] {
+    const rows = this.#database.all<{ round: number }>(
+      "SELECT round FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT ?",
+      ...[uid, limit],
+    );
+    return rows.map(({ round }) => round).reverse();
+  }
+
+  /** Returns a round. Undefined if it is no longer stored. */
+  round(id: number): StoredRound | undefined {
+    return this.#database.first(`${SELECT_ROUND} WHERE id = ?`, id);
+  }
+
+  /**
+   * Returns the time of the oldest stored round in milliseconds since the epoch. Undefined if there is none.
+   */
+  oldestRoundAt(): number | undefined {
+    return this.#database.first<{ at: number }>("SELECT at FROM eviction_round ORDER BY id LIMIT 1")?.at;
+  }
+
+  /** Returns the data that rounds with the same base share. Undefined if it is missing. */
+  base(id: number): Uint8Array | undefined {
+    return this.#database.first<{ body: Uint8Array }>("SELECT body FROM eviction_base WHERE id = ?", id)
+      ?.body;
+  }
+
+  hasBase(id: number): boolean {
+    return this.#database.first("SELECT 1 FROM eviction_base WHERE id = ?", id) !== undefined;
+  }
+
+  /** Returns all recorded pods with this name, newest first. */
   podsNamed(namespace: string, name: string): RecordedPod[] {
-    const rows = this.#database.connection
-      .prepare(
+    return this.#database
+      .all<RecordedPod>(
         `SELECT uid, namespace, name, max(round) AS newest FROM eviction_pod
          WHERE namespace = ? AND name = ? GROUP BY uid ORDER BY newest DESC`,
+        ...[namespace, name],
       )
-      .all(namespace, name);
-    return rows.map(podOf);
+      .map(({ uid }) => ({ uid, namespace, name }));
   }
 
-  /** A pod by its UID; undefined where no round was about it. */
+  /** Returns a pod by its UID. Undefined if no round concerns it. */
   podOfUid(uid: string): RecordedPod | undefined {
-    const row = this.#database.connection
-      .prepare("SELECT uid, namespace, name FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT 1")
-      .get(uid);
-    return row && podOf(row);
+    return this.#database.first(
+      "SELECT uid, namespace, name FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT 1",
+      uid,
+    );
   }
 
-  /** What happened to a pod, oldest first. */
+  /** Returns the steps of a pod's evictions, oldest first. */
   steps(uid: string): StoredStep[] {
-    const rows = this.#database.connection
-      .prepare("SELECT uid, at, message FROM eviction_step WHERE uid = ? ORDER BY id")
-      .all(uid);
-    return rows.map((row) => ({
-      uid: row.uid as string,
-      at: row.at as number,
-      message: row.message as string,
-    }));
+    return this.#database.all("SELECT uid, at, message FROM eviction_step WHERE uid = ? ORDER BY id", uid);
   }
 
-  /** What the records take, bytes, about. */
+  /** Returns the approximate size of the records in bytes. */
   recordBytes(): number {
     return this.#counted().total;
   }
 
   #counted(): RoundUsage {
-    this.#usage ??= RoundUsage.count(this.#database.connection, ROW_BYTES);
+    this.#usage ??= RoundUsage.count(this.#database, ROW_BYTES);
     return this.#usage;
   }
 
   #add({ id, at, base, body, pods, consequence, plugins }: NewRound): number {
+    const database = this.#database;
     let baseId = base;
     if (typeof baseId !== "number") {
       this.#grow(baseId.length);
-      baseId = Number(this.#addBase.run(baseId).lastInsertRowid);
+      database.run("INSERT INTO eviction_base (body) VALUES (?)", baseId);
+      baseId = lastIdOf(database, "eviction_base");
     }
     const bytes = body.length + ROW_BYTES * (1 + pods.length);
     const plugin = this.#counted().add(consequence, plugins, bytes);
-    const age = this.#database.age.now();
-    this.#addRound.run(id, at, baseId, body, age, consequences.indexOf(consequence), plugin, bytes);
-    for (const { uid, namespace, name } of pods) this.#addPod.run(id, uid, namespace, name);
+    database.run(
+      `INSERT INTO eviction_round (id, at, base, body, age, consequence, plugin, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[id, at, baseId, body, database.age.now(), consequences.indexOf(consequence), plugin, bytes],
+    );
+    for (const { uid, namespace, name } of pods)
+      database.run(
+        "INSERT OR IGNORE INTO eviction_pod (round, uid, namespace, name) VALUES (?, ?, ?, ?)",
+        ...[id, uid, namespace, name],
+      );
     return baseId;
   }
 
-  // The round that is being written stays, so that the record of what is acted on is always there.
+  #addStep({ uid, at, message }: StoredStep): void {
+    const database = this.#database;
+    database.run(
+      "INSERT INTO eviction_step (uid, at, message, age) VALUES (?, ?, ?, ?)",
+      ...[uid, at, message, database.age.now()],
+    );
+    this.#grow(message.length);
+    database.run(
+      `DELETE FROM eviction_step WHERE uid = ?1 AND id <=
+         (SELECT id FROM eviction_step WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_STEPS_PER_POD})`,
+      uid,
+    );
+  }
+
+  // Never deletes the round that is being written, so that every decision that is executed has a record.
   #trim({ maxAgeMs, maxBytes }: RecordBounds, current: number | undefined): void {
-    const { connection, age } = this.#database;
-    const oldest = age.now() - maxAgeMs;
-    const old = connection
-      .prepare("DELETE FROM eviction_round WHERE age < ? AND id IS NOT ? RETURNING at, consequence")
-      .all(oldest, current ?? null);
-    const { changes: steps } = connection.prepare("DELETE FROM eviction_step WHERE age < ?").run(oldest);
+    const database = this.#database;
+    const oldest = database.age.now() - maxAgeMs;
+    const old = database.all<DeletedRound>(
+      "DELETE FROM eviction_round WHERE age < ? AND id IS NOT ? RETURNING at, consequence",
+      ...[oldest, current ?? null],
+    );
+    const steps = database.run("DELETE FROM eviction_step WHERE age < ?", oldest);
     this.#uncover(old);
-    if (old.length + Number(steps) > 0) this.#dropOrphans();
+    if (old.length + steps > 0) this.#dropOrphans();
     const spent = new Set<RoundGroup>();
     while (this.recordBytes() > maxBytes) {
       const group = this.#counted().mostOverShare(maxBytes, spent);
@@ -283,27 +291,26 @@ export class EvictionStore {
     }
   }
 
-  #deleteOldest({ consequence, plugin }: RoundGroup, current: number | undefined): Row[] {
-    return this.#database.connection
-      .prepare(
-        `DELETE FROM eviction_round WHERE id IN (
-           SELECT id FROM eviction_round WHERE consequence = ? AND plugin = ? AND id IS NOT ? ORDER BY id LIMIT ?)
-         RETURNING at, consequence`,
-      )
-      .all(consequences.indexOf(consequence), plugin, current ?? null, TRIM_BATCH);
+  #deleteOldest({ consequence, plugin }: RoundGroup, current: number | undefined): DeletedRound[] {
+    return this.#database.all(
+      `DELETE FROM eviction_round WHERE id IN (
+         SELECT id FROM eviction_round WHERE consequence = ? AND plugin = ? AND id IS NOT ? ORDER BY id LIMIT ?)
+       RETURNING at, consequence`,
+      ...[consequences.indexOf(consequence), plugin, current ?? null, TRIM_BATCH],
+    );
   }
 
-  // What was deleted must not be missed later.
-  #uncover(deleted: readonly Row[]): void {
+  // The absence of deleted records must not count as evidence.
+  #uncover(deleted: readonly DeletedRound[]): void {
     const newest = new Map<"since" | "requests", number>();
     for (const { at, consequence } of deleted) {
-      const which = consequences[consequence as number] === "effect" ? "since" : "requests";
-      newest.set(which, Math.max(newest.get(which) ?? 0, at as number));
+      const which = consequences[consequence] === "effect" ? "since" : "requests";
+      newest.set(which, Math.max(newest.get(which) ?? 0, at));
     }
     for (const [which, at] of newest) this.coverage.trimmed(which, at);
   }
 
-  // Bases no round refers to, and steps of pods no round is about.
+  // Deletes bases without rounds, and steps of pods without rounds.
   #dropOrphans(): void {
     this.#database.connection.exec(
       `DELETE FROM eviction_base WHERE id NOT IN (SELECT base FROM eviction_round);
@@ -315,19 +322,4 @@ export class EvictionStore {
   #grow(bytes: number): void {
     this.#counted().total += bytes + ROW_BYTES;
   }
-}
-
-type Row = Record<string, unknown>;
-
-function roundOf(row: Row): StoredRound {
-  return {
-    id: row.id as number,
-    at: row.at as number,
-    base: row.base as number,
-    body: row.body as Uint8Array,
-  };
-}
-
-function podOf(row: Row): RecordedPod {
-  return { uid: row.uid as string, namespace: row.namespace as string, name: row.name as string };
 }

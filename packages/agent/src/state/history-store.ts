@@ -1,87 +1,72 @@
-import type { StatementSync } from "node:sqlite";
 import type { StateDatabase } from "./database.ts";
 
-/** A pod that is or was on the node. Times are wall milliseconds. */
+/** A pod that is or was on the node. Times are in milliseconds since the epoch. */
 export interface StoredNodePod {
   uid: string;
   namespace: string;
   name: string;
-  /** When the agent first saw it. */
+  /** When the agent first observed it. */
   seenAt: number;
-  /** When it was deleted from the API server; null while it is there. */
+  /** When it was deleted from the API server. Null while it exists. */
   leftAt: number | null;
-  /** The writer's own text. */
+  /** JSON of the writer. */
   record: string;
 }
 
-/** Something that happened to a pod, or to the node where `uid` is empty. */
+/** An event of a pod, or of the node if `uid` is empty. */
 export interface StoredNodeEvent {
   uid: string;
-  /** Wall milliseconds. */
+  /** Milliseconds since the epoch. */
   at: number;
   message: string;
-  /** Of an event of the node: the plugin that caused it, which displaces only its own. Absent for none. */
+  /**
+   * For an event of the node: the plugin that caused it. If there are too many events, a plugin displaces
+   * only its own. Undefined if no plugin caused it.
+   */
   plugin?: string;
 }
 
-/** What is written in one transaction. */
+/** Changes that are written in one transaction. */
 export interface HistoryChange {
   pods: readonly StoredNodePod[];
   events: readonly StoredNodeEvent[];
-  /** When the history was last known to be complete, wall milliseconds. */
+  /** When the history was last known to be complete, milliseconds since the epoch. */
   watchedAt: number;
-  /** How far the lifecycle log was read; null where there is none. */
+  /** Position up to which the lifecycle log was read. Null if there is none. */
   cursor: string | null;
 }
 
-/** History beyond these bounds is deleted, the oldest first. Pods that are still there are always kept. */
+/** History beyond these bounds is deleted, oldest first. Pods that are on the node are never deleted. */
 export interface HistoryBounds {
-  /** Milliseconds by `RecordAge` since it left the node, or happened. */
+  /**
+   * Maximum age in milliseconds, as measured by `RecordAge`, since the pod left the node or the event
+   * happened.
+   */
   maxAgeMs: number;
-  /** How many pods that left the node are kept: those without a round that had an effect are deleted first. */
+  /** Maximum number of pods that left the node. Pods without a round that had an effect are deleted first. */
   mostLeft: number;
 }
 
 // A container that crashes every few minutes for a week must not fill the database.
 const MOST_EVENTS_PER_POD = 40;
 const MOST_NODE_EVENTS = 500;
-// The number of pods that could not be written yet: after those of all others.
+// Number of pods that could not be written yet. They sort after all others.
 const UNSAVED = Number.MAX_SAFE_INTEGER;
+const COLUMNS = "uid, namespace, name, seen_at AS seenAt, left_at AS leftAt, record";
 
-/** The pods that were on the node, how they ended, and what happened to them and to the node. */
+/** The pods that were on the node, how they ended, and the events of pods and of the node. */
 export class HistoryStore {
   readonly #database: StateDatabase;
-  readonly #savePod: StatementSync;
-  readonly #addEvent: StatementSync;
-  readonly #trimEvents: StatementSync;
-  readonly #saveWatch: StatementSync;
-  /** What could not be written: it is read all the same. */
+  /** Changes that could not be written. Readers see them too. */
   #unsaved: Pick<HistoryChange, "pods" | "events"> = { pods: [], events: [] };
 
   constructor(database: StateDatabase) {
     this.#database = database;
-    const { connection } = database;
-    this.#savePod = connection.prepare(
-      `INSERT INTO node_pod (uid, namespace, name, seen_at, left_at, record, left_age) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (uid) DO UPDATE SET left_at = excluded.left_at, record = excluded.record,
-         left_age = CASE WHEN excluded.left_at IS NULL THEN NULL ELSE coalesce(left_age, excluded.left_age) END`,
-    );
-    this.#addEvent = connection.prepare(
-      "INSERT INTO node_event (uid, at, message, age, plugin) VALUES (?, ?, ?, ?, ?)",
-    );
-    this.#trimEvents = connection.prepare(
-      `DELETE FROM node_event WHERE uid = ?1 AND id <=
-         (SELECT id FROM node_event WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
-    );
-    this.#saveWatch = connection.prepare(
-      `INSERT INTO node_watch (one, watched_at, cursor) VALUES (1, ?, ?)
-       ON CONFLICT (one) DO UPDATE SET watched_at = excluded.watched_at, cursor = excluded.cursor`,
-    );
   }
 
   /**
-   * Throws when the disk is full; nothing is changed on it then. The caller then saves the same and more again: until it
-   * succeeds, what was to be saved last is read from memory.
+   * Throws if the disk is full; nothing is changed on disk then. The caller must then save the same changes
+   * and later ones again. Until that succeeds, they are read from memory.
    */
   save(change: HistoryChange, bounds: HistoryBounds): void {
     this.#unsaved = change;
@@ -90,41 +75,56 @@ export class HistoryStore {
   }
 
   #write({ pods, events, watchedAt, cursor }: HistoryChange, bounds: HistoryBounds): void {
-    const { age } = this.#database;
-    this.#database.transaction(() => {
-      age.save();
-      const now = age.now();
-      for (const { uid, namespace, name, seenAt, leftAt, record } of pods) {
-        this.#savePod.run(uid, namespace, name, seenAt, leftAt, record, leftAt === null ? null : now);
-      }
+    const database = this.#database;
+    database.transaction(() => {
+      database.age.save();
+      const now = database.age.now();
+      for (const pod of pods) this.#savePod(pod, now);
       for (const { uid, at, message, plugin = "" } of events)
-        this.#addEvent.run(uid, at, message, now, plugin);
+        database.run(
+          "INSERT INTO node_event (uid, at, message, age, plugin) VALUES (?, ?, ?, ?, ?)",
+          ...[uid, at, message, now, plugin],
+        );
       for (const uid of new Set(events.map((event) => event.uid))) {
         if (uid === "") this.#trimNodeEvents();
-        else this.#trimEvents.run(uid, MOST_EVENTS_PER_POD);
+        else this.#trimEvents(uid);
       }
-      this.#saveWatch.run(watchedAt, cursor);
+      database.run(
+        "INSERT OR REPLACE INTO node_watch (one, watched_at, cursor) VALUES (1, ?, ?)",
+        ...[watchedAt, cursor],
+      );
       this.#trim(bounds);
     });
   }
 
-  /** When the history was last known to be complete, and how far the lifecycle log was read. */
-  watch(): { watchedAt: number; cursor: string | null } | undefined {
-    const row = this.#database.connection.prepare("SELECT watched_at, cursor FROM node_watch").get();
-    return row && { watchedAt: row.watched_at as number, cursor: row.cursor as string | null };
+  #savePod({ uid, namespace, name, seenAt, leftAt, record }: StoredNodePod, now: number): void {
+    this.#database.run(
+      `INSERT INTO node_pod (uid, namespace, name, seen_at, left_at, record, left_age) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (uid) DO UPDATE SET left_at = excluded.left_at, record = excluded.record,
+         left_age = CASE WHEN excluded.left_at IS NULL THEN NULL ELSE coalesce(left_age, excluded.left_age) END`,
+      ...[uid, namespace, name, seenAt, leftAt, record, leftAt === null ? null : now],
+    );
   }
 
-  /** Pods that were there when the history was last written. */
+  /**
+   * Returns when the history was last known to be complete, and the position up to which the lifecycle log
+   * was read.
+   */
+  watch(): { watchedAt: number; cursor: string | null } | undefined {
+    return this.#database.first("SELECT watched_at AS watchedAt, cursor FROM node_watch");
+  }
+
+  /** Returns the pods that were on the node when the history was last written. */
   present(): StoredNodePod[] {
     return this.#pods("WHERE left_at IS NULL");
   }
 
-  /** A pod by its UID; undefined where the history has none. */
+  /** Returns a pod by its UID. Undefined if it is not in the history. */
   pod(uid: string): StoredNodePod | undefined {
     return this.#unsaved.pods.find((pod) => pod.uid === uid) ?? this.#pods("WHERE uid = ?", uid)[0];
   }
 
-  /** The pods that had this name, the newest first. */
+  /** Returns the pods that had this name, newest first. */
   podsNamed(namespace: string, name: string): StoredNodePod[] {
     const stored = this.#pods(
       "WHERE namespace = ? AND name = ? ORDER BY seen_at DESC, rowid DESC",
@@ -141,18 +141,17 @@ export class HistoryStore {
   }
 
   /**
-   * Pods whose "namespace/name" contains a text, or whose UID it is: those that are there first, then the last deleted.
-   * Without their records.
+   * Returns pods whose "namespace/name" contains a text, or whose UID equals it, without their records. Pods
+   * that are on the node come first, then the others by deletion, latest first.
    */
   find(text: string, limit: number): Omit<StoredNodePod, "record">[] {
-    const rows = this.#database.connection
-      .prepare(
-        `SELECT uid, namespace, name, seen_at, left_at FROM node_pod
-         WHERE uid = ?1 OR instr(namespace || '/' || name, ?1) > 0
-         ORDER BY left_at IS NOT NULL, left_at DESC, seen_at DESC, rowid DESC LIMIT ?2`,
-      )
-      .all(text, limit);
-    const found = new Map(rows.map(identityOf).map((pod) => [pod.uid, pod]));
+    const rows = this.#database.all<Omit<StoredNodePod, "record">>(
+      `SELECT uid, namespace, name, seen_at AS seenAt, left_at AS leftAt FROM node_pod
+       WHERE uid = ?1 OR instr(namespace || '/' || name, ?1) > 0
+       ORDER BY left_at IS NOT NULL, left_at DESC, seen_at DESC, rowid DESC LIMIT ?2`,
+      ...[text, limit],
+    );
+    const found = new Map(rows.map((pod) => [pod.uid, pod]));
     for (const { record: _record, ...pod } of this.#unsaved.pods) {
       const isMeant = pod.uid === text || `${pod.namespace}/${pod.name}`.includes(text);
       if (found.has(pod.uid) || (isMeant && found.size < limit)) found.set(pod.uid, pod);
@@ -160,116 +159,96 @@ export class HistoryStore {
     return [...found.values()];
   }
 
-  /** When the oldest thing happened that is still recorded, wall milliseconds; undefined where there is none. */
+  /**
+   * Returns the time of the oldest stored event or deletion in milliseconds since the epoch. Undefined if
+   * there is none.
+   */
   oldestAt(): number | undefined {
-    const row = this.#database.connection
-      .prepare(
-        `SELECT min(at) AS at FROM (
-           SELECT min(left_at) AS at FROM node_pod UNION ALL SELECT min(at) FROM node_event)`,
-      )
-      .get();
-    return (row?.at as number | null) ?? undefined;
+    const row = this.#database.first<{ at: number | null }>(
+      `SELECT min(at) AS at FROM (
+         SELECT min(left_at) AS at FROM node_pod UNION ALL SELECT min(at) FROM node_event)`,
+    );
+    return row?.at ?? undefined;
   }
 
-  /** Pods that were on the node at or after a time (wall milliseconds), with a number above `after`, in order of it. */
+  /**
+   * Returns pods that were on the node at or after `since` (milliseconds since the epoch) with a number
+   * larger than `after`, sorted by number.
+   */
   pods({ since, after, limit }: { since: number; after: number; limit: number }): (StoredNodePod & {
     number: number;
   })[] {
-    const rows = this.#database.connection
-      .prepare(
-        `SELECT rowid AS number, * FROM node_pod
-         WHERE rowid > ? AND (left_at IS NULL OR left_at >= ?) ORDER BY rowid LIMIT ?`,
-      )
-      .all(after, since, limit);
+    const stored = this.#database.all<StoredNodePod & { number: number }>(
+      `SELECT rowid AS number, ${COLUMNS} FROM node_pod
+       WHERE rowid > ? AND (left_at IS NULL OR left_at >= ?) ORDER BY rowid LIMIT ?`,
+      ...[after, since, limit],
+    );
     const unsaved = new Map(this.#unsaved.pods.map((pod) => [pod.uid, pod]));
-    const stored = rows.map((row) => {
-      const pod = podOf(row);
-      return { ...pod, ...unsaved.get(pod.uid), number: row.number as number };
-    });
-    if (rows.length === limit || after >= UNSAVED) return stored;
+    const current = stored.map((pod) => ({ ...pod, ...unsaved.get(pod.uid) }));
+    if (stored.length === limit || after >= UNSAVED) return current;
     const isNew = ({ uid }: StoredNodePod) => this.#pods("WHERE uid = ?", uid).length === 0;
-    return [...stored, ...this.#unsaved.pods.filter(isNew).map((pod) => ({ ...pod, number: UNSAVED }))];
+    return [...current, ...this.#unsaved.pods.filter(isNew).map((pod) => ({ ...pod, number: UNSAVED }))];
   }
 
-  /** What happened to a pod, or to the node where `uid` is empty; oldest first. */
+  /** Returns the events of a pod, or of the node if `uid` is empty, oldest first. */
   events(uid: string): StoredNodeEvent[] {
-    const rows = this.#database.connection
-      .prepare("SELECT uid, at, message FROM node_event WHERE uid = ? ORDER BY at, id")
-      .all(uid);
+    const stored = this.#database.all<StoredNodeEvent>(
+      "SELECT uid, at, message FROM node_event WHERE uid = ? ORDER BY at, id",
+      uid,
+    );
     const unsaved = this.#unsaved.events.filter((event) => event.uid === uid);
-    return [
-      ...rows.map((row) => ({
-        uid: row.uid as string,
-        at: row.at as number,
-        message: row.message as string,
-      })),
-      ...unsaved.map(({ at, message }) => ({ uid, at, message })),
-    ];
+    return [...stored, ...unsaved.map(({ at, message }) => ({ uid, at, message }))];
   }
 
   #pods(rest: string, ...values: string[]): StoredNodePod[] {
-    const rows = this.#database.connection.prepare(`SELECT * FROM node_pod ${rest}`).all(...values);
-    return rows.map(podOf);
+    return this.#database.all(`SELECT ${COLUMNS} FROM node_pod ${rest}`, ...values);
   }
 
-  // Of the plugin with the most events the oldest ones.
+  #trimEvents(uid: string): void {
+    this.#database.run(
+      `DELETE FROM node_event WHERE uid = ?1 AND id <=
+         (SELECT id FROM node_event WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
+      ...[uid, MOST_EVENTS_PER_POD],
+    );
+  }
+
+  // Deletes the oldest events of the plugin with the most events.
   #trimNodeEvents(): void {
-    const { connection } = this.#database;
-    const groups = connection
-      .prepare(
-        "SELECT plugin, count(*) AS count FROM node_event WHERE uid = '' GROUP BY plugin ORDER BY count DESC",
-      )
-      .all() as { plugin: string; count: number }[];
+    const groups = this.#database.all<{ plugin: string; count: number }>(
+      "SELECT plugin, count(*) AS count FROM node_event WHERE uid = '' GROUP BY plugin ORDER BY count DESC",
+    );
     const surplus = groups.reduce((total, { count }) => total + count, 0) - MOST_NODE_EVENTS;
     if (surplus <= 0) return;
-    connection
-      .prepare(
-        `DELETE FROM node_event WHERE id IN (
-           SELECT id FROM node_event WHERE uid = '' AND plugin = ? ORDER BY id LIMIT ?)`,
-      )
-      .run(groups[0]!.plugin, surplus);
+    this.#database.run(
+      `DELETE FROM node_event WHERE id IN (
+         SELECT id FROM node_event WHERE uid = '' AND plugin = ? ORDER BY id LIMIT ?)`,
+      ...[groups[0]!.plugin, surplus],
+    );
   }
 
   #trim({ maxAgeMs, mostLeft }: HistoryBounds): void {
-    const { connection, age } = this.#database;
-    const oldest = age.now() - maxAgeMs;
-    const old = Number(connection.prepare("DELETE FROM node_pod WHERE left_age < ?").run(oldest).changes);
+    const database = this.#database;
+    const oldest = database.age.now() - maxAgeMs;
+    const old = database.run("DELETE FROM node_pod WHERE left_age < ?", oldest);
     const surplus = this.#trimLeft(mostLeft);
-    connection.prepare("DELETE FROM node_event WHERE age < ?").run(oldest);
+    database.run("DELETE FROM node_event WHERE age < ?", oldest);
     if (old + surplus === 0) return;
-    connection.exec("DELETE FROM node_event WHERE uid <> '' AND uid NOT IN (SELECT uid FROM node_pod)");
+    database.run("DELETE FROM node_event WHERE uid <> '' AND uid NOT IN (SELECT uid FROM node_pod)");
   }
 
-  // Pods that eviction did nothing about first, the oldest first.
+  // Deletes pods without an effect of eviction first, oldest first.
   #trimLeft(mostLeft: number): number {
-    const { connection } = this.#database;
-    const left = connection
-      .prepare("SELECT count(*) AS count FROM node_pod WHERE left_age IS NOT NULL")
-      .get();
-    const surplus = (left?.count as number) - mostLeft;
+    const left = this.#database.first<{ count: number }>(
+      "SELECT count(*) AS count FROM node_pod WHERE left_age IS NOT NULL",
+    );
+    const surplus = left!.count - mostLeft;
     if (surplus <= 0) return 0;
-    const { changes } = connection
-      .prepare(
-        `DELETE FROM node_pod WHERE uid IN (
-           SELECT uid FROM node_pod WHERE left_age IS NOT NULL
-           ORDER BY uid IN (SELECT uid FROM eviction_pod JOIN eviction_round ON id = round WHERE consequence = 2),
-             left_age, rowid LIMIT ?)`,
-      )
-      .run(surplus);
-    return Number(changes);
+    return this.#database.run(
+      `DELETE FROM node_pod WHERE uid IN (
+         SELECT uid FROM node_pod WHERE left_age IS NOT NULL
+         ORDER BY uid IN (SELECT uid FROM eviction_pod JOIN eviction_round ON id = round WHERE consequence = 2),
+           left_age, rowid LIMIT ?)`,
+      surplus,
+    );
   }
-}
-
-function podOf(row: Record<string, unknown>): StoredNodePod {
-  return { ...identityOf(row), record: row.record as string };
-}
-
-function identityOf(row: Record<string, unknown>): Omit<StoredNodePod, "record"> {
-  return {
-    uid: row.uid as string,
-    namespace: row.namespace as string,
-    name: row.name as string,
-    seenAt: row.seen_at as number,
-    leftAt: row.left_at as number | null,
-  };
 }

@@ -1,6 +1,6 @@
 export { ClaimStore, type StoredClaim } from "./claim-store.ts";
-export type { Consequence } from "./consequence.ts";
 export { StateDatabase, type StateDatabaseOptions } from "./database.ts";
+export { DirectoryLock } from "./directory-lock.ts";
 export {
   EvictionStore,
   type NewRound,
@@ -9,6 +9,7 @@ export {
   type StoredRound,
   type StoredStep,
 } from "./eviction-store.ts";
+export { askForHandover, canOfferHandover, HandoverOffer } from "./handover.ts";
 export {
   type HistoryBounds,
   type HistoryChange,
@@ -17,9 +18,12 @@ export {
   type StoredNodePod,
 } from "./history-store.ts";
 export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
-export { type Mark, type MarkKind, Marks, markKinds, type NewMark } from "./marks.ts";
+export { type Mark, Marks, type NewMark } from "./marks.ts";
 export { createStateMetrics } from "./metrics.ts";
+export { PluginNameStore, type StoredPluginName } from "./plugin-name-store.ts";
 export type { StoredCoverage } from "./record-coverage.ts";
 export { type LastGoodPart, ReporterStore, type StoredContent } from "./reporter-store.ts";
+export type { Consequence } from "./round-usage.ts";
 export { SignOfLife } from "./sign-of-life.ts";
 export { StateCopy } from "./state-copy.ts";
+export { Backlog, WriteBehind } from "./write-behind.ts";

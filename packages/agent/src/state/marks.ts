@@ -1,136 +1,93 @@
-import type { StatementSync } from "node:sqlite";
+import type { MarkKind } from "@nodekeeper/api/http";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
-import type { StateDatabase } from "./database.ts";
-import type { StoredGap } from "./record-coverage.ts";
+import { lastIdOf, type StateDatabase } from "./database.ts";
+import { Backlog, WriteBehind } from "./write-behind.ts";
 
-/** What a mark is for. The spellings are stored. */
-export const markKinds = [
-  "agentStarted",
-  "agentStartedAfterKill",
-  "agentStopped",
-  "roundsPaused",
-  "pluginRegistered",
-  "pluginLost",
-  "pluginRefused",
-  "conditionSet",
-  "conditionCleared",
-  "taintAdded",
-  "taintChanged",
-  "taintRemoved",
-  "evictionSelected",
-  "evictionDryRun",
-  "evictionWithdrawn",
-  "evictionEnded",
-  "evictionRefused",
-] as const;
-export type MarkKind = (typeof markKinds)[number];
+/** An event at a point in time for a timeline, as stored. */
+export type Mark = MarkPage["items"][number];
 
-/** Something that happened at a point of time, for a timeline. */
-export interface NewMark {
-  kind: MarkKind;
-  /** One line for an operator, at most 500 characters of which are kept. */
-  title: string;
-  /** Wall milliseconds. Default: now. */
+/** A mark to add. Its title is truncated to 500 characters. */
+export interface NewMark extends Omit<Mark, "id" | "at"> {
+  /** Milliseconds since the epoch. Default: now. */
   at?: number;
-  plugin?: string;
-  pod?: { uid: string; namespace: string; name: string };
-  /** The id of the round of eviction that decided it. */
-  round?: number;
-  /** Wall milliseconds, before `at`: the agent did not observe the node from here to the mark. */
-  unobservedSince?: number;
-}
-
-/** A mark as it is stored. */
-export interface Mark extends NewMark {
-  /** Increases from mark to mark, also across restarts. */
-  id: number;
-  at: number;
 }
 
 export interface MarkSelection {
-  /** Wall milliseconds, inclusive. A mark is selected too where the time before it that was not observed is within. */
+  /**
+   * Milliseconds since the epoch, inclusive. A mark is also selected if the unobserved time before it
+   * overlaps the range.
+   */
   since: number;
   until: number;
-  /** Only marks with a greater id. */
+  /** Only marks with a larger ID. */
   after: number;
   limit: number;
 }
 
 /** A page of marks, oldest first. */
-export interface MarkPage {
-  items: Mark[];
-  /** Wall milliseconds: since then marks are complete, besides the gaps. */
-  oldest: number;
-  gaps: StoredGap[];
-  /** The id after which to continue; absent at the end. */
-  next?: number;
-}
+export type MarkPage = ApiAnswers["marks"];
 
-// Of each kind, so that a plugin that registers again and again does not displace evictions; among them the plugin with the
-// most loses its oldest. About 3 MB in all.
+// Per kind, so that a plugin that registers repeatedly does not displace evictions. Within a kind, the oldest
+// mark of the plugin with the most marks is deleted. About 3 MB in total.
 const MOST_PER_KIND = 1_000;
 // Bounds memory while the disk is full.
 const MOST_WAITING = 200;
 const LONGEST_TITLE = 500;
 
 /**
- * What happened on the node at points of time, in order: starts of the agent, registrations of plugins, decisions of
- * eviction. Of each kind 1,000 marks are kept, across restarts of the agent: of more, the oldest of the plugin that has
- * most is deleted. A mark is stored when `add` returns. While the database can't be written, 200 wait in memory, and are
- * read there.
+ * Events of the node at points in time, in order: starts of the agent, registrations of plugins, decisions of
+ * eviction.
+ *
+ * 1. 1,000 marks of each kind are retained across restarts of the agent. If there are more, the oldest mark
+ *    of the plugin with the most marks is deleted.
+ * 2. A mark is stored when `add` returns. While the database is not writable, 200 marks are kept in memory
+ *    and read from there.
  */
 export class Marks {
   readonly #database: StateDatabase;
   readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #insert: StatementSync;
-  #waiting: Mark[] = [];
-  // Of the agent before this one: what is written from now on is of this one.
+  readonly #writes: WriteBehind;
+  readonly #waiting = new Backlog<Mark>(MOST_WAITING, ({ kind, plugin = "" }) => ({
+    groups: [`${kind} ${plugin}`],
+  }));
+  // Of the previous agent: determined before this agent writes anything.
   readonly #lastSignOfLife: number | undefined;
   #lastId: number;
-  #isFailing = false;
 
   constructor(database: StateDatabase, clock: Clock, log: Logger) {
     this.#database = database;
     this.#clock = clock;
-    this.#log = log;
-    const { connection } = database;
-    this.#insert = connection.prepare(
-      `INSERT INTO mark (id, at, kind, title, plugin, uid, namespace, name, round, unobserved_since)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#lastId = lastIdOf(database);
+    this.#writes = new WriteBehind({
+      what: "marks of the timeline",
+      write: () => this.#write(),
+      onFailure: () => this.#bound(),
+      clock,
+      log,
+    });
+    this.#lastId = lastIdOf(database, "mark");
     this.#lastSignOfLife = newest(database.aliveBefore, lastRecorded(database));
   }
 
-  /** The id of the newest mark; 0 where there is none. */
+  /** ID of the latest mark; 0 if there is none. */
   get lastId(): number {
     return this.#lastId;
   }
 
-  /** Adds marks in one transaction, in their order. Never throws. */
+  /** Adds marks in one transaction, in order. Never throws. */
   add(marks: readonly NewMark[]): void {
     if (marks.length === 0) return;
     const now = this.#clock.now();
     for (const mark of marks) {
       const title = mark.title.slice(0, LONGEST_TITLE);
-      this.#waiting.push({ ...mark, id: ++this.#lastId, at: mark.at ?? now, title });
+      this.#waiting.add({ ...mark, id: ++this.#lastId, at: mark.at ?? now, title });
     }
-    try {
-      this.#database.transaction(() => this.#write());
-      this.#waiting = [];
-      this.#isFailing = false;
-    } catch (error) {
-      while (this.#waiting.length > MOST_WAITING) this.#dropWaiting();
-      if (!this.#isFailing)
-        this.#log.warn({ errorId: "NK1105", err: error }, "marks of the timeline can't be recorded");
-      this.#isFailing = true;
-    }
+    this.#writes.flush();
   }
 
   /**
-   * Marks the agent's start, and since when no agent ran, as far as the state directory shows it. Its kind depends on
-   * whether the agent before was stopped or killed.
+   * Marks the start of the agent, and since when no agent was running according to the state directory. The
+   * kind of the mark depends on whether the previous agent was stopped or killed.
    */
   addStart(version: string): void {
     const wasStopped = this.#wasStopped();
@@ -141,24 +98,24 @@ export class Marks {
           kind: "agentStartedAfterKill",
           title: `agent ${version} started; the one before was killed, crashed, or went down with the machine`,
         };
-    // Where the clock was set back, it is not known for how long.
+    // If the clock was set back, the duration is unknown.
     this.add([{ ...mark, at, ...(since !== undefined && since < at ? { unobservedSince: since } : {}) }]);
   }
 
-  /** Marks the agent's stop. */
+  /** Marks the stop of the agent. Must be the last mark. */
   addStop(version: string): void {
     this.add([{ kind: "agentStopped", title: `agent ${version} stopped` }]);
+    this.#writes.close();
   }
 
-  /** A page of marks, in the order in which they were added. */
+  /** Returns a page of marks, in the order in which they were added. */
   page({ since, until, after, limit }: MarkSelection): MarkPage {
-    const rows = this.#database.connection
-      .prepare(
-        `SELECT * FROM mark WHERE id > ? AND at >= ? AND coalesce(unobserved_since, at) <= ?
-         ORDER BY id LIMIT ?`,
-      )
-      .all(after, since, until, limit + 1);
-    const waiting = this.#waiting.filter(
+    const rows = this.#database.all<MarkRow>(
+      `SELECT * FROM mark WHERE id > ? AND at >= ? AND coalesce(unobserved_since, at) <= ?
+       ORDER BY id LIMIT ?`,
+      ...[after, since, until, limit + 1],
+    );
+    const waiting = this.#waiting.items.filter(
       (mark) => mark.id > after && mark.at >= since && (mark.unobservedSince ?? mark.at) <= until,
     );
     const found = [...rows.map(markOf), ...waiting];
@@ -169,65 +126,54 @@ export class Marks {
   }
 
   #write(): void {
-    for (const { id, at, kind, title, plugin, pod, round, unobservedSince } of this.#waiting) {
-      const { uid = null, namespace = null, name = null } = pod ?? {};
-      this.#insert.run(
-        ...[id, at, kind, title, plugin ?? null],
-        ...[uid, namespace, name, round ?? null, unobservedSince ?? null],
-      );
-    }
-    for (const kind of new Set(this.#waiting.map((mark) => mark.kind))) this.#trim(kind);
+    const { items } = this.#waiting;
+    this.#database.transaction(() => {
+      for (const { id, at, kind, title, plugin, pod, round, unobservedSince } of items)
+        this.#database.run(
+          `INSERT INTO mark (id, at, kind, title, plugin, uid, namespace, name, round, unobserved_since)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          ...[id, at, kind, title, plugin ?? null],
+          ...[
+            pod?.uid ?? null,
+            pod?.namespace ?? null,
+            pod?.name ?? null,
+            round ?? null,
+            unobservedSince ?? null,
+          ],
+        );
+      for (const kind of new Set(items.map((mark) => mark.kind))) this.#trim(kind);
+    });
+    this.#waiting.clear();
   }
 
+  // Deletes the oldest marks of the plugins with the most marks.
   #trim(kind: MarkKind): void {
-    const { connection } = this.#database;
-    for (;;) {
-      const groups = connection
-        .prepare(
-          `SELECT plugin, count(*) AS count FROM mark WHERE kind = ? GROUP BY plugin ORDER BY count DESC, min(id)`,
-        )
-        .all(kind) as { plugin: string | null; count: number }[];
-      const surplus = groups.reduce((all, { count }) => all + count, 0) - MOST_PER_KIND;
-      const [most, next = { count: 0 }] = groups;
-      if (surplus <= 0 || most === undefined) return;
-      const deleted = connection
-        .prepare(
-          `DELETE FROM mark WHERE id IN (
-             SELECT id FROM mark WHERE kind = ? AND plugin IS ? ORDER BY id LIMIT ?) RETURNING at`,
-        )
-        .all(kind, most.plugin, Math.min(surplus, Math.max(most.count - next.count, 1)));
-      for (const { at } of deleted) this.#database.coverage.trimmed("marks", at as number);
-    }
-  }
-
-  // The oldest one of the kind and plugin that has most.
-  #dropWaiting(): void {
-    const counts = new Map<string, number>();
-    const keyOf = ({ kind, plugin = "" }: Mark) => `${kind} ${plugin}`;
-    for (const mark of this.#waiting) counts.set(keyOf(mark), (counts.get(keyOf(mark)) ?? 0) + 1);
-    const most = Math.max(...counts.values());
-    const [dropped] = this.#waiting.splice(
-      this.#waiting.findIndex((mark) => counts.get(keyOf(mark)) === most),
-      1,
+    const database = this.#database;
+    const all = database.first<{ count: number }>("SELECT count(*) AS count FROM mark WHERE kind = ?", kind);
+    const surplus = all!.count - MOST_PER_KIND;
+    if (surplus <= 0) return;
+    const deleted = database.all<{ at: number }>(
+      `DELETE FROM mark WHERE id IN (
+         SELECT id FROM (
+           SELECT id, row_number() OVER (PARTITION BY plugin ORDER BY id DESC) AS place FROM mark WHERE kind = ?)
+         ORDER BY place DESC, id LIMIT ?) RETURNING at`,
+      ...[kind, surplus],
     );
-    this.#database.coverage.trimmed("marks", dropped!.at);
+    for (const { at } of deleted) database.coverage.trimmed("marks", at);
   }
 
-  // True before the first start.
+  #bound(): void {
+    for (const { at } of this.#waiting.bound()) this.#database.coverage.trimmed("marks", at);
+  }
+
+  // Also true before the first start.
   #wasStopped(): boolean {
-    const row = this.#database.connection
-      .prepare(
-        `SELECT kind FROM mark WHERE kind IN ('agentStarted', 'agentStartedAfterKill', 'agentStopped')
-         ORDER BY id DESC LIMIT 1`,
-      )
-      .get();
+    const row = this.#database.first<{ kind: MarkKind }>(
+      `SELECT kind FROM mark WHERE kind IN ('agentStarted', 'agentStartedAfterKill', 'agentStopped')
+       ORDER BY id DESC LIMIT 1`,
+    );
     return row === undefined || row.kind === "agentStopped";
   }
-}
-
-function lastIdOf({ connection }: StateDatabase): number {
-  const row = connection.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'mark'").get();
-  return (row?.seq as number | undefined) ?? 0;
 }
 
 function newest(...times: (number | undefined)[]): number | undefined {
@@ -235,38 +181,43 @@ function newest(...times: (number | undefined)[]): number | undefined {
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-// The newest time that the agent before recorded: a node on which nothing happens records nothing.
-function lastRecorded({ connection }: StateDatabase): number | undefined {
-  const row = connection
-    .prepare(
-      `SELECT max(at) AS at FROM (
-         SELECT at FROM (SELECT at FROM mark ORDER BY id DESC LIMIT 1)
-         UNION ALL SELECT at FROM (SELECT at FROM lifecycle_event ORDER BY sequence DESC LIMIT 1)
-         UNION ALL SELECT max(at) FROM eviction_round
-         UNION ALL SELECT max(at) FROM node_event
-         UNION ALL SELECT watched_at FROM node_watch
-         UNION ALL SELECT max(updated_at) FROM reporter_content
-         UNION ALL SELECT max(updated_at) FROM claim
-         UNION ALL SELECT json_extract(state, '$.at') FROM eviction_state WHERE json_valid(state))
-       WHERE typeof(at) IN ('integer', 'real')`,
-    )
-    .get();
-  const at = row?.at as number | null | undefined;
-  return at == null ? undefined : Math.floor(at);
+// Returns the latest time recorded by the previous agent. A node on which nothing happens records nothing.
+function lastRecorded(database: StateDatabase): number | undefined {
+  const row = database.first<{ at: number | null }>(
+    `SELECT max(at) AS at FROM (
+       SELECT at FROM (SELECT at FROM mark ORDER BY id DESC LIMIT 1)
+       UNION ALL SELECT at FROM (SELECT at FROM lifecycle_event ORDER BY sequence DESC LIMIT 1)
+       UNION ALL SELECT max(at) FROM eviction_round
+       UNION ALL SELECT max(at) FROM node_event
+       UNION ALL SELECT watched_at FROM node_watch
+       UNION ALL SELECT max(updated_at) FROM reporter_content
+       UNION ALL SELECT max(updated_at) FROM claim
+       UNION ALL SELECT json_extract(state, '$.at') FROM eviction_state WHERE json_valid(state))
+     WHERE typeof(at) IN ('integer', 'real')`,
+  );
+  return row?.at == null ? undefined : Math.floor(row.at);
 }
 
-function markOf(row: Record<string, unknown>): Mark {
-  const { uid, namespace, name, plugin, round, unobserved_since: since } = row;
+interface MarkRow {
+  id: number;
+  at: number;
+  kind: MarkKind;
+  title: string;
+  plugin: string | null;
+  uid: string | null;
+  namespace: string;
+  name: string;
+  round: number | null;
+  unobserved_since: number | null;
+}
+
+function markOf({ id, at, kind, title, plugin, uid, namespace, name, round, ...rest }: MarkRow): Mark {
+  const since = rest.unobserved_since;
   return {
-    id: row.id as number,
-    at: row.at as number,
-    kind: row.kind as MarkKind,
-    title: row.title as string,
-    ...(plugin === null ? {} : { plugin: plugin as string }),
-    ...(uid === null
-      ? {}
-      : { pod: { uid: uid as string, namespace: namespace as string, name: name as string } }),
-    ...(round === null ? {} : { round: round as number }),
-    ...(since === null ? {} : { unobservedSince: since as number }),
+    ...{ id, at, kind, title },
+    ...(plugin === null ? {} : { plugin }),
+    ...(uid === null ? {} : { pod: { uid, namespace, name } }),
+    ...(round === null ? {} : { round }),
+    ...(since === null ? {} : { unobservedSince: since }),
   };
 }

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-// Each entry migrates the schema to the next version. Entries are never changed after a release, only added.
+// Each entry migrates the schema to the next version. Released entries are never changed; new ones are
+// appended.
 const migrations: readonly string[] = [
   `CREATE TABLE reporter_content (
      plugin     TEXT PRIMARY KEY,
@@ -82,7 +83,7 @@ const migrations: readonly string[] = [
    ) STRICT;
    CREATE INDEX eviction_step_uid ON eviction_step (uid);
    CREATE INDEX eviction_step_at ON eviction_step (at);`,
-  // What is published is read from the API server: its managedFields can't be lost or outdated.
+  // The published state is read from the API server: its managedFields cannot be lost or outdated.
   `DROP TABLE published_part;`,
   `CREATE TABLE node_pod (
      uid       TEXT PRIMARY KEY,
@@ -131,10 +132,12 @@ const migrations: readonly string[] = [
      round     INTEGER             -- of eviction
    ) STRICT;
    CREATE INDEX mark_kind ON mark (kind, id);`,
-  // Milliseconds since the epoch: what happened between this and the mark was not observed. NULL for a point of time.
+  // Milliseconds since the epoch. The time between this and the mark was not observed. NULL for a point in
+  // time.
   `ALTER TABLE mark ADD COLUMN unobserved_since INTEGER;`,
-  // What a record is trimmed by: its age by `RecordAge`, whether it had a consequence, and the plugin it counts for. Rows
-  // from before count as new and as of consequence: nothing is lost that an earlier version would have kept.
+  // Criteria for trimming a record: its age by `RecordAge`, its consequence, and the plugin it is attributed
+  // to. Existing rows count as new and as having an effect, so nothing is lost that an earlier version would
+  // have kept.
   `ALTER TABLE eviction_round ADD COLUMN age INTEGER NOT NULL DEFAULT 0;
    ALTER TABLE eviction_round ADD COLUMN consequence INTEGER NOT NULL DEFAULT 2;  -- 0 none, 1 a refusal, 2 an effect
    ALTER TABLE eviction_round ADD COLUMN plugin TEXT NOT NULL DEFAULT '';
@@ -173,11 +176,26 @@ const migrations: readonly string[] = [
      to_at   INTEGER NOT NULL,
      why     TEXT NOT NULL
    ) STRICT;`,
+  // The configuration used to prepare a claim, so that the driver receives the same when the claim is
+  // unprepared.
+  `ALTER TABLE claim ADD COLUMN configuration TEXT NOT NULL DEFAULT '[]';  -- of the devices, as JSON
+   ALTER TABLE claim ADD COLUMN pods TEXT NOT NULL DEFAULT '';  -- as JSON; empty for a record from before`,
+  `CREATE TABLE continuity (
+     one     INTEGER PRIMARY KEY CHECK (one = 1),
+     id      TEXT NOT NULL,      -- renewed at each start that can't prove that nothing is missing
+     commits INTEGER NOT NULL
+   ) STRICT;`,
+  `CREATE TABLE plugin_name (
+     type TEXT NOT NULL,           -- ReporterPlugin, EvictionPlugin, DRAPlugin
+     name TEXT NOT NULL,
+     uid  INTEGER NOT NULL,        -- of the user that the name belongs to, until the plugin's grace period ends
+     PRIMARY KEY (type, name)
+   ) STRICT;`,
 ];
 
 /** The file has a schema that this version does not support. */
 export class NewerSchemaError extends NodekeeperError {
-  /** Of the file. */
+  /** Schema version of the file. */
   readonly version: number;
 
   constructor(path: string, version: number, known: number) {
@@ -189,22 +207,27 @@ export class NewerSchemaError extends NodekeeperError {
   }
 }
 
+/** The schema version that this agent writes. */
+export const latestVersion = migrations.length;
+
 /**
- * Brings the schema up to date in one transaction.
- * Throws `unsupported` for a file of a newer agent.
+ * Returns the schema version of a file; 0 for a new one. Throws `unsupported` for a file of a newer agent.
  */
-export function migrate(connection: DatabaseSync, path: string): void {
+export function versionOf(connection: DatabaseSync, path: string): number {
   const { user_version: version } = connection.prepare("PRAGMA user_version").get() as {
     user_version: number;
   };
-  if (version === migrations.length) return;
-  if (version > migrations.length) {
-    throw new NewerSchemaError(path, version, migrations.length);
-  }
+  if (version > latestVersion) throw new NewerSchemaError(path, version, latestVersion);
+  return version;
+}
+
+/** Migrates the schema from one version to another in one transaction. Default: to the latest. */
+export function migrate(connection: DatabaseSync, from: number, to = latestVersion): void {
+  if (from === to) return;
   connection.exec("BEGIN IMMEDIATE");
   try {
-    for (const migration of migrations.slice(version)) connection.exec(migration);
-    connection.exec(`PRAGMA user_version = ${migrations.length}`);
+    for (const migration of migrations.slice(from, to)) connection.exec(migration);
+    connection.exec(`PRAGMA user_version = ${to}`);
     connection.exec("COMMIT");
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");

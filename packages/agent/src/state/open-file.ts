@@ -1,80 +1,147 @@
 import { chmodSync, closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { NodekeeperError } from "@nodekeeper/core/lib";
-import { migrate } from "./migrations.ts";
+import { StateDamaged } from "@nodekeeper/api/errors";
+import { messageOf } from "@nodekeeper/core/lib";
+import { type Damage, damageOf, deleteDamagedRows } from "./damage.ts";
+import { migrate, versionOf } from "./migrations.ts";
+import { salvage } from "./salvage.ts";
+import { Schema } from "./schema.ts";
+import { isCorruption, isSqlError } from "./sqlite-errors.ts";
+import { withLog } from "./wal.ts";
 
-/** An open database of the current schema. */
+/** An open database with the current schema. */
 export interface OpenedDatabase {
   connection: DatabaseSync;
-  /** The agent before did not close it. */
+  /** Whether the previous agent did not close the file. */
   wasOpen: boolean;
-  /** Commits may be missing. */
+  /** Whether commits may be missing. */
   mayHaveLostCommits: boolean;
+  /** Data that could not be read and is skipped, by table. */
+  damage: readonly Damage[];
 }
 
-/** Opens the file or creates it, checks it, and brings its schema up to date. */
+/**
+ * Opens or creates the file and migrates its schema. Deletes rows that cannot be read, and creates missing
+ * tables. Throws `corrupt` if pages are damaged: see `salvageFrom`.
+ */
 export function openFile(path: string, bootId: string): OpenedDatabase {
   keepPrivate(path);
-  // SQLite removes it when the file is closed.
+  // SQLite removes this file when the database is closed.
   const wasOpen = existsSync(`${path}-wal`);
   const connection = new DatabaseSync(path, { timeout: 2_000 });
   try {
     connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
-    // The default cache is 2 MB and page reads are rare here.
+    // The default cache is 2 MB, but page reads are rare here.
     connection.exec("PRAGMA cache_size = -512; PRAGMA journal_size_limit = 4194304");
-    checkIntegrity(connection, path);
-    migrate(connection, path);
+    const damage = makeReadable(connection, path);
     const bootedSince = noteBoot(connection, bootId);
-    return { connection, wasOpen, mayHaveLostCommits: wasOpen && bootedSince };
+    return { connection, wasOpen, mayHaveLostCommits: wasOpen && bootedSince, damage };
   } catch (error) {
     connection.close();
     throw error;
   }
 }
 
-/** A database in memory with the file's contents where it can be read, else an empty one. The file is not written. */
+/**
+ * Opens a database in memory with the readable content of the file and its write-ahead log. Writes nothing to
+ * disk.
+ */
 export function openInMemory(path: string): OpenedDatabase {
-  for (const contents of [contentsOf(path), undefined]) {
-    const connection = new DatabaseSync(":memory:");
+  const contents = contentsOf(path);
+  // It is unknown whether all writes reached the file: see `Continuity`.
+  const opened = { wasOpen: true, mayHaveLostCommits: true };
+  if (contents) {
+    const connection = inMemory(contents);
     try {
-      if (contents) connection.deserialize(contents);
-      connection.exec("PRAGMA foreign_keys = ON");
-      checkIntegrity(connection, path);
-      migrate(connection, path);
-      // The file is not updated while this one is: its contents must not be taken for the newest later.
-      return { connection, wasOpen: true, mayHaveLostCommits: true };
-    } catch (error) {
+      return { ...opened, connection, damage: makeReadable(connection, path) };
+    } catch {
       connection.close();
-      if (!contents) throw error;
     }
   }
-  throw new NodekeeperError("internal", "an empty database in memory could not be opened");
+  const connection = new DatabaseSync(":memory:");
+  makeReadable(connection, path);
+  return { ...opened, connection, damage: salvageFrom(path, connection) ?? [] };
+}
+
+/**
+ * Copies the readable rows of a damaged file and its write-ahead log to a new database. Does not change the
+ * file. Returns the lost data, or undefined if nothing could be read.
+ */
+export function salvageFrom(path: string, to: DatabaseSync): Damage[] | undefined {
+  const contents = contentsOf(path);
+  if (contents === undefined) return undefined;
+  to.exec("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE");
+  try {
+    using from = inMemory(contents);
+    const schema = new Schema();
+    const lost = salvage(from, to, schema);
+    const damage = lost && [...lost, ...deleteDamagedRows(to, schema)];
+    to.exec("COMMIT");
+    return damage;
+  } catch (error) {
+    if (to.isTransaction) to.exec("ROLLBACK");
+    if (!isCorruption(error)) throw error;
+    return undefined;
+  } finally {
+    to.exec("PRAGMA foreign_keys = ON");
+  }
+}
+
+function inMemory(contents: Uint8Array): DatabaseSync {
+  const connection = new DatabaseSync(":memory:");
+  connection.deserialize(contents);
+  return connection;
+}
+
+// Throws `corrupt` if pages are damaged, or if the schema does not match its version.
+function makeReadable(connection: DatabaseSync, path: string): Damage[] {
+  checkIntegrity(connection, path);
+  const version = versionOf(connection, path);
+  // Rows that others refer to may be deleted.
+  connection.exec("PRAGMA foreign_keys = OFF");
+  const missing = completeSchema(connection, version, path);
+  const damage = missing.map((table) => damageOf(table, "the table"));
+  damage.push(...deleteDamagedRows(connection, new Schema()));
+  connection.exec("PRAGMA foreign_keys = ON");
+  return damage;
+}
+
+// Returns the tables that were missing.
+function completeSchema(connection: DatabaseSync, version: number, path: string): string[] {
+  try {
+    const missing = new Schema(version).complete(connection);
+    migrate(connection, version);
+    return missing;
+  } catch (error) {
+    if (!isSqlError(error)) throw error;
+    throw new StateDamaged({ place: path, problem: messageOf(error) }, { cause: error });
+  }
 }
 
 const LARGEST_IN_MEMORY = 256 * 1024 * 1024;
-// Offsets of the header's two bytes that are 2 for WAL, 1 for a rollback journal: https://www.sqlite.org/fileformat.html
-const [WRITE_VERSION, READ_VERSION] = [18, 19];
 
 function contentsOf(path: string): Uint8Array | undefined {
   try {
-    if (statSync(path).size > LARGEST_IN_MEMORY) return undefined;
-    const bytes = readFileSync(path);
-    if (bytes.length <= READ_VERSION) return undefined;
-    // There is no write-ahead log in memory.
-    bytes[WRITE_VERSION] = 1;
-    bytes[READ_VERSION] = 1;
-    return bytes;
+    if (sizeOf(path) + sizeOf(`${path}-wal`) > LARGEST_IN_MEMORY) return undefined;
+    const file = readFileSync(path);
+    if (file.length === 0 && sizeOf(`${path}-wal`) === 0) return undefined;
+    return withLog(file, sizeOf(`${path}-wal`) > 0 ? readFileSync(`${path}-wal`) : new Uint8Array());
   } catch {
     return undefined;
   }
 }
 
-/** Renames the file and what belongs to it to `<path>.<why>-<time>`; returns the new path. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Renames the file and its companions to `<path>.<why>-<time>`. Returns the new path. */
 export function setAside(path: string, why: string, now: number): string {
   const stamp = new Date(now).toISOString().replaceAll(":", "").replace(/\..*/, "Z");
   let aside = `${path}.${why}-${stamp}`;
   for (let copy = 2; existsSync(aside); copy++) aside = `${path}.${why}-${stamp}-${copy}`;
-  // The write-ahead log belongs to the file: left behind, it would be replayed into the new one.
+  // The write-ahead log belongs to the file. If it were left behind, SQLite would replay it into the new
+  // file.
   for (const suffix of ["", "-wal", "-shm"]) {
     if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   }
@@ -83,11 +150,10 @@ export function setAside(path: string, why: string, now: number): string {
 
 function checkIntegrity(connection: DatabaseSync, path: string): void {
   const check = connection.prepare("PRAGMA quick_check(1)").get() as { quick_check: string };
-  if (check.quick_check !== "ok")
-    throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`, { id: "NK1103" });
+  if (check.quick_check !== "ok") throw new StateDamaged({ place: path, problem: check.quick_check });
 }
 
-// Whether the file was last opened during another boot.
+// Records the boot. Returns whether the file was last opened during another boot.
 function noteBoot(connection: DatabaseSync, bootId: string): boolean {
   const last = connection.prepare("SELECT id FROM boot").get()?.id;
   if (last === bootId) return false;
@@ -95,7 +161,7 @@ function noteBoot(connection: DatabaseSync, bootId: string): boolean {
   return last !== undefined;
 }
 
-// Before SQLite opens it: the write-ahead log gets the mode that the file has when it is made.
+// Must run before SQLite opens the file: the write-ahead log is created with the file's mode.
 function keepPrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
   for (const suffix of ["", "-wal", "-shm"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);

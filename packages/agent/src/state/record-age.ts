@@ -2,12 +2,15 @@ import type { DatabaseSync } from "node:sqlite";
 import { type BootTime, type Clock, elapsedSince } from "@nodekeeper/core/lib";
 
 /**
- * The time by which records age, milliseconds: verified time since the database was created. Each record is stored with
- * the age of the database when it was written; records are trimmed by the difference, never by wall times.
+ * The clock by which records age, in milliseconds: verified time since the database was created. Each record
+ * is stored with the age of the database when it was written. Records are trimmed by the difference, never by
+ * the wall clock.
  *
- * 1. While the agent runs it advances with the monotonic clock: a step of the wall clock changes nothing.
- * 2. While no agent runs it advances as `elapsedSince` verifies, by nothing across a reboot.
- * 3. It never decreases, also across restarts: at most what passed since the last `save` is lost.
+ * 1. While the agent runs, the age advances with the monotonic clock. A step of the wall clock changes
+ *    nothing.
+ * 2. While no agent runs, the age advances as far as `elapsedSince` verifies. It does not advance across a
+ *    reboot.
+ * 3. The age never decreases, even across restarts. At most the time since the last `save` is lost.
  */
 export class RecordAge {
   readonly #clock: Clock;
@@ -16,7 +19,7 @@ export class RecordAge {
   readonly #startedAt: number;
   readonly #before: number;
 
-  /** @param boot of the machine, now; undefined if it is not known */
+  /** @param boot current boot of the machine; undefined if it is unknown */
   constructor(connection: DatabaseSync, clock: Clock, boot: BootTime | undefined) {
     this.#connection = connection;
     this.#clock = clock;
@@ -30,12 +33,14 @@ export class RecordAge {
     return Math.floor(this.#before + this.#clock.monotonic() - this.#startedAt);
   }
 
-  /** When it was last stored, wall milliseconds; undefined before the first time. */
+  /**
+   * Returns when the age was last saved, in milliseconds since the epoch. Undefined before the first save.
+   */
   savedAt(): number | undefined {
     return this.#connection.prepare("SELECT at FROM record_age").get()?.at as number | undefined;
   }
 
-  /** Stores it, for the next agent. Call it in the transaction that writes records. */
+  /** Saves the age for the next agent. Must be called in the transaction that writes records. */
   save(): void {
     const uptimeMs =
       this.#boot === undefined

@@ -2,62 +2,66 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { GapMarker } from "./gap-marker.ts";
 
-/** A span of time of which records may be missing. Wall milliseconds, both inclusive. */
+/** A period in which records may be missing. Milliseconds since the epoch, both inclusive. */
 export interface StoredGap {
   from: number;
   to: number;
   why: string;
 }
 
-/** Since when and where records are complete. Wall milliseconds. */
+/** The times for which records are complete. Milliseconds since the epoch. */
 export interface StoredCoverage {
-  /** Of records with an effect. */
+  /** Start for records with an effect. */
   since: number;
-  /** Of the other rounds. */
+  /** Start for other rounds. */
   requests: number;
-  /** Of marks. */
+  /** Start for marks. */
   marks: number;
   /** Oldest first. */
   gaps: StoredGap[];
 }
 
-/** How the last agent that wrote the database ended. Wall milliseconds. */
+/** How the last agent that wrote the database ended. Times are in milliseconds since the epoch. */
 export interface LastEnd {
-  /** What `GapMarker` has; undefined if all records were written. */
+  /** Value of `GapMarker`. Undefined if all records were written. */
   unwrittenSince: number | undefined;
-  /** The last write that the database has; undefined for a new one. */
+  /** Time of the last write in the database. Undefined if it is new. */
   savedAt: number | undefined;
-  /** What was written after that may not be in the database. */
+  /** Whether later writes may be missing from the database. */
   mayHaveLostCommits: boolean;
-  /** The last sign of life of an agent that did not stop; undefined if it stopped. */
+  /** Whether rows of records could not be read. */
+  isDamaged?: boolean;
+  /** The last sign of life of an agent that was not stopped. Undefined if it was stopped. */
   aliveAt: number | undefined;
 }
 
 const MOST_GAPS = 50;
-// Three signs of life: an agent that runs and can write its directory is not silent for longer.
+// Three signs of life. A running agent that can write its directory is never silent for longer.
 const LONGEST_SILENCE_MS = 90_000;
 const whys = {
   unwritten: "the state directory could not be written, and the agent ended before it could",
   lostCommits:
     "the machine went down, or the state directory could not be written, while an agent was running",
+  damaged: "rows of the state database could not be read",
   silence: "the agent was killed, or could not write its state directory: it left no sign of life",
 } as const;
 
 /**
- * Since when, and where, records are complete, so that the absence of a record is only taken for evidence there.
+ * Tracks the times for which records are complete. Only there does the absence of a record count as evidence.
  *
- * 1. A new database is complete from its creation on; one of an earlier version from its oldest round on.
- * 2. Trimming a record moves the time forward, at most to now.
- * 3. What could not be written when the agent ended is a gap: see `GapMarker`. On a disk that became read-only there is no
- *    mark; a gap is then assumed if the last sign of life is older than 90 s.
- * 4. The newest 50 gaps are kept; before the oldest of them nothing counts as complete.
+ * 1. A new database is complete since its creation; one of an earlier version since its oldest round.
+ * 2. Trimming a record moves the start forward, at most to now.
+ * 3. Records that could not be written before the agent ended are a gap: see `GapMarker`. A disk that became
+ *    read-only has no marker; a gap is then assumed if the last sign of life is older than 90 s.
+ * 4. The latest 50 gaps are retained. If there are more, records with an effect count as complete only after
+ *    the oldest gap, which is dropped.
  */
 export class RecordCoverage {
   readonly #connection: DatabaseSync;
   readonly #marker: GapMarker | undefined;
   readonly #clock: Clock;
   #stored: StoredCoverage;
-  /** There is something to store. */
+  /** Whether there are changes to store. */
   #isChanged = false;
   #isMarked = false;
 
@@ -68,9 +72,11 @@ export class RecordCoverage {
     this.#stored = read(connection) ?? this.#first();
   }
 
-  /** Notes how the agent before ended. Call it once, before anything is written. */
-  start({ unwrittenSince, savedAt, mayHaveLostCommits, aliveAt }: LastEnd): void {
+  /** Records how the previous agent ended. Must be called once, before any write. */
+  start({ unwrittenSince, savedAt, mayHaveLostCommits, isDamaged, aliveAt }: LastEnd): void {
     const now = this.#clock.now();
+    // It is unknown which records were in the damaged rows.
+    if (isDamaged) this.addGap({ from: this.#stored.since, to: now, why: whys.damaged });
     if (unwrittenSince !== undefined) this.addGap({ from: unwrittenSince, to: now, why: whys.unwritten });
     const last = Math.max(savedAt ?? 0, aliveAt ?? 0);
     if (savedAt !== undefined && mayHaveLostCommits) {
@@ -82,20 +88,20 @@ export class RecordCoverage {
     this.complete();
   }
 
-  /** As it is now, with gaps that are not stored yet. */
+  /** Returns the current coverage, including gaps that are not stored yet. */
   get(): StoredCoverage {
     return structuredClone(this.#stored);
   }
 
   /**
-   * Whether writes from a time on (wall milliseconds) are known to have failed, or may have been lost. An agent that was
-   * killed on a disk that it could write lost none.
+   * Returns whether writes at or after a time (milliseconds since the epoch) failed or may have been lost. An
+   * agent that was killed lost none if its disk was writable.
    */
   hasLostWrites(since: number): boolean {
     return this.#stored.gaps.some(({ to, why }) => to >= since && why !== whys.silence);
   }
 
-  /** Adds a gap, which `complete` stores. Overlapping ones of one cause are joined. */
+  /** Adds a gap, which `complete` stores. Overlapping gaps with the same cause are merged. */
   addGap({ from, to, why }: StoredGap): void {
     const gap = { from: Math.min(from, to), to: Math.max(from, to), why };
     const { gaps } = this.#stored;
@@ -107,7 +113,10 @@ export class RecordCoverage {
     this.#isChanged = true;
   }
 
-  /** Notes records that are deleted; within their transaction it is stored. @param at wall milliseconds of the newest of them */
+  /**
+   * Records a deletion of records. Within a transaction, the coverage is stored in it.
+   * @param at time of the latest deleted record, milliseconds since the epoch
+   */
   trimmed(which: "since" | "requests" | "marks", at: number): void {
     const until = Math.min(Math.floor(at) + 1, Math.floor(this.#clock.now()));
     if (until <= this.#stored[which]) return;
@@ -116,25 +125,28 @@ export class RecordCoverage {
     else this.#isChanged = true;
   }
 
-  /** A transaction failed: what `trimmed` stored in it is not in the database. */
+  /** Called when a transaction failed: changes that `trimmed` stored in it are not in the database. */
   rolledBack(): void {
     this.#isChanged = true;
   }
 
-  /** Takes over the coverage of records that are imported. */
+  /** Replaces the coverage with that of imported records. */
   replace(coverage: StoredCoverage): void {
     this.#stored = structuredClone(coverage);
     this.#save();
   }
 
-  /** A record could not be written. @param at wall milliseconds: records since then are lost if the agent is killed */
+  /**
+   * Called when a record could not be written.
+   * @param at milliseconds since the epoch; later records are lost if the agent is killed
+   */
   interrupted(at: number): void {
     if (this.#isMarked) return;
     this.#isMarked = true;
     this.#marker?.set(at);
   }
 
-  /** All records are written. Does nothing if they were before. Never throws. */
+  /** Called when all records are written. Does nothing if nothing has changed. Never throws. */
   complete(): void {
     if (!this.#isMarked && !this.#isChanged) return;
     try {
@@ -143,7 +155,7 @@ export class RecordCoverage {
       this.#isMarked = false;
       this.#marker?.clear();
     } catch {
-      // The disk is full: the marker stays, and the gaps are stored after the next records.
+      // The disk is full: the marker stays set, and the gaps are stored after the next records.
       if (this.#connection.isTransaction) this.#connection.exec("ROLLBACK");
     }
   }

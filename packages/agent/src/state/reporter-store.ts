@@ -1,89 +1,94 @@
-import type { StatementSync } from "node:sqlite";
 import type { StateDatabase } from "./database.ts";
 
-/** The last report of a reporter plugin. Times are wall milliseconds. */
+/** The last report of a reporter plugin. Times are in milliseconds since the epoch. */
 export interface StoredContent {
   plugin: string;
-  /** The plugin's message as it was received. */
+  /** The plugin's message as received. */
   content: Uint8Array;
   updatedAt: number;
-  /** When the plugin disconnected; undefined while it was connected. */
-  stoppedAt: number | undefined;
+  /** When the plugin disconnected. Null while it was connected. */
+  stoppedAt: number | null;
 }
 
-/** Why a content is quarantined: the API server rejects this part of the object, or the object as a whole is too large. */
+/**
+ * Why content is quarantined: the API server rejects this part of the object, or the object as a whole is too
+ * large.
+ */
 export type LastGoodPart = "main" | "status" | "object";
 
-/** The last known good content of a plugin, which is published instead of newer content that is quarantined. */
+/** The last known good content of a plugin, which is published instead of newer content in quarantine. */
 export interface LastGoodContent {
   object: string;
-  /** A `LastGoodPart`; later versions may store others. */
+  /** A `LastGoodPart`. Later versions may store others. */
   part: string;
   plugin: string;
-  /** As a plugin's message. */
+  /** Encoded as a message of the plugin. */
   content: Uint8Array;
 }
 
-/** The reporting checkpoint: the last report of each plugin, and the last known good content of quarantined ones. */
+/**
+ * The reporting checkpoint: the last report of each plugin, and the last known good content of quarantined
+ * plugins.
+ */
 export class ReporterStore {
   readonly #database: StateDatabase;
-  readonly #save: StatementSync;
-  readonly #drop: StatementSync;
 
   constructor(database: StateDatabase) {
     this.#database = database;
-    const { connection } = database;
-    this.#save = connection.prepare(
-      `INSERT INTO reporter_content (plugin, content, updated_at, stopped_at) VALUES (?, ?, ?, ?)
-       ON CONFLICT (plugin) DO UPDATE
-       SET content = excluded.content, updated_at = excluded.updated_at, stopped_at = excluded.stopped_at`,
-    );
-    this.#drop = connection.prepare("DELETE FROM reporter_content WHERE plugin = ?");
   }
 
   contents(): StoredContent[] {
-    const rows = this.#database.connection
-      .prepare("SELECT plugin, content, updated_at, stopped_at FROM reporter_content ORDER BY plugin")
-      .all();
-    return rows.map((row) => ({
-      plugin: row.plugin as string,
-      content: row.content as Uint8Array,
-      updatedAt: row.updated_at as number,
-      stoppedAt: (row.stopped_at as number | null) ?? undefined,
-    }));
+    return this.#database.all(
+      `SELECT plugin, content, updated_at AS updatedAt, stopped_at AS stoppedAt
+       FROM reporter_content ORDER BY plugin`,
+    );
   }
 
-  /** Writes and deletes contents in one transaction. Throws when the disk is full; nothing is changed then. */
-  saveContents(changed: readonly StoredContent[], dropped: readonly string[]): void {
-    this.#database.transaction(() => {
-      for (const { plugin, content, updatedAt, stoppedAt } of changed) {
-        this.#save.run(plugin, content, updatedAt, stoppedAt ?? null);
-      }
-      for (const plugin of dropped) this.#drop.run(plugin);
-    });
+  /**
+   * Whether the published state may be newer than the stored content: the content could not be written, or it
+   * comes from an older copy of the state directory.
+   */
+  get mayBeOutdated(): boolean {
+    return this.#database.mayHaveLostCommits || this.#database.standingOf("reporting") === "behind";
+  }
+
+  /**
+   * Writes and deletes content in one transaction. Throws if the disk is full; nothing is changed then.
+   * @param isLast whether no changed content remains to be written
+   */
+  saveContents(changed: readonly StoredContent[], dropped: readonly string[], isLast = true): void {
+    const save = () => {
+      for (const { plugin, content, updatedAt, stoppedAt } of changed)
+        this.#database.run(
+          `INSERT INTO reporter_content (plugin, content, updated_at, stopped_at) VALUES (?, ?, ?, ?)
+           ON CONFLICT (plugin) DO UPDATE
+           SET content = excluded.content, updated_at = excluded.updated_at, stopped_at = excluded.stopped_at`,
+          ...[plugin, content, updatedAt, stoppedAt],
+        );
+      for (const plugin of dropped)
+        this.#database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
+    };
+    this.#database.transaction(save, "reporting", isLast);
   }
 
   lastGood(): LastGoodContent[] {
-    const rows = this.#database.connection
-      .prepare("SELECT object, part, plugin, content FROM stand_in ORDER BY object, part, plugin")
-      .all();
-    return rows.map((row) => ({
-      object: row.object as string,
-      part: row.part as string,
-      plugin: row.plugin as string,
-      content: row.content as Uint8Array,
-    }));
+    return this.#database.all(
+      "SELECT object, part, plugin, content FROM stand_in ORDER BY object, part, plugin",
+    );
   }
 
-  /** Replaces the last known good contents of one part in one transaction. Throws when the disk is full; nothing is changed then. */
+  /**
+   * Replaces the last known good content of one part in one transaction. Throws if the disk is full; nothing
+   * is changed then.
+   */
   saveLastGood(object: string, part: LastGoodPart, contents: ReadonlyMap<string, Uint8Array>): void {
-    const { connection } = this.#database;
     this.#database.transaction(() => {
-      connection.prepare("DELETE FROM stand_in WHERE object = ? AND part = ?").run(object, part);
-      const add = connection.prepare(
-        "INSERT INTO stand_in (object, part, plugin, content) VALUES (?, ?, ?, ?)",
-      );
-      for (const [plugin, content] of contents) add.run(object, part, plugin, content);
+      this.#database.run("DELETE FROM stand_in WHERE object = ? AND part = ?", object, part);
+      for (const [plugin, content] of contents)
+        this.#database.run(
+          "INSERT INTO stand_in (object, part, plugin, content) VALUES (?, ?, ?, ?)",
+          ...[object, part, plugin, content],
+        );
     });
   }
 }

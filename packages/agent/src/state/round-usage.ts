@@ -1,49 +1,60 @@
-import type { DatabaseSync } from "node:sqlite";
-import { type Consequence, consequences } from "./consequence.ts";
+import type { StateDatabase } from "./database.ts";
 
-/** The rounds that one plugin caused, of one kind of consequence. */
+/**
+ * Consequence of a round. `none`; `refusal`: a hard request for a pod on the node was refused; `effect`: a
+ * pod was selected or withdrawn, an eviction ended, or a condition was set or cleared. Stored as 0, 1, 2.
+ */
+export type Consequence = (typeof consequences)[number];
+export const consequences = ["none", "refusal", "effect"] as const;
+
+/** The rounds with one kind of consequence that are attributed to one plugin. */
 export interface RoundGroup {
   consequence: Consequence;
   plugin: string;
   bytes: number;
 }
 
-// Of the largest size of all records. What one leaves free the others may use.
+// Shares of the maximum size of all records. Unused space is available to the others.
 const shares: Readonly<Record<Consequence, number>> = { none: 0.25, refusal: 0.25, effect: 0.5 };
 
 /**
- * The bytes of recorded rounds, by consequence and plugin, and the order in which they are deleted if there are too many:
+ * The size of recorded rounds by consequence and plugin, and the order in which they are deleted if there are
+ * too many:
  *
- * 1. Rounds without a consequence go first, then refusals, then those with an effect, each only while they take more than
- *    their share: a quarter, a quarter, half.
- * 2. Among them, the oldest round of the plugin that takes most: one plugin displaces only its own.
+ * 1. Rounds without a consequence are deleted first, then refusals, then those with an effect, each only
+ *    while they exceed their share: a quarter, a quarter, half. If none exceeds its share, the first of these
+ *    kinds is deleted.
+ * 2. Within a kind, the oldest rounds of the plugin that uses the most space are deleted, so a plugin
+ *    displaces only its own.
  */
 export class RoundUsage {
-  /** Of all records, rounds and what belongs to them. */
+  /** Bytes of all records: rounds, bases and steps. */
   total = 0;
   readonly #groups: RoundGroup[] = [];
 
-  /** Counts what is stored. @param rowBytes what a row costs besides its contents */
-  static count(connection: DatabaseSync, rowBytes: number): RoundUsage {
+  /**
+   * Counts the stored records.
+   * @param rowBytes overhead of a row in bytes
+   */
+  static count(database: StateDatabase, rowBytes: number): RoundUsage {
     const usage = new RoundUsage();
-    const rows = connection
-      .prepare(
-        "SELECT consequence, plugin, sum(bytes) AS bytes FROM eviction_round GROUP BY consequence, plugin",
-      )
-      .all();
-    for (const { consequence, plugin, bytes } of rows)
-      usage.add(consequences[consequence as number]!, [plugin as string], bytes as number);
-    const others = connection
-      .prepare(
-        `SELECT (SELECT coalesce(sum(length(body) + ?1), 0) FROM eviction_base)
-              + (SELECT coalesce(sum(length(message) + ?1), 0) FROM eviction_step) AS bytes`,
-      )
-      .get(rowBytes);
-    usage.total += others?.bytes as number;
+    const rows = database.all<{ consequence: number; plugin: string; bytes: number }>(
+      "SELECT consequence, plugin, sum(bytes) AS bytes FROM eviction_round GROUP BY consequence, plugin",
+    );
+    for (const { consequence, plugin, bytes } of rows) usage.add(consequences[consequence]!, [plugin], bytes);
+    const others = database.first<{ bytes: number }>(
+      `SELECT (SELECT coalesce(sum(length(body) + ?1), 0) FROM eviction_base)
+            + (SELECT coalesce(sum(length(message) + ?1), 0) FROM eviction_step) AS bytes`,
+      rowBytes,
+    );
+    usage.total += others!.bytes;
     return usage;
   }
 
-  /** Adds a round. Returns the plugin it counts for: of those that caused it the one with the fewest bytes. */
+  /**
+   * Adds a round. Returns the plugin it is attributed to: of those that caused it, the one with the fewest
+   * bytes.
+   */
   add(consequence: Consequence, plugins: readonly string[], bytes: number): string {
     const groups = (plugins.length === 0 ? [""] : plugins).map((plugin) => this.#group(consequence, plugin));
     const group = groups.reduce((least, one) => (one.bytes < least.bytes ? one : least));
@@ -54,9 +65,9 @@ export class RoundUsage {
   }
 
   /**
-   * The group to delete from; undefined if there is none left.
-   * @param maxBytes the size of all records to which the shares refer
-   * @param spent groups of which nothing can be deleted
+   * Returns the group to delete from. Undefined if there is none left.
+   * @param maxBytes maximum size of all records, to which the shares refer
+   * @param spent groups without rounds that can be deleted
    */
   mostOverShare(maxBytes: number, spent: ReadonlySet<RoundGroup>): RoundGroup | undefined {
     const left = this.#groups.filter((group) => !isSpent(group, spent));
@@ -72,7 +83,7 @@ export class RoundUsage {
   }
 }
 
-// By content: the groups are counted again after each deletion.
+// Compares by content, because the groups are counted again after each deletion.
 function isSpent({ consequence, plugin }: RoundGroup, spent: ReadonlySet<RoundGroup>): boolean {
   return [...spent].some((one) => one.consequence === consequence && one.plugin === plugin);
 }

@@ -1,10 +1,10 @@
-import type { Clock, Runnable } from "@nodekeeper/core/lib";
+import { type Clock, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 import type { StateDatabase } from "./database.ts";
 
-// Rarely enough to be no load for a disk, often enough to show how long a killed agent was down.
+// Rare enough not to load the disk, and often enough to show how long a killed agent was down.
 const EVERY_MS = 30_000;
 
-/** Leaves a sign in the state directory, every 30 s, that the agent is alive: one that is killed leaves no other. */
+/** Records every 30 s in the state directory that the agent is alive. A killed agent leaves no other sign. */
 export class SignOfLife implements Runnable {
   readonly name = "sign-of-life";
   readonly #database: Pick<StateDatabase, "showAlive">;
@@ -18,7 +18,7 @@ export class SignOfLife implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#database.showAlive(this.#clock.now());
-      await this.#clock.sleep(EVERY_MS, signal).catch(() => undefined);
+      await sleepOrAbort(this.#clock, EVERY_MS, signal);
     }
   }
 }

@@ -3,7 +3,7 @@ import { ClientError, Status } from "nice-grpc";
 import { messageOf } from "../lib/index.ts";
 
 /**
- * How a gRPC call ended, by its headers and trailers:
+ * Outcome of a gRPC call, derived from its headers and trailers:
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
 export class CallStatus {
@@ -21,7 +21,7 @@ export class CallStatus {
     this.takeTrailers(headers);
   }
 
-  /** A failed call may have its status among the headers. */
+  /** The headers of a failed call may contain the status ("Trailers-Only"). */
   takeTrailers(trailers: IncomingHttpHeaders): void {
     const status = trailers["grpc-status"];
     if (status === undefined) return;
@@ -29,7 +29,7 @@ export class CallStatus {
     this.#details = decoded(String(trailers["grpc-message"] ?? ""));
   }
 
-  /** Why the call failed; undefined where the server answered OK. @param error what the stream ended with, if it did */
+  /** Returns why the call failed. Undefined if the status is OK. @param error error of the stream, if any */
   failure(method: string, error: unknown): ClientError | undefined {
     const failed = (status: Status, details: string) => new ClientError(method, status, details);
     if (this.#status === undefined) {

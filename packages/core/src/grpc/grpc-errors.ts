@@ -1,8 +1,11 @@
 import { ClientError, ServerError, Status } from "nice-grpc";
 import { codeOf, type ErrorCode, messageOf, NodekeeperError } from "../lib/index.ts";
 
+/** Trailer of failed calls to the agent's services: the error's ID (NK1408), if it has one. */
+export const errorIdTrailer = "nodekeeper-error-id";
+
 const longestDetails = 500;
-// grpc-js adds this to every failed connection, also when there is nothing to note.
+// grpc-js appends this to every connection failure, even if the note is empty.
 const emptyNote = / Resolution note: $/;
 
 const codes: Partial<Record<Status, ErrorCode>> = {
@@ -14,9 +17,9 @@ const codes: Partial<Record<Status, ErrorCode>> = {
 };
 
 /**
- * What a failed call means, in codes of the catalogue: `unsupported` (no such call), `exhausted` (too
- * large), `deadline`, `invalid`, `notFound`, else `unavailable`. The server's own words are cut at 500 characters.
- * What is no gRPC error, such as an abort's reason, is given back as it is.
+ * Converts the error of a failed call to codes of the catalog: `unsupported` (not implemented), `exhausted` (too
+ * large), `deadline`, `invalid`, `notFound`, otherwise `unavailable`. The server's message is truncated to 500
+ * characters. Errors that are not gRPC errors, such as the reason of an abort, are returned unchanged.
  */
 export function fromGrpcError(error: unknown): unknown {
   if (!(error instanceof ClientError)) return error;
@@ -41,7 +44,7 @@ const statuses: Record<ErrorCode, Status> = {
   internal: Status.INTERNAL,
 };
 
-/** What a service of ours answers when its work threw: the catalogue's codes as gRPC statuses. */
+/** Returns the gRPC error with which a service of the agent responds if its work throws. */
 export function toServerError(error: unknown): ServerError {
   return new ServerError(statuses[codeOf(error)], messageOf(error));
 }

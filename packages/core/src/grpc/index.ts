@@ -1,10 +1,11 @@
 export { type DialOptions, dialUnix } from "./dial-unix.ts";
-export { fromGrpcError, toServerError } from "./grpc-errors.ts";
+export { errorIdTrailer, fromGrpcError, toServerError } from "./grpc-errors.ts";
+export { type HeartbeatOptions, watchHeartbeat } from "./heartbeat.ts";
 export { limitInformationalAnswers } from "./informational-limit.ts";
 export { KeptServer, type KeptServerOptions, keepServing } from "./kept-server.ts";
 export { MessageBuffers } from "./message-buffers.ts";
 export { checkEntries, type RepeatedFields } from "./message-entries.ts";
 export { RawConnection } from "./raw-connection.ts";
 export { streamMessages } from "./server-stream.ts";
-export { type OwnSocket, placeSocket, removeSocket } from "./socket-file.ts";
+export { type OwnSocket, placeSocket, removeSocket, removeStaleSockets } from "./socket-file.ts";
 export { UnaryChannel } from "./unary-channel.ts";

@@ -6,23 +6,14 @@ import { createClient } from "nice-grpc";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { RegistrationDefinition } from "../gen/pluginregistration/v1/api.ts";
 import { dialUnix, limitInformationalAnswers } from "./index.ts";
+import { frame } from "./testing/frames.ts";
 
 const SETTINGS = 4;
 const HEADERS = 1;
 const END_HEADERS = 4;
 
-/** An HTTP/2 frame: RFC 9113, 4.1. */
-function frame(type: number, flags: number, stream: number, payload: readonly number[]): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, Buffer.from(payload)]);
-}
-
 // ":status: 103", not indexed.
-const earlyHints = frame(HEADERS, END_HEADERS, 1, [0x08, 3, 0x31, 0x30, 0x33]);
+const earlyHints = frame(HEADERS, END_HEADERS, 1, Buffer.from([0x08, 3, 0x31, 0x30, 0x33]));
 const chunk = Buffer.concat(Array<Buffer>(1_000).fill(earlyHints));
 
 let folder: string;
@@ -37,7 +28,7 @@ beforeEach(async () => {
   server = createServer((socket) => {
     socket.on("error", () => {});
     socket.once("close", () => resolve());
-    socket.write(frame(SETTINGS, 0, 0, []));
+    socket.write(frame(SETTINGS, 0, 0, Buffer.alloc(0)));
     socket.once("data", () => flood(socket));
   });
   await new Promise<void>((listening) => server.listen(join(folder, "s"), listening));
@@ -60,6 +51,6 @@ it("a server that sends informational answers without end loses its connection",
   await expect(call).rejects.toThrow();
   await closed;
   channel.close();
-  // What the kernel had taken before the connection ended. Node's own limit comes after 3.3 MB.
+  // Data that the kernel accepted before the connection ended. Node's own limit applies after 3.3 MB.
   expect(bytesSent).toBeLessThan(2 * 1024 * 1024);
 });

@@ -2,16 +2,16 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientHttp2Stream } from "node:http2";
 import { NodekeeperError } from "../lib/index.ts";
 
-// Node reports each client stream here, also those of gRPC's library, which gives no access to them.
+// Node publishes every client stream here, including those of the gRPC library, which does not expose them.
 const STREAM_CREATED = "http2.client.stream.created";
 
-/** Informational answers (RFC 9110, 15.2) that a peer may send for one request. No gRPC server sends any. */
+/** Maximum number of 1xx responses (RFC 9110, 15.2) to one request. gRPC servers do not send any. */
 export const MAX_INFORMATIONAL_ANSWERS = 8;
 
 /**
- * Ends each HTTP/2 connection whose server sends more than a few informational answers to one request. They cost ten
- * bytes on the wire and a call into JavaScript each: a stream of them holds up the event loop for seconds. Holds for
- * all HTTP/2 clients of the process until it is disposed of.
+ * Closes HTTP/2 connections whose server sends more than a few 1xx responses to one request. Each takes ten bytes on
+ * the wire and a call into JavaScript, so that a flood of them blocks the event loop for seconds. Applies to all HTTP/2
+ * clients of the process until disposed.
  */
 export function limitInformationalAnswers(): Disposable {
   const onCreated = (message: unknown) => watch((message as { stream: ClientHttp2Stream }).stream);

@@ -38,7 +38,7 @@ it("a server that is stopped while it looks for its socket does not serve a remo
   const running = server.run(controller.signal);
   await server.ready;
   expect(lookAgain).toBeDefined();
-  // All at once: the socket is removed, the server looks for it, and is stopped before it has the answer.
+  // The socket is removed and the server is stopped while it checks the socket.
   rmSync(join(folder, "own"), { recursive: true });
   lookAgain!();
   for (let turn = 0; turn < 10; turn++) await Promise.resolve();

@@ -1,29 +1,39 @@
 import { randomBytes } from "node:crypto";
-import { watch } from "node:fs";
 import { dirname } from "node:path";
+import { SocketInUse } from "@nodekeeper/api/errors";
 import { createServer, type Server } from "nice-grpc";
-import { type Clock, type Logger, NodekeeperError } from "../lib/index.ts";
+import {
+  type Clock,
+  InotifyWatches,
+  type Logger,
+  NodekeeperError,
+  silentLogger,
+  sleepOrAbort,
+} from "../lib/index.ts";
+import { listenBounded } from "./bounded-listener.ts";
 import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";
 
 export interface KeptServerOptions {
-  /** Absolute, at most 107 bytes; its folder is made where missing. */
+  /** Absolute path, at most 107 bytes. Its directory is created if missing. */
   path: string;
-  /** Adds the services. Called again for each new socket. */
+  /** Adds the services. Called for each new socket. */
   addServices: (server: Server) => void;
-  /** The largest request taken, bytes. Default: gRPC's, 4 MiB. */
+  /** Maximum size of a request, in bytes. Default: gRPC's, 4 MiB. */
   maxRequestBytes?: number | undefined;
-  /** Maximum number of concurrent streams of one connection; further calls wait in the client. Default: no limit. */
+  /** Maximum number of concurrent streams per connection. Further calls wait in the client. Default: unlimited. */
   maxStreams?: number | undefined;
   /** Mode of the socket file. Default 0600. */
   mode?: number | undefined;
-  /** How often the socket file is checked without an event, milliseconds. Default 2 s. */
+  /** Interval of checks of the socket file without an event, in milliseconds. Default 2 s. */
   checkIntervalMs?: number | undefined;
-  /** The socket is served: at first, and each time that it is served again. */
+  /** Called each time the socket is served. */
   onServing?: () => void;
-  /** The socket disappeared and is about to be served again. */
+  /** Called when the socket disappeared, before it is served again. */
   onLost?: () => void;
   clock: Clock;
   log: Logger;
+  /** Starts the inotify watch of the socket's directory. Default: an instance that does not log. */
+  watches?: InotifyWatches | undefined;
 }
 
 const CHECK_INTERVAL_MS = 2_000;
@@ -31,27 +41,29 @@ const SHUTDOWN_MS = 1_000;
 const RETRY_MS = 5_000;
 
 /**
- * A gRPC server on a unix socket that is served again when its file disappears: programs that watch the folder take that
- * for a new registration, which is also how they ask for one.
+ * A gRPC server on a unix socket that is served again if its file disappears. Programs that watch the directory treat
+ * the new file as a new registration, and delete the file to request one.
  */
 export class KeptServer {
-  /** Resolves when the socket is served; rejects when it can't be: `invalid`, `conflict` (a second instance). */
+  /** Resolves when the socket is served. Rejects if it cannot be: `invalid`, or `conflict` (a second instance). */
   readonly ready: Promise<void>;
   readonly #options: KeptServerOptions;
+  readonly #watches: InotifyWatches;
   readonly #ready = Promise.withResolvers<void>();
   #server: Server | undefined;
   #socket: OwnSocket | undefined;
 
   constructor(options: KeptServerOptions) {
     this.#options = options;
+    this.#watches = options.watches ?? new InotifyWatches(silentLogger);
     this.ready = this.#ready.promise;
-    // Its rejection is also what `run` throws.
+    // `run` throws the same error.
     this.ready.catch(() => {});
   }
 
   /**
-   * Serves until the signal aborts, then removes the socket; that takes about 1 s at most. Throws where the socket can't
-   * be served at first, and `conflict` when another process took it.
+   * Serves until the signal aborts, then removes the socket, within about 1 s. Throws if the socket cannot be served
+   * initially, and `conflict` if another process takes it over.
    */
   async run(signal: AbortSignal): Promise<void> {
     try {
@@ -75,10 +87,11 @@ export class KeptServer {
       ...(maxStreams === undefined ? {} : { "grpc.max_concurrent_streams": maxStreams }),
     });
     addServices(server);
-    // Random, since one process may serve several sockets in the directory.
+    // Random, because one process may serve several sockets in the directory.
     const hiddenName = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
     try {
-      const listen = async (hidden: string) => void (await server.listen(`unix:${hidden}`));
+      const listen = (hidden: string) =>
+        listenBounded(hidden, async () => void (await server.listen(`unix:${hidden}`)), log);
       this.#socket = await placeSocket(path, hiddenName, clock, listen, mode);
     } catch (error) {
       server.forceShutdown();
@@ -90,16 +103,16 @@ export class KeptServer {
     onServing?.();
   }
 
-  /** Waits for an event in the folder, or the interval, then serves the socket again if its file was removed. */
+  /** Waits for an event in the directory or the interval, then serves the socket again if its file was removed. */
   async #keep(signal: AbortSignal): Promise<void> {
     const { path, clock, log, onLost } = this.#options;
     await this.#folderChanged(signal);
     if (signal.aborted || !this.#socket) return;
     const ownership = await ownershipOf(this.#socket, clock);
-    // Asked to stop meanwhile: the folder may be removed because of that.
+    // If the agent is stopping, the directory may have been removed for that reason.
     if (ownership === "ours" || signal.aborted) return;
     if (ownership === "taken") {
-      throw new NodekeeperError("conflict", `another process took the socket ${path}`, { id: "NK1706" });
+      throw new SocketInUse({ problem: `took the socket ${path}` });
     }
     log.warn({ socket: path }, "socket disappeared, serving again");
     onLost?.();
@@ -107,7 +120,7 @@ export class KeptServer {
       await this.#serve();
     } catch (error) {
       if (error instanceof NodekeeperError) throw error;
-      // The directory may be on its way back; the next round tries again.
+      // The directory may be recreated. The next check retries.
       log.warn({ err: error }, "socket can't be served yet");
     }
   }
@@ -121,7 +134,8 @@ export class KeptServer {
         signal.removeEventListener("abort", finish);
         resolve();
       };
-      const watcher = watchFolder(dirname(path), finish);
+      // If the directory cannot be watched, only the interval applies.
+      const watcher = this.#watches.start(dirname(path), (event) => event === "rename" && finish());
       const timer = clock.after(checkIntervalMs, finish);
       signal.addEventListener("abort", finish, { once: true });
       if (signal.aborted) finish();
@@ -140,8 +154,9 @@ export class KeptServer {
 }
 
 /**
- * Runs a `KeptServer` until the signal aborts. Where it can't be served, or another process took its socket, it is tried
- * again every 5 s. @param onFailure is called for each of these failures
+ * Runs a `KeptServer` until the signal aborts. If it cannot be served or another process takes its socket, retries
+ * every 5 s.
+ * @param onFailure called for each of these failures
  */
 export async function keepServing(
   options: KeptServerOptions,
@@ -154,18 +169,7 @@ export async function keepServing(
     } catch (error) {
       if (signal.aborted) return;
       onFailure(error);
-      await options.clock.sleep(RETRY_MS, signal).catch(() => {});
+      await sleepOrAbort(options.clock, RETRY_MS, signal);
     }
-  }
-}
-
-function watchFolder(path: string, onRename: () => void) {
-  try {
-    const watcher = watch(path, { persistent: false }, (event) => event === "rename" && onRename());
-    watcher.on("error", () => watcher.close());
-    return watcher;
-  } catch {
-    // No folder, or no inotify handles left: the interval serves.
-    return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { HEADER_BYTES } from "./raw-call.ts";
 
 const FIRST_BYTES = 64 * 1024;
 
-/** Puts the messages of a gRPC body together from its chunks, one after another. */
+/** Assembles the messages of a gRPC body from its chunks. */
 export class MessageAssembly {
   readonly #buffers: MessageBuffers;
   readonly #checkHeader: (isCompressed: boolean, length: number) => void;
@@ -13,18 +13,18 @@ export class MessageAssembly {
   #length = 0;
   #filled = 0;
 
-  /** @param checkHeader throws where a message is refused, before there is memory for it */
+  /** @param checkHeader throws if a message is not acceptable; called before memory is allocated for it */
   constructor(buffers: MessageBuffers, checkHeader: (isCompressed: boolean, length: number) => void) {
     this.#buffers = buffers;
     this.#checkHeader = checkHeader;
   }
 
-  /** Whether a message has started and not ended. */
+  /** Whether a message is incomplete. */
   get isPartial(): boolean {
     return this.#headerBytes > 0;
   }
 
-  /** The messages that a chunk completes. */
+  /** Yields the messages that a chunk completes. */
   *add(chunk: Buffer): Generator<Buffer> {
     for (let at = 0; at < chunk.length; ) {
       at += this.#headerBytes < HEADER_BYTES ? this.#addHeader(chunk, at) : this.#addContent(chunk, at);
@@ -48,13 +48,13 @@ export class MessageAssembly {
     return count;
   }
 
-  // Memory grows with what has arrived: a server that announces a large message and sends none costs nothing.
+  // Memory grows with the received data. A server that announces a large message and sends nothing costs nothing.
   #addContent(chunk: Buffer, at: number): number {
     const count = Math.min(chunk.length - at, this.#length - this.#filled);
     const needed = this.#filled + count;
     if (needed > this.#memory!.length) {
       const grown = Math.max(needed, 2 * this.#memory!.length);
-      // With some to spare at the end, for the next message may be a little larger.
+      // Reserves some spare capacity, because the next message may be slightly larger.
       const larger = this.#buffers.allocate(grown < this.#length ? grown : roomFor(this.#length));
       this.#memory!.copy(larger, 0, 0, this.#filled);
       this.#memory = larger;

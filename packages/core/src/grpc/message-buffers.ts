@@ -1,26 +1,28 @@
 /**
- * Memory for messages that come one after another and are about as large: memory that is given back is used again. A
- * new buffer for each would be garbage that only a full collection finds, for a message that is kept until the next
- * one outlives the young generation.
+ * Reuses memory for consecutive messages of similar size. New buffers would become garbage that only a full collection
+ * frees, because a message that is kept until the next one survives the young generation.
  */
 export class MessageBuffers {
   readonly #free: Buffer[] = [];
 
-  /** Memory of at least `size` bytes with any contents. Undefined where there is none, or only much larger. */
+  /**
+   * Returns memory of at least `size` bytes with arbitrary content. Undefined if none is free or all is more than twice
+   * as large.
+   */
   reuse(size: number): Buffer | undefined {
     const at = this.#free.findIndex(({ length }) => length >= size && length <= 2 * size);
     return at < 0 ? undefined : this.#free.splice(at, 1)[0];
   }
 
-  /** New memory. */
+  /** Allocates new memory. */
   allocate(size: number): Buffer {
-    // Not from the pool that small buffers share: `give` takes back what lies behind a view.
+    // Not from Node's shared pool, because `give` takes back the whole buffer behind a view.
     return Buffer.allocUnsafeSlow(size);
   }
 
   /**
-   * Takes back the memory of a message that is not read any more, by any view of it. A message that is never given back
-   * is left to garbage collection.
+   * Takes back the memory of a message that is no longer read, given any view of it. Messages that are not returned are
+   * garbage collected.
    */
   give(message: Uint8Array): void {
     if (message.buffer.byteLength < SMALLEST) return;
@@ -29,7 +31,7 @@ export class MessageBuffers {
   }
 }
 
-// One that is received while another is kept.
+// One is received while another is kept.
 const MOST_FREE = 2;
-// Below, the collection of new buffers costs less than keeping old ones.
+// Below this size, garbage collection is cheaper than reuse.
 const SMALLEST = 16 * 1024;

@@ -2,7 +2,7 @@ import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { expect, it } from "vitest";
 import { checkEntries } from "./message-entries.ts";
 
-/** A message of fields, each a text or a message. */
+/** Encodes a message whose fields are strings or messages. */
 function message(...fields: [number, Uint8Array | string][]): Uint8Array {
   const writer = new BinaryWriter();
   for (const [number, value] of fields)
@@ -30,4 +30,12 @@ it.each([
   ["an entry longer than the one around it", Uint8Array.of(0x0a, 2, 0x12, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0)],
 ])("%s is invalid", (_, bytes) => {
   expect(() => checkEntries(bytes, { 1: { 2: {} } }, 10, "entries")).toThrow("can't be decoded");
+});
+
+it("reads no further than the first field too many, whatever its number", () => {
+  const fields = Buffer.alloc(2 * 300_001, Buffer.from([0x12, 0]));
+  expect(() => checkEntries(fields, { 1: {} }, 10, "entries")).toThrow("more than 300000 fields");
+  const within = message([1, fields]);
+  expect(() => checkEntries(within, { 1: { 1: {} } }, 10, "entries")).toThrow("more than 300000 fields");
+  expect(() => checkEntries(within, { 1: {} }, 10, "entries")).not.toThrow();
 });

@@ -1,14 +1,14 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
 import { CallStatus } from "./call-status.ts";
 
-/** The bytes before each message of a gRPC body: a zero for "not compressed", and the length. */
+/** Size of the prefix of each gRPC message: the compression flag and the length. */
 export const HEADER_BYTES = 5;
-// Up to so many bytes, a copy costs less than further writes to the stream.
+// Up to this size, a copy is cheaper than additional writes to the stream.
 const LARGEST_COPY = 16 * 1024;
 
 /**
- * One gRPC call over HTTP/2 whose request and answer are bytes. Read its body once, by `receive` or `chunks`, in the
- * turn of the event loop that made it; then dispose of it, which ends the stream where it is still open.
+ * A gRPC call over HTTP/2 whose request and response are bytes. Read the body exactly once, by `receive` or `chunks`,
+ * starting in the turn of the event loop in which the call was created. Then dispose of it, which ends an open stream.
  */
 export class RawCall implements Disposable {
   readonly session: ClientHttp2Session;
@@ -19,7 +19,7 @@ export class RawCall implements Disposable {
 
   /**
    * @param method "package.Service/Method"
-   * @param pieces the encoded request; must not change before the call has ended
+   * @param pieces encoded request; must not change until the call ends
    */
   constructor(session: ClientHttp2Session, method: string, pieces: readonly Uint8Array[]) {
     this.session = session;
@@ -53,8 +53,8 @@ export class RawCall implements Disposable {
   }
 
   /**
-   * Reads the body as it comes. Resolves when the server ended the call with OK. Rejects with the ClientError of its
-   * status, or `UNAVAILABLE`; with what `onChunk` throws; and with the signal's reason.
+   * Reads the body as it arrives. Resolves when the server ends the call with OK. Rejects with a ClientError of the
+   * call's status or `UNAVAILABLE`, with the error of `onChunk`, or with the signal's reason.
    */
   receive(onChunk: (chunk: Buffer) => void, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ export class RawCall implements Disposable {
     });
   }
 
-  /** As `receive`, chunk by chunk: no more is taken from the server than the consumer takes. */
+  /** Like `receive`, chunk by chunk, with back-pressure: reads no more than the consumer takes. */
   async *chunks(signal: AbortSignal): AsyncGenerator<Buffer> {
     signal.throwIfAborted();
     const onAbort = () => void this.#stream.destroy();
@@ -98,7 +98,7 @@ export class RawCall implements Disposable {
     if (failure) throw failure;
   }
 
-  /** Also ends a stream whose answer came before all of the request was read. */
+  /** Also ends a stream whose response arrived before the request was fully read. */
   [Symbol.dispose](): void {
     if (!this.#stream.destroyed && !this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
   }

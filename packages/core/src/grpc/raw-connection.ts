@@ -1,28 +1,31 @@
-import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
+import type { ClientHttp2Session } from "node:http2";
 import { ClientError, Status } from "nice-grpc";
 import { checkSocketPath, messageOf } from "../lib/index.ts";
+import { openHttp2Session } from "./http2-session.ts";
 import { RawCall } from "./raw-call.ts";
 
 export interface RawConnectionOptions {
-  /** What the server may send of one answer before it hears that it was read, bytes. Default: HTTP/2's 64 KiB. */
+  /** Flow control window of each stream, in bytes. Default: HTTP/2's 64 KiB. */
   streamWindowBytes?: number;
-  /** The same of all answers together. */
+  /** Flow control window of the connection, in bytes. Default: that of Node. */
   sessionWindowBytes?: number;
-  /** What may wait in memory to be sent, megabytes. Default: Node's 10. */
+  /** Limit of the session's memory, including data to send, in megabytes. Default: Node's 10. */
   maxSessionMegabytes?: number;
-  /** Called for each connection that is started. */
+  /** Called for each new connection. */
   onSession?: (session: ClientHttp2Session) => void;
 }
 
 /**
- * A gRPC connection to a unix socket for calls whose messages are bytes, where gRPC's library would copy large ones
- * once for each call. It connects at the first call, and again at the first one after a connection ended.
+ * A gRPC connection to a unix socket for calls whose messages are bytes. The gRPC library would copy large messages for
+ * every call. Connects on the first call, and again after a connection ended. If the server exceeds the frame budget
+ * (`FrameBudget`), the connection is closed.
  */
 export class RawConnection implements Disposable {
   readonly #path: string;
   readonly #options: RawConnectionOptions;
   #session: ClientHttp2Session | undefined;
+  /** Connections that `leave` replaced, with calls in progress. */
+  readonly #left = new Set<ClientHttp2Session>();
   #isClosed = false;
 
   /** @param path absolute, at most 107 bytes; otherwise throws `invalid` */
@@ -32,7 +35,7 @@ export class RawConnection implements Disposable {
     this.#options = options;
   }
 
-  /** Starts a call: see `RawCall`. Throws a ClientError, `UNAVAILABLE`, where none can be made. */
+  /** Starts a call; see `RawCall`. Throws a ClientError (`UNAVAILABLE`) if that fails. */
   call(method: string, pieces: readonly Uint8Array[]): RawCall {
     if (this.#isClosed) throw new ClientError(method, Status.UNAVAILABLE, "the connection is closed");
     try {
@@ -42,20 +45,22 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** The next call makes another connection. Calls under way may still be answered. */
+  /** Makes the next call open a new connection. Calls in progress can still complete. */
   leave(session: ClientHttp2Session): void {
     if (this.#session === session) this.#session = undefined;
+    this.#left.add(session);
     session.close();
   }
 
-  /** Ends the connection: calls under way fail with `UNAVAILABLE`. */
+  /** Closes the connection. Calls in progress fail with `UNAVAILABLE`. */
   [Symbol.dispose](): void {
     this.#isClosed = true;
     this.#session?.destroy();
     this.#session = undefined;
+    for (const session of this.#left) session.destroy();
   }
 
-  /** That of the next call; undefined where the next call makes one. */
+  /** Connection of the next call. Undefined if the next call opens a new one. */
   get session(): ClientHttp2Session | undefined {
     const known = this.#session;
     return known && !known.closed && !known.destroyed ? known : undefined;
@@ -65,14 +70,9 @@ export class RawConnection implements Disposable {
     const known = this.session;
     if (known) return known;
     const { streamWindowBytes, sessionWindowBytes, maxSessionMegabytes, onSession } = this.#options;
-    // The name is for the :authority: servers refuse an empty or path-like one.
-    const session = connectHttp2("http://localhost", {
-      createConnection: () => connect(this.#path),
-      settings: {
-        enablePush: false,
-        ...(streamWindowBytes === undefined ? {} : { initialWindowSize: streamWindowBytes }),
-      },
-      ...(maxSessionMegabytes === undefined ? {} : { maxSessionMemory: maxSessionMegabytes }),
+    const session = openHttp2Session(this.#path, {
+      settings: streamWindowBytes === undefined ? {} : { initialWindowSize: streamWindowBytes },
+      maxSessionMegabytes,
     });
     if (sessionWindowBytes !== undefined) {
       session.once("connect", () => {
@@ -81,10 +81,11 @@ export class RawConnection implements Disposable {
     }
     const forget = () => {
       if (this.#session === session) this.#session = undefined;
+      this.#left.delete(session);
     };
     session.on("goaway", () => this.leave(session));
     session.on("close", forget);
-    // Each stream gets the error too; this listener keeps it from ending the process.
+    // The streams receive the error too. Without a listener, it would crash the process.
     session.on("error", forget);
     this.#session = session;
     onSession?.(session);

@@ -5,17 +5,16 @@ import { MessageAssembly } from "./message-assembly.ts";
 import { MessageBuffers } from "./message-buffers.ts";
 import { RawConnection } from "./raw-connection.ts";
 
-// What the server may send before it hears that it was read: with HTTP/2's 64 KB, a message of a megabyte takes
-// twenty round trips.
+// Flow control windows. With HTTP/2's default of 64 KiB, a message of one megabyte takes twenty round trips.
 const STREAM_WINDOW = 4 * 1024 * 1024;
 const SESSION_WINDOW = 8 * 1024 * 1024;
 
 /**
- * One server-streaming gRPC call over a unix socket, message by message as bytes. Returns when the server ends the
- * stream well; throws a NodekeeperError as of `fromGrpcError` otherwise, and the signal's reason when it aborts.
+ * Calls a server-streaming gRPC method over a unix socket and yields the encoded messages. Returns when the server ends
+ * the stream with OK. Otherwise throws a NodekeeperError (see `fromGrpcError`), or the signal's reason if it aborts.
  * @param path absolute, at most 107 bytes; otherwise throws `invalid`
  * @param method "package.Service/Method"
- * @param options `buffers` is for messages that the caller gives back when it has read them
+ * @param options `buffers` provides memory for messages; callers return it after reading
  */
 export async function* streamMessages(
   path: string,

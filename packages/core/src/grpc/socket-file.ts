@@ -1,6 +1,7 @@
-import { chmod, lstat, mkdir, rename, unlink } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Clock, checkSocketPath, NodekeeperError, probeSocket } from "../lib/index.ts";
+import { SocketInUse, SocketPathTaken } from "@nodekeeper/api/errors";
+import { type Clock, checkSocketPath, probeSocket } from "../lib/index.ts";
 
 /** A socket file that this process serves. */
 export interface OwnSocket {
@@ -9,10 +10,10 @@ export interface OwnSocket {
 }
 
 /**
- * Serves at `path` in two moves: bind under a hidden name, then rename into place. A watcher never meets a socket
- * without a listener, and a stale file is replaced. Throws `conflict` when a live process serves the path.
- * @param listen binds to the path it is given
- * @param mode of the socket file
+ * Binds under a hidden name, then renames to `path`. A watcher therefore never finds a socket without a listener, and a
+ * stale file is replaced. Throws `conflict` if another process serves the path.
+ * @param listen binds to the given path
+ * @param mode mode of the socket file
  */
 export async function placeSocket(
   path: string,
@@ -34,7 +35,10 @@ export async function placeSocket(
   return { path, identity: identity ?? "" };
 }
 
-/** Whether the file at the path is the one we made, is missing (or stale), or is served by another process. */
+/**
+ * Returns whether this process still owns the socket file (`ours`), it is missing or stale (`lost`), or another process
+ * serves it (`taken`).
+ */
 export async function ownershipOf(socket: OwnSocket, clock: Clock): Promise<"ours" | "lost" | "taken"> {
   const identity = await identityAt(socket.path);
   if (identity === socket.identity) return "ours";
@@ -42,22 +46,31 @@ export async function ownershipOf(socket: OwnSocket, clock: Clock): Promise<"our
   return (await probeSocket(clock, socket.path)) === "accepts" ? "taken" : "lost";
 }
 
-/** Removes the file if it is still ours. */
+/** Removes the file if this process still owns it. */
 export async function removeSocket(socket: OwnSocket, clock: Clock): Promise<void> {
   if ((await ownershipOf(socket, clock)) === "ours") await unlink(socket.path).catch(() => {});
 }
 
+/** Removes sockets with these names on which no process listens, left by killed instances. Never rejects. */
+export async function removeStaleSockets(
+  directory: string,
+  isOwnName: (name: string) => boolean,
+  clock: Clock,
+): Promise<void> {
+  const names = await readdir(directory).catch(() => []);
+  for (const name of names.filter(isOwnName)) {
+    const path = join(directory, name);
+    if ((await probeSocket(clock, path)) === "refused") await unlink(path).catch(() => {});
+  }
+}
+
 async function refuseLiveOwner(path: string, clock: Clock): Promise<void> {
   if ((await probeSocket(clock, path)) === "accepts") {
-    throw new NodekeeperError("conflict", `another process serves ${path}; is a second instance running?`, {
-      id: "NK1706",
-    });
+    throw new SocketInUse({ problem: `serves ${path}; is a second instance running?` });
   }
   const present = await lstat(path).catch(() => undefined);
   if (present && !present.isSocket()) {
-    throw new NodekeeperError("conflict", `${path} exists and is no socket; it is left alone`, {
-      id: "NK1707",
-    });
+    throw new SocketPathTaken({ path });
   }
 }
 

@@ -60,7 +60,7 @@ it("sends the pieces as one message, and gives the answer", async () => {
     stream.on("end", () => answered(Buffer.concat(chunks))(stream));
   };
   expect(await call(echo)).toBe("xyz");
-  // So much is not copied together before it is sent.
+  // Too large to be copied together before it is sent.
   const pieces = [Buffer.alloc(20_000, "a"), Buffer.alloc(20_000, "b")];
   expect(await call(echo, { pieces, maxReceiveBytes: 50_000 })).toBe("a".repeat(20_000) + "b".repeat(20_000));
 });

@@ -6,18 +6,19 @@ import { fromGrpcError } from "./grpc-errors.ts";
 import { HEADER_BYTES } from "./raw-call.ts";
 import { RawConnection } from "./raw-connection.ts";
 
-// Requests wait in the session while the server does not read; the default of 10 MB is less than two large ones.
+// Requests are buffered in the session while the server does not read. Node's default of 10 MB is less than two large
+// ones.
 const SESSION_MEGABYTES = 64;
 
 /**
- * A gRPC connection to a unix socket for unary calls whose request is given as pieces of bytes. The pieces go to the
- * socket as they are: where many channels send the same ones, they are in memory once, which grpc-js, copying each
- * message for each call, does not do. It connects at the first call, and again at the first after a connection ended.
+ * A gRPC connection to a unix socket for unary calls whose requests are given as pieces of bytes. The pieces are
+ * written without copies, so that channels that send the same ones share their memory; grpc-js copies each message for
+ * each call. Connects on the first call, and again after a connection ended.
  */
 export class UnaryChannel {
   readonly #connection: RawConnection;
   readonly #maxReceiveBytes: number;
-  /** Methods that were answered with UNIMPLEMENTED, with the connection of the last such answer. */
+  /** Methods to which the server responded with UNIMPLEMENTED, and the connection of the last such response. */
   readonly #unimplemented = new Map<string, ClientHttp2Session>();
 
   /** @param path absolute, at most 107 bytes; otherwise throws `invalid` */
@@ -27,10 +28,10 @@ export class UnaryChannel {
   }
 
   /**
-   * One call, answered with the encoded message. The caller sets a deadline by the signal, whose reason is thrown.
-   * What fails otherwise is a NodekeeperError as of `fromGrpcError`.
+   * Calls a method and returns the encoded response. The signal provides the deadline; its reason is thrown. Other
+   * failures are NodekeeperErrors (see `fromGrpcError`).
    * @param method "package.Service/Method"
-   * @param pieces the encoded request; must not change before the call has ended
+   * @param pieces encoded request; must not change until the call ends
    */
   async call(method: string, pieces: readonly Uint8Array[], signal: AbortSignal): Promise<Uint8Array> {
     signal.throwIfAborted();
@@ -55,15 +56,15 @@ export class UnaryChannel {
   }
 
   /**
-   * Whether the server has answered UNIMPLEMENTED to this method on the connection that the next call would use. Over
-   * another connection another version of the server may be reached.
+   * Returns whether the server responded with UNIMPLEMENTED to this method on the connection that the next call would
+   * use. A new connection may reach a different version of the server.
    */
   isUnimplemented(method: string): boolean {
     const { session } = this.#connection;
     return session !== undefined && this.#unimplemented.get(method) === session;
   }
 
-  /** Ends the connection; calls under way fail with `unavailable`. */
+  /** Closes the connection. Calls in progress fail with `unavailable`. */
   close(): void {
     this.#connection[Symbol.dispose]();
   }
@@ -73,7 +74,7 @@ function tooLarge(method: string, limit: number): ClientError {
   return new ClientError(method, Status.RESOURCE_EXHAUSTED, `the answer is larger than ${limit} bytes`);
 }
 
-// The client has offered no compression to the server.
+// Compression is not supported; the client does not offer it.
 function messageIn(body: Buffer, method: string): Uint8Array {
   const isWhole =
     body.length >= HEADER_BYTES && body[0] === 0 && body.readUInt32BE(1) === body.length - HEADER_BYTES;

@@ -1,17 +1,19 @@
 /** A secret or certificate: inline, or in a file that is read again when it changes. */
 export type Material = { readonly text: string } | { readonly file: string };
 
-/** The address of the API server and the agent's credentials. Created by `loadClusterAccess`, used by `createKubeClient`. */
+/**
+ * Address of the API server and credentials of the agent. `loadClusterAccess` creates it; `createKubeClient` uses it.
+ */
 export interface ClusterAccess {
-  /** For messages: the kubeconfig file and context, or "in-cluster". */
+  /** Source for messages: the kubeconfig file and context, or "in-cluster". */
   readonly source: string;
   readonly server: URL;
-  /** The name the server's certificate must have, where it differs from the host of `server`. */
+  /** Name to verify in the server's certificate. Default: the host of `server`. */
   readonly serverName?: string;
   readonly insecureSkipTlsVerify?: boolean;
-  /** PEM. The system's certificate authorities where absent. */
+  /** PEM. Default: the system's certificate authorities. */
   readonly certificateAuthority?: Material;
-  /** PEM, always together with `clientKey`. */
+  /** PEM. Requires `clientKey`. */
   readonly clientCertificate?: Material;
   readonly clientKey?: Material;
   /** Bearer token. */

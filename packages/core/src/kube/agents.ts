@@ -3,15 +3,15 @@ import https from "node:https";
 import type { ClusterAccess } from "./access.ts";
 import type { CredentialSnapshot } from "./credentials.ts";
 
-/** What a connection is used for. Watches hold theirs for minutes, so they have their own and never starve calls. */
+/** Use of a connection. Watches occupy connections for minutes, so they have separate ones and cannot starve calls. */
 export type Purpose = "calls" | "watches";
 
-// Less than the API server's idle timeout of 90 s, so that the client closes idle connections.
+// Less than the API server's idle timeout of 90 s, so that the client closes idle connections first.
 const IDLE_MS = 60_000;
 // Detects a peer that vanished without closing the connection.
 const TCP_KEEPALIVE_MS = 30_000;
 
-/** Keep-alive connections for one generation of certificates. */
+/** Keep-alive connections of one certificate generation. */
 export class Agents {
   readonly #access: ClusterAccess;
   readonly #maxSockets: Readonly<Record<Purpose, number>>;
@@ -23,7 +23,10 @@ export class Agents {
     this.#maxSockets = maxSockets;
   }
 
-  /** The agent to use with these credentials. Renewed certificates get new connections; old ones end with their requests. */
+  /**
+   * Returns the agent for these credentials. Renewed certificates use new connections. Old connections end with their
+   * requests.
+   */
   for(purpose: Purpose, credentials: CredentialSnapshot): http.Agent {
     if (!this.#agents || credentials.tlsGeneration > this.#generation) {
       for (const agent of Object.values(this.#agents ?? {})) retire(agent);
@@ -34,14 +37,14 @@ export class Agents {
   }
 
   /**
-   * Ends the kept connections that no call uses. Where one was cut silently, as by a failed router, the others
-   * were too, and each would cost another call its deadline.
+   * Closes idle connections of calls. If one was cut silently, as by a failed router, the others probably were too, and
+   * each would make another call miss its deadline.
    */
   retireIdle(): void {
     if (this.#agents) endIdle(this.#agents.calls);
   }
 
-  /** Ends every connection, used or not. */
+  /** Closes all connections, including those in use. */
   destroy(): void {
     for (const agent of Object.values(this.#agents ?? {})) agent.destroy();
   }

@@ -1,6 +1,6 @@
 import { until } from "@nodekeeper/testing/until";
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "../lib/index.ts";
+import { FakeClock, parseWithBigInts } from "../lib/index.ts";
 import {
   clientOf,
   type Exchange,
@@ -93,7 +93,7 @@ describe("calls", () => {
 });
 
 describe("a list", () => {
-  test("has integers beyond 2^53 digit for digit where that is asked for", async () => {
+  test("is parsed as the caller asks", async () => {
     const items =
       '[{"metadata":{"name":"n"},"spec":{"large":-9007199254740993,"small":7,"half":9007199254740993.5,"text":"9007199254740993"}}]';
     await using server = await startServer(({ response }) => {
@@ -102,7 +102,7 @@ describe("a list", () => {
     });
     using test = clientOf(server);
     const spec = { small: 7, half: 9007199254740994, text: "9007199254740993" };
-    const exact = await test.client.list(nodes, { exactIntegers: true });
+    const exact = await test.client.list(nodes, { parse: parseWithBigInts });
     expect(exact.items).toMatchObject([{ spec: { ...spec, large: -9007199254740993n } }]);
     const nearest = await test.client.list(nodes);
     expect(nearest.items).toMatchObject([{ spec: { ...spec, large: -9007199254740992 } }]);

@@ -4,17 +4,17 @@ import { Discovery } from "./discovery.ts";
 import { listWhole } from "./list.ts";
 import { apiVersionOf, asObject, typed } from "./objects.ts";
 import { collectionPath, objectPath, requireNamespace } from "./paths.ts";
-import { readGroupVersions, readServerVersion, reviewAccess } from "./preflight.ts";
-import { reviewAccessOf, reviewToken } from "./reviews.ts";
+import { readGroupVersions, readServerVersion } from "./preflight.ts";
+import { reviewAccess, reviewAccessOf, reviewToken } from "./reviews.ts";
 import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject, WriteOptions } from "./types.ts";
 import { watchOnce } from "./watch.ts";
 
 export interface KubeClientOptions extends ConnectionOptions {
-  /** The field manager of applied fields. Default "nodekeeper". */
+  /** Field manager of writes. Default "nodekeeper". */
   fieldManager?: string;
 }
 
-/** A client of one API server. It connects at the first call, and does not keep the process alive. */
+/** Creates a client of one API server. It connects on the first call and does not keep the process alive. */
 export function createKubeClient(options: KubeClientOptions): KubeApiClient {
   const { fieldManager = "nodekeeper", ...connectionOptions } = options;
   const connection = new Connection(connectionOptions);
@@ -47,7 +47,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       const path = subresource
         ? objectPath(resource, { ...named(name), ...place({ namespace, subresource }) })
         : collectionPath(resource, namespace);
-      // A subresource has a kind of its own (Eviction), which only the caller has.
+      // A subresource has a different kind (Eviction), which the caller sets.
       const body = subresource ? object : typed(resource, object);
       return await objectCall(
         resource,
@@ -76,7 +76,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
           force: callOptions.force ?? false,
         },
         body: { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind },
-        // Every JSON document is YAML too, and older servers accept the YAML type alone.
+        // JSON is valid YAML, and older servers accept only the YAML type.
         contentType: "application/apply-patch+yaml",
         verb: "apply",
       };

@@ -1,26 +1,26 @@
 import { access as checkAccess } from "node:fs/promises";
 import { join } from "node:path";
-import { NodekeeperError } from "../lib/index.ts";
+import { ApiServerNotConfigured, CredentialsUnusable } from "@nodekeeper/api/errors";
 import type { ClusterAccess } from "./access.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
 
 export interface ClusterAccessOptions {
-  /** Path of a kubeconfig file; wins over the environment. */
+  /** Path of a kubeconfig file. Overrides the environment. */
   kubeconfig?: string;
-  /** Name of the context to use; the file's current-context where absent. */
+  /** Name of the context. Default: the file's current-context. */
   context?: string;
-  /** The process's environment: KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are read. */
+  /** Environment of the process. KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are used. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Where the pod's service account is mounted. */
+  /** Mount path of the pod's service account. */
   serviceAccountFolder?: string;
 }
 
-// https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/#directly-accessing-the-rest-api
+// Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/#directly-accessing-the-rest-api
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Finds how to access the API server: the given kubeconfig, else the one named by KUBECONFIG, else the service account
- * of the agent's pod. Throws `invalid` naming the file, the field and what was expected, or what was looked for.
+ * Determines how to access the API server: by the given kubeconfig, else by KUBECONFIG, else by the service account of
+ * the agent's pod. Throws `invalid`, naming the file, the field and the expected value, or the sources that were tried.
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   const { kubeconfig, context, environment } = options;
@@ -31,11 +31,10 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
     options.serviceAccountFolder ?? SERVICE_ACCOUNT_FOLDER,
   );
   if (inCluster) return inCluster;
-  throw new NodekeeperError(
-    "invalid",
-    "no access to the API server: no kubeconfig was given, KUBECONFIG is not set, and this is not a pod with a service account",
-    { id: "NK1201" },
-  );
+  throw new ApiServerNotConfigured({
+    problem:
+      "no access to the API server: no kubeconfig was given, KUBECONFIG is not set, and this is not a pod with a service account",
+  });
 }
 
 async function inClusterAccess(
@@ -50,7 +49,7 @@ async function inClusterAccess(
     await checkAccess(tokenFile);
   } catch (error) {
     const message = `KUBERNETES_SERVICE_HOST is set, but the service account token ${tokenFile} can't be read`;
-    throw new NodekeeperError("invalid", message, { id: "NK1203", cause: error });
+    throw new CredentialsUnusable({ problem: message }, { cause: error });
   }
   return {
     source: "in-cluster",
@@ -63,9 +62,7 @@ async function inClusterAccess(
 function serviceUrl(host: string, port: string): URL {
   const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
   if (URL.canParse(url)) return new URL(url);
-  throw new NodekeeperError(
-    "invalid",
-    `KUBERNETES_SERVICE_HOST ${JSON.stringify(host)} and KUBERNETES_SERVICE_PORT ${JSON.stringify(port)} are not a host and a port`,
-    { id: "NK1201" },
-  );
+  throw new ApiServerNotConfigured({
+    problem: `KUBERNETES_SERVICE_HOST ${JSON.stringify(host)} and KUBERNETES_SERVICE_PORT ${JSON.stringify(port)} are not a host and a port`,
+  });
 }

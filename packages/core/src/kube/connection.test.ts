@@ -77,7 +77,7 @@ test("a deadline retires all kept connections: of several that were cut without 
   await using server = await startServer(({ request, response }) => {
     if (dead.has(request.socket)) return;
     waiting.push(() => sendJson(response, node));
-    // The first three together, so that each has a connection of its own.
+    // The first three are concurrent, so that each uses a separate connection.
     if (server.exchanges.length < 3) return;
     for (const answer of waiting.splice(0)) answer();
   });

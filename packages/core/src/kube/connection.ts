@@ -1,8 +1,10 @@
 import type { IncomingMessage } from "node:http";
+import { ApiServerUnreachable, RequestsThrottled } from "@nodekeeper/api/errors";
 import {
   type Clock,
   codeOf,
   type Logger,
+  LoopTurns,
   NodekeeperError,
   stopped,
   TokenBucket,
@@ -11,7 +13,6 @@ import {
 import type { ClusterAccess } from "./access.ts";
 import { Agents, type Purpose } from "./agents.ts";
 import { type CredentialSnapshot, Credentials } from "./credentials.ts";
-import { parseExactIntegers } from "./exact-integers.ts";
 import { readChunks, readText, send } from "./exchange.ts";
 import { errorOfAnswer, errorOfSocket, isTrustProblem, notJson } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
@@ -24,19 +25,19 @@ export interface ConnectionOptions {
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
-  /** The agent's version, for the User-Agent. */
+  /** Version of the agent, for the User-Agent header. */
   version: string;
-  /** For calls that name none, milliseconds. Default 10,000. */
+  /** Default deadline of calls, in milliseconds. Default 10,000. */
   deadlineMs?: number;
-  /** Requests a second in the long run. Default 20. */
+  /** Sustained requests per second. Default 20. */
   qps?: number;
-  /** Requests at once before `qps` holds. Default 40. */
+  /** Burst of requests above `qps`. Default 40. */
   burst?: number;
-  /** Connections for calls. Default 8. */
+  /** Maximum number of connections for calls. Default 8. */
   maxSockets?: number;
-  /** Watches at one time, each with a connection of its own. Default 32. */
+  /** Maximum number of concurrent watches. Each has a separate connection. Default 32. */
   maxWatches?: number;
-  /** Longest answer, bytes. Default 64 MiB. */
+  /** Maximum size of a response, in bytes. Default 32 MiB. */
   maxResponseBytes?: number;
 }
 
@@ -51,15 +52,13 @@ export interface ApiRequest {
   /** Labels of the request's metrics. */
   verb: string;
   resource: string;
-  /** Longest answer, bytes, where less than the connection's own limit. */
+  /** Maximum size of the response, in bytes, if lower than the connection's limit. */
   longest?: number;
-  /** As `ListOptions.exactIntegers`. */
-  exactIntegers?: boolean | undefined;
-  /** A secret in the body, which errors about the request never quote. */
+  /** A secret in the body. Errors of the request never quote it. */
   secret?: string;
 }
 
-/** A parsed answer and its size on the wire. */
+/** A parsed response and its size on the wire. */
 export interface ApiAnswer {
   value: unknown;
   bytes: number;
@@ -74,39 +73,41 @@ export interface StreamListener {
 const MAX_OUTSTANDING_CALLS = 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** Connections to one API server: deadlines, limits, credentials, and errors of the catalogue. */
+/** Connections to one API server, with deadlines, limits, credentials, and errors of the catalog. */
 export class Connection {
   readonly #options: Required<ConnectionOptions>;
   readonly #credentials: Credentials;
   readonly #agents: Agents;
   readonly #limiter: TokenBucket;
   readonly #closing = new AbortController();
+  /** Shared by all watches, so that a server that sends without pause does not block other work. */
+  readonly #turns: LoopTurns;
   #calls = 0;
   #watches = 0;
 
   constructor(options: ConnectionOptions) {
     const defaults = { deadlineMs: 10_000, qps: 20, burst: 40, maxSockets: 8, maxWatches: 32 };
-    this.#options = { ...defaults, maxResponseBytes: 64 * 1024 * 1024, ...options };
+    this.#options = { ...defaults, maxResponseBytes: 32 * 1024 * 1024, ...options };
     const { access, clock, log, maxSockets, maxWatches, qps, burst } = this.#options;
     this.#credentials = new Credentials(access, clock, log);
+    this.#turns = new LoopTurns(clock);
     this.#agents = new Agents(access, { calls: maxSockets, watches: maxWatches });
     this.#limiter = new TokenBucket(clock, { perSecond: qps, burst });
   }
 
-  /** Sends one request and reads its answer, all within the deadline. Throws as documented for KubeClient. */
+  /** Sends a request and reads the response within the deadline. Throws as documented for KubeClient. */
   async call(request: ApiRequest, options: CallOptions = {}): Promise<ApiAnswer> {
     if (this.#calls >= MAX_OUTSTANDING_CALLS) {
-      throw new NodekeeperError(
-        "exhausted",
-        `${nameOf(request)}: ${this.#calls} calls are in progress already`,
-        { id: "NK1209" },
-      );
+      throw new RequestsThrottled({
+        request: nameOf(request),
+        problem: `${this.#calls} calls are in progress already`,
+      });
     }
     this.#calls++;
     try {
       return await this.#within(request, options, async (signal, deadlineMs) => {
         const response = await this.#authorized(request, "calls", signal, deadlineMs);
-        return await this.#readJson(request, response, signal);
+        return await this.#readJson(request, response, signal, options.parse ?? JSON.parse);
       });
     } catch (error) {
       if (codeOf(error) === "deadline") this.#agents.retireIdle();
@@ -117,8 +118,8 @@ export class Connection {
   }
 
   /**
-   * Opens an answer that is streamed. The deadline holds until its headers arrive; resolves when the server ends it,
-   * rejects as `call` does, or with the error that `onChunk` threw.
+   * Opens a streamed response. The deadline applies until its headers arrive. Resolves when the server ends the stream.
+   * Rejects as `call` does, or with the error that `onChunk` threw.
    */
   async stream(
     request: ApiRequest,
@@ -126,23 +127,22 @@ export class Connection {
     options: CallOptions & { signal: AbortSignal },
   ) {
     if (this.#watches >= this.#options.maxWatches) {
-      throw new NodekeeperError(
-        "exhausted",
-        `${nameOf(request)}: ${this.#watches} watches are open already`,
-        { id: "NK1209" },
-      );
+      throw new RequestsThrottled({
+        request: nameOf(request),
+        problem: `${this.#watches} watches are open already`,
+      });
     }
     this.#watches++;
     const ending = new AbortController();
     const signal = AbortSignal.any([options.signal, this.#closing.signal, ending.signal]);
     try {
       const response = await this.#within(request, options, (opening, deadlineMs) => {
-        // The deadline applies to opening only; the body is read until `signal` aborts.
+        // The deadline applies only to opening the stream. The body is read until `signal` aborts.
         opening.addEventListener("abort", () => ending.abort(opening.reason), { once: true });
         return this.#authorized(request, "watches", signal, deadlineMs);
       });
       listener.onOpen();
-      await readChunks(response, signal, listener.onChunk);
+      await readChunks(response, signal, listener.onChunk, this.#turns);
     } catch (error) {
       throw this.#explain(request, error, signal);
     } finally {
@@ -151,7 +151,7 @@ export class Connection {
     }
   }
 
-  /** Ends every connection; calls in progress fail with `stopped`. */
+  /** Closes all connections. Calls in progress fail with `stopped`. */
   close(): void {
     this.#closing.abort(stopped("the API server client was closed"));
     this.#agents.destroy();
@@ -164,7 +164,7 @@ export class Connection {
   ): Promise<T> {
     const { deadlineMs = this.#options.deadlineMs } = options;
     const parents = [options.signal, this.#closing.signal];
-    const named = { name: nameOf(request), id: "NK1204" } as const;
+    const named = { name: nameOf(request), id: ApiServerUnreachable.id } as const;
     return await withDeadline(this.#options.clock, deadlineMs, named, parents, async (signal) => {
       try {
         return await work(signal, deadlineMs);
@@ -174,7 +174,7 @@ export class Connection {
     });
   }
 
-  // After a 401 the credentials are read again, and with renewed ones the request is sent once more.
+  // On a 401, reads the credentials again and retries once if they changed.
   async #authorized(request: ApiRequest, purpose: Purpose, signal: AbortSignal, deadlineMs: number) {
     const credentials = await this.#credentials.current();
     try {
@@ -236,39 +236,44 @@ export class Connection {
       agent: this.#agents.for(purpose, credentials),
       url: server,
       method: request.method,
-      // A server behind a gateway may have a path of its own in front.
+      // Behind a gateway, the server's URL may have a path prefix.
       path: server.pathname.replace(/\/+$/, "") + withQuery(request.path, request.query),
       headers,
       ...(body ? { body } : {}),
     };
   }
 
-  async #readJson(request: ApiRequest, response: IncomingMessage, signal: AbortSignal): Promise<ApiAnswer> {
+  async #readJson(
+    request: ApiRequest,
+    response: IncomingMessage,
+    signal: AbortSignal,
+    parse: (text: string) => unknown,
+  ): Promise<ApiAnswer> {
     const longest = Math.min(request.longest ?? Number.POSITIVE_INFINITY, this.#options.maxResponseBytes);
     const { text, bytes } = await readText(response, signal, { longest, cut: false });
     try {
-      return { value: request.exactIntegers ? parseExactIntegers(text) : JSON.parse(text), bytes };
+      return { value: parse(text), bytes };
     } catch {
-      // The cause is left out: it quotes the body.
+      // Omits the cause, which quotes the body.
       const { token } = await this.#credentials.current();
       const body = redactSecrets(text.slice(0, MAX_ERROR_BYTES), token, request.secret);
       throw notJson(nameOf(request), { status: response.statusCode ?? 0, headers: response.headers, body });
     }
   }
 
-  // Every error names its request; an abort keeps its own reason.
+  // Errors name their request. The reason of an abort is unchanged.
   #explain(request: ApiRequest, error: unknown, signal: AbortSignal): unknown {
     if (signal.aborted && error === signal.reason) return error;
     const what = nameOf(request);
     if (!(error instanceof NodekeeperError)) return errorOfSocket(what, this.#options.access.source, error);
     if (error.constructor !== NodekeeperError || error.message.startsWith(what)) return error;
     const { id, cause, retryAfterMs } = error;
-    const details = { id, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    const details = { id, cause, retryAfterMs };
     return new NodekeeperError(error.code, `${what}: ${error.message}`, details);
   }
 }
 
-/** Method and path, as messages name a request. */
+/** Returns the method and path, the name of a request in messages. */
 export function nameOf(request: Pick<ApiRequest, "method" | "path">): string {
   return `${request.method} ${request.path}`;
 }

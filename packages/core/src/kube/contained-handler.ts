@@ -2,7 +2,7 @@ import type { Logger } from "../lib/index.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import type { ApiResource, KubeObject, WatchHandler } from "./types.ts";
 
-/** A watch handler whose errors are logged and counted, and do not propagate. */
+/** A watch handler whose errors are logged and counted and do not propagate. */
 export class ContainedHandler {
   readonly #handler: WatchHandler;
   readonly #log: Logger;
@@ -28,12 +28,12 @@ export class ContainedHandler {
     this.#contain("DELETED", object, () => this.#handler.onDelete(object));
   }
 
-  /** Not an event of the server's, so it is not counted as one. */
+  /** Not counted, because it is not an event of the server. */
   open(): void {
     this.#guard("OPEN", undefined, () => this.#handler.onOpen?.());
   }
 
-  /** Undefined where the handler throws. */
+  /** Returns undefined if the handler throws. */
   knownVersion(head: string): string | undefined {
     let version: string | undefined;
     this.#guard("KNOWN", undefined, () => {
@@ -54,7 +54,7 @@ export class ContainedHandler {
   #guard(type: string, object: KubeObject | undefined, call: () => unknown): void {
     try {
       const result = call();
-      // An async function fits the type too; its rejection would end the process.
+      // The type also permits async functions, whose unhandled rejection would crash the process.
       if (result instanceof Promise) result.catch((error) => this.#complain(type, object, error));
     } catch (error) {
       this.#complain(type, object, error);

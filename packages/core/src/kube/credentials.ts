@@ -1,23 +1,31 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { type Clock, type Logger, messageOf, NodekeeperError, SharedWork, stampOf } from "../lib/index.ts";
+import { CredentialsUnusable } from "@nodekeeper/api/errors";
+import {
+  type Clock,
+  type Logger,
+  messageOf,
+  type NodekeeperError,
+  SharedWork,
+  stampOf,
+} from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 
-/** What a request needs to authenticate the agent and to verify the server, at one moment. */
+/** Credentials of the agent and trust settings for the server at one point in time. */
 export interface CredentialSnapshot {
   readonly token: string | undefined;
-  /** Undefined for plain http. */
+  /** Undefined for plain HTTP. */
   readonly secureContext: SecureContext | undefined;
-  /** Grows with each change of certificates; connections of older generations are not used for new requests. */
+  /** Incremented when certificates change. Connections of older generations are not used for new requests. */
   readonly tlsGeneration: number;
 }
 
-// Kubelets renew projected tokens well before they expire; a few seconds of delay cost nothing.
+// The kubelet renews projected tokens well before they expire, so a delay of a few seconds is harmless.
 const RECHECK_MS = 5_000;
 
 /**
- * The credentials of a ClusterAccess. Files are read again when they change: they are checked every few seconds at most,
- * and at once on `refresh`. Invalid changes are logged, and the last valid credentials kept.
+ * Credentials of a ClusterAccess. Checks the files for changes at most every few seconds, and immediately on `refresh`.
+ * Invalid changes are logged and the last valid credentials are kept.
  */
 export class Credentials {
   readonly #access: ClusterAccess;
@@ -27,7 +35,7 @@ export class Credentials {
   #good: { snapshot: CredentialSnapshot; pem: string; stamp: string } | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
   readonly #checks = new SharedWork(() => this.#check(), { outlivesCallers: true });
-  // The next check reads the files also where they seem unchanged.
+  // The next check reads the files even if they appear unchanged.
   #isStampIgnored = false;
   #lastComplaint = "";
 
@@ -39,20 +47,20 @@ export class Credentials {
     this.#files = materials.flatMap((material) => (material && "file" in material ? [material.file] : []));
   }
 
-  /** The current credentials. Throws `invalid` while they could not be read once. */
+  /** Returns the current credentials. Throws `invalid` until they were read successfully once. */
   async current(): Promise<CredentialSnapshot> {
     const due = this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
     if (this.#good && (!due || this.#files.length === 0)) return this.#good.snapshot;
     return await this.#checks.join();
   }
 
-  /** Reads all files again, changed or not: for when the server refused the credentials. */
+  /** Reads all files again, changed or not. For requests that the server rejected as unauthenticated. */
   async refresh(): Promise<CredentialSnapshot> {
     this.#isStampIgnored = true;
     return await this.#checks.fresh();
   }
 
-  /** Makes the next `current` check the files in any case: for when the server's certificate was not trusted. */
+  /** Makes the next `current` check the files immediately. For server certificates that were not trusted. */
   suspect(): void {
     this.#checkedAt = Number.NEGATIVE_INFINITY;
   }
@@ -102,7 +110,7 @@ export class Credentials {
     if (complaint === this.#lastComplaint) return;
     this.#lastComplaint = complaint;
     this.#log.warn(
-      { errorId: "NK1203", err: error, source: this.#access.source },
+      { errorId: CredentialsUnusable.id, err: error, source: this.#access.source },
       "Changed credentials can't be used; keeping the last",
     );
   }
@@ -113,19 +121,16 @@ async function contentOf(material: Material | undefined): Promise<string | undef
   return "text" in material ? material.text : await readFile(material.file, "utf8");
 }
 
-// A header value must be one visible line; Node would refuse it later with a message that shows the token.
+// A header value must be a single visible line. Node's own error for an invalid one would contain the token.
 function tokenOf(content: string | undefined): string | undefined {
   if (content === undefined) return undefined;
   const token = content.trim();
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new NodekeeperError("invalid", "the token is empty or has spaces or unprintable characters in it", {
-    id: "NK1203",
+  throw new CredentialsUnusable({
+    problem: "the token is empty or has spaces or unprintable characters in it",
   });
 }
 
 function unusable(access: ClusterAccess, cause: unknown): NodekeeperError {
-  return new NodekeeperError("invalid", `${access.source}: the credentials can't be used`, {
-    id: "NK1203",
-    cause,
-  });
+  return new CredentialsUnusable({ problem: `${access.source}: the credentials can't be used` }, { cause });
 }

@@ -1,21 +1,24 @@
-import { type Clock, codeOf, NodekeeperError, SharedWork } from "../lib/index.ts";
+import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
+import { type Clock, codeOf, SharedWork } from "../lib/index.ts";
 import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
 import { nodes } from "./nodes.ts";
 import { isRecord } from "./objects.ts";
 import { groupVersionPath } from "./paths.ts";
 import type { ApiResource, CallOptions, GroupVersionKind } from "./types.ts";
 
-/** How long a kind that the server does not serve is cached as such, milliseconds. */
+/** How long a kind is cached as not served, in milliseconds. */
 const UNKNOWN_MS = 10_000;
-/** How long the server's answers are cached, milliseconds. */
+/** How long discovery responses are cached, in milliseconds. */
 const KNOWN_MS = 600_000;
+/** Maximum size of a group's resource list, in bytes: about a hundred times that of the core group. */
+const LONGEST = 2 * 1024 * 1024;
 
 interface Answer {
   resources: ApiResource[];
   at: number;
 }
 
-/** What the server serves, asked once for each group and version and cached. */
+/** Discovers the resources that the server serves. Requests each group version once and caches the response. */
 export class Discovery {
   readonly #connection: Connection;
   readonly #clock: Clock;
@@ -27,7 +30,7 @@ export class Discovery {
     this.#clock = clock;
   }
 
-  /** As KubeClient.resolve. Concurrent callers share one request; each may stop waiting by its own signal. */
+  /** See KubeClient.resolve. Concurrent callers share one request. A caller's signal ends only its own wait. */
   async resolve(kind: GroupVersionKind, options: CallOptions = {}): Promise<ApiResource | undefined> {
     if (isSameKind(kind, nodes)) return nodes;
     const path = groupVersionPath(kind.group, kind.version);
@@ -38,13 +41,13 @@ export class Discovery {
     try {
       return find(await this.#ask(path, kind).join(options.signal), kind);
     } catch (error) {
-      // An old answer is better than none while the server is unavailable.
+      // A stale response is better than none while the server is unavailable.
       if (found && codeOf(error) !== "stopped") return found;
       throw error;
     }
   }
 
-  /** Forgets everything, so that the next lookups ask again. */
+  /** Clears the cache, so that the next lookups send new requests. */
   forget(): void {
     this.#answers.clear();
     this.#asking.clear();
@@ -57,7 +60,7 @@ export class Discovery {
       async () => {
         try {
           const answer = { resources: await this.#fetch(path, kind), at: this.#clock.monotonic() };
-          // Forgotten meanwhile: the answer may be older than the reason to forget.
+          // If the cache was cleared meanwhile, the response may be outdated and is not stored.
           if (this.#asking.get(path) === work) this.#answers.set(path, answer);
           return answer;
         } finally {
@@ -71,7 +74,7 @@ export class Discovery {
   }
 
   async #fetch(path: string, { group, version }: GroupVersionKind): Promise<ApiResource[]> {
-    const request: ApiRequest = { method: "GET", path, verb: "get", resource: "discovery" };
+    const request: ApiRequest = { method: "GET", path, verb: "get", resource: "discovery", longest: LONGEST };
     try {
       const { value } = await this.#connection.call(request);
       return readResources(nameOf(request), value, group, version);
@@ -90,12 +93,10 @@ function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource |
   return answer?.resources.find((resource) => resource.kind === kind.kind);
 }
 
-/** Reads an APIResourceList; subresources come in it as "nodes/status". Invalid entries are left out. */
+/** Parses an APIResourceList, in which subresources are named "nodes/status". Invalid entries are omitted. */
 function readResources(what: string, list: unknown, group: string, version: string): ApiResource[] {
   if (!isRecord(list) || !Array.isArray(list.resources)) {
-    throw new NodekeeperError("unavailable", `${what}: the answer is not a list of resources`, {
-      id: "NK1213",
-    });
+    throw new AnswerNotOfKubernetes({ request: what, problem: "the answer is not a list of resources" });
   }
   const entries = list.resources.filter(isRecord).filter((entry) => typeof entry.name === "string");
   const resources = new Map<string, ApiResource>();

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { KubeObject, ObjectReference } from "./types.ts";
 
-/** Something that happened to an object, for people who describe it with kubectl. */
+/** A core/v1 Event about an object, shown by `kubectl describe`. */
 export interface EventInput {
   type: "Normal" | "Warning";
-  /** UpperCamelCase, for programs: "EvictionFailed". */
+  /** Machine-readable reason in UpperCamelCase: "EvictionFailed". */
   reason: string;
   message: string;
   regarding: ObjectReference;
@@ -13,7 +13,7 @@ export interface EventInput {
 const LONGEST_MESSAGE_BYTES = 1_024;
 const LONGEST_NAME = 253;
 
-/** The message, cut to 1,024 bytes of UTF-8 at a character's end. */
+/** Returns the message, truncated to 1,024 bytes of UTF-8 at a character boundary. */
 export function truncated(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= LONGEST_MESSAGE_BYTES) return message;
@@ -22,18 +22,21 @@ export function truncated(message: string): string {
   return `${bytes.subarray(0, end).toString("utf8")}...`;
 }
 
-/** A key of the object that an Event is about. */
+/** Returns a key that identifies the regarding object. */
 export function objectKey({ regarding }: EventInput): string {
   const { apiVersion, kind, namespace, name, uid } = regarding;
   return JSON.stringify([apiVersion, kind, namespace, name, uid]);
 }
 
-/** A key that repeats of an Event share. */
+/** Returns a key shared by repeats of an Event. */
 export function eventKey(input: EventInput): string {
   return JSON.stringify([objectKey(input), input.type, input.reason, input.message]);
 }
 
-/** A new core/v1 Event. Objects without a namespace have theirs in "default", where kubectl looks for them. */
+/**
+ * Returns a new core/v1 Event. Events of cluster-scoped objects are in the namespace "default", where kubectl looks for
+ * them.
+ */
 export function newEvent(
   input: EventInput,
   report: { component: string; host: string; count: number; firstAt: number; lastAt: number },

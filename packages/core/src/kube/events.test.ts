@@ -25,7 +25,7 @@ let running: Promise<void>;
 beforeEach(async () => {
   server = await startServer(({ response, body }) => sendJson(response, JSON.parse(body)));
   clock = new FakeClock();
-  // No deadline of a call may pass while a test steps over the pauses between tries.
+  // No call may miss its deadline while a test steps over the pauses between attempts.
   connection = clientOf(server, { clock, burst: 1_000, deadlineMs: 86_400_000 });
   controller = new AbortController();
 });

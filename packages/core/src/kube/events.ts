@@ -6,6 +6,7 @@ import {
   type Logger,
   type Runnable,
   retryPolicies,
+  sleepOrAbort,
   TokenBucket,
   WakeableSleep,
 } from "../lib/index.ts";
@@ -18,13 +19,13 @@ export interface EventRecorderOptions {
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
-  /** The reporting component: "nodekeeper". */
+  /** Reporting component: "nodekeeper". */
   component: string;
-  /** The node's name. */
+  /** Name of the node. */
   host: string;
-  /** Different Events waiting to be written. Default 1,000. */
+  /** Maximum number of distinct Events waiting to be written. Default 1,000. */
   queueLength?: number;
-  /** Writes about one object: `burst` at once, then `perSecond`. Default 25, then one in five minutes, as client-go. */
+  /** Rate limit per object: a burst, then `perSecond`. Default: 25, then one every five minutes, as in client-go. */
   perObject?: { perSecond: number; burst: number };
 }
 
@@ -54,8 +55,8 @@ const EVENTS: ApiResource = {
 };
 
 /**
- * Writes core/v1 Events, best effort: `record` never throws and never waits, and what can't be written is counted.
- * Repeats of an Event (same object, type, reason and message) become one Event with a count.
+ * Writes core/v1 Events on a best-effort basis: `record` never throws and never waits, and Events that cannot be
+ * written are counted. Repeated Events (same object, type, reason and message) become one Event with a count.
  */
 export class EventRecorder implements Runnable {
   readonly name = "event recorder";
@@ -73,7 +74,7 @@ export class EventRecorder implements Runnable {
     this.#perObject = options.perObject ?? { perSecond: 1 / 300, burst: 25 };
   }
 
-  /** Queues an Event to be written. A message longer than 1,024 bytes is truncated. */
+  /** Queues an Event. Messages longer than 1,024 bytes are truncated. */
   record(input: EventInput): void {
     const now = this.#options.clock.now();
     const event = { ...input, message: truncated(input.message) };
@@ -92,13 +93,13 @@ export class EventRecorder implements Runnable {
     this.#recorded.wake();
   }
 
-  /** Writes what was recorded until the signal aborts; what is not written then is dropped. */
+  /** Writes recorded Events until the signal aborts. Remaining Events are dropped. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#recorded.clear();
       const [first] = this.#queue;
       if (!first) {
-        await this.#recorded.wait(this.#options.clock, Number.POSITIVE_INFINITY, signal).catch(() => {});
+        await this.#recorded.waitOrAbort(this.#options.clock, Number.POSITIVE_INFINITY, signal);
         continue;
       }
       this.#queue.delete(first[0]);
@@ -112,7 +113,7 @@ export class EventRecorder implements Runnable {
     const known = this.#written.get(key);
     if (known) known.count += pending.times;
     if (!this.#bucketOf(pending.input).tryTake()) {
-      // The count of a repeat is not lost: the next write that is allowed carries it.
+      // The count of a repeated Event is kept and included in the next permitted write.
       this.#count("limited");
       return;
     }
@@ -126,7 +127,7 @@ export class EventRecorder implements Runnable {
           if (!signal.aborted) this.#complain(pending, error);
           return;
         }
-        await this.#options.clock.sleep(delayAfter(tries - 1, retryPolicies.event), signal).catch(() => {});
+        await sleepOrAbort(this.#options.clock, delayAfter(tries - 1, retryPolicies.event), signal);
       }
     }
   }
@@ -153,7 +154,7 @@ export class EventRecorder implements Runnable {
     this.#count("created");
   }
 
-  /** False when the Event has expired: the server deletes Events after an hour. */
+  /** Returns false if the Event expired. By default, the API server deletes Events after an hour. */
   async #repeat(known: Written, pending: Pending, signal: AbortSignal): Promise<boolean> {
     const patch = { count: known.count, lastTimestamp: new Date(pending.lastAt).toISOString() };
     const { name, namespace } = known;
@@ -191,7 +192,7 @@ export class EventRecorder implements Runnable {
   }
 }
 
-// Keeps the most recently used entries: a Map remembers the order of insertion.
+// Keeps the most recently used entries. A Map preserves insertion order.
 function touch<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   map.set(key, value);

@@ -1,11 +1,12 @@
 import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
-import { NodekeeperError } from "../lib/index.ts";
+import { ApiServerUnreachable, ObjectTooLarge } from "@nodekeeper/api/errors";
+import { type LoopTurns, NodekeeperError } from "../lib/index.ts";
 
-/** Answers with a status below 200 that a server may send for one request. kube-apiserver sends none. */
+/** Maximum number of 1xx responses to one request. kube-apiserver sends none. */
 const MAX_INFORMATIONAL_ANSWERS = 8;
 
-/** One HTTP request, ready to be written. */
+/** An HTTP request to send. */
 export interface Outgoing {
   agent: http.Agent;
   url: URL;
@@ -17,8 +18,9 @@ export interface Outgoing {
 }
 
 /**
- * Sends a request and resolves to the answer once its headers arrive. The signal ends the request and, later, the body.
- * A GET that met a kept connection the server had just closed is sent again on another: the server never read it.
+ * Sends a request and resolves to the response once its headers arrive. The signal also ends the body. A GET on a
+ * kept-alive connection that the server had just closed is sent again on another connection, because the server never
+ * processed it.
  */
 export function send(outgoing: Outgoing, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -52,7 +54,7 @@ function start({ url, ...outgoing }: Outgoing): ClientRequest {
   });
 }
 
-// Each costs 27 bytes of the peer and a call into JavaScript: without a limit they block the event loop for seconds.
+// A 1xx response takes 27 bytes and a call into JavaScript. Without a limit, they block the event loop for seconds.
 function limitInformational(request: ClientRequest): void {
   let answers = 0;
   request.on("information", () => {
@@ -67,11 +69,16 @@ function metClosedConnection(request: ClientRequest, error: Error): boolean {
   return request.reusedSocket && request.method === "GET" && (code === "ECONNRESET" || code === "EPIPE");
 }
 
-/** Raw bytes of a body as they arrive; `onChunk` may throw to end the reading. Rejects when the body is cut short. */
+/**
+ * Passes on the raw bytes of a body as they arrive. If `onChunk` throws, reading ends. Rejects if the body is
+ * truncated.
+ * @param turns throttles chunks over turns of the event loop; default: not throttled
+ */
 export function readChunks(
   response: IncomingMessage,
   signal: AbortSignal,
   onChunk: (chunk: Buffer) => void,
+  turns?: LoopTurns,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let received = 0;
@@ -88,6 +95,9 @@ export function readChunks(
       } catch (error) {
         fail(error);
       }
+      if (!turns || isOver) return;
+      response.pause();
+      void turns.pass().then(() => response.resume());
     });
     response.once("end", () => {
       isOver = true;
@@ -101,7 +111,7 @@ export function readChunks(
 }
 
 /**
- * The whole body as text. Beyond `longest` bytes it throws `exhausted`, or with `cut` returns the first part.
+ * Returns the whole body as text. Above `longest` bytes, throws `exhausted`, or returns the first part if `cut` is set.
  */
 export async function readText(
   response: IncomingMessage,
@@ -116,7 +126,7 @@ export async function readText(
       chunks.push(chunk);
       bytes += chunk.length;
       if (bytes <= longest) return;
-      full = new NodekeeperError("exhausted", `the answer is longer than ${longest} bytes`, { id: "NK1211" });
+      full = new ObjectTooLarge({ limit: longest });
       throw full;
     });
   } catch (error) {
@@ -126,8 +136,8 @@ export async function readText(
 }
 
 function cutShort(received: number, cause?: unknown): NodekeeperError {
-  return new NodekeeperError("unavailable", `the connection was cut after ${received} bytes of the answer`, {
-    id: "NK1204",
-    cause,
-  });
+  return new ApiServerUnreachable(
+    { problem: `the connection was cut after ${received} bytes of the answer` },
+    { cause },
+  );
 }

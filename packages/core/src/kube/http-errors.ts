@@ -1,9 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
+import {
+  AnswerNotOfKubernetes,
+  ApiServerNotTrusted,
+  ApiServerUnreachable,
+  CredentialsNotAccepted,
+  ObjectChanged,
+  ObjectInvalid,
+  ObjectTooLarge,
+  RequestForbidden,
+  RequestsThrottled,
+} from "@nodekeeper/api/errors";
 import { type ErrorCode, type ErrorId, messageOf, NodekeeperError } from "../lib/index.ts";
 import { isRecord } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 
-// A longer Retry-After is taken for a mistake of the server.
+// Longer Retry-After values are considered a mistake of the server and truncated.
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const EXCERPT_CHARACTERS = 200;
 
@@ -24,15 +35,14 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
   429: "throttled",
 };
 
-// kube-apiserver answers an apply whose body does not fit the kind's schema with 500, as if the server had failed:
+// kube-apiserver responds with 500 to an apply whose body does not match the kind's schema:
 // https://github.com/kubernetes/kubernetes/issues/122480
 const misfit = /^failed to create typed patch object/;
 
-// etcd's refusal of an object beyond --max-request-bytes reaches the client as an internal error, and so does gRPC's
-// where the limit is higher than its own.
+// If an object exceeds etcd's --max-request-bytes, or gRPC's limit if that is lower, clients receive an internal error.
 const tooLarge = /request is too large|trying to send message larger than max/;
 
-/** The code of an HTTP status that is not a success, by the message of its Status object too. */
+/** Returns the code of an unsuccessful HTTP status. Takes the message of its Status object into account. */
 export function codeOfStatus(status: number, message = ""): ErrorCode {
   if (status === 500 && misfit.test(message)) return "invalid";
   if (status === 500 && tooLarge.test(message)) return "exhausted";
@@ -41,42 +51,47 @@ export function codeOfStatus(status: number, message = ""): ErrorCode {
   return status >= 400 && status < 500 ? "invalid" : "unavailable";
 }
 
-// What an operator can do about a refusal. What is not found is often no error: its callers know.
+// Errors on which operators can act. notFound is omitted, because it is often expected by the caller.
 const idsByCode: Readonly<Partial<Record<ErrorCode, ErrorId>>> = {
-  unauthenticated: "NK1206",
-  forbidden: "NK1207",
-  throttled: "NK1209",
-  invalid: "NK1210",
-  exhausted: "NK1211",
-  conflict: "NK1214",
-  unavailable: "NK1204",
+  unauthenticated: CredentialsNotAccepted.id,
+  forbidden: RequestForbidden.id,
+  throttled: RequestsThrottled.id,
+  invalid: ObjectInvalid.id,
+  exhausted: ObjectTooLarge.id,
+  conflict: ObjectChanged.id,
+  unavailable: ApiServerUnreachable.id,
 };
 
-/** One cause in the details of a Status: `{ reason: "DisruptionBudget", message: "The disruption budget web needs..." }`. */
+/**
+ * A cause in the details of a Status: `{ reason: "DisruptionBudget", message: "The disruption budget web needs..." }`.
+ */
 export interface StatusCause {
   reason: string;
   message: string;
 }
 
-/** The fields of a Status object besides its message. Texts are empty where it has none. */
+/** Fields of a Status object other than its message. Absent texts are empty. */
 export interface StatusSummary {
-  /** "NotFound", "Conflict", ... */
+  /** Such as "NotFound" or "Conflict". */
   reason: string;
-  /** The plural name of the resource it is about: "pods". */
+  /** Plural name of the resource: "pods". */
   kind: string;
-  /** The name of the object it is about. */
+  /** Name of the object. */
   name: string;
   causes: readonly StatusCause[];
 }
 
-/** The API server's own refusal, as a Status object; an answer of a proxy is a plain NodekeeperError. */
+/**
+ * The API server rejected a request with a Status object. Other responses, such as those of proxies, are
+ * AnswerNotOfKubernetes.
+ */
 export class ApiStatusError extends NodekeeperError {
   /** The HTTP status. */
   readonly httpStatus: number;
   readonly summary: StatusSummary;
 
   constructor(code: ErrorCode, message: string, answer: ApiStatus, retryAfterMs: number | undefined) {
-    super(code, message, { id: idsByCode[code], ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+    super(code, message, { id: idsByCode[code], retryAfterMs });
     this.httpStatus = answer.httpStatus;
     this.summary = answer.summary;
   }
@@ -87,7 +102,7 @@ interface ApiStatus {
   summary: StatusSummary;
 }
 
-/** An answer whose status is not a success. */
+/** A response with an unsuccessful status. */
 export interface FailedAnswer {
   status: number;
   headers: IncomingHttpHeaders;
@@ -95,15 +110,16 @@ export interface FailedAnswer {
 }
 
 /**
- * The error for an answer that is not a success. A Status object gives its message. A page of HTML comes from some
- * proxy on the way, not from the API server, so its status is not about the object: it is `unavailable`.
+ * Returns the error for an unsuccessful response, with the message of its Status object if there is one. HTML
+ * originates from a proxy, not from the API server, so its status does not refer to the object: the error is
+ * `unavailable`.
  * @param what method and path
- * @param now wall time, milliseconds, for a Retry-After that is a date
+ * @param now wall clock milliseconds, for a Retry-After that is a date
  */
 export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): NodekeeperError {
   const { status, headers, body } = answer;
   const parsed = parseStatus(body);
-  const retryAfterMs = retryAfterOf(headers["retry-after"], now) ?? parsed?.retryAfterMs;
+  const retryAfterMs = parseRetryAfter(headers["retry-after"], now) ?? parsed?.retryAfterMs;
   if (parsed) {
     const { message, summary } = parsed;
     const text = message ? `${what}: ${status}: ${message}` : `${what}: ${status}`;
@@ -116,40 +132,37 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
   }
   const code = looksLikeHtml(headers["content-type"], body) ? "unavailable" : codeOfStatus(status);
   const target = headers.location ? ` to ${originOf(headers.location)} (not followed)` : "";
-  return new NodekeeperError(code, `${what}: ${status}${target}: ${excerpt(headers["content-type"], body)}`, {
-    id: "NK1213",
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
-}
-
-/** The error for a success whose body is not the JSON it should be. */
-export function notJson(what: string, answer: FailedAnswer): NodekeeperError {
-  const shown = excerpt(answer.headers["content-type"], answer.body);
-  return new NodekeeperError(
-    "unavailable",
-    `${what}: ${answer.status} with a body that is not JSON: ${shown}`,
-    { id: "NK1213" },
+  return new AnswerNotOfKubernetes(
+    { request: what, problem: `${status}${target}: ${excerpt(headers["content-type"], body)}` },
+    { retryAfterMs, code },
   );
 }
 
-/** The error for a request that got no answer: refused, reset, not trusted. */
+/** Returns the error for a successful response whose body is not JSON. */
+export function notJson(what: string, answer: FailedAnswer): NodekeeperError {
+  const shown = excerpt(answer.headers["content-type"], answer.body);
+  return new AnswerNotOfKubernetes({
+    request: what,
+    problem: `${answer.status} with a body that is not JSON: ${shown}`,
+  });
+}
+
+/** Returns the error for a request without a response: refused, reset, or not trusted. */
 export function errorOfSocket(what: string, source: string, error: unknown): NodekeeperError {
   if (error instanceof NodekeeperError) return error;
   const isUntrusted = isTrustProblem(error);
   const hint = isUntrusted ? ` (server certificate checked with the authorities of ${source})` : "";
-  return new NodekeeperError("unavailable", `${what}: ${describeSocketError(error)}${hint}`, {
-    id: isUntrusted ? "NK1205" : "NK1204",
-    cause: error,
-  });
+  const Failure = isUntrusted ? ApiServerNotTrusted : ApiServerUnreachable;
+  return new Failure({ problem: `${what}: ${describeSocketError(error)}${hint}` }, { cause: error });
 }
 
-/** Whether the TLS handshake failed over a certificate. */
+/** Returns whether the TLS handshake failed because of a certificate. */
 export function isTrustProblem(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === "string" && /CERT|SIGNATURE|ISSUER|ERR_TLS|ERR_SSL/.test(code);
 }
 
-/** The error of a Status object, as it comes in a watch's ERROR event. */
+/** Returns the error for the Status object of a watch's ERROR event. */
 export function errorOfStatusObject(what: string, status: unknown): NodekeeperError {
   const fields = isRecord(status) ? status : {};
   const code = typeof fields.code === "number" ? fields.code : 500;
@@ -158,12 +171,15 @@ export function errorOfStatusObject(what: string, status: unknown): NodekeeperEr
   const errorCode = codeOfStatus(code);
   return new NodekeeperError(errorCode, `${what}: ${code}: ${redactSecrets(message)}`, {
     id: idsByCode[errorCode],
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    retryAfterMs,
   });
 }
 
-/** Retry-After as milliseconds from `now`: seconds or an HTTP date (RFC 9110, 10.2.3); undefined where it is neither. */
-export function retryAfterOf(value: string | undefined, now: number): number | undefined {
+/**
+ * Returns Retry-After as milliseconds from `now`: seconds or an HTTP date (RFC 9110, 10.2.3). Undefined if it is
+ * neither.
+ */
+export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const ms = /^\s*\d+\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS);
@@ -207,7 +223,7 @@ function summaryOf(status: Readonly<Record<string, unknown>>): StatusSummary {
   };
 }
 
-// Without user, password and query, which may be secrets.
+// Omits user, password and query, which may be secrets.
 function originOf(location: string): string {
   const url = URL.parse(location, "http://server.invalid");
   if (!url) return "no URL";
@@ -228,7 +244,7 @@ function excerpt(contentType: string | undefined, body: string): string {
   return `${contentType ?? "no content type"}: ${JSON.stringify(start)}`;
 }
 
-// Node tries every address of a name; the error of all of them together has no message of its own.
+// Node tries all addresses of a name. The resulting AggregateError has no message.
 function describeSocketError(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
   return messageOf(error);

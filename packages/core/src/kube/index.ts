@@ -7,6 +7,7 @@ export { ApiStatusError } from "./http-errors.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { nodes } from "./nodes.ts";
 export { apiVersionOf, isRecord } from "./objects.ts";
+export { parsingWith } from "./parsing-client.ts";
 export type {
   AccessAnswer,
   AccessQuestion,

@@ -1,32 +1,32 @@
 import { readFile } from "node:fs/promises";
 import { delimiter, dirname, resolve } from "node:path";
+import { KubeconfigUnusable } from "@nodekeeper/api/errors";
 import { parse, YAMLParseError } from "yaml";
-import { isLoopback, NodekeeperError } from "../lib/index.ts";
+import { isLoopback, type NodekeeperError } from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One mapping of the file, and where it is, for messages. */
+/** A mapping of the file, with its path for messages. */
 interface Section {
   file: string;
   path: string;
   fields: Fields;
 }
 
-// What kubectl supports and we don't: refused, because leaving them out would act as another user or reach another server.
+// Fields that kubectl supports and this client does not. Ignoring them would act as another user or reach another
+// server.
 const REFUSED_USER_FIELDS = ["exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups"];
 const SUPPORTED_USERS = "a token, a tokenFile, or a client-certificate and client-key";
 
 /**
- * Reads one kubeconfig file. Relative paths in it are relative to its folder.
- * Throws `invalid` naming the file, the field and what was expected.
- * @param context name of the context; the file's current-context where absent
+ * Reads one kubeconfig file. Relative paths are resolved against the file's directory. Throws `invalid`, naming the
+ * file, the field and the expected value.
+ * @param context name of the context; default: the file's current-context
  */
 export async function readKubeconfig(path: string, context?: string): Promise<ClusterAccess> {
   if (path.includes(delimiter)) {
-    throw new NodekeeperError("invalid", `KUBECONFIG ${path}: expected one file, not a list of files`, {
-      id: "NK1202",
-    });
+    throw new KubeconfigUnusable({ file: path, problem: "expected one file, not a list of files" });
   }
   const root: Section = { file: path, path: "", fields: await readFields(path) };
   const contextName = context ?? text(root, "current-context");
@@ -49,8 +49,7 @@ async function readFields(path: string): Promise<Fields> {
   } catch (error) {
     throw unreadable(path, error);
   }
-  if (!isFields(fields))
-    throw new NodekeeperError("invalid", `kubeconfig ${path}: expected a mapping`, { id: "NK1202" });
+  if (!isFields(fields)) throw new KubeconfigUnusable({ file: path, problem: "expected a mapping" });
   return fields;
 }
 
@@ -98,7 +97,7 @@ function readUser(user: Section): Pick<ClusterAccess, "token" | "clientCertifica
       "both client-certificate and client-key",
     );
   }
-  // As in client-go, the file wins: it is the one that gets renewed.
+  // As in client-go, tokenFile takes precedence, because it is the one that is renewed.
   const tokenFile = text(user, "tokenFile");
   const literal = text(user, "token");
   const token = tokenFile ? { file: beside(user.file, tokenFile) } : literal ? { text: literal } : undefined;
@@ -117,7 +116,7 @@ function refuseSecretsInTheClear(access: ClusterAccess, user: Section): void {
   );
 }
 
-/** `<field>-data` (base64) wins over `<field>` (a path), as in client-go. */
+/** As in client-go, `<field>-data` (base64) takes precedence over `<field>` (a path). */
 function material(section: Section, field: string): Material | undefined {
   const data = text(section, `${field}-data`);
   if (data) {
@@ -133,7 +132,7 @@ function beside(kubeconfig: string, path: string): string {
   return resolve(dirname(kubeconfig), path);
 }
 
-/** Finds `name` in one of the file's named lists and gives its `key` mapping. */
+/** Finds the entry named `name` in a list of the file and returns its `key` mapping. */
 function entry(root: Section, list: string, name: string, key: string): Section {
   const entries = root.fields[list];
   if (!Array.isArray(entries)) throw wrong(root, list, "a list");
@@ -168,22 +167,19 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-// The parser's own message quotes the line, which may hold a token.
+// Omits the parser's message, which quotes the line and may contain a token.
 function unreadable(path: string, error: unknown): NodekeeperError {
   if (!(error instanceof YAMLParseError))
-    return new NodekeeperError("invalid", `kubeconfig ${path} can't be read`, { id: "NK1202", cause: error });
+    return new KubeconfigUnusable({ file: path, problem: "can't be read" }, { cause: error });
   const line = error.linePos?.[0].line;
-  return new NodekeeperError(
-    "invalid",
-    `kubeconfig ${path}${line ? `:${line}` : ""}: not YAML (${error.code})`,
-    { id: "NK1202" },
-  );
+  return new KubeconfigUnusable({
+    file: `${path}${line ? `:${line}` : ""}`,
+    problem: `not YAML (${error.code})`,
+  });
 }
 
-// The value is left out of the message on purpose: it may be a secret.
+// Omits the value, which may be a secret.
 function wrong(section: Section, field: string, expected: string): NodekeeperError {
   const path = section.path ? `${section.path}.${field}` : field;
-  return new NodekeeperError("invalid", `kubeconfig ${section.file}: ${path}: expected ${expected}`, {
-    id: "NK1202",
-  });
+  return new KubeconfigUnusable({ file: section.file, problem: `${path}: expected ${expected}` });
 }

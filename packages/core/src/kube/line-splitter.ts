@@ -1,22 +1,22 @@
 const NEWLINE = 0x0a;
 
-/** Cuts a stream of bytes into lines, without ever looking at a byte twice. */
+/** Splits a stream of bytes into lines. Scans each byte once. */
 export class LineSplitter {
   readonly #longest: number;
   #parts: Buffer[] = [];
   #rest = 0;
 
-  /** @param longest bytes of a line beyond which it is not collected any further */
+  /** @param longest maximum length of a line in bytes; a longer line is not buffered further */
   constructor(longest: number) {
     this.#longest = longest;
   }
 
-  /** Bytes of the line that has not ended yet. Once beyond `longest` it stays so. */
+  /** Number of bytes of the incomplete line. Stays above `longest` once exceeded. */
   get rest(): number {
     return this.#rest;
   }
 
-  /** The lines this chunk completes, without empty ones. Stops at a line that is too long. */
+  /** Yields the non-empty lines that this chunk completes. Stops at a line that is too long. */
   *push(chunk: Buffer): Generator<string> {
     let start = 0;
     while (start < chunk.length && this.#rest <= this.#longest) {

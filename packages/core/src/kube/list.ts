@@ -1,3 +1,4 @@
+import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import { codeOf, NodekeeperError } from "../lib/index.ts";
 import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
 import { asObject, isRecord, typed } from "./objects.ts";
@@ -5,8 +6,8 @@ import { collectionPath } from "./paths.ts";
 import type { ApiResource, KubeObject, ListOptions } from "./types.ts";
 
 const PAGE_SIZE = 500;
-/** Longest list in all its pages, bytes. */
-const LONGEST_LIST = 256 * 1024 * 1024;
+/** Maximum total size of a list's pages, in bytes. */
+const LONGEST_LIST = 64 * 1024 * 1024;
 const MOST_RESTARTS = 3;
 
 interface Page {
@@ -16,7 +17,7 @@ interface Page {
   bytes: number;
 }
 
-/** Lists whole, page by page; the deadline holds for each page. A list whose next page has expired is started again. */
+/** Lists all pages. The deadline applies to each page. If the continue token expires, the list is restarted. */
 export async function listWhole(connection: Connection, resource: ApiResource, options: ListOptions = {}) {
   for (let restarts = 0; ; restarts++) {
     try {
@@ -53,14 +54,7 @@ async function listPage(
   options: ListOptions,
   { next, longest }: { next: string | undefined; longest: number },
 ): Promise<Page> {
-  const {
-    namespace,
-    fieldSelector,
-    labelSelector,
-    resourceVersion,
-    pageSize = PAGE_SIZE,
-    exactIntegers,
-  } = options;
+  const { namespace, fieldSelector, labelSelector, resourceVersion, pageSize = PAGE_SIZE } = options;
   const isFromCache = resourceVersion !== undefined && resourceVersion !== "0";
   const request: ApiRequest = {
     method: "GET",
@@ -68,17 +62,16 @@ async function listPage(
     query: {
       fieldSelector,
       labelSelector,
-      // With a limit, servers before 1.33 would read the list from etcd.
+      // With a limit, servers before 1.33 would serve the list from etcd.
       limit: isFromCache && !next ? undefined : pageSize,
       continue: next,
-      // A continued list has its version in the token; the server refuses another beside it.
+      // The continue token contains the resource version. The server rejects requests that specify both.
       resourceVersion: next ? undefined : resourceVersion,
       resourceVersionMatch: isFromCache && !next ? "NotOlderThan" : undefined,
     },
     verb: "list",
     resource: resource.plural,
     longest,
-    exactIntegers,
   };
   const { value, bytes } = await connection.call(request, options);
   return { ...readPage(nameOf(request), resource, value), bytes };
@@ -86,10 +79,10 @@ async function listPage(
 
 function readPage(what: string, resource: ApiResource, value: unknown): Omit<Page, "bytes"> {
   const list = asObject(what, value);
-  // An empty list of Go may come as null.
+  // Go serializes a nil slice as null.
   const items = list.items ?? [];
   if (!Array.isArray(items))
-    throw new NodekeeperError("unavailable", `${what}: the answer is not a list`, { id: "NK1213" });
+    throw new AnswerNotOfKubernetes({ request: what, problem: "the answer is not a list" });
   const { resourceVersion, continue: next } = list.metadata as {
     resourceVersion?: unknown;
     continue?: unknown;

@@ -1,6 +1,8 @@
 import type { ApiResource } from "./types.ts";
 
-/** Nodes, which every API server serves in the same way: no agent asks for the description of the whole core group. */
+/**
+ * The Node resource, which is the same on every API server. Predefined so that agents need not discover the core group.
+ */
 export const nodes: ApiResource = {
   group: "",
   version: "v1",

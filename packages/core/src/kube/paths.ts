@@ -1,17 +1,17 @@
 import { NodekeeperError } from "../lib/index.ts";
 import type { ApiResource } from "./types.ts";
 
-/** Query parameters; those that are undefined are left out. */
+/** Query parameters. Undefined ones are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** "/api/v1" or "/apis/apps/v1": where a group and version is discovered and served. */
+/** Returns the path of a group version: "/api/v1" or "/apis/apps/v1". */
 export function groupVersionPath(group: string, version: string): string {
   return group
     ? `/apis/${segment("group", group)}/${segment("version", version)}`
     : `/api/${segment("version", version)}`;
 }
 
-/** The path of all objects of a resource, in one namespace or in all. */
+/** Returns the path of a resource's objects, in one namespace or in all. */
 export function collectionPath(resource: ApiResource, namespace?: string): string {
   const base = groupVersionPath(resource.group, resource.version);
   const plural = segment("resource", resource.plural);
@@ -19,7 +19,10 @@ export function collectionPath(resource: ApiResource, namespace?: string): strin
   return `${base}/namespaces/${segment("namespace", namespace)}/${plural}`;
 }
 
-/** The path of one object or of a subresource of it. Throws `invalid` for an invalid name or a missing namespace. */
+/**
+ * Returns the path of an object or of its subresource. Throws `invalid` if a name is invalid or the namespace is
+ * missing.
+ */
 export function objectPath(
   resource: ApiResource,
   place: { name?: string; namespace?: string; subresource?: string },
@@ -29,13 +32,13 @@ export function objectPath(
   return place.subresource ? `${path}/${segment("subresource", place.subresource)}` : path;
 }
 
-/** Throws `invalid` where a resource is namespaced and no namespace is given. */
+/** Throws `invalid` if the resource is namespaced and no namespace is given. */
 export function requireNamespace(resource: ApiResource, namespace: string | undefined): void {
   if (!resource.namespaced || namespace) return;
   throw new NodekeeperError("invalid", `${resource.kind}: a namespace is required`);
 }
 
-/** The path with its query. */
+/** Returns the path with its query. */
 export function withQuery(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -44,7 +47,7 @@ export function withQuery(path: string, query: Query = {}): string {
   return parameters.size > 0 ? `${path}?${parameters}` : path;
 }
 
-// A name is one path segment for the API server too; one with a slash or dots alone would address something else.
+// A name must be a single path segment. One with a slash or only dots would address a different path.
 function segment(what: string, value: string | undefined): string {
   if (value && value !== "." && value !== ".." && !/[/%]/.test(value) && value.length <= 253) {
     return encodeURIComponent(value);

@@ -1,11 +1,9 @@
-import { NodekeeperError } from "../lib/index.ts";
+import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
 import { isRecord } from "./objects.ts";
-import type { AccessAnswer, AccessQuestion, CallOptions, ServerVersion } from "./types.ts";
+import type { CallOptions, ServerVersion } from "./types.ts";
 
-const REVIEWS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-
-/** The version that the server reports. */
+/** Returns the version of the server. */
 export async function readServerVersion(
   connection: Connection,
   options?: CallOptions,
@@ -15,7 +13,7 @@ export async function readServerVersion(
   return { gitVersion: text(gitVersion), major: text(major), minor: text(minor), platform: text(platform) };
 }
 
-/** Every group and version served, the core group first. */
+/** Returns all served group versions, the core group first. */
 export async function readGroupVersions(connection: Connection, options?: CallOptions): Promise<string[]> {
   const [core, named] = await Promise.all([
     read(connection, "/api", options),
@@ -27,39 +25,13 @@ export async function readGroupVersions(connection: Connection, options?: CallOp
   );
 }
 
-/** Asks whether the agent may do something. */
-export async function reviewAccess(
-  connection: Connection,
-  question: AccessQuestion,
-  options?: CallOptions,
-): Promise<AccessAnswer> {
-  const request = {
-    method: "POST",
-    path: REVIEWS_PATH,
-    body: {
-      apiVersion: "authorization.k8s.io/v1",
-      kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes: question },
-    },
-    verb: "create",
-    resource: "selfsubjectaccessreviews",
-  };
-  const { value } = await connection.call(request, options);
-  const status = isRecord(value) && isRecord(value.status) ? value.status : undefined;
-  if (!status)
-    throw new NodekeeperError("unavailable", `POST ${REVIEWS_PATH}: the answer has no status`, {
-      id: "NK1213",
-    });
-  return { allowed: status.allowed === true, reason: text(status.reason) || text(status.evaluationError) };
-}
-
 async function read(connection: Connection, path: string, options: CallOptions | undefined) {
   const { value } = await connection.call(
     { method: "GET", path, verb: "get", resource: "discovery" },
     options,
   );
   if (isRecord(value)) return value;
-  throw new NodekeeperError("unavailable", `GET ${path}: the answer is not an object`, { id: "NK1213" });
+  throw new AnswerNotOfKubernetes({ request: `GET ${path}`, problem: "the answer is not an object" });
 }
 
 function text(value: unknown): string {

@@ -1,13 +1,13 @@
-// A JSON Web Token, which is what service account tokens are, and the values of authorization headers.
+// JSON Web Tokens, such as service account tokens, and values of authorization headers.
 const tokens = /\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g;
 const authorizations = /\b(bearer|basic)(\s+|%20|\+)[\w.~+/=-]+/gi;
-// Shorter ones occur in ordinary words too.
+// Shorter strings also occur in ordinary words.
 const SHORTEST_SECRET = 8;
 
 /**
- * Removes secrets from a server's text before it can reach an error message or the log: servers and proxies quote
- * the request that they refuse.
- * @param secrets what the request contained, replaced wherever it occurs; undefined ones are ignored
+ * Removes secrets from a server's text before it is used in an error or logged: servers and proxies quote the requests
+ * that they reject.
+ * @param secrets secrets of the request, replaced wherever they occur; undefined ones are ignored
  */
 export function redactSecrets(text: string, ...secrets: (string | undefined)[]): string {
   let redacted = text;

@@ -1,4 +1,4 @@
-import { NodekeeperError } from "../lib/index.ts";
+import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
 import { isRecord } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
@@ -11,7 +11,10 @@ import type {
   TokenUser,
 } from "./types.ts";
 
-/** Asks which account a token belongs to: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
+/**
+ * Determines the user of a token:
+ * https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/
+ */
 export async function reviewToken(
   connection: Connection,
   token: string,
@@ -27,7 +30,17 @@ export async function reviewToken(
   return { user: { username, uid: text(user.uid), groups, extra }, reason };
 }
 
-/** Asks what another account may do. */
+/** Checks the agent's own permissions. */
+export async function reviewAccess(
+  connection: Connection,
+  question: AccessQuestion,
+  options?: CallOptions,
+): Promise<AccessAnswer> {
+  const spec = { resourceAttributes: question };
+  return answerOf(await review(connection, "authorization.k8s.io", "SelfSubjectAccessReview", spec, options));
+}
+
+/** Checks the permissions of another user. */
 export async function reviewAccessOf(
   connection: Connection,
   { username, uid, groups, extra }: TokenUser,
@@ -37,6 +50,10 @@ export async function reviewAccessOf(
   const attributes = "path" in question ? "nonResourceAttributes" : "resourceAttributes";
   const spec = { [attributes]: question, user: username, uid, groups, extra };
   const status = await review(connection, "authorization.k8s.io", "SubjectAccessReview", spec, options);
+  return answerOf(status);
+}
+
+function answerOf(status: Readonly<Record<string, unknown>>): AccessAnswer {
   return { allowed: status.allowed === true, reason: text(status.reason) || text(status.evaluationError) };
 }
 
@@ -54,7 +71,7 @@ async function review(
   const request = { method: "POST", path, body, verb: "create", resource, secret };
   const { value } = await connection.call(request, options);
   if (isRecord(value) && isRecord(value.status)) return value.status;
-  throw new NodekeeperError("unavailable", `POST ${path}: the answer has no status`);
+  throw new AnswerNotOfKubernetes({ request: `POST ${path}`, problem: "the answer has no status" });
 }
 
 function text(value: unknown): string {

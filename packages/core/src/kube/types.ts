@@ -1,4 +1,4 @@
-/** The part of ObjectMeta that the agent reads or writes. */
+/** The fields of ObjectMeta that the agent uses. */
 export interface ObjectMeta {
   name?: string;
   namespace?: string;
@@ -24,7 +24,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean;
 }
 
-/** Which fields a manager owns: https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
+/** Fields owned by a manager: https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
 export interface ManagedFieldsEntry {
   manager?: string;
   operation?: string;
@@ -35,7 +35,7 @@ export interface ManagedFieldsEntry {
   fieldsV1?: Record<string, unknown>;
 }
 
-/** Any API object. Modules that use a kind narrow it. */
+/** Any API object. Modules that use a kind narrow the type. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
@@ -43,7 +43,7 @@ export interface KubeObject {
   [field: string]: unknown;
 }
 
-/** A reference to an object, as logs and Events name it. */
+/** A reference to an object, as used in logs and Events. */
 export interface ObjectReference {
   apiVersion: string;
   kind: string;
@@ -59,32 +59,34 @@ export interface GroupVersionKind {
   kind: string;
 }
 
-/** A kind as the server serves it, found by discovery. */
+/** A resource found by discovery. */
 export interface ApiResource extends GroupVersionKind {
-  /** The plural name in paths: "nodes". */
+  /** Plural name in paths: "nodes". */
   plural: string;
   namespaced: boolean;
   verbs: string[];
-  /** Names of the subresources served: "status", "eviction". */
+  /** Names of served subresources: "status", "eviction". */
   subresources: string[];
 }
 
 export interface CallOptions {
   signal?: AbortSignal;
-  /** Milliseconds; the client's default where absent. */
+  /** In milliseconds. Default: the client's deadline. */
   deadlineMs?: number;
+  /** Parses a response or a watch event. Default: JSON.parse, which rounds integers beyond 2^53. */
+  parse?: (text: string) => unknown;
 }
 
 export interface WriteOptions extends CallOptions {
   subresource?: string;
-  /** The server checks the request and changes nothing (dryRun=All). */
+  /** The server validates the request without persisting it (dryRun=All). */
   dryRun?: boolean;
 }
 
 export interface ApplyOptions extends WriteOptions {
-  /** Take fields from other managers (force). */
+  /** Takes ownership of fields from other managers (force). */
   force?: boolean;
-  /** The field manager. Default: the client's. */
+  /** Field manager. Default: the client's. */
   fieldManager?: string;
 }
 
@@ -98,39 +100,42 @@ export interface ListOptions extends CallOptions {
   fieldSelector?: string;
   labelSelector?: string;
   /**
-   * Not older than this version, from the server's cache and at no cost to etcd; "0" for any. The newest where absent. With
-   * one that the server does not have yet it answers with the cause ResourceVersionTooLarge after a few seconds.
+   * The list is not older than this version and served from the watch cache, without load on etcd. "0": any version.
+   * Default: the newest. If the server does not reach the version within a few seconds, it responds with the cause
+   * ResourceVersionTooLarge.
    */
   resourceVersion?: string;
-  /** Objects asked for at once, 1 or more. Default 500; fewer of large ones need less memory. */
+  /** Objects per page, at least 1. Default 500. Smaller pages of large objects need less memory. */
   pageSize?: number;
-  /** Integers beyond 2^53 are bigints; where false, which is the default, the nearest doubles. */
-  exactIntegers?: boolean;
 }
 
 /**
- * Access to one API server. Every call has a deadline; failures are NodekeeperErrors with one of these codes:
- * notFound, conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, expired, unsupported,
- * unavailable, deadline, stopped, exhausted (an object or an answer beyond its size, too many calls). No call retries by itself except
- * once with renewed credentials after a 401, and a GET that met a kept connection the server had just closed.
+ * Access to one API server. Every call has a deadline. Failures are NodekeeperErrors with one of these codes: notFound,
+ * conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, expired, unsupported, unavailable,
+ * deadline, stopped, exhausted (an object or response is too large, or too many calls are in progress). Calls are not
+ * retried, with two exceptions: once after a 401 if the credentials were renewed, and a GET on a kept-alive connection
+ * that the server had just closed.
  */
 export interface KubeClient {
-  /** The resource that serves a kind, from cached discovery; undefined where the server has none. For a kind that is not served the server is asked again every few seconds at most. */
+  /**
+   * Returns the resource that serves a kind, from cached discovery. Undefined if the server does not serve it, which is
+   * cached for a few seconds.
+   */
   resolve(kind: GroupVersionKind, options?: CallOptions): Promise<ApiResource | undefined>;
   get(
     resource: ApiResource,
     name: string,
     options?: CallOptions & { namespace?: string },
   ): Promise<KubeObject>;
-  /** Lists whole, page by page. */
+  /** Lists all pages. */
   list(
     resource: ApiResource,
     options?: ListOptions,
   ): Promise<{ items: KubeObject[]; resourceVersion: string }>;
   create(resource: ApiResource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
-  /** PUT; the object's metadata.resourceVersion is the precondition. */
+  /** PUT. The object's metadata.resourceVersion is the precondition. */
   update(resource: ApiResource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
-  /** Server-side apply with the client's field manager. */
+  /** Server-side apply, by default with the client's field manager. */
   apply(resource: ApiResource, object: KubeObject, options?: ApplyOptions): Promise<KubeObject>;
   /** JSON merge patch (RFC 7396). */
   mergePatch(
@@ -146,7 +151,7 @@ export interface KubeClient {
   ): Promise<void>;
 }
 
-/** One event of a watch; its object has at least metadata. */
+/** A watch event. Its object has at least metadata. */
 export interface WatchEvent {
   type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   object: KubeObject;
@@ -154,35 +159,38 @@ export interface WatchEvent {
 
 export interface WatchOptions extends Omit<ListOptions, "resourceVersion" | "pageSize"> {
   signal: AbortSignal;
-  /** Events after this version are sent. */
+  /** Version after which events are sent. */
   resourceVersion: string;
-  /** The server ends the watch after this time. */
+  /** Time after which the server ends the watch. */
   timeoutSeconds: number;
-  /** The watch fails with `unavailable` when the server is silent for longer; sooner when it sends bookmarks. Milliseconds. */
+  /**
+   * The watch fails with `unavailable` if the server is silent for longer, or earlier if it sends bookmarks. In
+   * milliseconds.
+   */
   inactivityMs: number;
   onOpen?(): void;
-  /** Called with each event in turn; must not throw. */
-  onEvent(event: WatchEvent): void;
+  /** Called with each event in order and its length in characters. If it throws, the watch fails with that error. */
+  onEvent(event: WatchEvent, length: number): void;
   /**
-   * Called with the first characters of each event as it came, at most `watchHeadLength`. Answers the resource version
-   * of an event that is known already and need not be parsed, such as the agent's own write.
+   * Called with the first `watchHeadLength` characters of each raw event. Returns the resource version of an event that
+   * is already known and need not be parsed, such as the agent's own write.
    */
   knownVersion?(head: string): string | undefined;
-  /** Called in place of `onEvent` for an event that is known. */
+  /** Called instead of `onEvent` for a known event. */
   onKnown?(resourceVersion: string): void;
 }
 
-/** How much of an event `knownVersion` sees, characters. */
+/** Number of characters of an event that `knownVersion` receives. */
 export const watchHeadLength = 1_024;
 
-/** May an account do this to a path that is no resource, such as "/metrics"? */
+/** Access to a non-resource path, such as "/metrics". */
 export interface PathQuestion {
-  /** "get" */
+  /** Such as "get". */
   verb: string;
   path: string;
 }
 
-/** May an account do this? `group` is empty for the core group. */
+/** Access to a resource. `group` is empty for the core group. */
 export interface AccessQuestion {
   verb: string;
   group: string;
@@ -198,9 +206,9 @@ export interface AccessAnswer {
   reason: string;
 }
 
-/** The account of a token, from the API server. */
+/** The user of a token, as determined by the API server. */
 export interface TokenUser {
-  /** "system:serviceaccount:kube-system:pressure" */
+  /** Such as "system:serviceaccount:kube-system:pressure". */
   username: string;
   uid: string;
   groups: string[];
@@ -208,57 +216,57 @@ export interface TokenUser {
 }
 
 export interface TokenAnswer {
-  /** Undefined where the token is invalid. */
+  /** Undefined if the token is invalid. */
   user: TokenUser | undefined;
-  /** Why it is invalid; may be empty. */
+  /** Why the token is invalid; may be empty. */
   reason: string;
 }
 
 export interface ServerVersion {
-  /** "v1.34.1" */
+  /** Such as "v1.34.1". */
   gitVersion: string;
   major: string;
   minor: string;
   platform: string;
 }
 
-/** What `createKubeClient` makes: the calls that all modules use, and those for watchers and the preflight. */
+/** The client returned by `createKubeClient`: calls for all modules, and those for watchers and the preflight. */
 export interface KubeApiClient extends KubeClient {
   /**
-   * One watch, from opening to its end: resolves when the server ends it, rejects as every call does, with `expired`
-   * when the version asked for is no longer kept, and with MalformedStreamError when the stream is malformed.
+   * Runs one watch. Resolves when the server ends it. Rejects as every call does, with `expired` if the requested
+   * version is no longer available, and with MalformedStreamError if the stream is malformed.
    */
   watch(resource: ApiResource, options: WatchOptions): Promise<void>;
-  /** Clears the discovery cache, so that the next lookups ask the server. */
+  /** Clears the discovery cache, so that the next lookups send new requests. */
   forgetDiscovery(): void;
   serverVersion(options?: CallOptions): Promise<ServerVersion>;
-  /** Every group and version served: "v1", "apps/v1", ... */
+  /** Returns all served group versions: "v1", "apps/v1", ... */
   groupVersions(options?: CallOptions): Promise<string[]>;
-  /** Asks the server what the agent may do, by a SelfSubjectAccessReview. */
+  /** Checks the agent's own permissions by a SelfSubjectAccessReview. */
   reviewAccess(question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
-  /** Asks the server which account a token belongs to, by a TokenReview. */
+  /** Determines the user of a token by a TokenReview. */
   reviewToken(token: string, options?: CallOptions): Promise<TokenAnswer>;
-  /** Asks the server what another account may do, by a SubjectAccessReview. */
+  /** Checks the permissions of another user by a SubjectAccessReview. */
   reviewAccessOf(
     user: TokenUser,
     question: AccessQuestion | PathQuestion,
     options?: CallOptions,
   ): Promise<AccessAnswer>;
-  /** Ends every connection; calls in progress fail with `stopped`. */
+  /** Closes all connections. Calls in progress fail with `stopped`. */
   close(): void;
 }
 
-/** Callbacks of a watcher. They are called one after another, in the server's order; their errors are logged and contained. */
+/** Callbacks of a watcher, called sequentially in the server's order. Their errors are logged and do not propagate. */
 export interface WatchHandler {
   /**
-   * The whole list, after the start and whenever the watch had to start again with a list; objects absent from it are deleted.
-   * `resourceVersion` is the list's: what was written after it may be absent too.
+   * Called with the complete list at startup and whenever the watch had to be restarted with a list. Objects that are
+   * not in the list were deleted. `resourceVersion` is that of the list, which may lack later writes.
    */
   onReplace(objects: KubeObject[], resourceVersion: string): void;
   onUpsert(object: KubeObject): void;
   onDelete(object: KubeObject): void;
-  /** A watch is open: the first one, or one that follows another that ended or broke. */
+  /** Called when a watch opens: the first one, or one that follows another. */
   onOpen?(): void;
-  /** As `WatchOptions.knownVersion`. */
+  /** See WatchOptions.knownVersion. */
   knownVersion?(head: string): string | undefined;
 }

@@ -1,3 +1,4 @@
+import { ApiServerUnreachable } from "@nodekeeper/api/errors";
 import { type Clock, childScope, messageOf, NodekeeperError } from "../lib/index.ts";
 import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
 import { errorOfStatusObject } from "./http-errors.ts";
@@ -5,32 +6,30 @@ import { LineSplitter } from "./line-splitter.ts";
 import { asObject, isRecord, typed } from "./objects.ts";
 import { collectionPath } from "./paths.ts";
 import { type ApiResource, type WatchEvent, type WatchOptions, watchHeadLength } from "./types.ts";
+import { WatchBudget } from "./watch-budget.ts";
 
-/** Longest event, bytes: ten times what the API server's store takes, so that only a broken stream reaches it. */
-const LONGEST_LINE = 16 * 1024 * 1024;
+/** Maximum size of an event, in bytes: five times etcd's limit, so that only a broken stream exceeds it. */
+const LONGEST_LINE = 8 * 1024 * 1024;
 
-// The API server sends bookmarks once a minute to watches that get any; three missed ones mean that the connection is dead.
+// The API server sends bookmarks about once a minute to watches that request them. Three missed ones mean that the
+// connection is broken.
 export const BOOKMARK_SILENCE_MS = 180_000;
 
-/** The server sent a malformed stream: events may have been lost in it, so the objects must be listed again. */
+/** The server sent a malformed stream. Events may be lost, so the objects must be listed again. */
 export class MalformedStreamError extends NodekeeperError {
   constructor(message: string, cause?: unknown) {
     super("unavailable", message, { cause });
   }
 }
 
-/** The server sent an ERROR event; the watch has ended, but the connection is intact. */
+/** The server sent an ERROR event. The watch ended, but the connection is intact. */
 export class StreamStatusError extends NodekeeperError {
   constructor(error: NodekeeperError) {
-    super(
-      error.code,
-      error.message,
-      error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs },
-    );
+    super(error.code, error.message, { retryAfterMs: error.retryAfterMs });
   }
 }
 
-/** As KubeApiClient.watch. */
+/** See KubeApiClient.watch. */
 export async function watchOnce(
   connection: Connection,
   clock: Clock,
@@ -40,11 +39,10 @@ export async function watchOnce(
   const request = requestOf(resource, options);
   const what = nameOf(request);
   const lines = new LineSplitter(LONGEST_LINE);
+  const budget = new WatchBudget(what, clock);
   using scope = childScope(options.signal);
   using silence = new SilenceTimer(clock, options.inactivityMs, (ms) =>
-    scope.abort(
-      new NodekeeperError("unavailable", `${what}: the server was silent for ${ms} ms`, { id: "NK1204" }),
-    ),
+    scope.abort(new ApiServerUnreachable({ problem: `${what}: the server was silent for ${ms} ms` })),
   );
   const listener = {
     onOpen: () => {
@@ -53,15 +51,16 @@ export async function watchOnce(
     },
     onChunk: (chunk: Buffer) => {
       silence.heard();
+      budget.take(chunk.length);
       for (const line of splitLines(what, lines, chunk)) {
         const known = options.knownVersion?.(line.slice(0, watchHeadLength));
         if (known !== undefined) {
           options.onKnown?.(known);
           continue;
         }
-        const event = readEvent(what, resource, line);
+        const event = readEvent(what, resource, line, options.parse);
         if (event.type === "BOOKMARK") silence.allowAtMost(BOOKMARK_SILENCE_MS);
-        options.onEvent(event);
+        options.onEvent(event, line.length);
       }
     },
   };
@@ -71,9 +70,7 @@ export async function watchOnce(
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   if (lines.rest > 0)
-    throw new NodekeeperError("unavailable", `${what}: the watch ended in the middle of an event`, {
-      id: "NK1204",
-    });
+    throw new ApiServerUnreachable({ problem: `${what}: the watch ended in the middle of an event` });
 }
 
 function requestOf(resource: ApiResource, options: WatchOptions): ApiRequest {
@@ -99,12 +96,17 @@ function* splitLines(what: string, lines: LineSplitter, chunk: Buffer): Generato
     throw new MalformedStreamError(`${what}: an event is longer than ${LONGEST_LINE} bytes`);
 }
 
-function readEvent(what: string, resource: ApiResource, line: string): WatchEvent {
+function readEvent(
+  what: string,
+  resource: ApiResource,
+  line: string,
+  parse: (text: string) => unknown = JSON.parse,
+): WatchEvent {
   let event: unknown;
   try {
-    event = JSON.parse(line);
+    event = parse(line);
   } catch (error) {
-    // The parser's message quotes the line; an object's content must not be logged.
+    // Omits the parser's message, which quotes the line: objects must not be logged.
     const reason = messageOf(error).includes("Unexpected end") ? "it ends too early" : "it is not JSON";
     throw new MalformedStreamError(`${what}: an event of ${line.length} characters can't be read: ${reason}`);
   }
@@ -120,7 +122,10 @@ function readEvent(what: string, resource: ApiResource, line: string): WatchEven
   return { type, object: typed(resource, asObject(what, object)) };
 }
 
-/** Calls back when nothing was received for a time. Re-arms its timer only when that is due, so that receiving costs little. */
+/**
+ * Calls `onSilence` if nothing is received for a time. Re-arms its timer only when it fires, so that receiving is
+ * cheap.
+ */
 class SilenceTimer implements Disposable {
   readonly #clock: Clock;
   #longestMs: number;
@@ -140,7 +145,7 @@ class SilenceTimer implements Disposable {
     this.#heardAt = this.#clock.monotonic();
   }
 
-  /** From now on a shorter silence is too long. */
+  /** Lowers the limit of silence. */
   allowAtMost(ms: number): void {
     if (ms >= this.#longestMs) return;
     this.#longestMs = ms;

@@ -7,7 +7,7 @@ import { Watcher } from "./watcher.ts";
 
 const AGENTS = 2_000;
 
-/** An API server as the watchers of a whole fleet see it, with the times of their requests. */
+/** An API server for the watchers of a whole fleet. Records the times of their requests. */
 class FleetServer {
   readonly #clock: FakeClock;
   readonly #open = new Set<PromiseWithResolvers<void>>();
@@ -24,13 +24,13 @@ class FleetServer {
     return this.#open.size;
   }
 
-  /** Ends every watch: by a reset, or in good order as a server that shuts down. */
+  /** Ends all watches: by a reset, or normally, like a server that shuts down. */
   end(inGoodOrder: boolean): void {
     for (const { resolve, reject } of [...this.#open]) inGoodOrder ? resolve() : reject(unavailable());
     this.#open.clear();
   }
 
-  /** After a restart the server has no history: what clients saw before is too old. */
+  /** After a restart, the server has no history, so earlier resource versions are too old. */
   restart(): void {
     this.#version++;
     this.isUp = true;
@@ -80,12 +80,12 @@ async function startFleet(): Promise<{ clock: FakeClock; server: FleetServer }> 
   });
   await clock.step(0);
   expect(server.watches).toBe(AGENTS);
-  // Long enough that none of them counts its first failure as one of a row.
+  // Long enough for the failure that follows to be the first one of its backoff.
   await clock.step(60_000);
   return { clock, server };
 }
 
-/** The busiest second's requests divided by the mean of the seconds until all watch again. */
+/** Returns the ratio of the busiest second's requests to the mean per second until all watch again. */
 async function peakToMean(clock: FakeClock, server: FleetServer): Promise<number> {
   const startedAt = clock.monotonic();
   while (server.watches < AGENTS) await clock.step(1_000);
@@ -102,7 +102,7 @@ test("2,000 agents that lost the API server for 30 s come back at less than thre
   await clock.step(30_000);
   server.restart();
   expect(await peakToMean(clock, server)).toBeLessThan(3);
-  // The watch that expired, one list, and the watch from there.
+  // The expired watch, one list, and the new watch.
   expect(server.arrivals).toHaveLength(3 * AGENTS);
 });
 

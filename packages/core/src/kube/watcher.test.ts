@@ -76,7 +76,7 @@ const nthWatch = async (count: number) => {
   await until(`watch ${count} is open`, () => watches().length >= count);
   return watches()[count - 1]!.response;
 };
-// The retry timer is set when the failure has come through the socket.
+// The retry timer is set once the failure has arrived through the socket.
 const stepWhenWaiting = async (restarts: number, ms: number) => {
   const total = async () => {
     const { values } = await connection.metrics.watchRestarts.get();
@@ -185,7 +185,7 @@ describe("a watcher", () => {
     await stepWhenWaiting(2, 5_000);
     await nthWatch(3);
     expect(lists().map(versionOf)).toEqual(["0", "10", null]);
-    // With a limit, an old server would read it from etcd.
+    // With a limit, an old server would serve it from etcd.
     expect(lists()[1]!.url.search).toBe(
       "?fieldSelector=metadata.name%3Da&resourceVersion=10&resourceVersionMatch=NotOlderThan",
     );

@@ -1,3 +1,4 @@
+import { ApiServerUnreachable } from "@nodekeeper/api/errors";
 import {
   Backoff,
   type Clock,
@@ -7,16 +8,17 @@ import {
   type HealthResult,
   type Logger,
   messageOf,
-  NodekeeperError,
   type Runnable,
   retryAfterOf,
   retryPolicies,
+  sleepOrAbort,
 } from "../lib/index.ts";
 import { ContainedHandler } from "./contained-handler.ts";
 import { ApiStatusError } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import type { ApiResource, KubeApiClient, ListOptions, WatchEvent, WatchHandler } from "./types.ts";
 import { BOOKMARK_SILENCE_MS, MalformedStreamError, StreamStatusError } from "./watch.ts";
+import { WatchedObjects } from "./watch-budget.ts";
 
 export interface WatcherOptions {
   client: KubeApiClient;
@@ -24,57 +26,62 @@ export interface WatcherOptions {
   namespace?: string;
   fieldSelector?: string;
   labelSelector?: string;
-  /** As in a list's options. */
+  /** See ListOptions. */
   pageSize?: number;
+  /** See CallOptions. */
+  parse?: (text: string) => unknown;
   handler: WatchHandler;
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
   /**
-   * The server is asked to end each watch after a random time in this range, seconds. Default 300 to 600, and 1200 to 2400
-   * once it has sent a bookmark: then a connection that is dead is noticed by missing ones, and each watch that starts
-   * again is a request of every node.
+   * Range of the random timeout requested for each watch, in seconds. Default 300 to 600, and 1200 to 2400 once the
+   * server has sent a bookmark: missing bookmarks then reveal a broken connection, and every restarted watch is one
+   * more request of every node.
    */
   timeoutSeconds?: { min: number; max: number };
-  /** A server that is silent for timeoutSeconds and this much longer is given up on, milliseconds. Default 30,000. */
+  /** Time after `timeoutSeconds` until a silent server is considered unreachable, in milliseconds. Default 30,000. */
   inactivityMarginMs?: number;
-  /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
+  /** The health check fails after this time without a watch, in milliseconds. Default 60,000. */
   lostContactMs?: number;
   random?: () => number;
 }
 
 /**
- * A watch that ends sooner before its time than this counts as failed: a server that shuts down ends those of all nodes at
- * one moment, and they must not start again at one.
+ * A watch that ends earlier than this before its timeout counts as failed. A server that shuts down ends the watches of
+ * all nodes at once, and they must not restart at once.
  */
 const EARLY_MS = 5_000;
-/** After so many ERROR events in a row with nothing between them the objects are listed again. */
+/** After this number of consecutive ERROR events, the objects are listed again. */
 const MOST_STATUS_ERRORS = 3;
 
-/** How fresh a list has to be: any that the server's cache has, one not older than what was seen, or the newest. */
+/** Required freshness of a list: any cached version, not older than the last one seen, or the newest. */
 type Freshness = "any" | "not older" | "newest";
 
 /**
- * Notifies a handler of the objects of one resource: lists, then watches from there, for as long as it runs.
- * After a lost connection it continues from the last version seen; after an expired version or a malformed stream it
- * lists again and calls onReplace. Every failure is retried with jittered backoff.
+ * Notifies a handler of the objects of one resource. Lists, then watches until stopped. After a lost connection, the
+ * watch resumes at the last version seen. After an expired version, a malformed stream, or an exceeded limit
+ * (`WatchBudget`, `WatchedObjects`), the objects are listed again and onReplace is called. All failures are retried
+ * with jittered backoff.
  */
 export class Watcher implements Runnable {
   readonly name: string;
-  /** Resolves after the first onReplace. Never rejects; stays pending when the watcher is stopped before. */
+  /** Resolves after the first onReplace. Never rejects. Stays pending if the watcher is stopped before. */
   readonly synced: Promise<void>;
   readonly #options: WatcherOptions;
   readonly #handler: ContainedHandler;
   readonly #backoff: Backoff;
   readonly #markSynced: () => void;
   readonly #random: () => number;
+  /** Objects that watches added since the last list. */
+  readonly #watched: WatchedObjects;
   #isSynced = false;
   // The last version seen.
   #resourceVersion: string | undefined;
-  // Undefined: the next watch needs no list before it.
+  // Required freshness of the next list. Undefined if the next watch can start without a list.
   #needed: Freshness | undefined = "any";
   #statusErrors = 0;
-  // Expired versions in a row without an event between them.
+  // Consecutive expired versions without an event in between.
   #expirations = 0;
   #contactAt: number | undefined;
   #lostAt: number;
@@ -87,6 +94,7 @@ export class Watcher implements Runnable {
     this.#options = options;
     this.#random = random;
     this.name = `watch ${resource.plural}`;
+    this.#watched = new WatchedObjects(this.name);
     this.#handler = new ContainedHandler(options);
     this.#backoff = new Backoff({ ...retryPolicies.apiWatch, random });
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -95,17 +103,17 @@ export class Watcher implements Runnable {
     this.#lostAt = clock.monotonic();
   }
 
-  /** Whether the handler has been given a whole list. */
+  /** Whether the handler has received a complete list. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  /** Wall time of the last message from the server, milliseconds since the epoch. */
+  /** Wall clock time of the last message from the server, in milliseconds since the epoch. */
   get lastContactAt(): number | undefined {
     return this.#contactAt;
   }
 
-  /** Why the last watch failed; undefined while one is open. */
+  /** Error of the last watch. Undefined while a watch is open. */
   get lastError(): unknown {
     return this.#lastError;
   }
@@ -120,12 +128,12 @@ export class Watcher implements Runnable {
       } catch (error) {
         if (signal.aborted) return;
         const delayMs = this.#failed(error);
-        await this.#options.clock.sleep(delayMs, signal).catch(() => {});
+        await sleepOrAbort(this.#options.clock, delayMs, signal);
       }
     }
   }
 
-  /** Fails until the first list, and while the watch is forbidden or there has been none for longer than `lostContactMs`. */
+  /** Fails until the first list, while the watch is forbidden, and after `lostContactMs` without a watch. */
   healthCheck(kind: HealthCheck["kind"] = "ready"): HealthCheck {
     return { name: this.name, kind, check: () => this.#check() };
   }
@@ -140,6 +148,7 @@ export class Watcher implements Runnable {
     });
     this.#needed = undefined;
     this.#heard();
+    this.#watched.clear();
     this.#handler.replace(items, resourceVersion);
     this.#resourceVersion = resourceVersion;
     this.#isSynced = true;
@@ -147,8 +156,9 @@ export class Watcher implements Runnable {
   }
 
   /**
-   * The server answers all but the newest from its watch cache, by its index of nodes. For the newest, servers before 1.31
-   * read all objects of the resource from etcd, whatever the selector: no thousands of nodes may ask that after an outage.
+   * Only the newest version bypasses the watch cache, which is indexed by node. To serve it, servers before 1.31 read
+   * all objects of the resource from etcd, regardless of the selector, so thousands of nodes must not request it after
+   * an outage.
    */
   #listVersion(needed: Freshness): Pick<ListOptions, "resourceVersion"> {
     if (needed === "any") return { resourceVersion: "0" };
@@ -158,7 +168,7 @@ export class Watcher implements Runnable {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { client, clock, handler, resource, inactivityMarginMs = 30_000 } = this.#options;
-    // Without bookmarks a connection that died silently would be noticed by the end of the watch alone.
+    // Without bookmarks, a broken connection is detected only at the end of the watch.
     const { min, max } =
       this.#options.timeoutSeconds ??
       (this.#sendsBookmarks ? { min: 1_200, max: 2_400 } : { min: 300, max: 600 });
@@ -175,7 +185,7 @@ export class Watcher implements Runnable {
           this.#sendsBookmarks ? BOOKMARK_SILENCE_MS : Number.POSITIVE_INFINITY,
         ),
         onOpen: () => this.#opened(),
-        onEvent: (event) => this.#take(event),
+        onEvent: (event, length) => this.#take(event, length),
         ...(handler.knownVersion && { knownVersion: (head) => this.#handler.knownVersion(head) }),
         onKnown: (version) => {
           this.#progressed();
@@ -193,9 +203,7 @@ export class Watcher implements Runnable {
     const lastedMs = clock.monotonic() - startedAt;
     if (lastedMs >= timeoutSeconds * 1000 - EARLY_MS) return;
     const after = `after ${Math.round(lastedMs / 1000)} of ${timeoutSeconds} s`;
-    throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch ${after}`, {
-      id: "NK1204",
-    });
+    throw new ApiServerUnreachable({ problem: `${this.name}: the server ended the watch ${after}` });
   }
 
   #opened(): void {
@@ -217,8 +225,10 @@ export class Watcher implements Runnable {
     this.#expirations = 0;
   }
 
-  #take({ type, object }: WatchEvent): void {
+  #take(event: WatchEvent, length: number): void {
+    this.#watched.take(event, length);
     this.#progressed();
+    const { type, object } = event;
     if (type === "BOOKMARK") {
       this.#sendsBookmarks = true;
       this.#handler.countBookmark();
@@ -227,13 +237,15 @@ export class Watcher implements Runnable {
     if (object.metadata.resourceVersion) this.#resourceVersion = object.metadata.resourceVersion;
   }
 
-  /** Notes the failure, decides whether to list again, and returns the delay before the next try, milliseconds. */
+  /**
+   * Records the failure, decides whether to list again, and returns the delay before the next attempt, in milliseconds.
+   */
   #failed(error: unknown): number {
     this.#lastError = error;
     const reason = this.#reasonOf(error);
     if (isTooNew(error)) this.#needed = "newest";
     else if (reason === "expired") this.#expired();
-    else if (reason === "malformed" || this.#statusErrors >= MOST_STATUS_ERRORS) {
+    else if (reason === "malformed" || reason === "exhausted" || this.#statusErrors >= MOST_STATUS_ERRORS) {
       this.#needed ??= "not older";
       this.#statusErrors = 0;
     }
@@ -249,7 +261,7 @@ export class Watcher implements Runnable {
     return delayMs;
   }
 
-  // The usual case after an outage. The server answers, so what it is asked next need not wait long.
+  // The usual case after an outage. The server responds, so the next request need not wait long.
   #expired(): void {
     this.#expirations++;
     this.#needed = this.#expirations === 1 ? "not older" : "newest";
@@ -268,8 +280,9 @@ export class Watcher implements Runnable {
   }
 
   #selection() {
-    const { namespace, fieldSelector, labelSelector } = this.#options;
+    const { namespace, fieldSelector, labelSelector, parse } = this.#options;
     return {
+      ...(parse ? { parse } : {}),
       ...(namespace ? { namespace } : {}),
       ...(fieldSelector ? { fieldSelector } : {}),
       ...(labelSelector ? { labelSelector } : {}),
@@ -283,14 +296,16 @@ export class Watcher implements Runnable {
     const errorId = errorIdOf(this.#lastError);
     if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}`, errorId };
     if (this.#isOpen) return { ok: true, message: "watching" };
-    // A lost connection is restored by itself; a missing permission has to be granted, so it is reported at once.
+    // A lost connection recovers without intervention. A missing permission does not, so it is reported immediately.
     const isRefused = this.#lastError !== undefined && codeOf(this.#lastError) === "forbidden";
     const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
     return { ok, message: `no watch for ${seconds} s${because}`, errorId };
   }
 }
 
-/** Whether the server has not got as far as the version asked for: its cache is behind, or it was restored from a backup. */
+/**
+ * Returns whether the requested version is newer than the server's: its cache lags, or it was restored from a backup.
+ */
 function isTooNew(error: unknown): boolean {
   if (!(error instanceof ApiStatusError)) return false;
   return error.summary.causes.some(({ reason }) => reason === "ResourceVersionTooLarge");

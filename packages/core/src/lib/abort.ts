@@ -1,17 +1,17 @@
+import { type ErrorId, NodekeeperError } from "@nodekeeper/api/errors";
 import type { Clock } from "./clock.ts";
-import { type ErrorId, NodekeeperError } from "./errors.ts";
 
-/** A signal to pass on. Call `release` when the work is over: it removes every listener. */
+/** A derived signal. `release` removes its listeners; call it when the work is done. */
 export interface ScopedSignal extends Disposable {
   readonly signal: AbortSignal;
-  /** Aborts this scope alone, not its parent. */
+  /** Aborts this scope, not its parents. */
   abort(reason?: unknown): void;
   release(): void;
 }
 
 /**
- * A signal that aborts with the reason of the first of its parents that does, and can be aborted by itself. It costs a third
- * of `AbortSignal.any`, which leaves its work to the garbage collector.
+ * Returns a signal that aborts with the reason of the first parent that aborts, or by `abort`. Costs a third of
+ * `AbortSignal.any`, which leaves its cleanup to the garbage collector.
  */
 export function childScope(...parents: readonly (AbortSignal | undefined)[]): ScopedSignal {
   const controller = new AbortController();
@@ -31,16 +31,16 @@ export function childScope(...parents: readonly (AbortSignal | undefined)[]): Sc
   };
 }
 
-/** What an error about a deadline has of the work. */
+/** Describes the work in the error of a missed deadline. */
 export interface TimedWork {
-  /** The beginning of the message; absent where the caller names the work. */
+  /** Prefix of the message. Undefined if the caller adds one. */
   name?: string;
   id?: ErrorId;
 }
 
 /**
- * A child scope that aborts with a `deadline` error after `ms`.
- * @param work its name, or that and the error's id
+ * Returns a child scope that aborts with a `deadline` error after `ms`.
+ * @param work name of the work, or its name and the error's ID
  */
 export function deadlineScope(
   clock: Clock,
@@ -67,7 +67,7 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for `promise` or the signal's abort, whichever is first; after an abort the promise's outcome is ignored. */
+/** Settles like `promise`, or rejects with the signal's reason if the signal aborts first. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     promise.catch(() => {});
@@ -80,7 +80,10 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** Runs `work` with a signal that aborts after `ms`, and gives up waiting then even if `work` ignores the signal. */
+/**
+ * Runs `work` with a signal that aborts after `ms`. Then rejects with a `deadline` error, even if `work` ignores the
+ * signal.
+ */
 export async function withDeadline<T>(
   clock: Clock,
   ms: number,
@@ -92,7 +95,7 @@ export async function withDeadline<T>(
   return await abortable(work(scope.signal), scope.signal);
 }
 
-/** The abort reason with which components are stopped. */
+/** Returns the abort reason for a component that is stopped. */
 export function stopped(message: string): NodekeeperError {
   return new NodekeeperError("stopped", message);
 }

@@ -62,7 +62,7 @@ describe("what a fleet retries", () => {
   it.each(policies)(
     "%s: 5,000 that failed at one moment come back at less than three times the mean rate",
     (_, policy) => {
-      // Seconds. Below, all are back within a second or two, which is no rate.
+      // In seconds. After shorter outages, all return within one or two seconds, too few for a rate.
       const outage = fc.double({ min: policy.baseMs / 1_000, max: 300, noNaN: true });
       fc.assert(
         fc.property(outage, (seconds) => {
@@ -75,7 +75,7 @@ describe("what a fleet retries", () => {
   );
 });
 
-/** When a client that failed at 0 tries for the first time after the server's return, seconds. */
+/** Returns when a client that failed at 0 makes its first attempt after the server's recovery, in seconds. */
 function firstTryAfter(returnAt: number, policy: BackoffOptions): number {
   const backoff = new Backoff(policy);
   let at = 0;
@@ -83,7 +83,10 @@ function firstTryAfter(returnAt: number, policy: BackoffOptions): number {
   return at;
 }
 
-/** The busiest second's rate, or that of a thirtieth of the time, divided by the mean rate up to the last arrival, seconds. */
+/**
+ * Returns the ratio of the peak rate (per second, or per thirtieth of the time) to the mean rate until the last
+ * arrival. Arrivals are in seconds.
+ */
 function peakToMean(arrivals: readonly number[]): number {
   const last = Math.max(...arrivals);
   const width = Math.max(last / 30, 1);

@@ -1,18 +1,20 @@
-/** Delays in milliseconds: from `baseMs`, multiplied by `factor`, 2 by default, up to `maxMs`. */
+/** Delays in milliseconds: start at `baseMs`, multiply by `factor` (default 2), up to `maxMs`. */
 export interface BackoffOptions {
   baseMs: number;
   maxMs: number;
   factor?: number;
-  /** 0.2, the default, spreads each delay over plus or minus 20 %. A number from 0 to 1. */
+  /** Fraction from 0 to 1 by which delays vary. The default of 0.2 spreads each delay by plus or minus 20 %. */
   jitter?: number;
   /**
-   * For what all nodes of a cluster retry at the same server, in place of `jitter`: of delays of the same length the first
-   * is a random part of it, the others the whole, and each length is used twice. Clients that failed at one moment are then
-   * spread evenly over the delay, and stay so: however long the server was unavailable, less than three times the mean
-   * rate of requests meets it in its first seconds.
+   * Replaces `jitter` for requests that all nodes of a cluster retry against one server. Each length of delay is used
+   * twice: first a random fraction of it, then all of it. Clients that failed simultaneously are thereby spread evenly
+   * over the delay and remain spread. When the server recovers, it receives less than three times the mean rate of
+   * requests in its first seconds, regardless of how long it was unavailable.
    */
   isOfFleet?: boolean;
-  /** The first try has no delay, the second one `baseMs`: for what usually works again at once. */
+  /**
+   * Whether the first retry has no delay and the second one `baseMs`. For operations that usually succeed immediately.
+   */
   isFirstImmediate?: boolean;
   random?: () => number;
 }
@@ -26,15 +28,15 @@ export class Backoff {
     this.#options = options;
   }
 
-  /** How often `next` was called since the last reset. */
+  /** Number of calls of `next` since the last reset. */
   get failures(): number {
     return this.#failures;
   }
 
   /**
-   * The delay before the next try, milliseconds: base, then base x factor, and so on up to max, jittered; with
-   * `isFirstImmediate` 0 comes before base.
-   * @param retryAfterMs is added: clients with the same Retry-After must not come back together
+   * Returns the delay before the next attempt, in milliseconds: base, then base x factor, and so on up to max, with
+   * jitter. With `isFirstImmediate`, the first delay is 0.
+   * @param retryAfterMs added to the delay, so that clients with the same Retry-After do not return simultaneously
    */
   next(retryAfterMs = 0): number {
     return retryAfterMs + delayAfter(this.#failures++, this.#options);
@@ -46,7 +48,7 @@ export class Backoff {
   }
 }
 
-/** The delay after `failures` failures before this one, milliseconds. Never above max, jitter included. */
+/** Returns the delay after `failures` earlier failures, in milliseconds. Never exceeds max, including jitter. */
 export function delayAfter(failures: number, options: BackoffOptions): number {
   const { baseMs, maxMs, factor = 2, jitter = 0.2, random = Math.random } = options;
   const { isOfFleet = false, isFirstImmediate = false } = options;
@@ -59,7 +61,7 @@ export function delayAfter(failures: number, options: BackoffOptions): number {
     return isFirst ? delay * random() : delay;
   }
   const least = plain(failures) * (1 - jitter);
-  // Drawn from what is left below max: cut off there, half of the delays would be the same.
+  // Drawn from the range below max. If delays were truncated to max, half of them would be equal.
   const most = Math.min(plain(failures) * (1 + jitter), maxMs);
   return least + (most - least) * random();
 }

@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 
-/** How long the machine has been up, and which boot that was. Unlike wall time it can't be set. */
+/** Identity and uptime of the current boot. Unlike wall clock time, it cannot be set. */
 export interface BootTime {
   /** Changes with each boot. */
   id: string;
-  /** Milliseconds since then, suspended time included. */
+  /** Milliseconds since boot, including suspended time. */
   uptimeMs: number;
 }
 
 /**
- * The verified time since a moment, milliseconds: the smaller of the differences of wall clock and uptime. 0 if one of them
- * is missing or the machine was rebooted in between.
- * @param at wall milliseconds of the moment, as `now`; null if it is not known
+ * Returns the verified time since a moment, in milliseconds: the smaller of the differences in wall clock time and
+ * uptime. 0 if one of them is unknown or the machine rebooted meanwhile.
+ * @param at wall clock milliseconds of the moment; null if unknown
  * @param then boot ID and uptime at that moment
  */
 export function elapsedSince(
@@ -23,7 +23,7 @@ export function elapsedSince(
   return Math.max(0, Math.min(now - at, boot.uptimeMs - then.uptimeMs));
 }
 
-/** Reads it from /proc; undefined where there is none, as on systems other than Linux. */
+/** Reads the boot time from /proc. Undefined if it cannot be read, as on systems other than Linux. */
 export function readBootTime(): BootTime | undefined {
   try {
     const id = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

@@ -90,7 +90,7 @@ describe("systemClock", () => {
   describe("with timers that fire early", () => {
     afterEach(() => vi.restoreAllMocks());
 
-    // As those of Node, which count whole milliseconds.
+    // Like Node's timers, which count whole milliseconds.
     const timersThatAre = (earlyMs: number) => {
       let now = 1_000.9;
       const waits: number[] = [];

@@ -3,25 +3,25 @@ export interface Timer {
   cancel(): void;
 }
 
-/** All time in the agent comes from a Clock, so that tests can step it. Times and durations are milliseconds. */
+/** Source of all time in the agent, so that tests can control it. Times and durations are in milliseconds. */
 export interface Clock {
-  /** Wall time, milliseconds since the epoch. It may jump. */
+  /** Wall clock time, in milliseconds since the epoch. It may jump. */
   now(): number;
-  /** Time that only moves forward, milliseconds since some fixed point. For measuring durations. */
+  /** Monotonic time, in milliseconds since an arbitrary point. Use it to measure durations. */
   monotonic(): number;
   /**
-   * Calls `callback` once, `ms` from now: never before so much has passed by `monotonic`, so that what is due then is due
-   * for the callback as well. At the earliest in a later turn of the event loop.
+   * Calls `callback` once, in a later turn of the event loop, after at least `ms` have passed by `monotonic`. The
+   * callback therefore observes a deadline at that time as passed.
    */
   after(ms: number, callback: () => void): Timer;
-  /** Resolves `ms` from now; rejects with the signal's reason when aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason if the signal aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-// setTimeout fires at once for longer delays than this (2^31-1 ms, about 24 days).
+// setTimeout fires immediately for longer delays (2^31-1 ms, about 24 days).
 const LONGEST_DELAY_MS = 2_147_483_647;
 
-/** Sleeps on any Clock's `after`: one implementation for the real and the fake clock. */
+/** Implements `Clock.sleep` by `Clock.after`, for the system clock and the fake one. */
 export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
@@ -40,13 +40,22 @@ export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortS
   });
 }
 
-/** The machine's clock. */
+/** Sleeps for `ms`, or until the signal aborts. Never rejects. */
+export async function sleepOrAbort(
+  clock: Pick<Clock, "sleep">,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  await clock.sleep(ms, signal).catch(() => {});
+}
+
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, callback) {
     const due = performance.now() + Math.max(ms, 0);
-    // setTimeout counts whole milliseconds by a clock of its own: it is up to two early.
+    // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early.
     const fire = () => {
       const leftMs = due - performance.now();
       if (leftMs > 0) handle = arm(leftMs);

@@ -1,10 +1,10 @@
-/** CPU time that this process has used on all its threads, milliseconds. Time spent waiting for a CPU is not included. */
+/** Returns the CPU time used by all threads of this process, in milliseconds. Excludes time spent waiting for a CPU. */
 export function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** CPU time that the calling thread has used, milliseconds. Waiting for a busy machine is not in it. */
+/** Returns the CPU time used by the calling thread, in milliseconds. Excludes time spent waiting for a CPU. */
 export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

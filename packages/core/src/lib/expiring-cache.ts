@@ -1,9 +1,9 @@
 import type { Clock } from "./clock.ts";
 import { SharedWork } from "./shared-work.ts";
 
-export interface ExpiringCacheOptions {
+interface ExpiringCacheOptions {
   clock: Clock;
-  /** Beyond it the least recently used entry is evicted. */
+  /** Above this number, the least recently used entry is evicted. */
   maxEntries: number;
 }
 
@@ -18,8 +18,8 @@ export class ExpiringCache<V> {
   }
 
   /**
-   * The value of a key, computed where none is cached. Rejects as `compute` does.
-   * @param ttlMs how long a computed value may be used, milliseconds
+   * Returns the cached value of a key, or computes it. Rejects like `compute`.
+   * @param ttlMs returns how long a computed value may be used, in milliseconds
    */
   async get(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): Promise<V> {
     const kept = this.#entries.get(key);

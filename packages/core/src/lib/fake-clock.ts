@@ -6,15 +6,15 @@ interface Pending {
   callback: () => void;
 }
 
-/** A clock that moves only when a test steps it. */
+/** A clock that advances only when a test steps it. */
 export class FakeClock implements Clock {
   #now: number;
   #elapsed = 0;
   #order = 0;
-  // In the order in which they are due.
+  // Sorted by due time.
   readonly #pending: Pending[] = [];
 
-  /** @param now the wall time to start at, milliseconds since the epoch */
+  /** @param now initial wall clock time, in milliseconds since the epoch */
   constructor(now = 1_700_000_000_000) {
     this.#now = now;
   }
@@ -37,17 +37,17 @@ export class FakeClock implements Clock {
     return sleepOn(this, ms, signal);
   }
 
-  /** How many timers are waiting. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.#pending.length;
   }
 
-  /** Steps the wall time alone, as an administrator or NTP does. */
+  /** Changes only the wall clock, as an administrator or NTP does. */
   jump(ms: number): void {
     this.#now += ms;
   }
 
-  /** Moves time on by `ms`, firing due timers in order and letting promises settle between them. */
+  /** Advances time by `ms`. Fires due timers in order and lets promises settle in between. */
   async step(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
     await settle();
@@ -72,7 +72,7 @@ export class FakeClock implements Clock {
     if (this.#pending[place] === pending) this.#pending.splice(place, 1);
   }
 
-  // By bisection, so that tests with thousands of timers stay fast.
+  // Binary search, so that tests with thousands of timers are fast.
   #placeOf({ due, order }: Pending): number {
     let from = 0;
     let to = this.#pending.length;
@@ -86,7 +86,7 @@ export class FakeClock implements Clock {
   }
 }
 
-// Several turns of the event loop, so that chains of promises and immediates run dry.
+// Several turns of the event loop, so that chains of promises and immediates complete.
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 
 /**
- * A text that changes when the file does. Mounted Secrets and ConfigMaps are swapped by a symbolic link: the inode
- * shows it. Rejects as `stat` does.
+ * Returns a string that changes when the file does. It includes the inode, because mounted Secrets and ConfigMaps are
+ * replaced through a symbolic link. Rejects like `stat`.
  */
 export async function stampOf(file: string): Promise<string> {
   const { mtimeNs, ino, size } = await stat(file, { bigint: true });

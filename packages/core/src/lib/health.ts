@@ -1,19 +1,19 @@
-import type { ErrorId } from "./errors.ts";
+import type { ErrorId } from "@nodekeeper/api/errors";
 
-/** What a health check found. `message` is for a person: what is wrong, since when, what was last seen. */
+/** Result of a health check. `message` is for operators: what fails, since when, and what was last observed. */
 export interface HealthResult {
   ok: boolean;
   message: string;
-  /** What is wrong although the check passes, such as a runtime that is slow; for a person. */
+  /** A problem that does not fail the check, such as a slow runtime, for operators. */
   warning?: string;
-  /** The id of the failure or warning, where docs/errors.md has it. */
+  /** ID of the failure or warning in docs/errors.md. */
   errorId?: ErrorId | undefined;
 }
 
-/** A named check. It answers from memory: it never waits, and makes no calls. */
+/** A named check. `check` only uses state in memory. It never waits or makes calls. */
 export interface HealthCheck {
   readonly name: string;
-  /** `live`: failing means the process should be restarted. `ready`: failing means that it can't do its work now. */
+  /** `live`: on failure, the process should be restarted. `ready`: on failure, the agent cannot do its work. */
   readonly kind: "live" | "ready";
   check(): HealthResult;
 }

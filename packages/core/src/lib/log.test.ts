@@ -1,5 +1,5 @@
+import { NodekeeperError } from "@nodekeeper/api/errors";
 import { describe, expect, it } from "vitest";
-import { NodekeeperError } from "./errors.ts";
 import { createLogger, type LogLevel } from "./log.ts";
 
 describe("log", () => {

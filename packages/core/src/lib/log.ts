@@ -1,10 +1,10 @@
+import { errorIdOf, messageOf } from "@nodekeeper/api/errors";
 import pino, { type DestinationStream, type Logger as PinoLogger } from "pino";
-import { errorIdOf, messageOf } from "./errors.ts";
 
 /**
- * Structured logger: static messages, details as lowerCamelCase keys, errors under `err`, objects as {name, namespace}.
- * `errorId` is the ErrorId of what an operator can act on: that of `err`, unless it is given.
- * `log.child({ plugin })` gives a scoped one; `logger` is the name of a part of the agent.
+ * Structured logger: static messages, details under lowerCamelCase keys, errors under `err`, objects as {name,
+ * namespace}. `errorId` identifies a problem on which an operator can act; default: the ID of `err`. `log.child({
+ * plugin })` returns a scoped logger. The key `logger` names a part of the agent.
  */
 export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
   child(bindings: Record<string, unknown>): Logger;
@@ -12,13 +12,13 @@ export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** Verbosity as klog counts it. Errors have none: that is how consumers of its JSON distinguish them. */
+/** Verbosity levels of klog. Errors have none, by which consumers of its JSON recognize them. */
 const verbosity: Readonly<Record<string, number>> = { debug: 4, info: 0, warn: 0 };
 
 /**
- * A JSON logger with the keys of Kubernetes' components (k8s.io/component-base/logs/json): `ts` (milliseconds since the epoch),
- * `v` (verbosity, not for errors), `msg`, `err` (text), `logger`. Beside them `level`, and `errCode` for an error of ours.
- * Writes to stderr unless given a destination.
+ * Creates a JSON logger with the keys of Kubernetes components (k8s.io/component-base/logs/json): `ts` (milliseconds
+ * since the epoch), `v` (verbosity, not for errors), `msg`, `err` (text), `logger`. Adds `level`, and `errCode` for a
+ * NodekeeperError. Writes to stderr by default.
  */
 export function createLogger(level: LogLevel, destination?: DestinationStream): PinoLogger {
   return pino(
@@ -34,7 +34,7 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
   );
 }
 
-/** A logger that writes nothing, for tests and libraries. */
+/** A logger that discards all messages, for tests and libraries. */
 export const silentLogger: Logger = pino({ level: "silent" });
 
 function describeLevel(level: string): object {
@@ -42,7 +42,7 @@ function describeLevel(level: string): object {
   return v === undefined ? { level } : { level, v };
 }
 
-// One line and a code instead of a stack: an operator acts on the message.
+// A single line and a code instead of a stack trace: operators act on the message.
 function describeError(fields: Record<string, unknown>): Record<string, unknown> {
   const errorId = fields.errorId ?? errorIdOf(fields.err);
   const withId = errorId === undefined ? fields : { ...fields, errorId };

@@ -39,7 +39,7 @@ describe("LoopTurns", () => {
       now += 3;
       doneIn.push(turn);
     }
-    // Four pieces of 3 ms fill a turn of 10.
+    // Four pieces of 3 ms fill a turn of 10 ms.
     expect(largest(doneIn)).toBeLessThanOrEqual(4);
   });
 });

@@ -1,13 +1,13 @@
 import type { Clock } from "./clock.ts";
 
-// Short enough not to delay a health probe or another call. The count bounds the pieces that are admitted before the
-// first of them has run, such as those of many subscribers to one event.
+// Short enough not to delay a health probe or another call. The count limits the pieces that are admitted before the
+// first one runs, for example if one event has many subscribers.
 const LONGEST_TURN_MS = 10;
 const MOST_IN_TURN = 32;
 
 /**
- * Spreads work for many clients over turns of the event loop: each piece of it calls `pass` first, and waits for a
- * later turn when this one has used its time. First come, first served.
+ * Spreads work for many clients over turns of the event loop. Each piece of work first calls `pass`, which waits for a
+ * later turn if the current one has used its time. First come, first served.
  */
 export class LoopTurns {
   readonly #clock: Clock;

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 
 /**
- * Whether a host is this machine and no other.
- * @param host a name or an IP address; an IPv6 address may be in brackets, as in a URL
+ * Returns whether a host is a loopback name or address.
+ * @param host a name or IP address; an IPv6 address may be in brackets, as in a URL
  */
 export function isLoopback(host: string): boolean {
   const name = host

@@ -2,15 +2,14 @@ import { connect } from "node:net";
 import type { Clock } from "./clock.ts";
 
 /**
- * What a bare connect to a unix socket found.
- * `accepts`: a process listens. `refused`: the file is there, no process listens. `missing`: no such file.
- * `unknown`: another error, such as missing permissions; it proves nothing about the process.
+ * Result of connecting to a unix socket. `accepts`: a process listens. `refused`: the file exists, but no process
+ * listens. `missing`: the file does not exist. `unknown`: another error, such as missing permissions, or a timeout.
  */
 export type ProbeResult = "accepts" | "refused" | "missing" | "unknown";
 
 const probeTimeoutMs = 2_000;
 
-/** Connects to the socket and closes at once; sends nothing. Never rejects; ends within 2 s. */
+/** Connects to the socket and closes the connection without sending data. Never rejects. Takes at most 2 s. */
 export function probeSocket(clock: Clock, path: string): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const socket = connect({ path });
@@ -21,7 +20,7 @@ export function probeSocket(clock: Clock, path: string): Promise<ProbeResult> {
     };
     const timer = clock.after(probeTimeoutMs, () => finish("unknown"));
     socket.once("connect", () => finish("accepts"));
-    // `on`, not `once`: an error after the verdict must not be thrown.
+    // `on`, not `once`: a later error must not be thrown.
     socket.on("error", (error: NodeJS.ErrnoException) => finish(verdictOf(error.code)));
   });
 }
@@ -29,7 +28,7 @@ export function probeSocket(clock: Clock, path: string): Promise<ProbeResult> {
 function verdictOf(code: string | undefined): ProbeResult {
   if (code === "ECONNREFUSED") return "refused";
   if (code === "ENOENT" || code === "ENOTDIR") return "missing";
-  // A full backlog: a process listens, and accepts too slowly.
+  // The backlog is full: a process listens but accepts too slowly.
   if (code === "EAGAIN") return "accepts";
   return "unknown";
 }

@@ -1,49 +1,59 @@
 import { delayAfter } from "./backoff.ts";
 import type { Clock } from "./clock.ts";
-import type { RetryPolicy } from "./retry.ts";
+import type { RepairPolicy } from "./retry.ts";
 
-// A client that leaves alone for so long what was put back has given up, milliseconds.
+// If no repair was needed for this long, the other client has stopped.
 const MEMORY_MS = 300_000;
-// From so many repairs in a row on, two clients disagree.
+// This number of consecutive repairs means that two clients conflict.
 const MANY = 5;
 
-/** How fast that is put back which another client changes of ours: the first time at once, then ever more slowly. */
+/**
+ * Paces repairs of the agent's content that another client changes. The first repairs are immediate, later ones
+ * increasingly delayed.
+ */
 export class RepairPace {
   readonly #clock: Clock;
-  readonly #policy: RetryPolicy & { random?: () => number };
+  readonly #policy: RepairPolicy & { random?: () => number };
   #repairs = 0;
-  /** Monotonic: when the last repair was due. */
+  /** Monotonic time at which the last repair was due. */
   #lastAt = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, policy: RetryPolicy & { random?: () => number }) {
+  constructor(clock: Clock, policy: RepairPolicy & { random?: () => number }) {
     this.#clock = clock;
     this.#policy = policy;
   }
 
-  /** How long the next repair has to wait, milliseconds. */
+  /** Delay of the next repair, in milliseconds. */
   get delayMs(): number {
-    return this.#isOver || this.#repairs === 0 ? 0 : delayAfter(this.#repairs, this.#policy);
+    const { immediate = 1 } = this.#policy;
+    const repairs = this.#remembered;
+    return repairs < immediate ? 0 : delayAfter(repairs - immediate + 1, this.#policy);
   }
 
-  /** Counts a repair that is made in `inMs`. */
+  /** Counts a repair that is due in `inMs`. */
   count(inMs = 0): void {
-    this.#repairs = this.#isOver ? 1 : this.#repairs + 1;
+    this.#repairs = this.#remembered + 1;
     this.#lastAt = this.#clock.monotonic() + inMs;
   }
 
-  /** Counts a repair and returns how long it has to wait, milliseconds. */
+  /** Counts a repair and returns its delay in milliseconds. */
   next(): number {
     const { delayMs } = this;
     this.count(delayMs);
     return delayMs;
   }
 
-  /** How often it was put back while another client continues to change it; undefined where none does. */
+  /** Number of repairs while another client keeps changing the content. Undefined if there is no conflict. */
   get conflicts(): number | undefined {
-    return this.#isOver || this.#repairs < MANY ? undefined : this.#repairs;
+    const repairs = this.#remembered;
+    return repairs < MANY ? undefined : repairs;
   }
 
-  get #isOver(): boolean {
-    return this.#clock.monotonic() - this.#lastAt > MEMORY_MS;
+  // Fractional while a repair is being forgotten.
+  get #remembered(): number {
+    const quietMs = Math.max(0, this.#clock.monotonic() - this.#lastAt);
+    if (quietMs > MEMORY_MS) return 0;
+    const { forgetOneMs } = this.#policy;
+    return forgetOneMs === undefined ? this.#repairs : Math.max(0, this.#repairs - quietMs / forgetOneMs);
   }
 }

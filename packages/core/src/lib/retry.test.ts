@@ -1,5 +1,5 @@
+import { errorCodes } from "@nodekeeper/api/errors";
 import { expect, it } from "vitest";
-import { errorCodes } from "./errors.ts";
 import { isNonRetryable, isTransient, retryPolicies } from "./retry.ts";
 
 it.each(Object.entries(retryPolicies))("policy %s starts above 0 and grows", (_, { baseMs, maxMs }) => {

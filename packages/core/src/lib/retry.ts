@@ -1,16 +1,26 @@
+import { type ErrorCode, NodekeeperError } from "@nodekeeper/api/errors";
 import type { BackoffOptions } from "./backoff.ts";
-import { type ErrorCode, NodekeeperError } from "./errors.ts";
 
-/** Delays between tries: from `baseMs`, doubling up to `maxMs`, spread by `jitter`, by default 0.2, or as of a fleet. */
+/**
+ * Delays between attempts: from `baseMs`, doubling up to `maxMs`, spread by `jitter` (default 0.2) or over the fleet.
+ */
 export type RetryPolicy = Readonly<
   Pick<BackoffOptions, "baseMs" | "maxMs" | "jitter" | "isOfFleet" | "isFirstImmediate">
 >;
 
-/** How long what failed waits before it is tried again: the one list, by what is tried. Milliseconds. */
+/** Delays of `RepairPace`, in milliseconds. The first one is twice `baseMs`. */
+export interface RepairPolicy extends RetryPolicy {
+  /** Number of repairs without a delay. Default 1. */
+  readonly immediate?: number;
+  /** Period without repairs after which one is forgotten. Default: none. All are forgotten after 5 min in any case. */
+  readonly forgetOneMs?: number;
+}
+
+/** All retry policies of the agent, by retried operation. In milliseconds. */
 export const retryPolicies = {
-  /** A list or watch of the API server. All agents lose theirs at one moment: docs/fleet.md. */
+  /** List or watch of the API server. All agents lose theirs simultaneously: docs/fleet.md. */
   apiWatch: { baseMs: 5_000, maxMs: 30_000, isOfFleet: true },
-  /** Finding out which ResourceSlices the API server has. */
+  /** Discovery of the ResourceSlice versions that the API server serves. */
   sliceDiscovery: { baseMs: 5_000, maxMs: 120_000, isOfFleet: true },
   /** Writing a published object. */
   publishedObject: { baseMs: 250, maxMs: 30_000, isOfFleet: true },
@@ -18,51 +28,53 @@ export const retryPolicies = {
   slices: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
   /** Writing the Node's taints. */
   nodeTaints: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
-  /** Sending an eviction: not spread, since the deadlines of its steps count on it. */
+  /** Sending an eviction. Not spread, because the deadlines of its steps depend on it. */
   eviction: { baseMs: 500, maxMs: 15_000, jitter: 0 },
   /** Writing an Event. */
   event: { baseMs: 1_000, maxMs: 10_000, isOfFleet: true },
 
-  /** Putting back what another client changes again and again, by what it is. */
+  /** Restoring content that another client keeps changing. */
   objectRepair: { baseMs: 500, maxMs: 60_000 },
-  sliceRepair: { baseMs: 250, maxMs: 60_000, jitter: 0.3 },
+  /** The kubelet deletes its node's slices when it restarts. This is not a conflict. */
+  sliceRepair: { baseMs: 250, maxMs: 60_000, jitter: 0.3, immediate: 3, forgetOneMs: 5_000 },
   taintRepair: { baseMs: 500, maxMs: 30_000 },
 
-  /** Offering a quarantined report to the API server again. Each try costs a write and a dry run for every plugin. */
+  /** Retrying a quarantined report. Each attempt costs a write and a dry run for every plugin. */
   quarantinedReport: { baseMs: 1_000, maxMs: 60_000 },
-  /** The same for quarantined devices. */
+  /** Retrying quarantined devices. */
   quarantinedDevices: { baseMs: 1_000, maxMs: 600_000, jitter: 0.3 },
 
-  /** Registration of a plugin that failed. */
+  /** Registration of a plugin after a failure. */
   registration: { baseMs: 500, maxMs: 120_000 },
-  /** Registration of a plugin that was refused: only a change of it, or of the configuration, helps. */
+  /** Registration of a plugin that was rejected. Only a change of the plugin or the configuration helps. */
   refusedRegistration: { baseMs: 15_000, maxMs: 300_000 },
   /** A reporter plugin's stream. */
   reportStream: { baseMs: 500, maxMs: 30_000 },
-  /** A driver's stream, as the kubelet of 1.31 had it. */
+  /** A driver's stream, as in the kubelet of 1.31. */
   driverStream: { baseMs: 5_000, maxMs: 180_000, jitter: 0.3, isFirstImmediate: true },
-  /** A driver's report of health. */
+  /** A driver's health stream. */
   healthStream: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
-  /** What is left to do for a driver's claims. */
+  /** Deferred work on a driver's claims. */
   claims: { baseMs: 1_000, maxMs: 60_000 },
-  /** The container runtime's events. */
+  /** The container runtime's event stream. */
   runtimeEvents: { baseMs: 500, maxMs: 30_000 },
 
-  /** A plugin author's report that threw. */
+  /** A plugin author's report function that threw. */
   pluginReport: { baseMs: 500, maxMs: 30_000 },
-  /** A client's watch of the agent. */
+  /** A client's watch of the agent's API. */
   agentWatch: { baseMs: 250, maxMs: 5_000, jitter: 0.3 },
-} as const satisfies Record<string, RetryPolicy>;
+} as const satisfies Record<string, RetryPolicy | RepairPolicy>;
 
 const LONGEST_RETRY_AFTER_MS = 300_000;
 
-/**
- * How long the other side requested to wait, milliseconds: 0 where it did not, 5 minutes where it requested more. It is
- * for `Backoff.next`.
- */
+/** Returns the delay that the peer requested, in milliseconds. Undefined if it requested none. */
+export function requestedWaitOf(error: unknown): number | undefined {
+  return error instanceof NodekeeperError ? error.retryAfterMs : undefined;
+}
+
+/** Returns the same for `Backoff.next`: 0 if the peer requested no delay, and at most 5 minutes. */
 export function retryAfterOf(error: unknown): number {
-  const requested = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-  return Math.min(requested, LONGEST_RETRY_AFTER_MS);
+  return Math.min(requestedWaitOf(error) ?? 0, LONGEST_RETRY_AFTER_MS);
 }
 
 const transient: ReadonlySet<ErrorCode> = new Set(["unavailable", "throttled", "deadline"]);
@@ -73,12 +85,12 @@ const nonRetryable: ReadonlySet<ErrorCode> = new Set([
   "invalid",
 ]);
 
-/** Whether a failure passes by itself: the other side is unreachable or busy, and the same call may succeed later. */
+/** Returns whether a failure may be temporary: the peer is unreachable or busy, and the same call may succeed later. */
 export function isTransient(code: ErrorCode): boolean {
   return transient.has(code);
 }
 
-/** Whether trying again is of no use before an operator has changed something: a right, a version, the input. */
+/** Returns whether retries fail until an operator changes a permission, a version or the input. */
 export function isNonRetryable(code: ErrorCode): boolean {
   return nonRetryable.has(code);
 }

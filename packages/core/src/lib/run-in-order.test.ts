@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "./fake-clock.ts";
 import { silentLogger } from "./log.ts";
-import { runInOrder } from "./run-in-order.ts";
-import type { Runnable } from "./runnable.ts";
+import { type Runnable, runInOrder } from "./run-in-order.ts";
 
 const options = (clock: FakeClock) => ({ clock, log: silentLogger, stopDeadlineMs: 1_000 });
 
@@ -27,7 +26,7 @@ describe("runInOrder", () => {
       controller.signal,
     );
     controller.abort();
-    await running;
+    expect(await running).toEqual([]);
     expect(trace).toEqual(["start a", "start b", "end b", "end a"]);
   });
 
@@ -84,7 +83,7 @@ describe("runInOrder", () => {
   it("treats an unexpected end as a failure", async () => {
     const done: Runnable = { name: "done", run: () => Promise.resolve() };
     await expect(runInOrder([done], options(new FakeClock()), new AbortController().signal)).rejects.toThrow(
-      "done: ended unasked",
+      "done: stopped unexpectedly",
     );
   });
 
@@ -98,8 +97,8 @@ describe("runInOrder", () => {
     await clock.step(999);
     expect(trace).toEqual(["start a"]);
     await clock.step(1);
-    await running;
-    // The deadline is over, but a is asked all the same.
+    expect(await running).toEqual(["hung", "a"]);
+    // The deadline has passed, but a is stopped nevertheless.
     expect(trace).toEqual(["start a", "end a"]);
   });
 });

@@ -1,13 +1,23 @@
+import { messageOf, NodekeeperError, PartNotStopped } from "@nodekeeper/api/errors";
 import { abortable, childScope, type ScopedSignal, stopped } from "./abort.ts";
 import type { Clock } from "./clock.ts";
-import { messageOf, NodekeeperError } from "./errors.ts";
 import type { Logger } from "./log.ts";
-import type { Runnable } from "./runnable.ts";
 
-export interface RunInOrderOptions {
+/** A long-running part. `run` returns once the signal aborted and everything that it started has ended. */
+export interface Runnable {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when other parts can use this one after `run` was called, for example because it listens or has loaded its
+   * files. Rejects only if `run` fails too. If undefined, the part is ready as soon as `run` was called.
+   */
+  ready?(): Promise<unknown>;
+}
+
+interface RunInOrderOptions {
   clock: Clock;
   log: Logger;
-  /** How long all parts together may take to stop, milliseconds. */
+  /** Deadline for stopping all parts, in milliseconds. */
   stopDeadlineMs: number;
 }
 
@@ -18,20 +28,21 @@ interface RunningPart {
 }
 
 /**
- * Runs parts until the signal aborts. It guarantees:
+ * Runs parts until the signal aborts. Guarantees:
  *
- * 1. Parts start in order, each when the one before it is ready.
- * 2. They stop in reverse, each when the one after it has ended, all under one deadline. Parts that are still running at
- *    the deadline are logged and abandoned. A part that was not started is not run at all.
- * 3. A part that fails, or returns before it is stopped, stops the others; its error is then thrown, with the part's name.
+ * 1. Parts start in order, each when the previous one is ready.
+ * 2. Parts stop in reverse order, each after the one started after it has ended, all within one deadline. Parts that
+ *    still run at the deadline are logged and abandoned. A part that was not started is never run.
+ * 3. A part that fails, or returns before it is stopped, stops the others. Its error is thrown with the part's name.
  *
- * As the runnable groups of controller-runtime (pkg/manager/runnable_group.go), but one part at a time.
+ * Returns the names of abandoned parts, which may still run in this process. Similar to the runnable groups of
+ * controller-runtime (pkg/manager/runnable_group.go), but one part at a time.
  */
 export async function runInOrder(
   parts: readonly Runnable[],
   options: RunInOrderOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string[]> {
   const ended = Promise.withResolvers<void>();
   const failures: NodekeeperError[] = [];
   const onAbort = () => ended.resolve();
@@ -45,7 +56,7 @@ export async function runInOrder(
   const running: RunningPart[] = [];
   for (const part of parts) {
     running.push(start(part, options.log, onFailure));
-    // One that can't get ready fails as well, which ends the wait.
+    // A part that cannot become ready also fails, which ends the wait.
     if (part.ready) await Promise.race([part.ready().catch(() => ended.promise), ended.promise]);
     if (signal.aborted || failures.length > 0) break;
   }
@@ -53,8 +64,9 @@ export async function runInOrder(
   signal.removeEventListener("abort", onAbort);
 
   const [failure] = failures;
-  await stopInReverse(running, failure ?? signal.reason, options);
+  const abandoned = await stopInReverse(running, failure ?? signal.reason, options);
   if (failure) throw failure;
+  return abandoned;
 }
 
 function start(part: Runnable, log: Logger, onFailure: (failure: NodekeeperError) => void): RunningPart {
@@ -62,7 +74,7 @@ function start(part: Runnable, log: Logger, onFailure: (failure: NodekeeperError
   const ended = part
     .run(scope.signal)
     .then(() => {
-      if (!scope.signal.aborted) throw new NodekeeperError("internal", "ended unasked");
+      if (!scope.signal.aborted) throw new NodekeeperError("internal", "stopped unexpectedly");
     })
     .catch((error) => {
       if (scope.signal.aborted) return;
@@ -76,18 +88,21 @@ async function stopInReverse(
   running: RunningPart[],
   reason: unknown,
   options: RunInOrderOptions,
-): Promise<void> {
+): Promise<string[]> {
   const { clock, log, stopDeadlineMs } = options;
   const deadline = childScope();
   const timer = clock.after(stopDeadlineMs, () => deadline.abort(stopped("deadline for stopping")));
+  const abandoned: string[] = [];
   for (const { part, scope, ended } of running.toReversed()) {
     scope.abort(reason ?? stopped("asked to stop"));
     await abortable(ended, deadline.signal).catch(() => {
+      abandoned.push(part.name);
       log.error(
-        { errorId: "NK1712", part: part.name, deadlineMs: stopDeadlineMs },
+        { errorId: PartNotStopped.id, part: part.name, deadlineMs: stopDeadlineMs },
         "part did not stop in time",
       );
     });
   }
   timer.cancel();
+  return abandoned;
 }

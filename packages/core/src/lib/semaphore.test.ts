@@ -61,3 +61,28 @@ it("starts waiting work in the order of its rank, and refuses what is too much t
   await Promise.all([running, ...waiting]);
   expect(started).toEqual(["sooner", "later"]);
 });
+
+it("starts what waits when it is given more permits, and nothing beyond fewer", async () => {
+  const semaphore = new Semaphore({ permits: 1 });
+  const gates = [gate(), gate(), gate(), gate()];
+  const started: number[] = [];
+  const all = gates.map((one, at) =>
+    semaphore.run(never, () => {
+      started.push(at);
+      return one.promise;
+    }),
+  );
+  semaphore.resize(3);
+  await Promise.resolve();
+  expect([started, semaphore.running, semaphore.waiting]).toEqual([[0, 1, 2], 3, 1]);
+  semaphore.resize(1);
+  gates[0]!.open();
+  gates[1]!.open();
+  await Promise.all(all.slice(0, 2));
+  expect([started, semaphore.running]).toEqual([[0, 1, 2], 1]);
+  gates[2]!.open();
+  await all[2];
+  expect(started).toEqual([0, 1, 2, 3]);
+  gates[3]!.open();
+  await all[3];
+});

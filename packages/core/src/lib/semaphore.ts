@@ -1,36 +1,52 @@
-import { NodekeeperError } from "./errors.ts";
+import { NodekeeperError } from "@nodekeeper/api/errors";
 
 interface Waiting {
   rank: number;
   grant: () => void;
 }
 
-export interface SemaphoreOptions {
-  /** How much may run at once; at least 1. */
+interface SemaphoreOptions {
+  /** Maximum number of concurrent runs; at least 1. */
   permits: number;
-  /** How much may wait for a permit. What comes beyond that is refused. Default: no bound. */
+  /** Maximum number of waiting runs. Further ones are rejected. Default: unlimited. */
   maxWaiting?: number;
 }
 
-/** A bound on how much runs at once. Waiting work starts in the order of its rank, lowest first, then of its arrival. */
+/** Bounds concurrency. Waiting work starts by rank, lowest first, then in order of arrival. */
 export class Semaphore {
   readonly #maxWaiting: number;
   readonly #waiting: Waiting[] = [];
-  #free: number;
+  #permits: number;
+  #running = 0;
 
   constructor({ permits, maxWaiting = Number.POSITIVE_INFINITY }: SemaphoreOptions) {
-    this.#free = permits;
+    this.#permits = permits;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** How much waits for a permit now. */
+  /** Maximum number of concurrent runs. */
+  get permits(): number {
+    return this.#permits;
+  }
+
+  /** Changes the maximum number of concurrent runs. Runs in progress are not stopped. */
+  resize(permits: number): void {
+    this.#permits = permits;
+    this.#grant();
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Number of runs that wait for a permit. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
   /**
-   * Runs `work` once there is a permit. Rejects with the signal's reason when aborted while it waits, and with
-   * `throttled` when too much waits already.
+   * Runs `work` when a permit is free. Rejects with the signal's reason if the signal aborts while waiting, and with
+   * `throttled` if `maxWaiting` runs are already waiting.
    */
   async run<T>(signal: AbortSignal, work: () => Promise<T> | T, rank = 0): Promise<T> {
     await this.#acquire(signal, rank);
@@ -43,8 +59,8 @@ export class Semaphore {
 
   #acquire(signal: AbortSignal, rank: number): Promise<void> {
     signal.throwIfAborted();
-    if (this.#free > 0) {
-      this.#free--;
+    if (this.#running < this.#permits) {
+      this.#running++;
       return Promise.resolve();
     }
     if (this.#waiting.length >= this.#maxWaiting)
@@ -66,8 +82,16 @@ export class Semaphore {
   }
 
   #release(): void {
-    const next = this.#waiting.shift();
-    if (next) next.grant();
-    else this.#free++;
+    this.#running--;
+    this.#grant();
+  }
+
+  #grant(): void {
+    while (this.#running < this.#permits) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      this.#running++;
+      next.grant();
+    }
   }
 }

@@ -1,9 +1,9 @@
 import { abortable, childScope, type ScopedSignal } from "./abort.ts";
 
-export interface SharedWorkOptions {
+interface SharedWorkOptions {
   /**
-   * Whether work continues, and serves the next caller, when no caller waits for it any more: for work that has a deadline
-   * of its own, so that a source that hangs is not asked again by each. Default: its signal aborts then.
+   * Whether work continues when no caller waits for it any more. For work with its own deadline, so that callers do not
+   * each send a new request to a source that hangs. Default: the work is aborted.
    */
   outlivesCallers?: boolean;
 }
@@ -14,7 +14,7 @@ interface Underway<T> {
   callers: number;
 }
 
-/** Work that several callers may ask for at once: it is done once for all of them. */
+/** Runs work once for all concurrent callers. */
 export class SharedWork<T> {
   readonly #work: (signal: AbortSignal) => Promise<T>;
   readonly #outlivesCallers: boolean;
@@ -28,7 +28,7 @@ export class SharedWork<T> {
     this.#outlivesCallers = outlivesCallers;
   }
 
-  /** The result of the work that is under way, or else of new work. Rejects as the work does, and with the signal's reason. */
+  /** Returns the result of the work in progress, or of new work. Rejects like the work, or with the signal's reason. */
   async join(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     const underway = this.#underway ?? this.#start();
@@ -41,7 +41,7 @@ export class SharedWork<T> {
     }
   }
 
-  /** The result of work that starts after this call, and so sees what happened before it. */
+  /** Returns the result of work that starts after this call and therefore observes earlier changes. */
   async fresh(signal?: AbortSignal): Promise<T> {
     const before = this.#underway?.promise.then(
       () => {},
@@ -56,7 +56,7 @@ export class SharedWork<T> {
     const promise = this.#work(scope.signal).finally(() => {
       if (this.#underway === underway) this.#underway = undefined;
     });
-    // Of work that no caller waits for any more.
+    // There may be no caller waiting.
     promise.catch(() => {});
     const underway: Underway<T> = { promise, scope, callers: 0 };
     this.#underway = underway;

@@ -1,10 +1,10 @@
-import { NodekeeperError } from "./errors.ts";
-import { quote } from "./quote.ts";
+import { NodekeeperError } from "@nodekeeper/api/errors";
+import { quote } from "@nodekeeper/api/text";
 
-/** The longest path of a unix socket that Linux takes, in bytes: sun_path of unix(7) less its closing NUL. */
+/** Maximum length of a unix socket's path on Linux, in bytes: sun_path of unix(7) without the terminating NUL. */
 export const longestSocketPath = 107;
 
-/** Throws `invalid` when the path is not absolute or is longer than the kernel takes. */
+/** Throws `invalid` if the path is not absolute or too long. */
 export function checkSocketPath(path: string): void {
   if (!path.startsWith("/")) {
     throw new NodekeeperError("invalid", `socket path ${quote(path)} must be absolute`);

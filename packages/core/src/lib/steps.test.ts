@@ -27,7 +27,7 @@ describe("work in steps", () => {
     const sum = await inTurns(counting(100_000, new StepMeter(10)), new LoopTurns(new FakeClock()));
     clearImmediate(next);
     expect(sum).toBe(5_000_050_000);
-    // 32 steps of 10 in each turn.
+    // 32 steps of 10 units per turn.
     expect(others).toBeGreaterThanOrEqual(300);
   });
 

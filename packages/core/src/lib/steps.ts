@@ -1,9 +1,9 @@
 import type { LoopTurns } from "./loop-turns.ts";
 
-/** Work in steps that are short, a few milliseconds at most; what it yields between them has no meaning. */
+/** Work in steps of a few milliseconds each. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
-/** Does all steps at once. Throws what a step throws. */
+/** Runs all steps without yielding. Throws the error of a step. */
 export function completed<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
@@ -12,8 +12,8 @@ export function completed<Result>(steps: Steps<Result>): Result {
 }
 
 /**
- * Does the steps over as many turns of the event loop as they need, so that other work is done in between. Rejects with
- * what a step throws.
+ * Runs the steps over several turns of the event loop, so that other work proceeds in between. Rejects with the error
+ * of a step.
  */
 export async function inTurns<Result>(steps: Steps<Result>, turns: LoopTurns): Promise<Result> {
   for (;;) {
@@ -23,17 +23,17 @@ export async function inTurns<Result>(steps: Steps<Result>, turns: LoopTurns): P
   }
 }
 
-/** Counts the small units of work of one step, such as values looked at. */
+/** Counts the units of work in one step, such as parsed values. */
 export class StepMeter {
   readonly #most: number;
   #spent = 0;
 
-  /** @param most units in one step */
+  /** @param most maximum number of units per step */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Counts units; answers whether the step is to end here. */
+  /** Counts units. Returns whether the step must end. */
   spend(units = 1): boolean {
     this.#spent += units;
     if (this.#spent < this.#most) return false;

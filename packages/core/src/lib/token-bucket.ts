@@ -1,18 +1,18 @@
+import { NodekeeperError } from "@nodekeeper/api/errors";
 import type { Clock } from "./clock.ts";
-import { NodekeeperError } from "./errors.ts";
 
 export interface TokenBucketOptions {
-  /** Tokens that come back each second, above 0. */
+  /** Tokens added per second; greater than 0. */
   perSecond: number;
-  /** The most tokens available at once, at least 1. */
+  /** Maximum number of tokens; at least 1. */
   burst: number;
 }
 
-/** A token bucket: `burst` at once, then `perSecond`. */
+/** A token bucket: a burst, then `perSecond`. */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #options: TokenBucketOptions;
-  // Below zero: so many callers wait for tokens.
+  // If negative, the number of tokens owed to waiting callers.
   #tokens: number;
   #filledAt: number;
 
@@ -23,17 +23,17 @@ export class TokenBucket {
     this.#filledAt = clock.monotonic();
   }
 
-  /** Takes a token if one is available. */
-  tryTake(): boolean {
+  /** Takes tokens, by default one, if they are available. Returns whether they were. */
+  tryTake(tokens = 1): boolean {
     this.#fill();
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
+    if (this.#tokens < tokens) return false;
+    this.#tokens -= tokens;
     return true;
   }
 
   /**
-   * Takes a token, waiting for its turn; callers are served in order. Returns the time waited, milliseconds.
-   * Throws `throttled` at once when the turn would come later than `longestMs`; rejects with the signal's reason.
+   * Waits for a token and takes it. Callers are served in order. Returns the waiting time in milliseconds. Rejects with
+   * `throttled` immediately if the wait would exceed `longestMs`, and with the signal's reason.
    */
   async take(longestMs: number, signal?: AbortSignal): Promise<number> {
     this.#fill();
@@ -53,7 +53,7 @@ export class TokenBucket {
     return waitMs;
   }
 
-  /** Reserves a token; returns the time until it is available, milliseconds, 0 when it is available now. */
+  /** Reserves a token. Returns the time until it is available, in milliseconds. */
   reserve(): number {
     this.#fill();
     this.#tokens -= 1;

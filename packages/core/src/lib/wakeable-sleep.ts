@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** A sleep that can be cut short, for one sleeper. A wake-up while it does not sleep is kept; several count as one. */
+/** An interruptible sleep for a single sleeper. A wake-up before the sleep is kept. Several count as one. */
 export class WakeableSleep {
   #isWoken = false;
   #wake: (() => void) | undefined;
@@ -10,13 +10,19 @@ export class WakeableSleep {
     this.#wake?.();
   }
 
-  /** Forgets wake-ups so far. */
+  /** Discards earlier wake-ups. */
   clear(): void {
     this.#isWoken = false;
   }
 
+  /** Like `wait`, but an abort merely ends the sleep. Never rejects. */
+  async waitOrAbort(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+    await this.wait(clock, ms, signal).catch(() => {});
+  }
+
   /**
-   * Sleeps until woken, `ms` at most, which may be infinite: whether it was woken. Rejects with the signal's reason.
+   * Sleeps until woken or until `ms`, which may be infinite, have passed. Returns whether it was woken. Rejects with
+   * the signal's reason.
    */
   wait(clock: Clock, ms: number, signal?: AbortSignal): Promise<boolean> {
     if (this.#isWoken) return Promise.resolve(true);

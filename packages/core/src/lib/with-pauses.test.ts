@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "./fake-clock.ts";
 import { pause, withPauses } from "./with-pauses.ts";
 
-/** A source whose items the test pushes. */
+/** A source to which the test pushes items. */
 function pushed<T>() {
   const waiting: ((result: IteratorResult<T, undefined>) => void)[] = [];
   let ended = false;

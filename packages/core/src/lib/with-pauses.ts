@@ -1,11 +1,11 @@
 import type { Clock } from "./clock.ts";
 
-/** What `withPauses` yields when nothing came for a while. */
+/** Yielded by `withPauses` if no item arrives in time. */
 export const pause: unique symbol = Symbol("pause");
 
 /**
- * The items of a source, and `pause` whenever none came for `ms` milliseconds since the last or the last pause.
- * Ends and fails with the source; a caller that stops iterating ends the source.
+ * Yields the items of a source, and `pause` whenever `ms` milliseconds pass without one. Ends and fails with the
+ * source. If the caller stops iterating, the source is ended.
  */
 export async function* withPauses<T>(
   source: AsyncIterator<T, unknown>,
@@ -19,7 +19,7 @@ export async function* withPauses<T>(
       error: undefined as unknown,
       failed: false,
     };
-    // One reaction for each item: a race would hang another on the same promise at every pause.
+    // One reaction per item. Promise.race would add another one to the same promise for every pause.
     source.next().then(
       (result) => {
         asked.result = result;

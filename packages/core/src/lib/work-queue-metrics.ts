@@ -1,78 +1,49 @@
-import { Counter, Gauge, Histogram, type Registry } from "./metrics.ts";
+import { metricTable, type Registry } from "./metrics.ts";
 
-/** Metrics of work queues, labelled with the queue's name. Names and meanings follow client-go's. */
-export interface WorkQueueMetrics {
-  added(name: string): void;
-  retried(name: string): void;
-  refused(name: string): void;
-  depth(name: string, keys: number): void;
-  started(name: string, queuedSeconds: number): void;
-  finished(name: string, workedSeconds: number): void;
-  /** Asks `running` at each scrape for how long each key in work has been so, seconds. */
-  watch(name: string, running: () => number[]): void;
-  unwatch(name: string): void;
-}
-
-// client-go has 10 ns to 10 s by tens. Each bucket is two series for each queue.
+// client-go uses powers of ten from 10 ns to 10 s. Each bucket adds two series per queue.
 const seconds = [0.01, 0.1, 1, 10];
 
-/** The metrics of all work queues of a registry. Call it once for each registry. */
-export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
+/**
+ * Creates the metrics of all work queues of a registry, labeled with the queue's name. Names and meanings follow
+ * client-go.
+ */
+export function createWorkQueueMetrics(registry: Registry) {
   const watched = new Map<string, () => number[]>();
-  const common = { labelNames: ["name"], registers: [registry] };
-  const prefix = "nodekeeper_workqueue_";
-  const depth = new Gauge({ name: `${prefix}depth`, help: "Keys ready for a worker.", ...common });
-  const adds = new Counter({ name: `${prefix}adds_total`, help: "Keys added.", ...common });
-  const retries = new Counter({
-    name: `${prefix}retries_total`,
-    help: "Keys added with backoff.",
-    ...common,
-  });
-  const refusals = new Counter({
-    name: `${prefix}refused_total`,
-    help: "Keys refused because the queue was full.",
-    ...common,
-  });
-  const queued = new Histogram({
-    name: `${prefix}queue_duration_seconds`,
-    help: "How long a key was queued before work on it started.",
-    buckets: seconds,
-    ...common,
-  });
-  const worked = new Histogram({
-    name: `${prefix}work_duration_seconds`,
-    help: "How long work on a key took.",
-    buckets: seconds,
-    ...common,
-  });
-  new Gauge({
-    name: `${prefix}unfinished_work_seconds`,
-    help: "Total time that work on the keys in work has taken so far. A steady rise means that a worker is stuck.",
-    ...common,
-    collect() {
-      for (const [name, running] of watched)
-        this.set(
-          { name },
-          running().reduce((sum, value) => sum + value, 0),
-        );
-    },
-  });
-  new Gauge({
-    name: `${prefix}longest_running_processor_seconds`,
-    help: "How long the longest work in progress has taken so far.",
-    ...common,
-    collect() {
-      for (const [name, running] of watched) this.set({ name }, Math.max(0, ...running()));
-    },
-  });
+  const { counter, gauge, histogram, scrapedBy } = metricTable(registry, "nodekeeper_workqueue_");
+  const depth = gauge("depth", "Keys ready for a worker.", ["name"]);
+  const adds = counter("adds_total", "Keys added.", ["name"]);
+  const retries = counter("retries_total", "Keys added with backoff.", ["name"]);
+  const refusals = counter("refused_total", "Keys refused because the queue was full.", ["name"]);
+  const queued = histogram(
+    "queue_duration_seconds",
+    "How long a key was queued before work on it started.",
+    seconds,
+    ["name"],
+  );
+  const worked = histogram("work_duration_seconds", "How long work on a key took.", seconds, ["name"]);
+  const running = (name: string, help: string, total: (seconds: number[]) => number) =>
+    scrapedBy(name, help, ["name"], () => [...watched].map(([name, read]) => [{ name }, total(read())]));
+  running(
+    "unfinished_work_seconds",
+    "Total time that work on the keys in work has taken so far. A steady rise means that a worker is stuck.",
+    (times) => times.reduce((sum, value) => sum + value, 0),
+  );
+  running(
+    "longest_running_processor_seconds",
+    "How long the longest work in progress has taken so far.",
+    (times) => Math.max(0, ...times),
+  );
   return {
-    added: (name) => adds.inc({ name }),
-    retried: (name) => retries.inc({ name }),
-    refused: (name) => refusals.inc({ name }),
-    depth: (name, keys) => depth.set({ name }, keys),
-    started: (name, queuedSeconds) => queued.observe({ name }, queuedSeconds),
-    finished: (name, workedSeconds) => worked.observe({ name }, workedSeconds),
-    watch: (name, running) => void watched.set(name, running),
-    unwatch: (name) => void watched.delete(name),
+    added: (name: string) => adds.inc({ name }),
+    retried: (name: string) => retries.inc({ name }),
+    refused: (name: string) => refusals.inc({ name }),
+    depth: (name: string, keys: number) => depth.set({ name }, keys),
+    started: (name: string, queuedSeconds: number) => queued.observe({ name }, queuedSeconds),
+    finished: (name: string, workedSeconds: number) => worked.observe({ name }, workedSeconds),
+    /** Calls `read` on each scrape. It returns the time spent so far on each key in progress, in seconds. */
+    watch: (name: string, read: () => number[]) => void watched.set(name, read),
+    unwatch: (name: string) => void watched.delete(name),
   };
 }
+
+export type WorkQueueMetrics = ReturnType<typeof createWorkQueueMetrics>;

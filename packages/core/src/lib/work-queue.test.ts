@@ -1,6 +1,6 @@
+import { NodekeeperError } from "@nodekeeper/api/errors";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { NodekeeperError } from "./errors.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { silentLogger } from "./log.ts";
 import { Registry } from "./metrics.ts";
@@ -274,7 +274,7 @@ describe("random interleavings", () => {
     }),
     fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: 15 }) }),
   );
-  // How long each piece of work takes, and whether it fails.
+  // Duration and outcome of each piece of work.
   const work = fc.array(fc.tuple(fc.integer({ min: 0, max: 25 }), fc.boolean()), {
     minLength: 1,
     maxLength: 12,
@@ -354,6 +354,30 @@ describe("random interleavings", () => {
         }
       }),
     );
+  });
+});
+
+describe("what is no longer needed", () => {
+  it("is dropped from the queue, also if it was added again while in work", async () => {
+    const { queue } = newQueue();
+    for (const key of ["a", "b", "c"]) queue.add(key);
+    expect([queue.drop("b"), queue.drop("b"), queue.length]).toEqual([true, false, 2]);
+    expect(await queue.get()).toBe("a");
+    queue.add("a");
+    expect(queue.drop("a")).toBe(true);
+    queue.done("a");
+    expect(await queue.get()).toBe("c");
+    expect(queue.length).toBe(0);
+  });
+
+  it("is cancelled before its delay has passed", async () => {
+    const { clock, queue } = newQueue();
+    queue.addAfter("a", 1_000);
+    expect(queue.isWaiting("a")).toBe(true);
+    queue.cancel("a");
+    expect(queue.isWaiting("a")).toBe(false);
+    await clock.step(2_000);
+    expect(queue.length).toBe(0);
   });
 });
 

@@ -1,27 +1,29 @@
+import { NodekeeperError } from "@nodekeeper/api/errors";
 import { type BackoffOptions, delayAfter } from "./backoff.ts";
 import type { Clock, Timer } from "./clock.ts";
-import { NodekeeperError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 import { retryAfterOf } from "./retry.ts";
 import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 export interface WorkQueueOptions {
-  /** Names the queue in logs and metrics. */
+  /** Name of the queue in logs and metrics. */
   name: string;
   clock: Clock;
   log: Logger;
-  /** How many distinct keys may be queued, waiting or in work at once. Default 10,000. */
+  /** Maximum number of distinct keys that are queued, waiting or in progress. Default 10,000. */
   maxKeys?: number;
-  /** Delays of `addRateLimited` per key; without jitter where it has none. Default 5 ms to 1000 s, as client-go's. */
+  /** Delays of `addRateLimited` per key, by default without jitter. Default 5 ms to 1000 s, as in client-go. */
   backoff?: BackoffOptions;
-  /** A bucket over all keys that `addRateLimited` also waits for. Default none. */
+  /** Rate limit of `addRateLimited` over all keys. Default: none. */
   overallRate?: TokenBucketOptions;
   metrics?: WorkQueueMetrics;
+  /** A key that only adds other keys. Its durations are not recorded, so that an idle queue has no series for it. */
+  untimed?: string;
 }
 
-/** Works on one key. An error that it throws is logged and the key is retried with backoff. */
-export type KeyHandler = (key: string, signal: AbortSignal) => Promise<void>;
+/** Processes one key. If it throws, the error is logged and the key is retried with backoff. */
+type KeyHandler = (key: string, signal: AbortSignal) => Promise<void>;
 
 interface Waiting {
   due: number;
@@ -30,9 +32,10 @@ interface Waiting {
 
 /**
  * A queue of keys with the guarantees of client-go's workqueue:
- * - a key is never worked on by two workers at once;
- * - a key added while queued is queued once; added while in work, it is worked on again afterwards;
- * - keys are worked on in the order in which they were added.
+ *
+ * 1. A key is never processed by two workers concurrently.
+ * 2. A key added while queued is queued once. If it is added while in progress, it is processed again afterwards.
+ * 3. Keys are processed in the order in which they were added.
  */
 export class WorkQueue {
   readonly name: string;
@@ -42,10 +45,11 @@ export class WorkQueue {
   readonly #backoff: BackoffOptions;
   readonly #bucket: TokenBucket | undefined;
   readonly #metrics: WorkQueueMetrics | undefined;
+  readonly #untimed: string | undefined;
   readonly #queue: string[] = [];
-  /** Keys that need work: those in the queue, and those added again while in work. Value: when added. */
+  /** Keys that need processing: those in the queue, and those added again while in progress. Value: time of the add. */
   readonly #needed = new Map<string, number>();
-  /** Keys in work. Value: when work on it started. */
+  /** Keys in progress. Value: start time. */
   readonly #working = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
   readonly #failures = new Map<string, number>();
@@ -61,15 +65,16 @@ export class WorkQueue {
     this.#backoff = { jitter: 0, ...(options.backoff ?? { baseMs: 5, maxMs: 1_000_000 }) };
     this.#bucket = options.overallRate && new TokenBucket(options.clock, options.overallRate);
     this.#metrics = options.metrics;
+    this.#untimed = options.untimed;
     this.#metrics?.watch(this.name, () => this.#runningSeconds());
   }
 
-  /** How many keys are ready for a worker. */
+  /** Number of keys that are ready for a worker. */
   get length(): number {
     return this.#queue.length;
   }
 
-  /** Requests work on a key. Ignored after shutdown. Throws `exhausted` when the queue holds `maxKeys` other keys. */
+  /** Adds a key. Ignored after shutdown. Throws `exhausted` if the queue holds `maxKeys` other keys. */
   add(key: string): void {
     if (this.#isShutDown || this.#needed.has(key)) return;
     this.#admit(key);
@@ -78,7 +83,10 @@ export class WorkQueue {
     if (!this.#working.has(key)) this.#enqueue(key);
   }
 
-  /** Adds a key `ms` from now, at once for 0 or less. Of several such calls the earliest counts. Throws as `add` does. */
+  /**
+   * Adds a key after `ms`, or immediately if it is 0 or less. Of several calls, the earliest takes effect. Throws like
+   * `add`.
+   */
   addAfter(key: string, ms: number): void {
     if (this.#isShutDown) return;
     if (ms <= 0) {
@@ -91,7 +99,7 @@ export class WorkQueue {
     this.#admit(key);
     waiting?.timer.cancel();
     const timer = this.#clock.after(ms, () => {
-      // Added before it stops waiting, so that it is a known key throughout and is not refused.
+      // Added before it stops waiting, so that the key is never unknown and is not rejected.
       this.add(key);
       this.#waiting.delete(key);
     });
@@ -99,12 +107,11 @@ export class WorkQueue {
   }
 
   /**
-   * Adds a key after its backoff, which doubles with each call until `forget`, and not before `notBeforeMs`, after which
-   * the backoff begins. Returns the delay, milliseconds. Throws as `add` does.
+   * Adds a key after `notBeforeMs` plus its backoff, which doubles with each call until `forget`. Returns the delay in
+   * milliseconds. Throws like `add`.
    */
   addRateLimited(key: string, notBeforeMs = 0): number {
     const failures = this.#failures.get(key) ?? 0;
-    // Added as by `Backoff.next`.
     const backoff = notBeforeMs + delayAfter(failures, this.#backoff);
     const delay = Math.max(backoff, this.#bucket?.reserve() ?? 0);
     this.addAfter(key, delay);
@@ -115,17 +122,40 @@ export class WorkQueue {
     return delay;
   }
 
-  /** Ends a key's backoff; call it when work on the key succeeded. */
+  /** Resets the backoff of a key. Call it after the key was processed successfully. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
 
-  /** How often a key was added with backoff since it was last forgotten. */
+  /** Returns whether a key waits for the delay of `addAfter`. */
+  isWaiting(key: string): boolean {
+    return this.#waiting.has(key);
+  }
+
+  /** Drops a key that waits for the delay of `addAfter`. */
+  cancel(key: string): void {
+    this.#waiting.get(key)?.timer.cancel();
+    this.#waiting.delete(key);
+  }
+
+  /** Drops a key that is queued or was added again while in progress. Returns whether it was. */
+  drop(key: string): boolean {
+    if (!this.#needed.delete(key)) return false;
+    const at = this.#queue.indexOf(key);
+    if (at >= 0) this.#queue.splice(at, 1);
+    this.#metrics?.depth(this.name, this.#queue.length);
+    return true;
+  }
+
+  /** Returns the number of times that a key was added with backoff since it was last forgotten. */
   requeues(key: string): number {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** The next key, which is in work until `done`; undefined when the queue was shut down and is empty. Rejects with the signal's reason. */
+  /**
+   * Returns the next key, which is in progress until `done`. Returns undefined if the queue is shut down and empty.
+   * Rejects with the signal's reason.
+   */
   get(signal?: AbortSignal): Promise<string | undefined> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const key = this.#queue.shift();
@@ -148,17 +178,18 @@ export class WorkQueue {
     });
   }
 
-  /** Ends the work on a key got from `get`. */
+  /** Ends the processing of a key that `get` returned. */
   done(key: string): void {
     const startedAt = this.#working.get(key);
     if (startedAt === undefined) return;
     this.#working.delete(key);
-    this.#metrics?.finished(this.name, (this.#clock.monotonic() - startedAt) / 1000);
+    if (key !== this.#untimed)
+      this.#metrics?.finished(this.name, (this.#clock.monotonic() - startedAt) / 1000);
     if (this.#needed.has(key)) this.#enqueue(key);
     this.#settleDrain();
   }
 
-  /** Accepts no more keys and drops those that wait for their delay. `get` still returns keys already queued. */
+  /** Accepts no more keys and drops those that wait for their delay. `get` still returns queued keys. */
   shutDown(): void {
     this.#isShutDown = true;
     for (const { timer } of this.#waiting.values()) timer.cancel();
@@ -168,7 +199,7 @@ export class WorkQueue {
     this.#settleDrain();
   }
 
-  /** Shuts down and waits until no key is queued or in work. Rejects with the signal's reason. */
+  /** Shuts down and waits until no key is queued or in progress. Rejects with the signal's reason. */
   drain(signal: AbortSignal): Promise<void> {
     this.shutDown();
     return new Promise((resolve, reject) => {
@@ -191,8 +222,9 @@ export class WorkQueue {
   }
 
   /**
-   * Works with `workers` workers until the signal aborts or the queue is drained. On abort what is queued is dropped,
-   * and `run` waits for handlers at work. A queue runs once.
+   * Runs `workers` workers until the signal aborts or the queue is drained. On abort, queued keys are dropped and `run`
+   * waits for the handlers in progress. A queue can run only once. With `Infinity` workers, no key waits for another
+   * one; use it for handlers that wait for plugins.
    */
   async run(signal: AbortSignal, workers: number, handler: KeyHandler): Promise<void> {
     const onAbort = () => {
@@ -203,24 +235,37 @@ export class WorkQueue {
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
-    await Promise.all(Array.from({ length: workers }, () => this.#work(signal, handler)));
+    if (workers === Number.POSITIVE_INFINITY) await this.#workAtOnce(signal, handler);
+    else await Promise.all(Array.from({ length: workers }, () => this.#work(signal, handler)));
     signal.removeEventListener("abort", onAbort);
     this.#metrics?.unwatch(this.name);
   }
 
   async #work(signal: AbortSignal, handler: KeyHandler): Promise<void> {
+    for (let key = await this.get(); key !== undefined; key = await this.get())
+      await this.#handle(key, signal, handler);
+  }
+
+  async #workAtOnce(signal: AbortSignal, handler: KeyHandler): Promise<void> {
+    const running = new Set<Promise<void>>();
     for (let key = await this.get(); key !== undefined; key = await this.get()) {
-      try {
-        // A key dropped by an abort may have been handed over before it.
-        if (!signal.aborted) await handler(key, signal);
-        this.forget(key);
-      } catch (error) {
-        if (!signal.aborted) this.#retry(key, error);
-      } finally {
-        // After an abort no worker takes the keys that were added meanwhile.
-        if (signal.aborted) this.#needed.delete(key);
-        this.done(key);
-      }
+      const work = this.#handle(key, signal, handler).finally(() => running.delete(work));
+      running.add(work);
+    }
+    await Promise.all(running);
+  }
+
+  async #handle(key: string, signal: AbortSignal, handler: KeyHandler): Promise<void> {
+    try {
+      // The key may have been delivered before an abort dropped it.
+      if (!signal.aborted) await handler(key, signal);
+      this.forget(key);
+    } catch (error) {
+      if (!signal.aborted) this.#retry(key, error);
+    } finally {
+      // After an abort, no worker takes keys that were added meanwhile.
+      if (signal.aborted) this.#needed.delete(key);
+      this.done(key);
     }
   }
 
@@ -229,22 +274,22 @@ export class WorkQueue {
     const failures = this.requeues(key);
     this.#log.warn(
       { queue: this.name, key, err: error, failures, retryInMs },
-      "work on a key failed; trying again",
+      "work on a key failed, retrying",
     );
   }
 
-  // A key that is queued, waiting or in work already takes no more room.
+  // A key that is already queued, waiting or in progress is always accepted.
   #admit(key: string): void {
     if (this.#needed.has(key) || this.#working.has(key) || this.#waiting.has(key)) return;
     if (this.#distinctKeys() < this.#maxKeys) return;
     this.#metrics?.refused(this.name);
     throw new NodekeeperError(
       "exhausted",
-      `queue ${this.name} holds ${this.#maxKeys} keys and takes no other: ${key}`,
+      `queue ${this.name} holds ${this.#maxKeys} keys and accepts no more: ${key}`,
     );
   }
 
-  // Sizes first: the exact count is only taken near the bound.
+  // The exact count is computed only near the limit.
   #distinctKeys(): number {
     const atMost = this.#needed.size + this.#working.size + this.#waiting.size;
     if (atMost < this.#maxKeys) return atMost;
@@ -265,7 +310,8 @@ export class WorkQueue {
 
   #begin(key: string): void {
     const now = this.#clock.monotonic();
-    this.#metrics?.started(this.name, (now - (this.#needed.get(key) ?? now)) / 1000);
+    if (key !== this.#untimed)
+      this.#metrics?.started(this.name, (now - (this.#needed.get(key) ?? now)) / 1000);
     this.#metrics?.depth(this.name, this.#queue.length);
     this.#needed.delete(key);
     this.#working.set(key, now);

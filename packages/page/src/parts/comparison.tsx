@@ -1,13 +1,8 @@
-import {
-  type ComparedKey,
-  comparisonOf,
-  type Rankable,
-  type RankKeyName,
-} from "../../../agent/src/eviction/wording/index.ts";
+import { type ComparedKey, comparisonOf, type Rankable, type RankKeyName } from "@nodekeeper/api/decide";
 import { shown } from "../text.ts";
 import { Table } from "./table.tsx";
 
-/** A pod with its rank, as records have it. */
+/** A pod with its rank, in the form of records. */
 export interface RankedPod {
   uid: string;
   namespace: string;
@@ -28,11 +23,11 @@ const results: Readonly<Record<ComparedKey["result"], string>> = {
 interface Props {
   a: RankedPod;
   b: RankedPod;
-  /** The keys of the round's policy. */
+  /** The ranking keys of the round's policy. */
   ranking: readonly RankKeyName[];
 }
 
-/** Why one of two pods ranks before the other, key by key. */
+/** Explains key by key why one of two pods ranks before the other. */
 export function Comparison({ a, b, ranking }: Props) {
   const [first, second] = a.rank < b.rank ? [a, b] : [b, a];
   const keys = comparisonOf(ranking, rankable(first), rankable(second));
@@ -62,7 +57,7 @@ export function Comparison({ a, b, ranking }: Props) {
   );
 }
 
-// Names come last: only where all else is equal do they matter.
+// Names are compared last and matter only if all other keys are equal.
 function isWorthShowing({ name, result }: ComparedKey): boolean {
   return result !== "notCompared" || !["name", "namespace", "UID"].includes(name);
 }

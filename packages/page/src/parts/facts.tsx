@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 
-/** What something is, and the value. */
+/** A label and its value. */
 export type Fact = readonly [what: string, value: ComponentChildren];
 
-/** Facts about one thing, in as many columns as there is room for. */
+/** Facts about one object, in as many columns as fit. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl class="fact-list">

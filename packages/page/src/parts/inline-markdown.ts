@@ -1,10 +1,10 @@
-/** A piece of a sentence: code where it was between backticks. */
+/** A piece of a sentence. It is code if it was in backticks. */
 export interface Piece {
   readonly text: string;
   readonly isCode: boolean;
 }
 
-/** The pieces of a sentence of Markdown; of links, their labels. */
+/** Splits a Markdown sentence into pieces. Links are replaced by their labels. */
 export function inlinePieces(markdown: string): Piece[] {
   return markdown
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")

@@ -1,6 +1,6 @@
 /**
- * The order in which rows are shown. Sorted; or, while a reader holds it, the order of before with what is new at the end
- * and without what is no longer there, so that no row jumps under the pointer or away from the keyboard's focus.
+ * Returns the order in which rows are shown: sorted, or, while a reader holds it, the previous order with new rows at
+ * the end and without removed ones, so that no row moves under the pointer or loses the keyboard focus.
  */
 export function keepOrder(
   before: readonly string[],

@@ -20,7 +20,10 @@ const factors: Record<string, number> = {
 };
 const FORMAT = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/;
 
-/** A Kubernetes quantity ("250m", "40Gi", "1e3") as a number, for a picture: not exact. Undefined where it is none. */
+/**
+ * Parses a Kubernetes quantity ("250m", "40Gi", "1e3") into a number, for display only: not exact. Undefined if it is
+ * not a quantity.
+ */
 export function parseQuantity(text: unknown): number | undefined {
   if (typeof text === "number") return Number.isFinite(text) ? text : undefined;
   const [, digits, suffix = ""] = (typeof text === "string" && FORMAT.exec(text)) || [];
@@ -29,12 +32,12 @@ export function parseQuantity(text: unknown): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Whether a resource is counted in bytes, as memory and huge pages are. */
+/** Whether a resource is measured in bytes, as memory and huge pages are. */
 function isBytes(resource: string): boolean {
   return /^(memory|hugepages-.*|ephemeral-storage|storage)$/.test(resource);
 }
 
-/** An amount of a resource to be read: "3.2 GiB" of memory, "2" of CPUs. */
+/** Formats an amount of a resource: "3.2 GiB" of memory, "2" CPUs. */
 export function amountText(resource: string, amount: number): string {
   return quantity(amount, isBytes(resource) ? "bytes" : "");
 }

@@ -6,8 +6,8 @@ const RELOADED_AT = "nodekeeper.reloadedAt";
 const RELOAD_INTERVAL_MS = 30_000;
 
 /**
- * A view whose code is loaded when it is opened first. Without it, what happened and what to do is shown in its place, and
- * the page is loaded again once the agent is connected: browsers may remember that a module could not be loaded.
+ * A view whose code is loaded when it is first opened. If loading fails, the view shows the error and its remedy, and
+ * the page is reloaded once the agent is connected, because browsers may cache the failure of a module.
  */
 export function lazyView(load: () => Promise<ComponentType<ViewProps>>): ComponentType<ViewProps> {
   let loaded: ComponentType<ViewProps> | undefined;
@@ -41,7 +41,7 @@ export function lazyView(load: () => Promise<ComponentType<ViewProps>>): Compone
   };
 }
 
-// A view that another version of the agent does not have must not be reloaded indefinitely.
+// Prevents an endless reload if another version of the agent does not have the view.
 function reloadOnce(): void {
   if (Math.abs(Date.now() - Number(sessionStorage.getItem(RELOADED_AT))) < RELOAD_INTERVAL_MS) return;
   sessionStorage.setItem(RELOADED_AT, String(Date.now()));

@@ -1,8 +1,10 @@
-import type { ApiAnswers } from "../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 type RoundRecord = ApiAnswers["eviction/records"]["records"][number];
 
-/** Which plugins named a pod in a round, and as which of their pods: "named second of 3 by memory-pressure". */
+/**
+ * Returns which plugins named a pod in a round, and at which position: "named as number 2 of 3 by memory-pressure".
+ */
 export function namedBy({ input }: Pick<RoundRecord, "input">, uid: string): string[] {
   const lists = [
     ...input.tops.map(({ plugin, top }) => ({

@@ -3,7 +3,7 @@ import { Prose } from "./prose.tsx";
 import { Remedy } from "./remedy.tsx";
 import type { Answer } from "./use-answer.ts";
 
-/** What a view shows while it waits for an answer. */
+/** Shown while a view waits for a response. */
 export function Waiting({ children }: { children: ComponentChildren }) {
   return (
     <p class="quiet" role="status">
@@ -12,7 +12,7 @@ export function Waiting({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** Why there is no answer, or no newer one, and what to do about it. */
+/** Why there is no response, or no newer one, and what to do about it. */
 export function Problem({
   problem,
   children,

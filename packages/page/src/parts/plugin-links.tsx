@@ -1,7 +1,7 @@
 import { addressOf } from "../address.ts";
 import { shown } from "../text.ts";
 
-/** Names of plugins, each a link to the plugin. */
+/** Names of plugins, each linked to the plugin. */
 export function PluginLinks({ names }: { names: readonly string[] }) {
   if (names.length === 0) return <>no plugin</>;
   return (

@@ -4,11 +4,11 @@ import { shown } from "../text.ts";
 interface Props {
   namespace: string;
   name: string;
-  /** Where the address must name one of several pods that had the name. */
+  /** Set if the address must identify one of several pods with this name. */
   uid?: string | undefined;
 }
 
-/** A pod's name, as the link to why it was evicted, deleted or kept. */
+/** A pod's name, linked to why it was evicted, deleted or kept. */
 export function PodLink({ namespace, name, uid }: Props) {
   if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
   return (

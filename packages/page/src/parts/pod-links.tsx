@@ -1,6 +1,6 @@
 import { PodLink } from "./pod-link.tsx";
 
-/** Pods by "<namespace>/<name>", each a link to the pod. */
+/** Pods by "<namespace>/<name>", each linked to the pod. */
 export function PodLinks({ names }: { names: readonly string[] }) {
   return (
     <>

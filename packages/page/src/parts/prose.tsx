@@ -2,7 +2,7 @@ import { shown } from "../text.ts";
 import { Time } from "./time.tsx";
 import { timesIn } from "./times-in.ts";
 
-/** A sentence of the agent, in which names come from outside: they are escaped, and its times (UTC) are shown as local times. */
+/** A sentence from the agent. Names in it are escaped, and its UTC times are shown in local time. */
 export function Prose({ text, longest = 1_000 }: { text: string; longest?: number }) {
   return (
     <>

@@ -1,6 +1,7 @@
+import type { RankKeyName } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { candidateOutcomes } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { candidateOutcomes, type RankKeyName } from "../../../agent/src/eviction/wording/index.ts";
-import type { ApiAnswers } from "../api.ts";
 import { shown } from "../text.ts";
 import { Comparison, type RankedPod } from "./comparison.tsx";
 import { namedBy } from "./named-by.ts";
@@ -8,7 +9,7 @@ import { PodLink } from "./pod-link.tsx";
 import { Prose } from "./prose.tsx";
 import { Table } from "./table.tsx";
 
-/** A candidate with its rank and what was decided about it, as records and explanations have it. */
+/** A candidate with its rank and the decision about it, in the form of records and explanations. */
 interface RankedCandidate extends RankedPod {
   outcome: keyof typeof candidateOutcomes;
   why: string;
@@ -16,15 +17,15 @@ interface RankedCandidate extends RankedPod {
 
 interface Props {
   pods: readonly RankedCandidate[];
-  /** The keys of the round's policy, by which pods are compared. */
+  /** The ranking keys of the round's policy, by which pods are compared. */
   ranking: readonly RankKeyName[];
-  /** With which plugins named which pods; undefined where it is not known. */
+  /** Shows which plugins named which pods. Undefined if unknown. */
   record: ApiAnswers["eviction/records"]["records"][number] | undefined;
-  /** The pod that the table is about, with which others are compared. Undefined: each with the one ranked before it. */
+  /** The pod with which the others are compared. Undefined: each pod is compared with the one ranked before it. */
   about?: RankedCandidate | undefined;
 }
 
-/** Candidates by rank, what was decided about each and why; two can be compared key by key. */
+/** Candidates by rank, the decision about each, and its reason. Two can be compared key by key. */
 export function RankedPods({ pods, ranking, record, about }: Props) {
   const [opened, setOpened] = useState<string>();
   return (
@@ -80,7 +81,7 @@ function cellsOf(
   ];
 }
 
-// "with web-1", of the pod that the table is about; "of web-2 with web-1".
+// "with web-1" if the table is about one pod, otherwise "of web-2 with web-1".
 function whomOf(one: RankedCandidate, other: RankedCandidate, about: RankedCandidate | undefined): string {
   return about ? `with ${shown(one.name, 80)}` : `of ${shown(one.name, 80)} with ${shown(other.name, 80)}`;
 }

@@ -1,34 +1,29 @@
+import type { Problem } from "@nodekeeper/api/errors";
 import { useEffect, useState } from "preact/hooks";
-import type { findEntry } from "../../../agent/src/cli/error-catalogue/index.ts";
 import { inlinePieces } from "./inline-markdown.ts";
 
-type Find = typeof findEntry;
-
-/**
- * What an operator does about an error with an id of the catalogue; `fallback` where the catalogue has none of it, or the
- * error has no id. The catalogue is loaded when the first is shown.
- */
+/** Shows the remedy for an error by its id, or else `fallback`. The texts are loaded on first use. */
 export function Remedy({ id, fallback }: { id: string | undefined; fallback?: string | undefined }) {
-  const [entry, setEntry] = useState<ReturnType<Find>>();
+  const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
     let isWanted = true;
-    setEntry(undefined);
+    setProblem(undefined);
     if (id)
-      import("../../../agent/src/cli/error-catalogue/index.ts").then(
-        ({ findEntry }) => isWanted && setEntry(findEntry(id as Parameters<Find>[0])),
-        // Without it, the fallback remains.
+      import("@nodekeeper/api/error-catalogue").then(
+        ({ findProblem }) => isWanted && setProblem(findProblem(id)),
+        // If it cannot be loaded, the fallback remains.
         () => {},
       );
     return () => {
       isWanted = false;
     };
   }, [id]);
-  if (entry) {
+  if (problem) {
     return (
       <p class="remedy">
-        <b>What to do:</b> <Sentence markdown={entry.remedy} />{" "}
+        <b>What to do:</b> <Sentence markdown={problem.remedy} />{" "}
         <small>
-          {id}: {entry.title}. <Sentence markdown={entry.cause} />
+          {id}: {problem.title}. <Sentence markdown={problem.cause} />
         </small>
       </p>
     );

@@ -1,6 +1,6 @@
 /**
- * Work that is requested again and again: done once at a time, started at most once in `intervalMs`, and done once more after
- * a request that came while it was under way. What is requested is never lost, however often it is.
+ * Coalesces repeated requests for work: runs one at a time, starts at most once per `intervalMs`, and runs once more
+ * after a request made during a run. No request is lost.
  */
 export class Repeated {
   readonly #intervalMs: number;
@@ -24,7 +24,7 @@ export class Repeated {
     this.#timer = setTimeout(() => this.#run(), wait);
   }
 
-  /** Ends work under way by its signal; nothing is started any more. */
+  /** Aborts the current run. Nothing is started afterwards. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#stop.abort();

@@ -3,15 +3,15 @@ import type { ComponentChildren } from "preact";
 interface Props {
   /** Unique within the view. */
   title: string;
-  /** A remark beside the title. */
+  /** A remark next to the title. */
   remark?: ComponentChildren;
   class?: string;
   children: ComponentChildren;
 }
 
-/** A part of a view under a heading of its own. */
+/** A section of a view with a heading. */
 export function Section({ title, remark, class: kind, children }: Props) {
-  // Not `useId`: its numbers start again each time the page is rendered.
+  // Not `useId`: its numbers restart each time the page is rendered.
   const id = `section-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
   return (
     <section aria-labelledby={id} class={kind}>

@@ -1,12 +1,12 @@
-/** A point of a small plot in its own units: `width` and `height` are those of the plot. */
+/** A point of a small plot, in the units of its `width` and `height`. */
 export interface SparkPoint {
   readonly x: number;
   readonly y: number;
 }
 
 /**
- * The points of a small plot, oldest value at the left edge, zero at the bottom and the largest value at the top. Values that
- * are not finite or are negative have no point.
+ * Returns the points of a small plot, oldest value at the left edge, zero at the bottom and the largest value at the
+ * top. Negative and non-finite values are skipped.
  */
 export function sparkPoints(values: readonly number[], width: number, height: number): SparkPoint[] {
   const usable = values.map((value) => (Number.isFinite(value) && value >= 0 ? value : undefined));

@@ -4,8 +4,8 @@ const WIDTH = 120;
 const HEIGHT = 24;
 
 /**
- * A small plot of values over time, oldest first. A screen reader reads `text`, the same in words: "last
- * 3 ms, at most 12 ms".
+ * A small plot of values over time, oldest first. Screen readers read `text`, a description in words: "last 3 ms, at
+ * most 12 ms".
  */
 export function Sparkline({ values, text }: { values: readonly number[]; text: string }) {
   const points = sparkPoints(values, WIDTH, HEIGHT);

@@ -3,27 +3,27 @@ import { Fragment } from "preact";
 
 export interface TableRow {
   key: string | number;
-  /** One for each column; the first names the row. Undefined where there is nothing to show. */
+  /** One per column; the first names the row. Undefined if there is nothing to show. */
   cells: readonly ComponentChildren[];
   /** "failed", "warning", or a class of the view. */
   class?: string | undefined;
-  /** Shown below the row, over its whole width. */
+  /** Shown below the row, across its whole width. */
   below?: ComponentChildren;
 }
 
 interface Props {
-  /** What is in the table, for readers that do not see it; not shown. */
+  /** Describes the table for screen readers; not shown. */
   label: string;
   columns: readonly string[];
   rows: readonly TableRow[];
-  /** Of few narrow columns: it stays a table where the screen is narrow. */
+  /** Has few narrow columns, so it remains a table on a narrow screen. */
   isNarrow?: boolean;
 }
 
-// So long are words and numbers that are not broken in the middle.
+// Words and numbers up to this length are not broken.
 const SHORT = 20;
 
-/** A table; where the screen is narrow, each row is a block with its columns' titles. */
+/** A table. On a narrow screen, each row becomes a block with the column titles. */
 export function Table({ label, columns, rows, isNarrow = false }: Props) {
   return (
     <table class={isNarrow ? "table narrow" : "table"}>

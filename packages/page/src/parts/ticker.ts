@@ -4,12 +4,15 @@ import { nodeNow } from "../node-clock.ts";
 
 const EVERY_MS = 1_000;
 
-/** Calls its listeners once a second, all at the same time, as long as there are any. */
+/** Calls its listeners once a second, all together. Runs only while there are listeners. */
 export class Ticker {
   readonly #listeners = new Set<(now: number) => void>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** @param onTick gets the time of now by the node's clock, milliseconds since the epoch. Returns how to stop. */
+  /**
+   * @param onTick gets the current time of the node's clock, milliseconds since the epoch. Returns a function that
+   * unsubscribes.
+   */
   listen(onTick: (now: number) => void): () => void {
     this.#listeners.add(onTick);
     this.#timer ??= setInterval(() => {
@@ -25,10 +28,10 @@ export class Ticker {
   }
 }
 
-/** The ticker of the page: all that counts changes at the same moment. */
+/** The page's ticker, shared so that all counters change at the same moment. */
 export const PageTicker = createContext(new Ticker());
 
-/** A text that depends on the time of now. The component alone is drawn again, and only when the text has changed. */
+/** Returns a text that depends on the current time. Rerenders only this component, and only when the text changes. */
 export function useTicking(textOf: (now: number) => string): string {
   const ticker = useContext(PageTicker);
   const [, setDrawn] = useState("");

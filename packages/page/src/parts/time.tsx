@@ -1,7 +1,7 @@
 import { age, at } from "../text.ts";
 import { useTicking } from "./ticker.ts";
 
-/** A time of day, with the date where that is not today; the exact time, UTC, under the pointer. */
+/** A time of day, with the date if it is not today. The tooltip has the exact time in UTC. */
 export function Time({ at: ms }: { at: number }) {
   const iso = isoOf(ms);
   return (
@@ -11,7 +11,7 @@ export function Time({ at: ms }: { at: number }) {
   );
 }
 
-/** How long ago something was, counting: "3 min ago"; with `bare`, "3 min". */
+/** Time elapsed since an event, updated: "3 min ago"; with `bare`, "3 min". */
 export function Age({ since, bare = false }: { since: number; bare?: boolean }) {
   const text = useTicking((now) => `${age(now - since)}${bare ? "" : " ago"}`);
   const iso = isoOf(since);
@@ -22,7 +22,7 @@ export function Age({ since, bare = false }: { since: number; bare?: boolean }) 
   );
 }
 
-/** How long until something happens, counting down: "in 42 s"; then `over`. */
+/** Time until an event, counting down: "in 42 s"; then `over`. */
 export function Countdown({ until, over = "now" }: { until: number; over?: string }) {
   const text = useTicking((now) => (until > now ? `in ${age(until - now)}` : over));
   const iso = isoOf(until);
@@ -33,7 +33,7 @@ export function Countdown({ until, over = "now" }: { until: number; over?: strin
   );
 }
 
-// What a date can't be, as of a record that was changed by hand, has none.
+// Empty if the value is not a valid date, for example in a manually edited record.
 function isoOf(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();

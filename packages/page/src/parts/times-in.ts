@@ -1,6 +1,6 @@
 const ISO_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z/g;
 
-/** A sentence in pieces: texts, and the times in it, milliseconds since the epoch. */
+/** Splits a sentence into text and times, milliseconds since the epoch. */
 export function timesIn(sentence: string): (string | number)[] {
   const pieces: (string | number)[] = [];
   let end = 0;

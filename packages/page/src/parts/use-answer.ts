@@ -1,11 +1,12 @@
+import type { ApiAnswers, ApiPath } from "@nodekeeper/api/openapi";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiAnswers, type ApiPath, ask, Refusal } from "../api.ts";
+import { ask, Refusal } from "../api.ts";
 import { Repeated } from "./repeated.ts";
 
-/** What is known of an answer. With a problem, `value` is what was answered before, if anything was. */
+/** A response, as far as known. With a problem, `value` is the previous response, if any. */
 export interface Answer<T> {
   readonly value?: T;
-  /** Why there is no newer one: a refusal of the agent, or that none answers. */
+  /** Why there is no newer response: an error of the agent, or it is unreachable. */
   readonly problem?: {
     readonly message: string;
     readonly id: string | undefined;
@@ -16,8 +17,8 @@ export interface Answer<T> {
 const SHORTEST_INTERVAL_MS = 2_000;
 
 /**
- * The answer of an address, asked for at once and again whenever `version` changes: one request at a time, and at most one
- * in two seconds. Undefined query: nothing is asked.
+ * Returns the response of a path, requested immediately and again whenever `version` changes: one request at a time, at
+ * most one per two seconds. If the query is undefined, nothing is requested.
  */
 export function useAnswer<Path extends ApiPath>(
   path: Path,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** A value as it was when it had not changed for `ms`: what is typed, once typing pauses. */
+/** Returns a value once it has not changed for `ms`, for example input after typing pauses. */
 export function useDeferred<T>(value: T, ms: number): T {
   const [deferred, setDeferred] = useState(value);
   useEffect(() => {

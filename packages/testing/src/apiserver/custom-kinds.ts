@@ -5,13 +5,13 @@ import { removeNow } from "./writes/delete.ts";
 
 const STORAGE = "customresourcedefinitions.apiextensions.k8s.io";
 
-/** Serves the kinds of all stored CustomResourceDefinitions, and follows their changes. */
+/** Serves the kinds of all stored CustomResourceDefinitions and follows their changes. */
 export function followCustomKinds(context: WriteContext): void {
   const { store, catalogue } = context;
   const builtIn = new Set(catalogue.all().map(({ storage }) => storage));
   const serve = (crd: KubeObject) => {
     const definition = definitionOf(crd);
-    // Katalyst's own definition of a kind that is served anyway changes nothing.
+    // A definition of a built-in kind, such as katalyst's, has no effect.
     if (!builtIn.has(definition.storage)) catalogue.set(definition);
   };
   const withdraw = (crd: KubeObject) => {

@@ -22,32 +22,32 @@ const DEFAULT_HISTORY = 10_000;
 const DEFAULT_WATCH_BUFFER_BYTES = 32 * 1024 * 1024;
 const DEFAULT_BOOKMARK_INTERVAL_MS = 60_000;
 
-/** A Kubernetes API in memory, for development and tests only. */
+/** An in-memory Kubernetes API for development and tests. */
 export interface DevApiServer {
-  /** Listens. After a stop it listens on the same port again, with everything it had. */
+  /** Starts to listen. After a stop, listens on the same port with the same objects. */
   start(): Promise<{ url: string }>;
-  /** Ends watches, closes all connections and the data file. Safe to call twice. */
+  /** Ends watches and closes all connections and the database. Idempotent. */
   stop(): Promise<void>;
-  /** The address clients use. Throws `unavailable` before the first start. */
+  /** URL for clients. Throws `unavailable` before the first start. */
   readonly url: string;
-  /** A kubeconfig for kubectl and other clients, YAML. */
+  /** Returns a kubeconfig (YAML) for kubectl and other clients. */
   kubeconfig(): string;
-  /** Writes the kubeconfig so that only its owner can read it. */
+  /** Writes the kubeconfig with mode 0600. */
   writeKubeconfig(path: string): Promise<void>;
   /** The objects, for tests and seeds. */
   readonly store: DevStore;
-  /** Stores a ready Node of this name, if there is none. */
+  /** Creates a ready Node with this name if it does not exist. */
   seedNode(name: string, machine?: Machine): KubeObject;
   /** Breaks the connections of all open watches. */
   cutWatches(): void;
-  /** How many watches are open. */
+  /** Number of open watches. */
   readonly watches: number;
 }
 
 /**
- * Makes the development API server. It is no cluster: no schemas, no admission, no controllers besides garbage
- * collection and the end of pods, no access control besides one token; it listens on loopback only.
- * Throws `invalid` for any other address.
+ * Creates the development API server. It is not a cluster: the only controllers are garbage collection and the removal
+ * of terminated pods, there are no admission plugins, and the only access control is an optional token. It listens on
+ * loopback only. Throws `invalid` for other addresses.
  */
 export function createDevApiServer(options: DevApiServerOptions): DevApiServer {
   const { clock, log, dataDir, address = "127.0.0.1", port = 0 } = options;

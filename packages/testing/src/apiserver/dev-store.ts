@@ -7,19 +7,20 @@ import type { WriteContext } from "./writes/context.ts";
 import { removeNow } from "./writes/delete.ts";
 
 /**
- * The objects of a dev API server for tests and seeds: past validation, ownership and subresources, but watchers
- * see every change. A resource is named "nodes", "pods", or "plural.group": "resourceslices.resource.k8s.io".
+ * Direct access to the objects of a development API server, for tests and seeds. Bypasses validation, ownership and
+ * subresources, but watchers receive all changes. Resources are named "nodes", "pods", or "plural.group":
+ * "resourceslices.resource.k8s.io".
  */
 export interface DevStore {
-  /** The revision of the last change. */
+  /** Revision of the last change. */
   readonly revision: number;
   get(resource: string, name: string, namespace?: string): KubeObject | undefined;
   list(resource: string, namespace?: string): KubeObject[];
-  /** Creates or replaces an object, status included. What only the server sets is filled in or kept. */
+  /** Creates or replaces an object including its status. Fields set by the server are added or preserved. */
   put(object: KubeObject): KubeObject;
-  /** Removes an object at once, whatever its finalizers and grace period. */
+  /** Removes an object immediately, regardless of finalizers and grace period. */
   delete(resource: string, name: string, namespace?: string): KubeObject | undefined;
-  /** Forgets the history for watches, so that older resourceVersions get 410. */
+  /** Discards the history of watches, so that older resourceVersions result in 410. */
   compact(): void;
 }
 

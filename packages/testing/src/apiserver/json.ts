@@ -1,28 +1,29 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
+import { isRawNumber } from "@nodekeeper/core/lib";
 
-/** A JSON object whose fields are not known. Stored trees are never changed in place, so they can be shared. */
+/** A JSON object with unknown fields. Stored trees are immutable and can be shared. */
 export type Tree = { readonly [field: string]: unknown };
 
 /** A JSON object under construction. */
 export type MutableTree = { [field: string]: unknown };
 
-/** Whether a value is a JSON object (not an array, not null). */
+/** Returns whether a value is a JSON object rather than an array, null or a RawNumber. */
 export function isTree(value: unknown): value is Tree {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
-/** An own field; never one of Object.prototype, whatever its name is. */
+/** Returns an own field, never one of Object.prototype. */
 export function own(tree: Tree, field: string): unknown {
   return Object.hasOwn(tree, field) ? tree[field] : undefined;
 }
 
-/** Sets an own field; `__proto__` becomes a plain field instead of changing the prototype. */
+/** Sets an own field. `__proto__` becomes an ordinary field instead of changing the prototype. */
 export function setOwn<T>(tree: { [field: string]: T }, field: string, value: T): void {
   if (field !== "__proto__") tree[field] = value;
   else Object.defineProperty(tree, field, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** The value at a path of own fields; undefined where a step is missing. */
+/** Returns the value at a path of own fields. Undefined if it does not exist. */
 export function at(value: unknown, ...path: string[]): unknown {
   let current = value;
   for (const field of path) {
@@ -32,26 +33,27 @@ export function at(value: unknown, ...path: string[]): unknown {
   return current;
 }
 
-/** A copy without the named fields. */
+/** Returns a copy without the named fields. */
 export function without(tree: Tree, ...fields: string[]): MutableTree {
   const copy: MutableTree = { ...tree };
   for (const field of fields) delete copy[field];
   return copy;
 }
 
-/** Deep equality of JSON values; the order of fields does not matter, shared subtrees cost nothing. */
+/** Compares JSON values deeply. The order of fields is irrelevant. Shared subtrees are not traversed. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
   }
+  if (isRawNumber(a) && isRawNumber(b)) return a.rawJSON === b.rawJSON;
   if (!isTree(a) || !isTree(b)) return false;
   const fields = Object.keys(a);
   if (fields.length !== Object.keys(b).length) return false;
   return fields.every((field) => Object.hasOwn(b, field) && sameJson(a[field], b[field]));
 }
 
-/** The tree without null fields, as a typed server sees it. Returns the same tree where there are none. */
+/** Removes null fields, as decoding into Go types does. Returns the same tree if there are none. */
 export function dropNulls<T>(value: T): T {
   if (Array.isArray(value)) {
     const items = value.map(dropNulls);
@@ -69,14 +71,14 @@ export function dropNulls<T>(value: T): T {
   return (copy ?? value) as T;
 }
 
-/** A copy with undefined fields left out, so that it equals its JSON. */
+/** Returns a copy without undefined fields, so that it equals its JSON. */
 export function compact<T extends object>(tree: T): T {
   const copy: MutableTree = {};
   for (const [field, value] of Object.entries(tree)) if (value !== undefined) setOwn(copy, field, value);
   return copy as T;
 }
 
-/** Namespace and name as one key: "kube-system/dns", or "node-1" for cluster-scoped objects. */
+/** Returns the key of an object: "kube-system/dns", or "node-1" for cluster-scoped objects. */
 export function keyOf(object: KubeObject): string {
   return objectKey(object.metadata.namespace, object.metadata.name ?? "");
 }
@@ -85,7 +87,7 @@ export function objectKey(namespace: string | undefined, name: string): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** Seconds-resolution RFC 3339, as the API writes times. */
+/** Formats a time as RFC 3339 in seconds, like the API. */
 export function timestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

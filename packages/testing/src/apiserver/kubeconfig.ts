@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-/** A kubeconfig for one server, with its token where it wants one. */
+/** Returns a kubeconfig for one server, with its token if there is one. */
 export function kubeconfigFor(url: string, token: string | undefined): string {
   const name = "nodekeeper-dev";
   return stringify({

@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
 import { arch, cpus, networkInterfaces, release, totalmem } from "node:os";
 
-/** What a Node has of the machine below it. */
+/** Properties of a machine shown in its Node. */
 export interface Machine {
-  /** Online CPUs. */
+  /** Number of online CPUs. */
   cpus: number;
   memoryBytes: number;
-  /** As Kubernetes has it: "amd64". */
+  /** Architecture as named by Kubernetes: "amd64". */
   architecture: string;
   kernelVersion: string;
   osImage: string;
-  /** An address that other machines reach, if there is one; else 127.0.0.1. */
+  /** Address reachable from other machines, or 127.0.0.1 if there is none. */
   address: string;
 }
 
-/** The same whatever a test runs on. */
+/** A fixed machine, so that tests do not depend on the host. */
 export const sampleMachine: Machine = {
   cpus: 4,
   memoryBytes: 8 * 1024 ** 3,
@@ -24,10 +24,10 @@ export const sampleMachine: Machine = {
   address: "127.0.0.1",
 };
 
-// Node's names for what Kubernetes (Go) calls otherwise.
+// Go names of architectures that differ in Node.
 const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
 
-/** The machine that this process runs on, as the agent's system reporter reads it. */
+/** Returns the machine on which this process runs, as read by the agent's system reporter. */
 export function thisMachine(): Machine {
   const external = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])

@@ -2,34 +2,34 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
 import type { ResourcePath } from "./http/path.ts";
 
-/** A request as fault hooks and request logs see it. */
+/** A request as passed to fault hooks and request logs. */
 export interface RequestInfo {
   method: string;
-  /** The path without the query. */
+  /** Path without the query. */
   path: string;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
-  /** What the path names; undefined for discovery, health and the like. */
+  /** Undefined for non-resource requests, such as discovery and health. */
   resource: ResourcePath | undefined;
 }
 
-/** What to do to a request instead of handling it. */
+/** What happens to a request instead of normal handling. */
 export type Fault =
-  /** Answer this. An object as body is sent as JSON. */
+  /** Sends this response. A body that is an object is sent as JSON. */
   | { status: number; headers?: Record<string, string>; body?: unknown }
-  /** Handle it, but only after this time, milliseconds. */
+  /** Handles the request after this time, in milliseconds. */
   | { delayMs: number }
-  /** Break the connection. */
+  /** Breaks the connection. */
   | "cut"
-  /** Never answer. */
+  /** Never responds. */
   | "hang";
 
-/** A request that was received, with its body, just before it is handled. */
+/** A received request with its body, before it is handled. */
 export interface ReceivedRequest extends RequestInfo {
   body: unknown;
 }
 
-/** What a SelfSubjectAccessReview asks for. */
+/** Attributes of a SelfSubjectAccessReview. */
 export interface AccessAttributes {
   verb?: string;
   group?: string;
@@ -40,38 +40,41 @@ export interface AccessAttributes {
 }
 
 export interface DevApiServerOptions {
-  /** 0, the default: a free one, kept over stop and start. */
+  /** Default 0: a free port, which is kept when the server is restarted. */
   port?: number;
-  /** A loopback address; 127.0.0.1 by default. Any other is refused. */
+  /** Loopback address. Default 127.0.0.1. Other addresses are rejected. */
   address?: string;
   clock: Clock;
   log: Logger;
-  /** Where objects are kept in SQLite; in memory only without it. */
+  /** Directory of the SQLite database. Default: objects are kept in memory only. */
   dataDir?: string;
   /**
-   * The bearer token that clients must send. Without it all users of this machine may do everything. Not for
-   * kubectl: it never sends a token over plain HTTP.
+   * Bearer token that clients must send. Default: none, so that all users of this machine have full access. Not
+   * suitable for kubectl, which does not send tokens over plain HTTP.
    */
   token?: string;
-  /** Called for each request before anything else; what it returns is done to the request. */
+  /** Called for each request before authentication. A returned fault is applied to the request. */
   faults?: (request: RequestInfo) => Fault | undefined;
-  /** Called for each request that is about to be handled. */
+  /** Called for each authenticated request once its body is read. */
   onRequest?: (request: ReceivedRequest) => void;
-  /** Called after it, as an admission webhook is: what it returns is done to the request. */
+  /** Called after `onRequest`, like an admission webhook. A returned fault is applied to the request. */
   admit?: (request: ReceivedRequest) => Fault | undefined;
-  /** Answers SelfSubjectAccessReviews; everything is allowed without it. */
+  /** Decides SelfSubjectAccessReviews. Default: everything is allowed. */
   rules?: (attributes: AccessAttributes) => boolean;
   /**
-   * Whether objects are checked against the schemas of their kinds. Default true; false for tests whose objects have fields
-   * that no kind has.
+   * Whether objects are validated against the schemas of their kinds. Default true. Set it to false for tests whose
+   * objects have unknown fields.
    */
   checkFields?: boolean;
-  /** Changes kept for watches, per kind. Default 10,000. */
+  /** Number of changes kept for watches, per kind. Default 10,000. */
   historyLimit?: number;
-  /** A watcher that has more than this waiting is cut. Default 32 MiB. */
+  /** A watch with more buffered bytes is closed. Default 32 MiB. */
   maxWatchBufferBytes?: number;
-  /** Milliseconds between bookmarks. Default one minute. */
+  /** Interval of bookmarks, in milliseconds. Default one minute. */
   bookmarkIntervalMs?: number;
-  /** Whether a deleted pod goes by itself when its grace period ends, as if a kubelet had confirmed. Default true. */
+  /**
+   * Whether a terminating pod is removed at the end of its grace period, as if the kubelet had confirmed it. Default
+   * true.
+   */
   removePodsAfterGrace?: boolean;
 }

@@ -5,7 +5,7 @@ import { keyOf } from "./json.ts";
 import type { WriteContext } from "./writes/context.ts";
 import { deleteObject } from "./writes/delete.ts";
 
-/** Removes deleted pods when their grace period ends, as a kubelet would after it stopped them. */
+/** Removes terminating pods at the end of their grace period, as the kubelet would after stopping them. */
 export class PodRemoval {
   readonly #context: WriteContext;
   readonly #timers = new Map<string, Timer>();

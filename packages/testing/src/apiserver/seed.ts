@@ -3,7 +3,7 @@ import { type Clock, formatQuantity, quantityOf } from "@nodekeeper/core/lib";
 import { timestamp } from "./json.ts";
 import type { Machine } from "./machine.ts";
 
-/** The namespaces that every cluster has. */
+/** Returns the namespaces that every cluster has. */
 export function seedNamespaces(): KubeObject[] {
   return ["default", "kube-system"].map((name) => ({
     apiVersion: "v1",
@@ -14,7 +14,9 @@ export function seedNamespaces(): KubeObject[] {
   }));
 }
 
-/** A Node as a kubelet registers it, ready and empty, with all of the machine allocatable. */
+/**
+ * Returns a Node as registered by the kubelet: ready, without pods, and with the machine's resources as allocatable.
+ */
 export function nodeFor(name: string, machine: Machine, clock: Clock): KubeObject {
   const time = timestamp(clock.now());
   const { cpus, memoryBytes, architecture, kernelVersion, osImage, address } = machine;

@@ -15,7 +15,7 @@ const existsPattern = new RegExp(`^(!?)\\s*(${KEY})$`);
 const comparePattern = new RegExp(`^(${KEY})\\s*([<>])\\s*(-?\\d+)$`);
 const valuePattern = new RegExp(`^${VALUE}$`);
 
-/** Parses a label selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>5`. Throws a 400 on bad grammar. */
+/** Parses a label selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>5`. Throws a 400 if it is malformed. */
 export function parseLabelSelector(selector: string): LabelTest {
   const tests = splitOutsideParentheses(selector).map(parseLabelRequirement);
   return (labels) => tests.every((test) => test(labels));
@@ -67,7 +67,7 @@ function splitOutsideParentheses(selector: string): string[] {
   return selector.split(/,(?![^(]*\))/).map((part) => part.trim());
 }
 
-/** The test of a `metav1.LabelSelector`; undefined selects nothing, an empty one everything. */
+/** Returns the test of a `metav1.LabelSelector`. Undefined selects nothing; an empty selector selects everything. */
 export function labelSelectorTest(selector: unknown): LabelTest {
   if (selector === undefined) return () => false;
   const tests: LabelTest[] = [];
@@ -91,7 +91,7 @@ function expressionTest(key: string, operator: string, values: string[]): LabelT
   throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`);
 }
 
-/** Parses a field selector (`=`, `==`, `!=`) over the fields that the kind supports. Throws a 400 on others. */
+/** Parses a field selector (`=`, `==`, `!=`) on the kind's supported fields. Throws a 400 for others. */
 export function parseFieldSelector(selector: string, definition: ResourceDefinition): Predicate {
   const paths: Record<string, string[]> = {
     ...definition.selectable,
@@ -107,7 +107,7 @@ export function parseFieldSelector(selector: string, definition: ResourceDefinit
       const [, field, operator, value] = match;
       const path = Object.hasOwn(paths, field!) ? paths[field!] : undefined;
       if (!path) throw badRequest(`field label not supported: ${field}`);
-      // An absent flag is one that is off.
+      // An absent boolean field is false.
       const alsoAbsent = value === "false";
       return (object: KubeObject) => {
         const text = String(at(object, ...path) ?? "");
@@ -117,7 +117,7 @@ export function parseFieldSelector(selector: string, definition: ResourceDefinit
   return (object) => tests.every((test) => test(object));
 }
 
-/** Both selectors of a request as one test; undefined where every object matches. */
+/** Combines both selectors of a request. Undefined if every object matches. */
 export function parseSelectors(
   definition: ResourceDefinition,
   labelSelector: string | undefined,

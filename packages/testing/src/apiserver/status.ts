@@ -1,4 +1,4 @@
-/** One cause in the details of a Status. */
+/** A cause in the details of a Status. */
 export interface StatusCause {
   reason?: string;
   message?: string;
@@ -14,7 +14,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The `Status` object of the Kubernetes API, with which every failure is answered. */
+/** The `Status` object of the Kubernetes API, the response for all failures. */
 export interface Status {
   kind: "Status";
   apiVersion: "v1";
@@ -26,7 +26,7 @@ export interface Status {
   code: number;
 }
 
-/** A failure on its way to the client. This server's errors are wire objects, so they carry the Status itself. */
+/** A failure to be sent to the client. Contains the Status, because errors of this server are wire objects. */
 export class StatusError extends Error {
   override readonly name = "StatusError";
   readonly status: Status;
@@ -46,7 +46,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What an error is about: the plural name and group of a resource, and an object's name. */
+/** Subject of an error: the plural name and group of a resource, and the name of an object. */
 export interface Subject {
   group: string;
   plural: string;
@@ -75,13 +75,13 @@ export function alreadyExists(subject: Subject): StatusError {
 
 const STALE = "the object has been modified; please apply your changes to the latest version and try again";
 
-/** 409: the object changed since the client read it, or another precondition does not hold. */
+/** Returns a 409: the object was modified since it was read, or another precondition does not hold. */
 export function conflict(subject: Subject, why: string = STALE): StatusError {
   const message = `Operation cannot be fulfilled on ${qualified(subject)} "${subject.name}": ${why}`;
   return new StatusError(409, "Conflict", message, detailsOf(subject));
 }
 
-/** 422: a field of the object breaks a rule. */
+/** Returns a 422: a field of the object is invalid. */
 export function invalid(
   subject: Subject,
   field: string,
@@ -114,7 +114,7 @@ export function unsupportedMediaType(accepted: string[]): StatusError {
   return new StatusError(415, "UnsupportedMediaType", message);
 }
 
-/** The success answer of calls that have no object to give back. */
+/** Returns the Status of a successful call that does not return an object. */
 export function success(details?: StatusDetails, code = 200): Status {
   return {
     kind: "Status",

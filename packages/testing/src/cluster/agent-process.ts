@@ -2,18 +2,18 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 
-/** `nodekeeper run` in a process of its own. */
+/** `nodekeeper run` in a separate process. */
 export interface AgentProcess {
   /**
-   * Resolves with "host:port" of the status server when it listens. Rejects with `unavailable` when the process exits
-   * first; the message ends with its last log lines.
+   * Resolves with "host:port" of the status server once it listens. Rejects with `unavailable` if the process exits
+   * before; the message ends with the last log lines.
    */
   readonly listening: Promise<string>;
-  /** Resolves when the process has exited, with its exit status or the signal that ended it. */
+  /** Resolves with the exit code or signal once the process exited. */
   readonly exited: Promise<number | string>;
-  /** Lines of its log, the latest 10,000. */
+  /** The last 10,000 lines of its log. */
   readonly log: readonly string[];
-  /** Sends SIGTERM, and SIGKILL after 10 s. Resolves when the process has exited. Safe to call twice. */
+  /** Sends SIGTERM, and SIGKILL after 10 s. Resolves once the process exited. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ const SHOWN_LINES = 10;
 
 /**
  * Starts the agent. It is killed when this process exits, unless this process is killed itself.
- * @param script path of the program that has the command `run`
+ * @param script path of the program that implements the command `run`
  * @param args arguments of `run`
  */
 export function startAgentProcess(script: string, args: readonly string[], clock: Clock): AgentProcess {
@@ -66,7 +66,7 @@ export function startAgentProcess(script: string, args: readonly string[], clock
   };
 }
 
-// Variables override the configuration file: those of the shell that a test runs in would change what it tests.
+// Omits the agent's variables of the calling shell, which would override the configuration file.
 function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("NODEKEEPER_")));
 }

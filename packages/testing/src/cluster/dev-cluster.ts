@@ -28,39 +28,39 @@ export interface AgentSettings {
 export interface DevClusterOptions {
   /** Default "node-1". */
   nodeName?: string;
-  /** Pods that run on the node, and that are recreated when they end. Default: none. */
+  /** Pods that run on the node and are recreated when they terminate. Default: none. */
   workloads?: readonly Workload[];
   /**
-   * Settings of the agent (docs/configuration.md of the package `nodekeeper`). They are merged over those of the
-   * cluster: rounds of eviction each second, without cooldown and limits, and no in-tree plugins, so that nothing but the
-   * plugins under test has an effect.
+   * Settings of the agent (see docs/configuration.md of the package `nodekeeper`). Merged into those of the cluster:
+   * eviction rounds every second, no cooldown, no limits, and no in-tree plugins, so that only the plugins under test
+   * have an effect.
    */
   settings?: AgentSettings;
-  /** Path of the agent's program. Default: the command of the package `nodekeeper` that is installed. */
+  /** Path of the agent's program. Default: the command of the installed package `nodekeeper`. */
   agentScript?: string;
-  /** For the parts that are not the agent. Default: nothing is logged. */
+  /** Logger of all components except the agent. Default: logs are discarded. */
   log?: Logger;
 }
 
-/** A node with an agent, in a cluster of its own. */
+/** A node with an agent in a separate cluster. */
 export interface DevCluster extends AsyncDisposable {
   readonly nodeName: string;
-  /** Where plugins put their registration sockets: `socketDir` of the SDK. */
+  /** Directory for the registration sockets of plugins: `socketDir` of the SDK. */
   readonly pluginDirectory: string;
-  /** Path of the kubeconfig, for kubectl and other clients. */
+  /** Path of the kubeconfig for kubectl and other clients. */
   readonly kubeconfig: string;
-  /** What the agent publishes and evicts is in its `store`. */
+  /** Its `store` shows what the agent publishes and evicts. */
   readonly apiServer: DevApiServer;
   readonly runtime: SimulatedRuntime;
   /** Socket of the agent's gRPC API: `PodLifecycleClient` of the SDK. */
   readonly apiSocket: string;
   /** "host:port" of the agent's status server: `nodekeeper explain … --server`. */
   readonly address: string;
-  /** The agent's log, JSON lines. */
+  /** Lines of the agent's JSON log. */
   readonly agentLog: readonly string[];
-  /** Reads a page of the agent's JSON API, such as "plugins". Throws `unavailable` for any answer but 200. */
+  /** Reads a path of the agent's JSON API, such as "plugins". Throws `unavailable` if the request is not successful. */
   agentApi<T = unknown>(page: string): Promise<T>;
-  /** Stops everything and removes the cluster's files. Safe to call twice. */
+  /** Stops all components and removes the cluster's files. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -81,17 +81,17 @@ const clusterSettings: AgentSettings = {
 };
 
 /**
- * Starts an API server in memory, a simulated container runtime with a kubelet, and the agent in a process of its own;
- * resolves when the agent is ready. Everything is in a temporary folder, on loopback and free ports: clusters do not affect
+ * Starts an in-memory API server, a simulated container runtime and kubelet, and the agent in a separate process.
+ * Resolves when the agent is ready. Uses a temporary directory, loopback and free ports, so that clusters do not affect
  * each other. Throws `notFound` if the package `nodekeeper` is not installed, and `unavailable` if the agent exits.
  */
 export async function startDevCluster(options: DevClusterOptions = {}): Promise<DevCluster> {
   const { nodeName = "node-1", workloads = [], settings = {}, log = silentLogger } = options;
   const agentScript = options.agentScript ?? installedAgent();
   await using started = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), "nk-dev-"));
-  started.defer(() => rmSync(folder, { recursive: true, force: true }));
-  const at = (name: string) => join(folder, name);
+  const directory = mkdtempSync(join(tmpdir(), "nk-dev-"));
+  started.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const at = (name: string) => join(directory, name);
   const [pluginDirectory, kubeconfig, apiSocket] = [at("plugins"), at("kubeconfig"), at("api.sock")];
   mkdirSync(pluginDirectory, { mode: 0o700 });
 
@@ -151,15 +151,15 @@ export async function startDevCluster(options: DevClusterOptions = {}): Promise<
   };
 }
 
-/** Runs the simulated node's parts; returns the function that stops them, and throws what made one of them fail. */
+/** Runs the simulated node. Returns a function that stops it and throws the error of a component that failed. */
 async function runningNode(options: Parameters<typeof simulatedNode>[0]): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const order = { clock: systemClock, log: options.log, stopDeadlineMs: STOP_DEADLINE_MS };
   const running = runInOrder(await simulatedNode(options), order, stop.signal);
   running.catch(() => {});
-  return () => {
+  return async () => {
     stop.abort(stopped("the cluster stops"));
-    return running;
+    await running;
   };
 }
 

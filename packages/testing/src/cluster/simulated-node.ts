@@ -5,19 +5,22 @@ import { type Workload, WorkloadKeeper } from "../kubelet/workload-keeper.ts";
 import type { SimulatedRuntime } from "../runtime/simulated-runtime.ts";
 
 export interface SimulatedNodeOptions {
-  /** In which the pods run. */
+  /** Runtime in which the pods run. */
   runtime: SimulatedRuntime;
   /** Path of the kubeconfig of the development API server. */
   kubeconfig: string;
   nodeName: string;
-  /** Pods that are recreated when they end. */
+  /** Pods that are recreated when they terminate. */
   workloads: readonly Workload[];
-  /** The node's address, which pods have as `status.hostIP`. Default 127.0.0.1. */
+  /** Address of the node, used as `status.hostIP` of its pods. Default 127.0.0.1. */
   hostIP?: string;
   log: Logger;
 }
 
-/** Runnables that run the node's pods in the simulated runtime, as its kubelet would, and that keep the workloads' pods. */
+/**
+ * Returns runnables that run the node's pods in the simulated runtime, as its kubelet would, and keep the workloads
+ * running.
+ */
 export async function simulatedNode(options: SimulatedNodeOptions): Promise<Runnable[]> {
   const { runtime, kubeconfig, nodeName, workloads, hostIP, log } = options;
   const kubeMetrics = createKubeMetrics(new Registry());

@@ -1,7 +1,7 @@
 import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
 import type { JsonPod } from "./pods.ts";
 
-/** A device of a claim's allocation. */
+/** A device allocated to a claim. */
 export interface HeldDevice {
   driver: string;
   pool: string;
@@ -10,12 +10,12 @@ export interface HeldDevice {
 
 const REQUEST = "devices";
 
-/** The name of a pod's claim, by the name in its `spec.resourceClaims`. */
+/** Returns the name of a pod's claim for a name in its `spec.resourceClaims`. */
 export function claimName({ metadata }: JsonPod, name: string): string {
   return `${metadata.name}-${name}`;
 }
 
-/** A ResourceClaim that is allocated these devices and reserved for a pod. */
+/** Returns a ResourceClaim that is allocated these devices and reserved for the pod. */
 export function claimFor(pod: JsonPod, name: string, devices: readonly HeldDevice[]): KubeObject {
   const { name: podName = "", namespace = "", uid = "" } = pod.metadata;
   return {
@@ -40,7 +40,7 @@ export function claimFor(pod: JsonPod, name: string, devices: readonly HeldDevic
   };
 }
 
-/** The devices that a claim is allocated; none where it is not. */
+/** Returns the devices allocated to a claim. Empty if it is not allocated. */
 export function heldDevices({ status }: KubeObject): HeldDevice[] {
   const allocation = isRecord(status) ? status.allocation : undefined;
   const devices =
@@ -52,7 +52,7 @@ export function heldDevices({ status }: KubeObject): HeldDevice[] {
   }));
 }
 
-/** Whether a claim was created for a pod: this one, and not another of its name. */
+/** Returns whether a claim was created for this pod, rather than for another pod of the same name. */
 export function isOf({ metadata }: KubeObject, pod: JsonPod): boolean {
   return (metadata.ownerReferences ?? []).some(({ uid }) => uid === pod.metadata.uid);
 }

@@ -14,9 +14,9 @@ export interface DevKubeletOptions {
   clock: Clock;
   log: Logger;
   kubeMetrics: KubeMetrics;
-  /** The node's address in the status of pods. Default 127.0.0.1. */
+  /** Address of the node in the status of pods. Default 127.0.0.1. */
   hostIP?: string;
-  /** How long containers take to end after SIGTERM, milliseconds. Default: 1,000. */
+  /** Time from SIGTERM until containers exit, in milliseconds. Default 1,000. */
   stopAfterMs?: number;
 }
 
@@ -25,13 +25,13 @@ const MOST_PODS = 1_000;
 const RETRY = { baseMs: 100, maxMs: 10_000 };
 const DEFAULT_GRACE_SECONDS = 30;
 const RESTART_DELAY_MS = 1_000;
-// As a kubelet, which confirms an end only after it has seen it in the runtime.
+// Like the kubelet, which confirms the termination only after it observed it in the runtime.
 const CONFIRM_DELAY_MS = 500;
 
 /**
- * Runs the pods of one node in a simulated runtime, as the kubelet does in a real one: starts their containers, reports
- * the API server how they are, stops those that are deleted within their grace period, and then has the API server
- * forget them. Other pods on the runtime are left alone.
+ * Runs the pods of one node in a simulated runtime, as the kubelet does in a real one. Starts their containers, reports
+ * their status to the API server, stops deleted pods within their grace period, and then removes them from the API
+ * server. Does not affect other pods of the runtime.
  */
 export class DevKubelet implements Runnable {
   readonly name = "dev kubelet";
@@ -40,7 +40,7 @@ export class DevKubelet implements Runnable {
   readonly #watcher: Watcher;
   readonly #queue: WorkQueue;
   readonly #pods = new Map<string, JsonPod>();
-  /** Pods that are being stopped, by UID, and their grace period. */
+  /** Grace periods of pods that are being stopped, in seconds, by UID. */
   readonly #stopping = new Map<string, number>();
   readonly #stops = new Set<Promise<void>>();
 
@@ -65,7 +65,7 @@ export class DevKubelet implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // What is started is started by a sync, which reports it; what ends does so at any time.
+    // Starts happen in a sync, which reports them. Exits can happen at any time.
     const unsubscribe = this.#options.runtime.subscribe(({ type, pod }) => {
       const isEnd = type === ContainerEventType.CONTAINER_STOPPED_EVENT;
       if (isEnd && this.#pods.has(pod.uid)) this.#queue.add(pod.uid);
@@ -141,7 +141,7 @@ export class DevKubelet implements Runnable {
   async #end(uid: string, pod: JsonPod, signal: AbortSignal): Promise<void> {
     const grace = pod.metadata.deletionGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
     if (this.#runs.running(uid).length > 0) {
-      // A second deletion may only shorten it.
+      // A second deletion can only shorten the grace period.
       if (grace < (this.#stopping.get(uid) ?? Number.POSITIVE_INFINITY)) this.#stop(uid, grace, signal);
       return;
     }
@@ -153,7 +153,8 @@ export class DevKubelet implements Runnable {
     else await this.#confirm(uid, pod, signal);
   }
 
-  // Lasts for the grace period: it must not hold a worker. The containers' ends bring the pod back to the queue.
+  // Runs in the background, because it lasts for the grace period. The exits of containers add the pod to the queue
+  // again.
   #stop(uid: string, grace: number, signal: AbortSignal): void {
     this.#stopping.set(uid, grace);
     const stop = this.#runs
@@ -178,7 +179,7 @@ export class DevKubelet implements Runnable {
         signal,
       });
     } catch (error) {
-      // Deleted, or another pod has its name by now: the watch reports it.
+      // Already deleted, or another pod has its name. The watch reports it.
       if (codeOf(error) !== "notFound" && codeOf(error) !== "conflict") throw error;
     }
   }
@@ -199,7 +200,7 @@ export class DevKubelet implements Runnable {
         { namespace, subresource: "status", signal },
       );
     } catch (error) {
-      // Changed or deleted meanwhile: the watch brings it, and it is worked on again.
+      // Changed or deleted meanwhile. The watch reports it and the pod is synced again.
       if (codeOf(error) !== "notFound" && codeOf(error) !== "conflict") throw error;
     }
   }

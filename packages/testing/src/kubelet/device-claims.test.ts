@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 /** The DRA plugin of a driver, which records what it is asked. */
-async function servePlugin(folder: string): Promise<string[]> {
+async function servePlugin(directory: string): Promise<string[]> {
   const calls: string[] = [];
   const server = createServer();
   server.add(RegistrationDefinition, {
@@ -45,14 +45,14 @@ async function servePlugin(folder: string): Promise<string[]> {
     },
     nodeUnprepareResources: async ({ claims }) => ({ claims: noteAll("unprepare", claims) }),
   });
-  await server.listen(`unix:${join(folder, "gpu.sock")}`);
+  await server.listen(`unix:${join(directory, "gpu.sock")}`);
   ends.push(() => server.forceShutdown());
   return calls;
 }
 
 async function setUp(devices: object[]) {
-  const folder = mkdtempSync(join(tmpdir(), "nk-claims-"));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), "nk-claims-"));
+  ends.push(() => rmSync(directory, { recursive: true, force: true }));
   const { store } = createDevApiServer({ clock: systemClock, log: silentLogger });
   store.put({
     apiVersion: "resource.k8s.io/v1",
@@ -65,11 +65,11 @@ async function setUp(devices: object[]) {
       devices,
     },
   });
-  const calls = await servePlugin(folder);
+  const calls = await servePlugin(directory);
   const claims = new DeviceClaims({
     store,
     nodeName: NODE,
-    registryDirectory: folder,
+    registryDirectory: directory,
     templates: [{ name: "one", driver: DRIVER, count: 1 }],
     clock: systemClock,
     log: silentLogger,

@@ -1,24 +1,24 @@
 import type { PodResources } from "@nodekeeper/core/gen/podresources/v1/api.ts";
 import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
-import { type Clock, type Logger, messageOf, type Runnable } from "@nodekeeper/core/lib";
+import { type Clock, type Logger, messageOf, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 import type { DevStore } from "../apiserver/dev-store.ts";
 import { claimFor, claimName, type HeldDevice, heldDevices, isOf } from "./claims.ts";
 import { DraKubelet } from "./dra-kubelet.ts";
 import { isFinished, type JsonPod } from "./pods.ts";
 
-/** What pods that name the template in `spec.resourceClaims` are allocated. */
+/** Devices to allocate to pods that name the template in `spec.resourceClaims`. */
 export interface ClaimTemplate {
-  /** As in `resourceClaimTemplateName`; its namespace is the pod's. */
+  /** Name used in `resourceClaimTemplateName`. The template exists in all namespaces. */
   name: string;
   driver: string;
-  /** How many of the driver's devices. */
+  /** Number of the driver's devices. */
   count: number;
 }
 
 export interface DeviceClaimsOptions {
   store: DevStore;
   nodeName: string;
-  /** Where DRA plugins of this node register. */
+  /** Directory in which this node's DRA plugins register. */
   registryDirectory: string;
   templates: readonly ClaimTemplate[];
   clock: Clock;
@@ -30,15 +30,15 @@ const CLAIMS = "resourceclaims.resource.k8s.io";
 const SLICES = "resourceslices.resource.k8s.io";
 
 /**
- * Devices for the pods of one node of a development cluster: creates the ResourceClaims of pods that name a template, as the
- * controller of claims does, allocates them devices of ResourceSlices, as the scheduler does, and has them prepared by the
- * driver's DRA plugin, as the kubelet does. When a pod is deleted its claims are unprepared and deleted. A pod's containers
- * do not wait for its devices.
+ * Provides devices for the pods of one node of a development cluster. Creates ResourceClaims for pods that name a
+ * template, as the resource claim controller does; allocates devices from ResourceSlices, as the scheduler does; and
+ * has the driver's DRA plugin prepare them, as the kubelet does. Unprepares and deletes the claims of deleted pods. A
+ * pod's containers do not wait for its devices.
  */
 export class DeviceClaims implements Runnable {
   readonly name = "device claims";
   readonly #options: DeviceClaimsOptions;
-  // By UID. A claim may be deleted before it is unprepared: its pod owns it.
+  // By UID. Kept here because a claim may be deleted before it is unprepared: its pod owns it.
   readonly #prepared = new Map<string, KubeObject>();
   #problem = "";
 
@@ -54,16 +54,16 @@ export class DeviceClaims implements Runnable {
         await this.#sync(kubelet);
         this.#problem = "";
       } catch (error) {
-        // Until the driver is there each attempt fails in the same way.
+        // Until the driver is registered, every attempt fails in the same way.
         if (messageOf(error) !== this.#problem)
           log.warn({ err: error }, "claims are not prepared, trying again");
         this.#problem = messageOf(error);
       }
-      await clock.sleep(PERIOD_MS, signal).catch(() => {});
+      await sleepOrAbort(clock, PERIOD_MS, signal);
     }
   }
 
-  /** The node's running pods with the devices of their prepared claims, as PodResources lists them. */
+  /** Returns the node's running pods with the devices of their prepared claims, as PodResources lists them. */
   podResources(): PodResources[] {
     const claims = this.#claims();
     return this.#pods()
@@ -130,7 +130,7 @@ export class DeviceClaims implements Runnable {
     this.#options.store.delete(CLAIMS, reference.name, reference.namespace);
   }
 
-  // Undefined where too few devices are free.
+  // Returns undefined if too few devices are free.
   #allocate(pod: JsonPod, name: string, { driver, count }: ClaimTemplate): KubeObject | undefined {
     const claims = [...this.#claims(), ...this.#prepared.values()];
     const held = new Set(claims.flatMap(heldDevices).map(keyOf));

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Channel } from "@grpc/grpc-js";
 import { type Claim, DRAPluginDefinition } from "@nodekeeper/core/gen/dra/v1/api.ts";
@@ -13,11 +13,14 @@ import { until } from "../until.ts";
 
 const GET_INFO_MS = 5_000;
 
-/** The DRA part of a kubelet: finds plugins by their sockets, registers them, and calls the newest of a driver. */
+/**
+ * Simulates the kubelet's DRA manager: discovers plugins by their sockets, registers them, and calls the newest one of
+ * a driver.
+ */
 export class DraKubelet implements Disposable {
   readonly #registry: string;
   readonly #channels = new Map<string, Channel>();
-  /** Version of the API that it speaks. */
+  /** Version of the DRA API to use. */
   readonly version: "v1" | "v1beta1";
 
   constructor(registry: string, version: "v1" | "v1beta1" = "v1") {
@@ -25,16 +28,17 @@ export class DraKubelet implements Disposable {
     this.version = version;
   }
 
-  /** Sockets in the registry's folder. */
+  /** Returns the sockets in the registry directory, newest last. */
   sockets(): string[] {
     try {
-      return readdirSync(this.#registry).filter((name) => !name.startsWith("."));
+      const names = readdirSync(this.#registry).filter((name) => !name.startsWith("."));
+      return names.sort((a, b) => this.#bornMs(a) - this.#bornMs(b));
     } catch {
       return [];
     }
   }
 
-  /** Registers every plugin that there is; gives them by name, with what they support. */
+  /** Registers all plugins. Returns them by name with their supported versions. */
   async register(): Promise<Map<string, { socket: string; versions: string[] }>> {
     const found = new Map<string, { socket: string; versions: string[] }>();
     for (const socket of this.sockets()) {
@@ -55,10 +59,16 @@ export class DraKubelet implements Disposable {
     );
   }
 
-  /** Waits until the driver is registered, then asks it to prepare claims. */
+  /** Prepares claims once the driver is registered. */
   async prepare(driver: string, ...claims: Claim[]) {
     const client = await this.#client(driver);
     return (await client.nodePrepareResources({ claims })).claims;
+  }
+
+  /** Like `prepare`, but cancels the call when the signal aborts. */
+  async prepareUntil(signal: AbortSignal, driver: string, ...claims: Claim[]) {
+    const client = await this.#client(driver);
+    return (await client.nodePrepareResources({ claims }, { signal })).claims;
   }
 
   async unprepare(driver: string, ...claims: Claim[]) {
@@ -66,7 +76,7 @@ export class DraKubelet implements Disposable {
     return (await client.nodeUnprepareResources({ claims })).claims;
   }
 
-  /** The health of a driver's devices, until the signal aborts. */
+  /** Watches the health of a driver's devices until the signal aborts. */
   async *health(driver: string, signal: AbortSignal): AsyncGenerator<NodeWatchResourcesResponse> {
     const { socket } = await this.untilRegistered(driver);
     const definition =
@@ -85,6 +95,10 @@ export class DraKubelet implements Disposable {
     const fullName = `k8s.io.kubelet.pkg.apis.dra.${this.version}.DRAPlugin`;
     const definition = { ...DRAPluginDefinition, fullName } as typeof DRAPluginDefinition;
     return createClient(definition, this.#dial(socket));
+  }
+
+  #bornMs(socket: string): number {
+    return statSync(join(this.#registry, socket), { throwIfNoEntry: false })?.birthtimeMs ?? 0;
   }
 
   #dial(socket: string): Channel {

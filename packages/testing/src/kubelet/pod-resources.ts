@@ -8,15 +8,15 @@ import { type Runnable, untilAborted } from "@nodekeeper/core/lib";
 import { createServer } from "nice-grpc";
 
 /**
- * Serves the kubelet's PodResources on a unix socket, as a kubelet without static managers of CPUs and memory and without
- * device plugins: what pods hold are the devices of their claims.
+ * Serves the kubelet's PodResources API on a unix socket, like a kubelet without static CPU and memory managers and
+ * without device plugins: pods hold only the devices of their claims.
  */
 export class DevPodResources implements Runnable {
   readonly name = "dev PodResources";
   readonly #socket: string;
   readonly #list: () => PodResources[];
 
-  /** @param list the pods that run on the node, with what they hold */
+  /** @param list returns the pods that run on the node, with their resources */
   constructor(socket: string, list: () => PodResources[]) {
     this.#socket = socket;
     this.#list = list;

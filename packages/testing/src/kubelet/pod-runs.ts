@@ -6,11 +6,11 @@ import type { JsonContainer, JsonPod } from "./pods.ts";
 
 export interface PodRunsOptions {
   runtime: SimulatedRuntime;
-  /** How long containers take to end after SIGTERM, milliseconds. */
+  /** Time from SIGTERM until containers exit, in milliseconds. */
   stopAfterMs: number;
 }
 
-/** The sandboxes and containers of the pods that a kubelet runs, by UID. */
+/** Sandboxes and containers of a kubelet's pods, by UID. */
 export class PodRuns {
   readonly #runtime: SimulatedRuntime;
   readonly #stopAfterMs: number;
@@ -21,7 +21,7 @@ export class PodRuns {
     this.#stopAfterMs = stopAfterMs;
   }
 
-  /** Whether a pod has a sandbox in which containers can run. */
+  /** Returns whether a pod has a ready sandbox. */
   isReady(uid: string): boolean {
     return this.sandbox(uid)?.isReady === true;
   }
@@ -35,12 +35,12 @@ export class PodRuns {
     return sandboxId === undefined ? [] : this.#runtime.containersOf(sandboxId);
   }
 
-  /** Containers that have not ended. */
+  /** Returns the running containers of a pod. */
   running(uid: string): SimulatedContainer[] {
     return this.containers(uid).filter(({ state }) => state === ContainerState.CONTAINER_RUNNING);
   }
 
-  /** Starts a pod's sandbox and containers, in the place of any it had. */
+  /** Starts a pod's sandbox and containers, replacing existing ones. */
   start({ metadata, spec }: JsonPod): void {
     const { uid = "", name = "", namespace = "" } = metadata;
     this.remove(uid);
@@ -49,7 +49,7 @@ export class PodRuns {
     for (const container of spec?.containers ?? []) this.#runContainer(sandboxId, container, 0);
   }
 
-  /** Starts a container in the place of one that ended. */
+  /** Replaces a container that exited. */
   restart({ id, sandboxId, name, attempt }: SimulatedContainer, { spec }: JsonPod): void {
     const container = spec?.containers?.find((each) => each.name === name);
     this.#runtime.removeContainer(id);
@@ -64,7 +64,7 @@ export class PodRuns {
     if (sandbox && this.running(uid).length === 0) this.#runtime.stopSandbox(sandbox.id);
   }
 
-  /** Removes what is left of a pod; what still runs is killed. */
+  /** Removes a pod's sandbox and containers. Kills running ones. */
   remove(uid: string): void {
     const sandbox = this.sandbox(uid);
     if (sandbox) this.#runtime.removeSandbox(sandbox.id);

@@ -11,7 +11,7 @@ import type {
 
 const NANOSECONDS = 1_000_000n;
 
-/** A pod's status as its containers are now. What it has of the past, such as the start, is kept. */
+/** Returns a pod's status for the current state of its containers. Keeps the start time and transition times. */
 export function podStatus(
   pod: JsonPod,
   sandbox: SimulatedSandbox | undefined,
@@ -32,25 +32,25 @@ export function podStatus(
   };
 }
 
-/** The part of a status that the API server does not have yet; undefined where it has all. */
+/** Returns the fields of a status that differ at the API server. Undefined if none do. */
 export function changedStatus(pod: JsonPod, wanted: JsonPodStatus): JsonPodStatus | undefined {
   const had = (pod.status ?? {}) as Record<string, unknown>;
   const changed = Object.entries(wanted).filter(([name, value]) => !isDeepStrictEqual(had[name], value));
   return changed.length === 0 ? undefined : (Object.fromEntries(changed) as JsonPodStatus);
 }
 
-/** Whether the pod's restart policy has a container that ended started again. */
+/** Returns whether the pod's restart policy restarts an exited container. */
 export function restarts({ spec }: JsonPod, { exitCode }: SimulatedContainer): boolean {
   const policy = spec?.restartPolicy ?? "Always";
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
 }
 
-/** Wall time of the runtime in milliseconds. */
+/** Converts a timestamp of the runtime, in nanoseconds, to milliseconds. */
 export function millisecondsOf(time: bigint): number {
   return Number(time / NANOSECONDS);
 }
 
-// A pod that is being deleted has ended as well, for good: nothing is started in it again.
+// A terminating pod whose containers exited has terminated: its containers are not restarted.
 function phaseOf(pod: JsonPod, containers: readonly SimulatedContainer[]): string {
   if (containers.length === 0) return pod.status?.phase ?? "Pending";
   const isTerminating = pod.metadata.deletionTimestamp !== undefined;
@@ -61,7 +61,7 @@ function phaseOf(pod: JsonPod, containers: readonly SimulatedContainer[]): strin
   return containers.every(({ exitCode }) => exitCode === 0) ? "Succeeded" : "Failed";
 }
 
-// Conditions of others, such as the eviction API's DisruptionTarget, stay, and so does the order.
+// Keeps other conditions, such as the eviction API's DisruptionTarget, and their order.
 function conditions(pod: JsonPod, wanted: Record<string, boolean>, now: number): JsonCondition[] {
   const merged = new Map(pod.status?.conditions?.map((condition) => [condition.type, condition]));
   for (const [type, holds] of Object.entries(wanted)) {
@@ -107,7 +107,7 @@ function hasEnded({ state }: SimulatedContainer): boolean {
   return state === ContainerState.CONTAINER_EXITED;
 }
 
-// As Kubernetes writes times: whole seconds.
+// Kubernetes serializes times in whole seconds.
 function timestamp(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
 }

@@ -1,6 +1,6 @@
 import type { ApiResource, KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
 
-/** A Pod in the API server's JSON: what a kubelet reads and writes of it. */
+/** The fields of a Pod that the kubelet reads and writes, as JSON. */
 export interface JsonPod extends KubeObject {
   metadata: ObjectMeta & { deletionGracePeriodSeconds?: number };
   spec?: {
@@ -67,7 +67,7 @@ export const PODS: ApiResource = {
   subresources: ["status"],
 };
 
-/** Whether a pod has ended for good. */
+/** Returns whether a pod has terminated. */
 export function isFinished({ status }: JsonPod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }

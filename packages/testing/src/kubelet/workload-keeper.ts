@@ -2,17 +2,17 @@ import { type KubeApiClient, type KubeMetrics, type KubeObject, Watcher } from "
 import { type Clock, type Logger, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
 import { isFinished, type JsonPod, PODS } from "./pods.ts";
 
-/** Pods of one kind that are to be there, whatever happens to one of them. */
+/** A set of identical pods to keep running. */
 export interface Workload {
-  /** Unique among the workloads; the first part of its pods' names. */
+  /** Unique among the workloads. Prefix of the pods' names. */
   name: string;
   namespace: string;
-  /** What its pods name as their controller. Nothing of that kind is made. */
+  /** Kind of the pods' controller. The controller object is not created. */
   owner: "ReplicaSet" | "DaemonSet";
   replicas: number;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** As in a Pod; the node is filled in. */
+  /** Pod spec. The node name is added. */
   spec: Record<string, unknown>;
 }
 
@@ -25,13 +25,13 @@ export interface WorkloadKeeperOptions {
   kubeMetrics: KubeMetrics;
 }
 
-// Which workload a pod belongs to.
+// Label with the name of a pod's workload.
 const WORKLOAD_LABEL = "dev.nodekeeper.dev/workload";
 const RETRY = { baseMs: 500, maxMs: 10_000 };
 
 /**
- * Keeps the pods of some workloads on one node: a pod that was deleted or is terminating has a successor created at once, of
- * a new name, as a ReplicaSet's controller does it. Surplus pods are left alone.
+ * Keeps the pods of workloads running on one node. Replaces a pod that was deleted or is terminating immediately by one
+ * with a new name, as the ReplicaSet controller does. Does not delete surplus pods.
  */
 export class WorkloadKeeper implements Runnable {
   readonly name = "workload keeper";
@@ -100,7 +100,8 @@ export class WorkloadKeeper implements Runnable {
     while (this.#alive(name) < workload.replicas) {
       this.#reported.clear();
       const made = await client.create(PODS, podOf(workload, nodeName), { signal });
-      // Known before the watch reports it, so that it is not created twice; what the watch has reported already is newer.
+      // Recorded before the watch reports the pod, so that no second one is created. If the watch was faster, its state
+      // is newer.
       if (!this.#reported.has(made.metadata.uid!)) this.#pods.set(made.metadata.uid!, made);
     }
   }
@@ -126,7 +127,7 @@ function podOf(
     namespace,
     labels: { app: name, ...labels, [WORKLOAD_LABEL]: name },
     ...(annotations ? { annotations } : {}),
-    // The UID stands for an owner that nothing here needs.
+    // The UID is a placeholder: no component looks up the owner.
     ownerReferences: [
       { apiVersion: "apps/v1", kind: owner, name, uid: `workload-${namespace}-${name}`, controller: true },
     ],

@@ -18,7 +18,7 @@ type Request<M extends MethodName> = ReturnType<Methods[M]["requestType"]["decod
 type Answer<M extends MethodName> = Parameters<Methods[M]["responseType"]["fromPartial"]>[0] | Uint8Array;
 type UnaryName = { [M in MethodName]: Methods[M]["responseStream"] extends true ? never : M }[MethodName];
 
-/** What each unary call answers: a message, or its bytes. */
+/** Handlers of unary calls. They return a message or its encoding. */
 export type UnaryAnswers = {
   [M in UnaryName]: (request: Request<M>, signal: AbortSignal) => Promise<Answer<M>> | Answer<M>;
 };
@@ -26,11 +26,11 @@ export type UnaryAnswers = {
 export interface AnswersOptions {
   runtime: SimulatedRuntime;
   clock: Clock;
-  /** "simulated" and a version; read at each call. */
+  /** Returns "simulated" and a version. Called for each Version call. */
   version: () => { name: string; version: string };
 }
 
-/** The lists as bytes, for unary and streamed calls alike. */
+/** Selects and encodes list items, for unary and streamed calls. */
 export interface ListAnswers {
   sandboxes(filter: PodSandboxFilter | undefined): SimulatedSandbox[];
   containers(filter: ContainerFilter | undefined): SimulatedContainer[];
@@ -61,7 +61,7 @@ export function listAnswers(runtime: SimulatedRuntime): ListAnswers {
   };
 }
 
-/** What a runtime answers to each of CRI's calls that the agent makes. */
+/** Returns the handlers of the CRI calls that the agent makes. */
 export function unaryAnswers({ runtime, clock, version }: AnswersOptions, lists: ListAnswers): UnaryAnswers {
   const sandboxOf = (id: string) => runtime.sandboxes.get(id) ?? missing("sandbox", id);
   const containerOf = (id: string) => runtime.containers.get(id) ?? missing("container", id);
@@ -102,7 +102,7 @@ export function unaryAnswers({ runtime, clock, version }: AnswersOptions, lists:
   };
 }
 
-// Labels are made only where a caller selects by some: a plain list is to cost little.
+// Labels are created only if the caller selects by labels, so that plain lists are cheap.
 function hasLabels(
   labels: () => Record<string, string>,
   selector: Record<string, string> | undefined,

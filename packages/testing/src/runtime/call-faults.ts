@@ -1,23 +1,23 @@
 import { status } from "@grpc/grpc-js";
 import { codeOf, messageOf } from "@nodekeeper/core/lib";
 
-/** A call as a fault sees it. */
+/** A call to which a fault may apply. */
 export interface RuntimeCall {
-  /** "ListContainers" */
+  /** Such as "ListContainers". */
   method: string;
-  /** Of the container or sandbox that is asked for, where it is one. */
+  /** ID of the requested container or sandbox, if any. */
   id: string | undefined;
   podUid: string | undefined;
 }
 
-/** The fault of a call. `bytes` are sent as the answer, whatever they are. */
+/** Fault of a call. `bytes` are sent as the response, valid or not. */
 export type CallFault =
   | { delayMs: number }
   | { hang: true }
   | { code: status; message: string }
   | { bytes: Uint8Array };
 
-/** An error as a gRPC server sends it. */
+/** Returns an error as a gRPC server sends it. */
 export function refusal(code: status, message: string): Error {
   return Object.assign(new Error(message), { code, details: message });
 }
@@ -26,7 +26,7 @@ export function unimplemented(method: string): Error {
   return refusal(status.UNIMPLEMENTED, `unknown method ${method} for service runtime.v1.RuntimeService`);
 }
 
-/** The caller's answer for an error that was thrown. */
+/** Converts an error to the response for the caller. */
 export function serverError(error: unknown): { code: status; details: string } {
   if (error instanceof Error && "details" in error) return error as never;
   const code = codeOf(error);

@@ -6,7 +6,7 @@ interface ChangingPod {
   containers: string[];
 }
 
-/** Pods that change on command: for benchmarks, which must know how much happens and when. */
+/** Pods that change on command, for benchmarks with a defined rate and time of changes. */
 export class Churn {
   readonly #runtime: SimulatedRuntime;
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class Churn {
     this.#clock = clock;
   }
 
-  /** Starts so many pods, with so many running containers each. */
+  /** Starts pods with running containers. */
   deploy(pods: number, containersPerPod: number): void {
     for (let made = 0; made < pods; made++) {
       const number = this.#pods.length;
@@ -31,12 +31,12 @@ export class Churn {
     }
   }
 
-  /** In each of so many pods at once a container exits, is removed, and another is started in its place. */
+  /** Restarts one container in each of `pods` pods: it exits and is removed, and another one is started. */
   change(pods: number): void {
     for (let changed = 0; changed < Math.min(pods, this.#pods.length); changed++) this.#restartNext();
   }
 
-  /** Restarts so many containers a second, evenly, pod after pod. Rejects with the signal's reason. */
+  /** Restarts containers at a constant rate, round-robin over the pods. Rejects with the signal's reason. */
   async play(perSecond: number, seconds: number, signal: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic();
     for (let done = 0; done < perSecond * seconds; done++) {

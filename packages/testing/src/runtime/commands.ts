@@ -5,19 +5,19 @@ import type { EventFaults, EventMode } from "./event-stream.ts";
 import { type FaultRule, faultsOf } from "./fault-rules.ts";
 import type { AdmittedPod, ScenarioPlayer } from "./scenario-player.ts";
 
-/** Commands of the standalone program, one a line. */
+/** Commands of the standalone program, one per line. */
 export type Command =
-  /** Replaces the faults of calls; none: all is well. */
+  /** Replaces the faults of calls. Empty: no faults. */
   | { op: "faults"; faults: readonly FaultRule[] }
-  /** What GetContainerEvents does from the next subscription on, and the faults of events from now on. */
+  /** Sets the behavior of GetContainerEvents for new subscriptions, and the faults of further events. */
   | { op: "events"; mode?: EventMode; faults?: EventFaults }
-  /** One container in each of so many pods is restarted, all at once. */
+  /** Restarts one container in each of `pods` pods at once. */
   | { op: "change"; pods: number }
-  /** So many restarts of containers a second; answered when they are over. */
+  /** Restarts containers at a constant rate. The response is sent at the end. */
   | { op: "play"; perSecond: number; seconds: number }
-  /** How fast the scenario goes. */
+  /** Sets the speed of the scenario. */
   | { op: "pace"; pace: number }
-  /** The runtime stops for so long, and starts again with the same containers. */
+  /** Stops the runtime for this time, then starts it again with the same containers. */
   | { op: "restart"; awayMs?: number }
   | { op: "admit"; pod: AdmittedPod }
   | { op: "remove"; uid: string; gracePeriodSeconds: number };
@@ -32,8 +32,8 @@ export interface CommandsOptions {
 const eventModes: readonly string[] = ["on", "unimplemented", "disabled"] satisfies EventMode[];
 
 /**
- * Runs the command of a line of JSON. Resolves when it is done; throws `invalid` for a line that is no command.
- * Commands do not wait for each other.
+ * Runs a command given as a line of JSON. Resolves when it is done. Throws `invalid` if the line is not a command.
+ * Commands run concurrently.
  */
 export async function runCommand(line: string, options: CommandsOptions, signal: AbortSignal): Promise<void> {
   const { cri, churn, player, clock } = options;

@@ -26,8 +26,8 @@ describe("the socket", () => {
   });
 
   it("is not put in place of a file that is none", async () => {
-    const { folder } = await serve();
-    const path = join(folder, "precious");
+    const { directory } = await serve();
+    const path = join(directory, "precious");
     writeFileSync(path, "data");
     const cri = criAt(path);
     await expect(cri.start()).rejects.toMatchObject({ code: "conflict" });
@@ -36,8 +36,8 @@ describe("the socket", () => {
   });
 
   it("that a killed process left behind is replaced, and removed at the end", async () => {
-    const { folder } = await serve();
-    const path = join(folder, "stale.sock");
+    const { directory } = await serve();
+    const path = join(directory, "stale.sock");
     await leaveSocketBehind(path);
     const cri = criAt(path);
     await cri.start();

@@ -21,11 +21,11 @@ export interface SimulatedCriOptions {
   /** Path of the socket, at most 107 bytes. */
   socket: string;
   clock: Clock;
-  /** Asked before each call; undefined: all is well. */
+  /** Returns the fault of a call. Called before each call. Undefined: no fault. */
   faults?: (call: RuntimeCall) => CallFault | undefined;
   events?: EventMode;
   eventFaults?: EventFaults;
-  /** Whether lists can be streamed (KEP-5825). Default: no, as most runtimes today. */
+  /** Whether lists can be streamed (KEP-5825). Default: no, as in most current runtimes. */
   streamsLists?: boolean;
   version?: string;
   random?: () => number;
@@ -70,19 +70,19 @@ export class SimulatedCri {
     });
   }
 
-  /** How many listen to the events. */
+  /** Number of listeners of container events. */
   get listeners(): number {
     return this.#streams.size;
   }
 
-  /** Events that listeners lost because they did not read. */
+  /** Number of events that listeners lost because they did not read. */
   get droppedEvents(): number {
     return [...this.#streams].reduce((sum, { dropped }) => sum + dropped, this.#dropped);
   }
 
   /**
-   * Serves when it resolves; a stale socket is replaced. Throws `conflict` where another process serves the path or a
-   * file that is no socket is there, `invalid` for a path that can be none.
+   * Resolves once the runtime is served. A stale socket is replaced. Throws `conflict` if another process serves the
+   * path or the file is not a socket, and `invalid` if the path is not valid for a socket.
    */
   async start(): Promise<void> {
     this.#stopping = new AbortController();
@@ -98,7 +98,7 @@ export class SimulatedCri {
     this.#server = server;
   }
 
-  /** Cuts every connection, as a runtime that is killed. Of one that does not serve it changes nothing. */
+  /** Closes all connections, as if the runtime were killed. Has no effect if it is not served. */
   async stop(): Promise<void> {
     this.#stopping.abort(stopped("the runtime is stopping"));
     for (const stream of this.#streams) stream.end(stopped("the runtime is stopping"));
@@ -109,7 +109,7 @@ export class SimulatedCri {
     if (place) await removeSocket(place, this.#clock);
   }
 
-  /** Stops and starts again, with the same containers. `between` runs in between. */
+  /** Stops and starts again with the same containers. `between` runs while stopped. */
   async restart(between: () => Promise<void> | void = () => {}): Promise<void> {
     await this.stop();
     await between();
@@ -250,7 +250,7 @@ function bind(server: Server, path: string): Promise<void> {
   });
 }
 
-// The same bytes: a list is megabytes, and a copy of it costs.
+// Without a copy, because a list takes megabytes.
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }

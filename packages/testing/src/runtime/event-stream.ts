@@ -4,42 +4,42 @@ import type { SimulatedEvent } from "./model.ts";
 import { containerStatus, sandboxStatus } from "./statuses.ts";
 
 /**
- * What GetContainerEvents does: `on`; `unimplemented`, as runtimes before 1.7 of containerd; `disabled`: the stream
- * ends at once, as CRI-O's with enable_pod_events off.
+ * Behavior of GetContainerEvents: `on`; `unimplemented`, like containerd before 1.7; `disabled`: the stream ends
+ * immediately, like CRI-O without enable_pod_events.
  */
 export type EventMode = "on" | "unimplemented" | "disabled";
 
-/** Faults between the runtime and its listeners. Shares of events, 0 to 1. */
+/** Faults between the runtime and its listeners. Fractions of events, 0 to 1. */
 export interface EventFaults {
   lost?: number;
   doubled?: number;
-  /** Sent after the one that follows, or after 50 ms where none does: late, but not lost. */
+  /** Fraction of events that are sent after the next one, or after 50 ms if there is none. */
   reordered?: number;
-  /** Each event comes so much later than it happened. They keep their distances. */
+  /** Delay of all events, in milliseconds. Their intervals are preserved. */
   delayMs?: number;
-  /** So many old events are sent to each new listener again, as containerd 2 does for five minutes. */
+  /** Number of past events that are sent to each new listener, as containerd 2 does for five minutes. */
   replayed?: number;
 }
 
 interface Queued {
-  /** Of the monotonic clock. */
+  /** Monotonic milliseconds. */
   dueAt: number;
   response: DeepPartial<ContainerEventResponse>;
 }
 
-// As containerd's channel: who does not read loses what comes.
+// Like containerd's channel: events are dropped if the listener does not read.
 const LONGEST_QUEUE = 1_000;
 const MOST_REPLAYED = 1_000;
 const HELD_AT_MOST_MS = 50;
 
 export interface EventStreamOptions {
   clock: Clock;
-  /** Asked at each event. */
+  /** Called for each event. */
   faults: () => EventFaults;
   random: () => number;
 }
 
-/** One listener's way to the events: in order, bounded, with the faults that a test wants. */
+/** Events for one listener: ordered, bounded, and with the configured faults. */
 export class EventStream {
   readonly #queue: Queued[] = [];
   readonly #options: EventStreamOptions;
@@ -47,7 +47,7 @@ export class EventStream {
   readonly #changes = new WakeableSleep();
   #ended = false;
   #failure: unknown;
-  /** Events for which there was no room. */
+  /** Number of events dropped because the queue was full. */
   dropped = 0;
 
   constructor(options: EventStreamOptions) {
@@ -68,7 +68,7 @@ export class EventStream {
     this.#release();
   }
 
-  /** @param failure the error that the listener receives; without it the stream just ends */
+  /** @param failure error that the listener receives; undefined ends the stream normally */
   end(failure?: unknown): void {
     this.#ended = true;
     this.#failure ??= failure;
@@ -77,7 +77,7 @@ export class EventStream {
     this.#changes.wake();
   }
 
-  /** Gives the events as they are due, until the stream is ended; throws what it was ended with. */
+  /** Yields events when they are due, until the stream ends. Throws the failure passed to `end`. */
   async *read(): AsyncGenerator<DeepPartial<ContainerEventResponse>> {
     while (!this.#ended) {
       this.#changes.clear();
@@ -122,7 +122,7 @@ export class EventStream {
   }
 }
 
-/** The last events, for new listeners of a runtime that replays. */
+/** The last events, for new listeners of a runtime that replays them. */
 export class RecentEvents {
   readonly #events: SimulatedEvent[] = [];
 

@@ -2,29 +2,29 @@ import { status } from "@grpc/grpc-js";
 import { NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { CallFault, RuntimeCall } from "./call-faults.ts";
 
-/** A fault as data. Without a method, pod or ID it hits every call; the first rule that matches counts. */
+/** A fault as data. Applies to all calls unless restricted by method, pod or ID. The first matching rule applies. */
 export interface FaultRule {
-  /** "ListContainers" */
+  /** Such as "ListContainers". */
   method?: string;
   podUid?: string;
-  /** Of a container or sandbox. */
+  /** ID of a container or sandbox. */
   id?: string;
-  /** How many calls it hits. Default: all. */
+  /** Number of calls to which it applies. Default: all. */
   times?: number;
-  /** Exactly one of these five is set: the fault. */
+  /** Set one of these five. If several are set, the precedence is delayMs, hang, bytes, garbage, code. */
   delayMs?: number;
   hang?: true;
-  /** A name of gRPC's: "UNAVAILABLE". */
+  /** Name of a gRPC status: "UNAVAILABLE". */
   code?: string;
-  /** The answer instead, in base64. */
+  /** Response, in base64. */
   bytes?: string;
-  /** The answer instead: so many bytes of garbage. At most 64 MiB. */
+  /** Response of this many invalid bytes. Larger numbers are reduced to 64 MiB. */
   garbage?: number;
 }
 
 const MOST_GARBAGE = 64 * 2 ** 20;
 
-/** Makes of rules what SimulatedCri asks. Throws `invalid` for a rule that names no fault, or one that is none. */
+/** Converts rules to the fault function of SimulatedCri. Throws `invalid` if a rule does not name a valid fault. */
 export function faultsOf(rules: readonly FaultRule[]): (call: RuntimeCall) => CallFault | undefined {
   const faults = rules.map((rule, at) => ({
     rule,

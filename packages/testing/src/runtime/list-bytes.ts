@@ -2,7 +2,7 @@ import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Container, PodSandbox, PodSandboxState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import type { PodIdentity, SimulatedContainer, SimulatedSandbox } from "./model.ts";
 
-// Field numbers of CRI that the agent's own contract leaves out.
+// Field numbers of CRI that the agent's reduced proto omits.
 const SANDBOX_LABELS = 5;
 const SANDBOX_ANNOTATIONS = 6;
 const CONTAINER_IMAGE = 4;
@@ -12,13 +12,13 @@ const CONTAINER_ANNOTATIONS = 9;
 const LIST_ITEM = (1 << 3) | 2;
 
 /**
- * Sandboxes and containers as a real runtime lists them: with labels, annotations and images, about 1.2 and 1.5 KB
- * each. Each is encoded once for each state that it is in.
+ * Encodes sandboxes and containers as a real runtime lists them, with labels, annotations and images: about 1.2 and 1.5
+ * KB each. Each is encoded once per state.
  */
 export class ListBytes {
   readonly #encoded = new WeakMap<object, { state: unknown; bytes: Uint8Array }>();
 
-  /** The answer of ListPodSandbox; as an answer of StreamPodSandboxes it is the same bytes. */
+  /** Returns the response of ListPodSandbox. A response of StreamPodSandboxes has the same encoding. */
   sandboxes(sandboxes: readonly SimulatedSandbox[]): Uint8Array {
     return concat(
       sandboxes.map((sandbox) => this.#bytesOf(sandbox, sandbox.isReady, () => sandboxBytes(sandbox))),
@@ -43,7 +43,7 @@ export class ListBytes {
   }
 }
 
-/** The labels by which the kubelet knows its own. */
+/** Returns the labels by which the kubelet identifies its pods. */
 export function podLabels({ uid, name, namespace }: PodIdentity): Record<string, string> {
   return {
     "io.kubernetes.pod.uid": uid,
@@ -87,7 +87,7 @@ function containerBytes(container: SimulatedContainer): Uint8Array {
   return writer.finish();
 }
 
-// As much as a kubelet and a deployment's tools put there.
+// Typical size of the annotations of the kubelet and deployment tools.
 function ordinaryAnnotations(bytes: number): Record<string, string> {
   return { "kubectl.kubernetes.io/last-applied-configuration": `{"spec":"${"x".repeat(bytes)}"}` };
 }

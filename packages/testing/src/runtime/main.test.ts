@@ -27,9 +27,9 @@ interface Line {
 
 /** The program in a process of its own, and what it prints. */
 function program(...flags: string[]) {
-  const folder = mkdtempSync(join(tmpdir(), "nksim-"));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
-  const socket = join(folder, "cri.sock");
+  const directory = mkdtempSync(join(tmpdir(), "nksim-"));
+  ends.push(() => rmSync(directory, { recursive: true, force: true }));
+  const socket = join(directory, "cri.sock");
   const script = fileURLToPath(new URL("./main.ts", import.meta.url));
   const child: ChildProcess = spawn(process.execPath, [script, "--socket", socket, ...flags]);
   ends.push(() => child.kill("SIGKILL"));

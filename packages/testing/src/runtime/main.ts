@@ -1,7 +1,7 @@
-// A simulated container runtime as a process of its own, for benchmarks and for trying things out:
+// Runs a simulated container runtime as a separate process, for benchmarks and experiments:
 //   node packages/testing/src/runtime/main.ts --socket /tmp/cri.sock --pods 100 --containers 3
-// Commands are lines of JSON on stdin (commands.ts has them); it answers each with a line that has its number;
-// it ends with stdin, SIGINT or SIGTERM. Every event is printed as a line with two times, both in milliseconds: `at`,
+// Reads commands as lines of JSON from stdin (see commands.ts) and prints a response with the line number for each.
+// Stops at the end of stdin and on SIGINT or SIGTERM. Prints each event as a line with two times in milliseconds: `at`,
 // since the epoch, and `monotonic`, of the machine's monotonic clock, which all processes share.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -77,7 +77,7 @@ async function main(): Promise<number> {
   const runtime = new SimulatedRuntime({ clock, isDualStack: values["dual-stack"] });
   const churn = new Churn(runtime, clock);
   churn.deploy(Number(values.pods), Number(values.containers));
-  // Before the server listens to the runtime: an event's time is taken before it is sent.
+  // Subscribed before the server, so that an event's time is taken before it is sent.
   if (values["print-events"]) {
     runtime.subscribe(({ id, type, pod }) =>
       print({ event: eventNames[type], id, podUid: pod.uid, ...times() }),

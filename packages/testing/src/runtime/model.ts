@@ -1,13 +1,13 @@
 import type { ContainerEventType, ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 
-/** Who a pod is. */
+/** Identity of a pod. */
 export interface PodIdentity {
   uid: string;
   name: string;
   namespace: string;
 }
 
-/** A container as the runtime keeps it. Times are nanoseconds since the epoch, 0 for what has not happened. */
+/** State of a container. Times are in nanoseconds since the epoch; 0 if not applicable. */
 export interface SimulatedContainer {
   readonly id: string;
   readonly sandboxId: string;
@@ -21,13 +21,13 @@ export interface SimulatedContainer {
   finishedAt: bigint;
   exitCode: number;
   reason: string;
-  /** What its stats show, bytes. */
+  /** Memory usage in its stats, in bytes. */
   memoryBytes: number;
-  /** How long it takes to end after SIGTERM, milliseconds. */
+  /** Time from SIGTERM until it exits, in milliseconds. */
   stopAfterMs: number;
 }
 
-/** A sandbox as the runtime keeps it. */
+/** State of a sandbox. */
 export interface SimulatedSandbox {
   readonly id: string;
   readonly pod: PodIdentity;
@@ -37,20 +37,20 @@ export interface SimulatedSandbox {
   isReady: boolean;
 }
 
-/** What happened, as GetContainerEvents sends it. */
+/** An event as sent by GetContainerEvents. */
 export interface SimulatedEvent {
-  /** Of the container or sandbox. */
+  /** ID of the container or sandbox. */
   readonly id: string;
   readonly type: ContainerEventType;
   readonly at: bigint;
   readonly pod: PodIdentity;
-  /** As it was then; undefined once it is removed. */
+  /** State at the time of the event. Undefined if the sandbox was removed. */
   readonly sandbox: Readonly<SimulatedSandbox> | undefined;
-  /** The same of the container; undefined for a sandbox. */
+  /** State at the time of the event. Undefined for a sandbox or if the container was removed. */
   readonly container: Readonly<SimulatedContainer> | undefined;
 }
 
-/** A container to be made. */
+/** Parameters of a container to create. */
 export interface ContainerRequest {
   name: string;
   image?: string;

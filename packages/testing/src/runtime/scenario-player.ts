@@ -9,13 +9,13 @@ export interface ScenarioPlayerOptions {
   runtime: SimulatedRuntime;
   scenarios: readonly Scenario[];
   clock: Clock;
-  /** The same seed plays the same history. Default: 1. */
+  /** The same seed produces the same history. Default 1. */
   seed?: number;
-  /** How much faster than written: 2 halves every wait. More than 0. Default: 1. */
+  /** Speed factor: 2 halves every wait. Greater than 0. Default 1. */
   pace?: number;
 }
 
-/** A pod from outside, to be run until it is removed. */
+/** A pod that does not belong to a scenario and runs until it is removed. */
 export interface AdmittedPod extends PodIdentity {
   containers: readonly ContainerRequest[];
 }
@@ -29,10 +29,10 @@ const FIRST_CRASH_DELAY_MS = 1_000;
 const RESTART_DELAY_MS = 300;
 const ROLLOUT_STEP_MS = 1_500;
 
-/** Plays scenarios on a simulated runtime, until it is stopped, as a kubelet and its pods would. */
+/** Plays scenarios on a simulated runtime until stopped, as a kubelet and its pods would. */
 export class ScenarioPlayer implements Runnable {
   readonly name = "scenarios";
-  /** How much faster than written; holds from the next wait on. */
+  /** Speed factor. Changes apply to further waits. */
   pace: number;
   readonly #options: ScenarioPlayerOptions;
   readonly #runtime: SimulatedRuntime;
@@ -52,7 +52,7 @@ export class ScenarioPlayer implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { scenarios } = this.#options;
     for (const scenario of scenarios) if (scenario.kind === "deploy") this.#deploy(scenario);
-    // One that fails ends the others: nothing is played on when run has ended.
+    // A failing scenario aborts the others, so that all have ended when `run` returns.
     using scope = childScope(signal);
     const playing = scenarios.map(async (scenario) => {
       try {
@@ -68,7 +68,7 @@ export class ScenarioPlayer implements Runnable {
     if (failure) throw failure.reason;
   }
 
-  /** Runs a pod that the scenarios know nothing of. One that is there already is left as it is. */
+  /** Runs a pod that does not belong to a scenario. No effect if it was already admitted. */
   admit({ uid, name, namespace, containers }: AdmittedPod): void {
     if (this.#admitted.has(uid)) return;
     const sandboxId = this.#runtime.runSandbox({ uid, name, namespace });
@@ -77,8 +77,8 @@ export class ScenarioPlayer implements Runnable {
   }
 
   /**
-   * Ends a pod that was admitted: its containers get the grace period, then it is removed. Asked again with a shorter
-   * period, that one counts. When the signal aborts it rejects with its reason, and the pod is still there.
+   * Terminates an admitted pod: its containers get the grace period, then it is removed. A later call can shorten the
+   * period. If the signal aborts, rejects with its reason and the pod remains.
    */
   async removePod(
     uid: string,
@@ -158,7 +158,7 @@ export class ScenarioPlayer implements Runnable {
     for (let attempt = 0; ; attempt++) {
       if (!this.#runtime.sandboxes.has(pod.sandboxId)) pod.sandboxId = this.#runtime.runSandbox(pod, attempt);
       const id = this.#runContainer(pod.sandboxId, container, attempt);
-      // As the kubelet: the last dead one is kept for its log.
+      // Like the kubelet, keeps the last exited container for its log.
       if (previous) this.#runtime.removeContainer(previous);
       await this.#sleep(runsMs, signal);
       this.#exit(id, exitCode);
@@ -220,13 +220,13 @@ export class ScenarioPlayer implements Runnable {
     pod.sandboxId = sandboxId;
   }
 
-  // Another caller may have removed it: scenarios are not alone on a runtime.
+  // Another caller may have removed it: a runtime can have users besides scenarios.
   #exit(id: string, exitCode: number): void {
     if (this.#runtime.containers.has(id)) this.#runtime.exit(id, exitCode);
   }
 
   #replace({ sandboxId, name, attempt, id }: SimulatedContainer): void {
-    // A rollout may have taken the pod meanwhile.
+    // A rollout may have removed the pod meanwhile.
     if (!this.#runtime.sandboxes.has(sandboxId)) return;
     this.#runContainer(sandboxId, name, attempt + 1);
     this.#runtime.removeContainer(id);

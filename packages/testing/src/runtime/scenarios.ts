@@ -1,11 +1,11 @@
-/** What a player does to a runtime. Times are milliseconds. */
+/** Changes that a player makes to a runtime. Times are in milliseconds. */
 export type Scenario =
-  /** Pods that run and stay. */
+  /** Pods that keep running. */
   | { kind: "deploy"; namespace: string; name: string; replicas: number; containers: readonly string[] }
   /**
-   * A container that exits again and again, and is started again with a delay that doubles from `firstDelayMs`
-   * (default: 1 s; the kubelet's is 10 s) up to `maxDelayMs` (the kubelet's: 5 min). One that ran for longer than
-   * twice the longest delay starts again, as the kubelet's backoff.
+   * A container that exits repeatedly and is restarted with a delay that doubles from `firstDelayMs` (default 1 s; 10 s
+   * in the kubelet) up to `maxDelayMs` (5 min in the kubelet). As in the kubelet, the backoff is reset if the container
+   * ran for longer than twice the maximum delay.
    */
   | {
       kind: "crashLoop";
@@ -17,18 +17,18 @@ export type Scenario =
       firstDelayMs?: number;
       maxDelayMs: number;
     }
-  /** Every so often a deployment's pods are replaced, one after the other. */
+  /** Periodically replaces a deployment's pods one by one. */
   | { kind: "rollout"; namespace: string; name: string; everyMs: number }
-  /** Every so often a pod that runs for a while and completes; it is removed some time later. */
+  /** Periodically starts a pod that completes after some time and is removed later. */
   | { kind: "job"; namespace: string; name: string; everyMs: number; runsMs: number; keptMs: number }
-  /** Every so often all containers of all deployed pods exit and are started again. */
+  /** Periodically restarts all containers of all deployed pods. */
   | { kind: "massRestart"; everyMs: number }
-  /** Every so often a deployed pod's sandbox fails; the pod gets a new one. */
+  /** Periodically, a deployed pod's sandbox fails and is replaced. */
   | { kind: "sandboxFailure"; everyMs: number }
-  /** Every so often a container is killed for its memory, and started again. */
+  /** Periodically, a container is OOM-killed and restarted. */
   | { kind: "oomKill"; everyMs: number };
 
-/** A node on which something happens every few seconds, as `npm start` shows it. */
+/** A node with changes every few seconds, as shown by `npm start`. */
 export const everyday: readonly Scenario[] = [
   { kind: "deploy", namespace: "kube-system", name: "kube-proxy", replicas: 1, containers: ["kube-proxy"] },
   { kind: "deploy", namespace: "kube-system", name: "coredns", replicas: 2, containers: ["coredns"] },
@@ -56,5 +56,5 @@ export const everyday: readonly Scenario[] = [
   { kind: "oomKill", everyMs: 45_000 },
 ];
 
-/** A node on which nothing changes. */
+/** A node without changes. */
 export const quiet: readonly Scenario[] = everyday.filter(({ kind }) => kind === "deploy");

@@ -1,4 +1,7 @@
-/** A generator of numbers from 0 to below 1, the same ones for the same seed: mulberry32's constants, enough for names and times. */
+/**
+ * Returns a generator of numbers in [0, 1) that is determined by the seed. Uses mulberry32, which suffices for names
+ * and times.
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

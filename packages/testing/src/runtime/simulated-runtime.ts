@@ -15,13 +15,13 @@ const SIGTERMED = 143;
 
 export interface SimulatedRuntimeOptions {
   clock: Clock;
-  /** Called for everything that happens, in order. */
+  /** Called for each event, in order. */
   onEvent?: (event: SimulatedEvent) => void;
-  /** Whether pods get an IPv6 address besides the IPv4 one. Default: no. */
+  /** Whether pods also get an IPv6 address. Default: no. */
   isDualStack?: boolean;
 }
 
-/** Sandboxes and containers as a container runtime keeps them, without any process behind them. */
+/** Sandboxes and containers of a container runtime without processes. */
 export class SimulatedRuntime {
   readonly sandboxes = new Map<string, SimulatedSandbox>();
   readonly containers = new Map<string, SimulatedContainer>();
@@ -38,13 +38,13 @@ export class SimulatedRuntime {
     if (onEvent) this.#listeners.add(onEvent);
   }
 
-  /** Calls a function for everything from now on; returns the function that stops that. */
+  /** Calls `listener` for each further event. Returns a function that unsubscribes. */
   subscribe(listener: (event: SimulatedEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Makes a ready sandbox; gives its ID. */
+  /** Creates a ready sandbox. Returns its ID. */
   runSandbox(pod: PodIdentity, attempt = 0): string {
     const sandbox: SimulatedSandbox = {
       id: this.#newId(),
@@ -60,7 +60,7 @@ export class SimulatedRuntime {
     return sandbox.id;
   }
 
-  /** Makes a container that does not run yet; gives its ID. Throws `notFound` without its sandbox. */
+  /** Creates a container without starting it. Returns its ID. Throws `notFound` if the sandbox does not exist. */
   createContainer(sandboxId: string, request: ContainerRequest): string {
     const sandbox = this.#sandbox(sandboxId);
     const container: SimulatedContainer = {
@@ -84,7 +84,7 @@ export class SimulatedRuntime {
     return container.id;
   }
 
-  /** Throws `notFound`, or `conflict` where it is not one that was just made. */
+  /** Starts a created container. Throws `notFound`, or `conflict` if it was started before. */
   startContainer(id: string): void {
     const container = this.#container(id);
     if (container.state !== ContainerState.CONTAINER_CREATED) {
@@ -95,14 +95,14 @@ export class SimulatedRuntime {
     this.#emit(id, ContainerEventType.CONTAINER_STARTED_EVENT, this.sandboxes.get(container.sandboxId));
   }
 
-  /** Makes and starts a container; gives its ID. */
+  /** Creates and starts a container. Returns its ID. */
   runContainer(sandboxId: string, request: ContainerRequest): string {
     const id = this.createContainer(sandboxId, request);
     this.startContainer(id);
     return id;
   }
 
-  /** The container's process ends by itself. One that does not run stays as it is. */
+  /** Makes a container exit by itself. No effect if it is not running. */
   exit(id: string, exitCode: number, reason = exitCode === 0 ? "Completed" : "Error"): void {
     const container = this.#container(id);
     if (container.state !== ContainerState.CONTAINER_RUNNING) return;
@@ -113,18 +113,18 @@ export class SimulatedRuntime {
     this.#emit(id, ContainerEventType.CONTAINER_STOPPED_EVENT, this.sandboxes.get(container.sandboxId));
   }
 
-  /** Asks a container to end, and kills it after the grace period. Resolves when it has ended. */
+  /** Stops a container and kills it after the grace period. Resolves once it exited. */
   async stopContainer(id: string, graceMs: number, signal?: AbortSignal): Promise<void> {
     const container = this.#container(id);
     if (container.state !== ContainerState.CONTAINER_RUNNING) return;
     const wait = Math.min(container.stopAfterMs, graceMs);
     if (wait > 0) await this.#clock.sleep(wait, signal);
-    // Removed meanwhile, and so ended.
+    // Removed meanwhile, which implies that it exited.
     if (!this.containers.has(id)) return;
     this.exit(id, container.stopAfterMs < graceMs ? SIGTERMED : SIGKILLED, "Error");
   }
 
-  /** Removes a container, one that runs as well, which is killed first. One that is already removed is no error. */
+  /** Removes a container. A running one is killed first. No effect if it was already removed. */
   removeContainer(id: string): void {
     const container = this.containers.get(id);
     if (!container) return;
@@ -138,7 +138,7 @@ export class SimulatedRuntime {
     );
   }
 
-  /** Kills the sandbox's containers, then the sandbox. */
+  /** Kills the sandbox's containers and stops the sandbox. */
   stopSandbox(id: string): void {
     const sandbox = this.#sandbox(id);
     if (!sandbox.isReady) return;
@@ -147,7 +147,7 @@ export class SimulatedRuntime {
     this.#emit(id, ContainerEventType.CONTAINER_STOPPED_EVENT, sandbox);
   }
 
-  /** Removes a sandbox with its containers. One that is already removed is no error. */
+  /** Removes a sandbox with its containers. No effect if it was already removed. */
   removeSandbox(id: string): void {
     const sandbox = this.sandboxes.get(id);
     if (!sandbox) return;
@@ -161,7 +161,7 @@ export class SimulatedRuntime {
     return [...this.containers.values()].filter((container) => container.sandboxId === sandboxId);
   }
 
-  /** The sandboxes of a pod, newest first. */
+  /** Returns the sandboxes of a pod, newest first. */
   sandboxesOf(podUid: string): SimulatedSandbox[] {
     return [...this.sandboxes.values()].filter(({ pod }) => pod.uid === podUid).reverse();
   }
@@ -197,7 +197,7 @@ export class SimulatedRuntime {
     return sandbox;
   }
 
-  // As containerd's: 64 hexadecimal characters. Counted, so that a history can be played again.
+  // Like containerd's IDs: 64 hexadecimal characters. Derived from a counter, so that a history is reproducible.
   #newId(): string {
     return createHash("sha256")
       .update(`container ${++this.#made}`)
@@ -210,7 +210,7 @@ export class SimulatedRuntime {
     return this.#isDualStack ? [ip, `fd00:10:244::${number.toString(16)}`] : [ip];
   }
 
-  // What happens later is never earlier, nor at the same time.
+  // Strictly increasing.
   #now(): bigint {
     const now = BigInt(Math.round(this.#clock.now())) * NANOSECONDS;
     this.#lastTime = now > this.#lastTime ? now : this.#lastTime + 1n;

@@ -12,7 +12,7 @@ import type { SimulatedContainer, SimulatedSandbox } from "./model.ts";
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;
-// A tenth of a core.
+// A tenth of a CPU.
 const CPU_SHARE = 10n;
 
 export function sandboxStatus(sandbox: SimulatedSandbox): DeepPartial<PodSandboxStatus> {
@@ -45,7 +45,7 @@ export function containerStatus(container: SimulatedContainer): DeepPartial<Cont
   };
 }
 
-/** @param now wall milliseconds */
+/** @param now wall clock milliseconds */
 export function containerStats(container: SimulatedContainer, now: number): DeepPartial<ContainerStats> {
   const { id, pod, name, attempt, memoryBytes } = container;
   const timestamp = nanoseconds(now);
@@ -63,7 +63,7 @@ export function containerStats(container: SimulatedContainer, now: number): Deep
   };
 }
 
-/** @param now wall milliseconds */
+/** @param now wall clock milliseconds */
 export function sandboxStats(
   sandbox: SimulatedSandbox,
   containers: readonly SimulatedContainer[],
@@ -96,7 +96,7 @@ function cpuUsage(containers: readonly SimulatedContainer[], timestamp: bigint) 
 function ranFor({ state, startedAt, finishedAt }: SimulatedContainer, timestamp: bigint): bigint {
   if (startedAt === 0n) return 0n;
   const until = state === ContainerState.CONTAINER_EXITED ? finishedAt : timestamp;
-  // What happens within one millisecond is counted on from it: a start may be ahead of the clock.
+  // Times within one millisecond are counted up from it, so a start may be ahead of the clock.
   return until > startedAt ? until - startedAt : 0n;
 }
 

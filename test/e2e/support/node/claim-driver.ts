@@ -1,5 +1,6 @@
 import {
   type ClaimToPrepare,
+  type ClaimToUnprepare,
   type DeviceHealth,
   type DevicePool,
   type Plugin,
@@ -13,6 +14,9 @@ export interface ClaimDriverOptions {
   pool: DevicePool;
   /** The variables of a container for a device. Default: ACCELERATOR with its name. */
   env?: (device: ClaimToPrepare["devices"][number]) => Record<string, string>;
+  /** Called with each call of the agent. */
+  onPrepare?: (claim: ClaimToPrepare) => void;
+  onUnprepare?: (claim: ClaimToUnprepare) => void;
 }
 
 /** A driver in the test's process: its devices are files that do what /dev/null does. It records what is prepared. */
@@ -26,7 +30,7 @@ export class ClaimDriver {
   #unhealthy: string | undefined;
   #changed = Promise.withResolvers<void>();
 
-  constructor({ name, socketDir, pool, env }: ClaimDriverOptions) {
+  constructor({ name, socketDir, pool, env, onPrepare, onUnprepare }: ClaimDriverOptions) {
     this.#devices = (pool.devices ?? []).map((device) => device.name!);
     const health = () => this.#health();
     this.#plugin = serveDeviceDriver({
@@ -36,11 +40,15 @@ export class ClaimDriver {
         yield [pool];
       },
       prepare: (claim) => {
+        onPrepare?.(claim);
         this.calls.push(claim);
         this.prepared.set(claim.uid, claim);
         return claim.devices.map((each) => preparedOf(each, env?.(each) ?? { ACCELERATOR: each.device }));
       },
-      unprepare: ({ uid }) => void this.prepared.delete(uid),
+      unprepare: (claim) => {
+        onUnprepare?.(claim);
+        this.prepared.delete(claim.uid);
+      },
       health,
     });
   }

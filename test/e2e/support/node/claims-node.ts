@@ -13,7 +13,10 @@ export interface ClaimsNode {
 }
 
 /** Starts it with the optional rights that claims need, and waits until the agent is ready. */
-export async function startClaimsNode(options: Pick<NodeOptions, "containerd"> = {}): Promise<ClaimsNode> {
+export async function startClaimsNode({
+  flags = {},
+  ...options
+}: Pick<NodeOptions, "containerd"> & { flags?: Record<string, string> } = {}): Promise<ClaimsNode> {
   const ends: Array<() => unknown> = [];
   const stop = async () => {
     for (const end of ends.splice(0).reverse()) await end();
@@ -24,7 +27,7 @@ export async function startClaimsNode(options: Pick<NodeOptions, "containerd"> =
     await cluster.kubectl.run("apply", "-f", optionalRbacFile);
     const node = await startNode(cluster, options);
     ends.push(() => node.stop());
-    const agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
+    const agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true", ...flags });
     ends.push(() => agent.child.stop());
     await agent.ready();
     return { cluster, node, agent, stop };

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "../child.ts";
 import type { ControlPlane } from "../control-plane.ts";
@@ -6,6 +6,8 @@ import type { ClusterNode } from "../node.ts";
 
 /** What became of a container or sandbox. Times are wall milliseconds. */
 export interface RuntimeLife {
+  /** Of its first process. */
+  pid: number;
   startedAt: number;
   exitedAt?: number;
   exitCode?: number;
@@ -16,6 +18,9 @@ export interface RuntimeLife {
 export class RuntimeRecord {
   readonly #child: Child;
   readonly #file: string;
+  readonly #lives = new Map<string, RuntimeLife>();
+  // Bytes of the file that were read.
+  #readTo = 0;
 
   private constructor(child: Child, file: string) {
     this.#child = child;
@@ -30,10 +35,10 @@ export class RuntimeRecord {
   }
 
   /** The containers and sandboxes that were started, by their IDs. */
-  lives(): Map<string, RuntimeLife> {
-    const lives = new Map<string, RuntimeLife>();
+  lives(): ReadonlyMap<string, RuntimeLife> {
+    const lives = this.#lives;
     for (const { at, topic, body } of this.#events()) {
-      if (topic === "/tasks/start") lives.set(body.container_id!, { startedAt: at });
+      if (topic === "/tasks/start") lives.set(body.container_id!, { pid: body.pid ?? 0, startedAt: at });
       const life = lives.get(body.container_id ?? body.id ?? "");
       if (!life) continue;
       // Another id is a command that was run in the container.
@@ -52,11 +57,26 @@ export class RuntimeRecord {
 
   // "2026-11-22 02:22:46.1 +0000 UTC k8s.io /tasks/exit {...}"
   *#events() {
-    for (const line of readFileSync(this.#file, "utf8").split("\n")) {
+    for (const line of this.#newLines()) {
       const [, date, time, topic, body] = /^(\S+) (\S+) \S+ UTC k8s\.io (\S+) (\{.*\})$/.exec(line) ?? [];
       if (body === undefined) continue;
-      const fields: { container_id?: string; id?: string; exit_status?: number } = JSON.parse(body);
+      const fields: { container_id?: string; id?: string; pid?: number; exit_status?: number } =
+        JSON.parse(body);
       yield { at: Date.parse(`${date}T${time}Z`), topic, body: fields };
+    }
+  }
+
+  // Those that are complete.
+  #newLines(): string[] {
+    const file = openSync(this.#file, "r");
+    try {
+      const bytes = Buffer.alloc(fstatSync(file).size - this.#readTo);
+      readSync(file, bytes, 0, bytes.length, this.#readTo);
+      const end = bytes.lastIndexOf("\n") + 1;
+      this.#readTo += end;
+      return bytes.toString("utf8", 0, end).split("\n");
+    } finally {
+      closeSync(file);
     }
   }
 }

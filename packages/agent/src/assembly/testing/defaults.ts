@@ -1,12 +1,12 @@
-// What holds where an operator sets nothing, for tests and benches: of the schema, the one place that has defaults.
-import { defaultConfiguration } from "../../config/index.ts";
+// Default settings for tests and benches, from the schema.
+
+import { evictionPolicyOf } from "@nodekeeper/api/decide";
+import { defaultConfiguration } from "@nodekeeper/api/settings";
 import { deviceSettings } from "../device-settings.ts";
-import { evictionPolicyOf } from "../eviction-policy-settings.ts";
-import { evictionSettingsOf, inTreeEvictionSettingsOf } from "../eviction-settings.ts";
 
 const configuration = defaultConfiguration();
 
 export const defaultEvictionPolicy = evictionPolicyOf(configuration);
-export const defaultEvictionSettings = evictionSettingsOf(configuration);
-export const defaultInTreeEvictionSettings = inTreeEvictionSettingsOf(configuration);
+export const defaultEvictionSettings = configuration.eviction;
+export const defaultInTreeEvictionSettings = configuration.eviction;
 export const defaultDeviceSettings = deviceSettings(configuration);

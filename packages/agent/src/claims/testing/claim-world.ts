@@ -8,16 +8,20 @@ import {
   type DevicePreparationServiceImplementation,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { NodekeeperError, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type Clock, NodekeeperError, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createServer } from "nice-grpc";
+import type { PodCacheEntry } from "../../lifecycle/index.ts";
+import type { ContainerState } from "../../runtime/index.ts";
 import { ClaimStore, StateDatabase } from "../../state/index.ts";
 import type { ClaimReference } from "../claim-reader.ts";
 import { ClaimRecords } from "../claim-records.ts";
+import type { PodReader } from "../context.ts";
+import type { PreparedDevice } from "../recorded-devices.ts";
 
 export const DRIVER = "gpu.example.com";
 export const NODE = "worker-1";
 
-/** A folder, a state database and the API server's claims, for one test; disposed of at its end. */
+/** A temporary directory, a state database and the API server's claims for one test. */
 export class ClaimWorld implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nkcw-"));
   readonly #claims = new Map<string, KubeObject>();
@@ -35,18 +39,26 @@ export class ClaimWorld implements Disposable {
     },
   };
 
-  /** The records as an agent in that boot of the machine reads them. */
+  /** Container states in the runtime, by UID of the pod. */
+  readonly containers = new Map<string, ContainerState>();
+  /** The agent's access to the container runtime. */
+  readonly pods: PodReader = { readNow: async (uid) => podEntry(uid, this.containers.get(uid)) };
+
+  /** The records as read by an agent in that boot of the machine. */
   records(boot = "boot-1"): ClaimRecords {
     return new ClaimRecords(this.store, boot, systemClock);
   }
 
-  /** A claim that is allocated these devices of the driver. */
+  /** Creates a claim that is allocated these devices of the driver and reserved for the pod "pod-of-<name>". */
   claim(name: string, ...devices: string[]): ClaimReference {
     const uid = `uid-of-${name}`;
     const results = devices.map((device) => ({ request: "req", driver: DRIVER, pool: NODE, device }));
     this.#claims.set(name, {
       metadata: { namespace: "default", name, uid },
-      status: { allocation: { devices: { results } } },
+      status: {
+        allocation: { devices: { results } },
+        reservedFor: [{ resource: "pods", name: `pod-of-${name}`, uid: `pod-of-${name}` }],
+      },
     });
     return { namespace: "default", name, uid };
   }
@@ -62,7 +74,49 @@ export class ClaimWorld implements Disposable {
   }
 }
 
-/** Serves what a driver has beside its devices on a socket; `stop` ends calls under way. */
+/** Returns a pod with one container in that state, or without containers. */
+export function podEntry(uid: string, state?: ContainerState): PodCacheEntry {
+  const container = {
+    id: `main-of-${uid}`,
+    name: "main",
+    kind: "container" as const,
+    attempt: 0,
+    createdAt: 0n,
+  };
+  const ended = {
+    image: "",
+    imageRef: "",
+    startedAt: 0n,
+    finishedAt: 0n,
+    exitCode: 0,
+    reason: "",
+    message: "",
+  };
+  const containers = state ? [{ ...container, ...ended, state }] : [];
+  const status = { uid, name: uid, namespace: "default", ips: [], sandboxes: [], containers };
+  return { status, error: undefined, modifiedAt: 0, observedAt: 0 };
+}
+
+/** A clock whose sleeps return at once and advance its time. */
+export function hastyClock(): Clock {
+  let slept = 0;
+  return {
+    ...systemClock,
+    monotonic: () => systemClock.monotonic() + slept,
+    sleep: async (ms, signal) => {
+      signal?.throwIfAborted();
+      slept += ms;
+    },
+  };
+}
+
+/** Returns a device as recorded. */
+export function recordedDevice(device: string): PreparedDevice {
+  const identity = { request: "req", pool: NODE, device, shareId: "" };
+  return { ...identity, consumedCapacity: {}, adminAccess: false, configuration: [], cdiDeviceIds: [] };
+}
+
+/** Serves a driver's preparation and health on a socket. `stop` ends calls in progress. */
 export async function serveDriver(
   path: string,
   services: {

@@ -1,15 +1,15 @@
+import type { PodExplanation } from "@nodekeeper/api/records";
 import type { Command } from "commander";
-import type { PodExplanation } from "../../eviction/index.ts";
 import type { AgentConnection } from "../agent-connection.ts";
 import type { RecordSource } from "../eviction/record-source.ts";
 import type { Fleet } from "../fleet.ts";
 import type { Output } from "../output.ts";
 import type { PodName } from "../pod-name.ts";
 
-/** What commands are given beside their options. */
+/** What commands get besides their options. */
 export interface CommandContext {
   output: Output;
-  /** Has the process exit with 1 although the command came to its end: a check failed. */
+  /** Makes the process exit with status 1 although the command completed, because a check failed. */
   fail(): void;
   agents: AgentAccess;
 }
@@ -18,32 +18,32 @@ export interface CommandContext {
 export type Options = Record<string, any>;
 
 /**
- * How the commands of a program reach agents: `nodekeeper` asks one at an address, `kubectl nodekeeper` those of any node
- * through kubectl. The commands are the same.
+ * How the commands of a program reach agents: `nodekeeper` connects to one at an address, `kubectl nodekeeper` to those
+ * of any node through kubectl. The commands are the same.
  */
 export interface AgentAccess {
-  /** Adds the options that name the agent. */
+  /** Adds the options that select the agent. */
   addOptions(command: Command): Command;
-  /** The same for commands that read records of eviction, which may lie in files. */
+  /** Adds the same options for commands that read eviction records, which may be in files. */
   addRecordOptions(command: Command): Command;
-  /** Adds the argument that names the node, where the program reaches several: `optionsWithNode`. */
+  /** Adds the argument for the node, if the program reaches several agents. See `optionsWithNode`. */
   addNodeArgument(command: Command): Command;
-  /** Adds `-n` for a pod that is named without its namespace. */
+  /** Adds `-n` for a pod named without its namespace. */
   addPodOptions(command: Command): Command;
-  /** Adds `-n` and `-A` to a command that lists what belongs to pods. */
+  /** Adds `-n` and `-A` to a command that lists pods or what belongs to them. */
   addNamespaceOptions(command: Command): Command;
-  /** The agent that the options name. Throws where they name none, or it can't be reached. */
+  /** Connects to the agent that the options select. Throws if they select none or it is unreachable. */
   connect(options: Options): Promise<AgentConnection>;
-  /** The source of records that the options name. */
+  /** Opens the records that the options select. */
   openRecords(options: Options): Promise<RecordSource>;
-  /** What is recorded about a pod, by the agent of the node that it is or was on. Throws `notFound`. */
+  /** Returns what is recorded about a pod, by the agent of the node that it is or was on. Throws `notFound`. */
   explainPod(options: Options, pod: PodName): Promise<PodExplanation>;
-  /** The namespace of pods that the options select; undefined for all. */
+  /** Returns the namespace that the options select; undefined for all. */
   namespaceOf(options: Options): Promise<string | undefined>;
-  /** The namespace of a pod that is named without one. */
+  /** Returns the namespace of a pod named without one. */
   defaultNamespace(options: Options): Promise<string>;
-  /** All agents; undefined where the program reaches one, or the options name one. */
+  /** Returns all agents. Undefined if the program reaches only one or the options select one. */
   fleet(options: Options): Fleet | undefined;
-  /** What `status` is about. */
+  /** Description of `status`. */
   readonly statusDescription: string;
 }

@@ -13,7 +13,10 @@ export function tableFormatOption(): Option {
   return new Option("-o, --output <format>", "format of the output").choices(tableFormats).default("table");
 }
 
-/** The options of a command, and of its program, that may have a node as its argument: `AgentAccess.addNodeArgument`. */
+/**
+ * Returns the options of a command and its program, with the node if it is given as an argument:
+ * `AgentAccess.addNodeArgument`.
+ */
 export function optionsWithNode(command: Command): Options {
   const [node] = command.args;
   return { ...command.optsWithGlobals(), ...(node === undefined ? {} : { node }) };
@@ -29,12 +32,12 @@ export function allNamespacesOption(about: string): Option {
   return new Option("-A, --all-namespaces", about);
 }
 
-/** Aborts at SIGINT and SIGTERM, and when the reader of the output has closed it. */
+/** Aborts on SIGINT and SIGTERM, and when the reader of the output closes it. */
 export async function signals(): Promise<AbortSignal> {
   return (await import("../stop-on-signals.ts")).stopWithReader();
 }
 
-/** A whole number from 1. Throws `invalid` for anything else, with the option's name. */
+/** Parses a positive integer. Throws `invalid`, naming the option. */
 export function countOf(text: string, option: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new NodekeeperError("invalid", `${option} must be a whole number of at least 1; got "${text}"`);

@@ -1,7 +1,7 @@
 import { type PodSelector, parsePodName } from "../pod-name.ts";
 import type { AgentAccess, Options } from "./context.ts";
 
-/** The pods that a command lists: the one that is named, else those of the namespace that its options select. */
+/** Returns the pods that a command lists: the named one, or all in the selected namespace. */
 export async function podSelector(
   agents: AgentAccess,
   options: Options,

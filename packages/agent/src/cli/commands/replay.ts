@@ -16,7 +16,7 @@ export function declareReplay(program: Command, { output, agents }: CommandConte
       const { output: format, since, config: file } = options;
       const { replayCommand } = await import("../eviction/replay.ts");
       const { hostname } = await import("node:os");
-      // Only the file counts: environment variables of this shell do not change the policy.
+      // Only the file counts: environment variables of this shell must not change the policy.
       const sources = { file, flags: {}, env: {}, hostname: hostname() };
       using source = await agents.openRecords(options);
       await replayCommand(source, { format, since, sources }, output, Date.now());

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 
-/** A word that may stand next on a command line. */
+/** A completion of a word on a command line. */
 export interface Candidate {
   word: string;
   about: string;
@@ -8,13 +8,13 @@ export interface Candidate {
 
 export interface Completion {
   candidates: Candidate[];
-  /** Whether the word may be a path of a file. */
+  /** Whether the word may be a file path. */
   isFile: boolean;
 }
 
 /**
- * The candidates for the last of `words` on a program's command line, by the declarations of its commands.
- * @param words those after the program's name; the last is the one that is typed, and may be empty
+ * Returns the candidates for the last of `words` on a program's command line, from the declarations of its commands.
+ * @param words the words after the program's name; the last is the one being typed and may be empty
  */
 export function complete(program: Command, words: readonly string[]): Completion {
   const typed = words.at(-1) ?? "";
@@ -44,14 +44,14 @@ export function complete(program: Command, words: readonly string[]): Completion
   return startingWith(typed, { candidates: [...commandsOf(command), ...candidates], isFile });
 }
 
-// An option whose value is the next word.
+// Returns the option if its value is the next word.
 function valueOption(command: Command, word: string): Option | undefined {
   if (word.includes("=")) return undefined;
   const option = optionsOf(command).find(({ long, short }) => word === long || word === short);
   return option?.required || option?.optional ? option : undefined;
 }
 
-// Those of its programs may stand behind a command as well.
+// Options of parent commands may follow a subcommand.
 function optionsOf(command: Command): readonly Option[] {
   return [...command.options, ...(command.parent ? optionsOf(command.parent) : [])].filter(
     ({ hidden }) => !hidden,

@@ -1,11 +1,11 @@
+import { plainText } from "@nodekeeper/api/text";
 import type { Command } from "commander";
 import type { Output } from "../output.ts";
-import { plainText } from "../plain-text.ts";
 import { complete } from "./complete.ts";
 
 /**
- * Prints what may stand next, as cobra does, so that kubectl's own completion reads it: a line each, with a tab before the
- * description, then ":0" where files may be completed, ":4" where not (ShellCompDirectiveNoFileComp).
+ * Prints candidates in cobra's format, which kubectl's completion reads: one per line, a tab before the description,
+ * then ":0", or ":4" if files are not completed (ShellCompDirectiveNoFileComp).
  * https://github.com/spf13/cobra/blob/main/site/content/completions/_index.md
  */
 export function printCompletions(program: Command, words: readonly string[], output: Output): void {

@@ -1,13 +1,13 @@
-/** Shells that have a completion script. */
+/** Shells with a completion script. */
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** The first word of a command line that asks for completions of the others. Cobra's name for it: kubectl calls it too. */
+/** The first word of a command line that requests completions. Cobra's name, because kubectl calls it too. */
 export const COMPLETE = "__complete";
 
 /**
- * The script that a shell loads to complete a program's command line. It asks the program at each completion, so that
- * it stays true when the program is updated.
+ * Returns the script that a shell loads to complete a program's command line. It calls the program for each completion,
+ * so it need not be reloaded when the program is updated.
  */
 export function completionScript(shell: Shell, program: string): string {
   const name = program.replaceAll("-", "_");

@@ -1,9 +1,9 @@
-import type { HistoryPage, RecordPage } from "../../server/index.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { AgentConnection } from "../agent-connection.ts";
 import { printMessage } from "../output.ts";
 import type { RecordSource } from "./record-source.ts";
 
-/** The records of a running agent. Disposing of them closes the connection. */
+/** Returns the records of a running agent. Disposing of them closes the connection. */
 export function agentRecords(agent: AgentConnection): RecordSource {
   return {
     isLive: true,
@@ -12,7 +12,7 @@ export function agentRecords(agent: AgentConnection): RecordSource {
     rounds: (since, after) => agent.get("eviction/rounds", { since, after }),
     async *records(since) {
       for (let after: number | undefined = 0; after !== undefined; ) {
-        const page: RecordPage = await agent.get("eviction/records", { since, after });
+        const page: ApiAnswers["eviction/records"] = await agent.get("eviction/records", { since, after });
         for (const { id, bytes } of page.tooLarge) warnOfSize(id, bytes);
         yield* page.records;
         after = page.next;
@@ -20,7 +20,7 @@ export function agentRecords(agent: AgentConnection): RecordSource {
     },
     async *history(since) {
       for (let after: number | undefined = 0; after !== undefined; ) {
-        const page: HistoryPage = await agent.get("eviction/history", { since, after });
+        const page: ApiAnswers["eviction/history"] = await agent.get("eviction/history", { since, after });
         yield* page.lines;
         after = page.next;
       }

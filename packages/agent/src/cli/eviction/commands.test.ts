@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { plainText } from "@nodekeeper/api/text";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
 import { type ServedRecords, serveRecords } from "../../server/testing/serve-records.ts";
 import { runCli } from "../index.ts";
-import { plainText } from "../plain-text.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 // The commands against the routes over HTTP, on real records in SQLite.

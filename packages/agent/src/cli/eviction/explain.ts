@@ -1,4 +1,4 @@
-import type { NodeExplanation, PodExplanation } from "../../eviction/index.ts";
+import type { NodeExplanation, PodExplanation } from "@nodekeeper/api/records";
 import { type Output, type PageFormat, printValue } from "../output.ts";
 import { explanationPage } from "./explanation-page.ts";
 import { nodePage } from "./node-page.ts";

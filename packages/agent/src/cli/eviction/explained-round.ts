@@ -1,18 +1,12 @@
-import {
-  candidateOutcomes,
-  type Neighbour,
-  type PodExplanation,
-  rankText,
-  roundHeading,
-  roundLines,
-} from "../../eviction/index.ts";
+import type { Neighbour, PodExplanation } from "@nodekeeper/api/records";
+import { plainText } from "@nodekeeper/api/text";
+import { candidateOutcomes, counted, rankText, roundHeading, roundLines } from "@nodekeeper/api/wording";
 import { type Output, paint, table } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { counted, labelled } from "../wording.ts";
+import { labelled } from "../wording.ts";
 
 type Round = PodExplanation["rounds"][number];
 
-/** A round from the point of view of a pod: met thresholds, requests, the decision, and the ranking. */
+/** Formats a round from a pod's point of view: met thresholds, requests, the decision, and the ranking. */
 export function roundText(round: Round, output: Output): string {
   return [
     `${paint(output, "bold", roundHeading(round))}\n`,

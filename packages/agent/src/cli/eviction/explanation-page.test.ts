@@ -1,9 +1,8 @@
+import { decide, type EvictionPod } from "@nodekeeper/api/decide";
+import { addToExplanation, emptyExplanation, type PodExplanation } from "@nodekeeper/api/records";
+import { verdictOf } from "@nodekeeper/api/wording";
 import { describe, expect, it } from "vitest";
-import { decide } from "../../eviction/decide/decide.ts";
-import type { EvictionPod, PodExplanation } from "../../eviction/index.ts";
-import { addToExplanation, emptyExplanation } from "../../eviction/records/explain.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
-import { verdictOf } from "../../eviction/wording/verdict.ts";
 import type { Output } from "../output.ts";
 import { explanationPage } from "./explanation-page.ts";
 

@@ -1,14 +1,15 @@
+import type { PodExplanation } from "@nodekeeper/api/records";
+import { plainText } from "@nodekeeper/api/text";
 import {
+  counted,
   coverageLines,
-  type PodExplanation,
   podText,
   timelineOf,
+  timeOf,
   type Verdict,
   verdictOf,
-} from "../../eviction/index.ts";
+} from "@nodekeeper/api/wording";
 import { type Colour, type Output, paint } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { counted, timeOf } from "../wording.ts";
 import { roundText } from "./explained-round.ts";
 
 const colours: Readonly<Record<Verdict["kind"], Colour>> = { evicted: "red", kept: "green", other: "yellow" };

@@ -1,15 +1,16 @@
-import { formatDuration } from "@nodekeeper/core/lib";
+import type { ExplainedCondition, NodeExplanation } from "@nodekeeper/api/records";
+import { plainText } from "@nodekeeper/api/text";
 import {
+  age,
   conditionTaintsText,
   coverageLines,
-  type ExplainedCondition,
-  type NodeExplanation,
   nodeTaintText,
   shownTaints,
-} from "../../eviction/index.ts";
+  timeOf,
+} from "@nodekeeper/api/wording";
+import { formatDuration } from "@nodekeeper/core/lib";
 import { type Output, paint } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { age, labelled, timeOf } from "../wording.ts";
+import { labelled } from "../wording.ts";
 
 /** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {

@@ -1,30 +1,26 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { RecordedStateUnreadable } from "@nodekeeper/api/errors";
+import type { NodeExplanation, PodExplanation, RoundRecord, RoundSummary } from "@nodekeeper/api/records";
+import { counted, timeOf } from "@nodekeeper/api/wording";
 import { messageOf, NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
-import type {
-  HistoryLine,
-  NodeExplanation,
-  PodExplanation,
-  RoundRecord,
-  RoundSummary,
-} from "../../eviction/index.ts";
-import { counted, timeOf } from "../wording.ts";
+import type { HistoryLine } from "../../eviction/index.ts";
 
-/** Reads the records of eviction. Times are wall milliseconds. */
+/** Reads eviction records. Times are wall-clock milliseconds. */
 export interface RecordSource extends Disposable {
-  /** Whether it is a running agent, which continues to record. */
+  /** Whether it is a running agent, which keeps recording. */
   readonly isLive: boolean;
   explainPod(pod: string): Promise<PodExplanation>;
   explainNode(): Promise<NodeExplanation>;
-  /** A page of rounds since a time with an id above `after`, oldest first; empty at the end. */
+  /** Returns a page of rounds since a time with an id greater than `after`, oldest first; empty at the end. */
   rounds(since: number, after: number): Promise<RoundSummary[]>;
-  /** Complete rounds since a time, oldest first; prints to standard error which rounds are skipped. */
+  /** Yields complete rounds since a time, oldest first. Skipped rounds are reported on standard error. */
   records(since: number): AsyncGenerator<RoundRecord>;
-  /** The history of the node and its pods since a time. */
+  /** Yields the history of the node and its pods since a time. */
   history(since: number): AsyncGenerator<HistoryLine>;
 }
 
-/** The wall time of `now` minus a duration such as "1h", milliseconds. Throws `invalid`. */
+/** Returns `now` minus a duration such as "1h", wall-clock milliseconds. Throws `invalid`. */
 export function sinceOf(text: string, now: number): number {
   try {
     const ms = parseDuration(text);
@@ -38,12 +34,15 @@ export function sinceOf(text: string, now: number): number {
   );
 }
 
-/** The complete rounds of a file written by `nodekeeper rounds --records`. Throws `invalid` with the malformed line. */
+/**
+ * Yields the complete rounds of a file written by `nodekeeper rounds --records`. Throws `invalid` with the malformed
+ * line.
+ */
 export async function* recordsOfFile(path: string): AsyncGenerator<RoundRecord> {
   for await (const line of linesOfFile(path)) if (!("kind" in line)) yield line;
 }
 
-/** The same, with the history of the node and its pods. */
+/** Like `recordsOfFile`, with the history of the node and its pods. */
 export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | HistoryLine> {
   const file = createReadStream(path, "utf8");
   const lines = createInterface({ input: file, crlfDelay: Number.POSITIVE_INFINITY });
@@ -55,22 +54,25 @@ export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | H
     }
   } catch (error) {
     const where = number === 0 ? "records" : `${path}, line ${number}`;
-    throw new NodekeeperError("invalid", `${where}: ${messageOf(error)}`, { id: "NK1107", cause: error });
+    throw new RecordedStateUnreadable(
+      { problem: `${where}: ${messageOf(error)}` },
+      { cause: error, code: "invalid" },
+    );
   } finally {
     lines.close();
     file.destroy();
   }
 }
 
-/** Runs `use` on a round. Its errors are attributed to a malformed record. Throws `invalid`. */
+/** Runs `use` on a round. Errors are attributed to a malformed record. Throws `invalid`. */
 export function withRound<T>({ id }: RoundRecord, use: () => T): T {
   try {
     return use();
   } catch (error) {
-    throw new NodekeeperError("invalid", `round ${id} is incomplete or malformed: ${messageOf(error)}`, {
-      id: "NK1107",
-      cause: error,
-    });
+    throw new RecordedStateUnreadable(
+      { problem: `round ${id} is incomplete or malformed: ${messageOf(error)}` },
+      { cause: error, code: "invalid" },
+    );
   }
 }
 

@@ -1,6 +1,6 @@
+import { policyDifferences, type ReplayedRound } from "@nodekeeper/api/replay";
 import { describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
-import { policyDifferences, type ReplayedRound } from "../../eviction/index.ts";
 import type { Output } from "../output.ts";
 import { replayPage, type ShownReplay } from "./replay-page.ts";
 

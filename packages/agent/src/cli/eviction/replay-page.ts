@@ -1,22 +1,23 @@
+import type { PolicyDifference, Replay, ReplayedRound } from "@nodekeeper/api/replay";
 import {
   differenceText,
-  type PolicyDifference,
-  type Replay,
-  type ReplayedRound,
   type ReplayLabel,
   replayLines,
   replaySentences,
-} from "../../eviction/index.ts";
+  timeOf,
+} from "@nodekeeper/api/wording";
 import { type Colour, type Output, paint } from "../output.ts";
-import { labelled, timeOf } from "../wording.ts";
+import { labelled } from "../wording.ts";
 import { roundsSince } from "./record-source.ts";
 
-/** A replay with the differences of the policies. */
+/** A replay, with the differences between the policies. */
 export interface ShownReplay extends Replay {
   policy: PolicyDifference[];
 }
 
-/** The page of `nodekeeper replay`. @param since wall milliseconds of the first round; undefined for all rounds */
+/**
+ * The page of `nodekeeper replay`. @param since wall-clock milliseconds of the first round; undefined for all rounds
+ */
 export function replayPage(replay: ShownReplay, since: number | undefined, output: Output): string {
   const { rounds, differing, policy } = replay;
   if (rounds === 0) {

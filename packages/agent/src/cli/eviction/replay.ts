@@ -1,13 +1,15 @@
-import { evictionPolicyOf } from "../../assembly/index.ts";
+import { type EvictionPolicy, evictionPolicyOf } from "@nodekeeper/api/decide";
+import { addToReplay, emptyReplay, policyDifferences } from "@nodekeeper/api/replay";
 import { type ConfigurationSources, loadConfiguration } from "../../config/index.ts";
-import { addToReplay, type EvictionPolicy, emptyReplay, policyDifferences } from "../../eviction/index.ts";
 import { type Output, type PageFormat, printMessage, printValue } from "../output.ts";
 import { type RecordSource, sinceOf, withRound } from "./record-source.ts";
 import { replayPage } from "./replay-page.ts";
 
 export interface ReplayOptions {
   format: PageFormat;
-  /** How long ago to start: "1h". Undefined for the last hour of an agent, and for all of a state directory or file. */
+  /**
+   * How long ago to start: "1h". If undefined: the last hour of an agent, or everything in a state directory or file.
+   */
   since: string | undefined;
   /** The sources of the configuration to replay with. */
   sources: ConfigurationSources;
@@ -35,7 +37,7 @@ export async function replayCommand(
     withRound(record, () => addToReplay(result, record, policy));
     recorded = record.input.policy;
   }
-  // The policy may have changed between the rounds: the differences are shown to that of the last one.
+  // The policy may have changed between rounds. The differences shown are from the last one.
   const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
   if (format === "text") output.write(replayPage(shown, since, output));
   else printValue(output, format, shown);

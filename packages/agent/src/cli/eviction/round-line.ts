@@ -1,9 +1,9 @@
-import type { RoundSummary } from "../../eviction/index.ts";
+import type { RoundSummary } from "@nodekeeper/api/records";
+import { plainText } from "@nodekeeper/api/text";
+import { outcomeText, refusalWord, timeOf } from "@nodekeeper/api/wording";
 import { type Output, paint } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { outcomeText, refusalWord, timeOf } from "../wording.ts";
 
-/** One round in a line of `nodekeeper rounds`. */
+/** Formats a round as a line of `nodekeeper rounds`. */
 export function roundLine(round: RoundSummary, output: Output): string {
   const { at, id, candidates, pods, victims, dryRunVictims, met, failures, outcomes, withdrawals } = round;
   const refusals = Object.entries(round.refusals).map(
@@ -22,7 +22,7 @@ export function roundLine(round: RoundSummary, output: Output): string {
   return `${[head, ...parts].join("; ")}\n`;
 }
 
-/** "retry in 45 s: PodDisruptionBudget default/thumb"; of several pods the first that is retried, and all budgets. */
+/** "retry in 45 s: PodDisruptionBudget default/thumb". For several pods: the earliest retry and all budgets. */
 function pausedText({ at, paused = [] }: RoundSummary): string {
   if (paused.length === 0) return refusalWord("paused");
   const seconds = Math.max(0, Math.ceil((Math.min(...paused.map(({ retryAt }) => retryAt)) - at) / 1000));

@@ -1,6 +1,6 @@
+import type { RoundSummary } from "@nodekeeper/api/records";
 import { NodekeeperError, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { RoundSummary } from "../../eviction/index.ts";
 import { serveRoutes } from "../../server/testing/serve-routes.ts";
 import { httpConnection } from "../agent-connection.ts";
 import type { Output } from "../output.ts";

@@ -1,17 +1,19 @@
+import type { RoundSummary } from "@nodekeeper/api/records";
+import { missingLines, timeOf } from "@nodekeeper/api/wording";
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
-import { missingLines, type RoundSummary } from "../../eviction/index.ts";
 import { follow } from "../follow.ts";
 import { type Output, type PageFormat, printItem, printJson, printMessage } from "../output.ts";
-import { timeOf } from "../wording.ts";
 import { type RecordSource, sinceOf } from "./record-source.ts";
 import { roundLine } from "./round-line.ts";
 
 export interface RoundsOptions {
   format: PageFormat;
-  /** How long ago to start: "1h". Undefined for the last hour of an agent, and for all of a state directory or file. */
+  /**
+   * How long ago to start: "1h". If undefined: the last hour of an agent, or everything in a state directory or file.
+   */
   since: string | undefined;
   follow: boolean;
-  /** Prints complete records and the history of pods as lines of JSON, for `--from`. */
+  /** Whether to print complete records and pod history as JSON lines, for `--from`. */
   records: boolean;
 }
 
@@ -55,11 +57,11 @@ export async function roundsCommand(
       `No round${since > 0 ? ` since ${timeOf(since)}` : ""} in which anything happened is recorded.\n`,
     );
   }
-  // Beyond what the records cover, that there is no round proves nothing.
+  // Without records for part of the period, the absence of rounds proves nothing.
   for (const line of missingLines((await opened.explainNode()).coverage, since)) printMessage(line);
 }
 
-/** The rounds of a source, oldest first, read page by page. */
+/** Yields the rounds of a source, oldest first, read page by page. */
 async function* roundsOf(
   source: RecordSource,
   since: number,
@@ -75,7 +77,7 @@ async function* roundsOf(
   }
 }
 
-/** Prints the rounds of a running agent, and then new ones until aborted. */
+/** Prints the rounds of a running agent, then new ones until aborted. */
 async function followRounds(
   agent: RecordSource,
   since: number,
@@ -93,7 +95,7 @@ async function followRounds(
     }
   };
   await follow(poll, clock, signal, () => {
-    // After a restart with a new database the ids start again at 1.
+    // After a restart with a new database, ids start from 1 again.
     from = { since: newestAt + 1, after: 0 };
   });
 }

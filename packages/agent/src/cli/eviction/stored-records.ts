@@ -1,16 +1,10 @@
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
-import {
-  EvictionRecords,
-  type HistoryLine,
-  importLine,
-  RecordQueries,
-  type RoundRecord,
-} from "../../eviction/index.ts";
-import type { HistoryPage } from "../../server/index.ts";
+import { EvictionRecords, type HistoryLine, importLine, RecordQueries } from "../../eviction/index.ts";
 import { EvictionStore, HistoryStore, StateCopy } from "../../state/index.ts";
 import type { RecordSource } from "./record-source.ts";
 
-/** The records of a state directory, which a running agent may be using. Throws as `StateCopy.of`. */
+/** Opens the records of a state directory, which a running agent may be using. Throws as `StateCopy.of`. */
 export async function ofStateDirectory(path: string): Promise<RecordSource> {
   return storedSource(await StateCopy.of(path, systemClock));
 }
@@ -27,7 +21,7 @@ function storedSource(copy: StateCopy): RecordSource {
     records: (since) => queries.records(since, 0, signal),
     async *history(since) {
       for (let after: number | undefined = 0; after !== undefined; ) {
-        const page: HistoryPage = queries.historyPage(since, after);
+        const page = queries.historyPage(since, after);
         yield* page.lines;
         after = page.next;
       }
@@ -36,7 +30,7 @@ function storedSource(copy: StateCopy): RecordSource {
   };
 }
 
-/** The records of an exported file. Throws `invalid` with the malformed line. */
+/** Opens the records of an exported file. Throws `invalid` with the malformed line. */
 export async function ofFile(lines: AsyncIterable<RoundRecord | HistoryLine>): Promise<RecordSource> {
   const copy = StateCopy.empty(systemClock);
   try {
@@ -51,7 +45,7 @@ export async function ofFile(lines: AsyncIterable<RoundRecord | HistoryLine>): P
 
 function storesOf({ database }: StateCopy) {
   const evictions = new EvictionStore(database);
-  const bounds = { maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
+  const bounds = { maxAge: Number.MAX_SAFE_INTEGER, maxSize: Number.MAX_SAFE_INTEGER };
   const records = new EvictionRecords({
     store: evictions,
     settings: () => bounds,

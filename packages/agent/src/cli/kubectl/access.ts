@@ -11,19 +11,22 @@ import { kubectlFlags } from "./options.ts";
 const NO_CONTEXT = "current-context must exist";
 const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/** How `kubectl nodekeeper` reaches agents: those of all nodes, through kubectl. `stop` ends what it started. */
+/**
+ * How `kubectl nodekeeper` reaches agents: those of all nodes, through kubectl. `stop` terminates the processes it
+ * started.
+ */
 export class ClusterAccess implements AgentAccess {
   readonly statusDescription =
     "print the state of a node's agent; without a node a row for each node, and what is wrong on which";
   readonly #env: Readonly<Record<string, string | undefined>>;
   #kubectl: Kubectl | undefined;
 
-  /** @param env environment of the process: KUBECTL is kubectl's path */
+  /** @param env environment of the process; KUBECTL is the path of kubectl */
   constructor(env: Readonly<Record<string, string | undefined>>) {
     this.#env = env;
   }
 
-  // The options are those of the program.
+  // The program declares the options.
   readonly addOptions: AgentAccess["addOptions"] = (command) => command;
   readonly addRecordOptions = this.addOptions;
   readonly addPodOptions = this.addOptions;
@@ -46,7 +49,7 @@ export class ClusterAccess implements AgentAccess {
     return options.allNamespaces ? undefined : await this.defaultNamespace(options);
   }
 
-  /** As kubectl: of the flag, else of the kubeconfig's context, else of the pod that this runs in, else "default". */
+  /** As in kubectl: from the flag, the kubeconfig's context, the pod this runs in, or "default". */
   async defaultNamespace(options: Options): Promise<string> {
     if (options.namespace !== undefined) return options.namespace;
     const args = ["config", "view", "--minify", "--output", "jsonpath={..namespace}"];
@@ -62,7 +65,7 @@ export class ClusterAccess implements AgentAccess {
     return options.node === undefined ? this.#cluster(options) : undefined;
   }
 
-  /** Ends every process of kubectl that still runs. */
+  /** Terminates all running kubectl processes. */
   stop(): void {
     this.#kubectl?.stop();
   }
@@ -80,7 +83,7 @@ export class ClusterAccess implements AgentAccess {
   }
 }
 
-// k8s.io/client-go tools/clientcmd/client_config.go, inClusterClientConfig: beside POD_NAMESPACE the only source.
+// k8s.io/client-go tools/clientcmd/client_config.go, inClusterClientConfig: the only source besides POD_NAMESPACE.
 async function podNamespace(): Promise<string> {
   try {
     return (await readFile(NAMESPACE_FILE, "utf8")).trim();

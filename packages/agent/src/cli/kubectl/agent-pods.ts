@@ -1,15 +1,15 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { AgentNotFound } from "@nodekeeper/api/errors";
 import type { Kubectl } from "./kubectl.ts";
 
 const DEFAULT_PORT = 10_290;
 
-/** The agent of a node, as its pod shows it. */
+/** The agent of a node, as seen from its pod. */
 export interface AgentPod {
   readonly node: string;
   readonly pod: string;
-  /** Of its status server on the node's loopback. */
+  /** Port of its status server on the node's loopback. */
   readonly port: number;
-  /** Why it can't be asked: it does not run. */
+  /** Why it is unreachable. Undefined if it runs. */
   readonly problem: string | undefined;
 }
 
@@ -27,7 +27,10 @@ interface ContainerStatus {
 
 type Pod = PodList["items"][number];
 
-/** The agents by node, found by the labels of their pods. Throws `notFound` where there are none, and as `Kubectl.run`. */
+/**
+ * Returns one agent per node, found by the labels of their pods, sorted by node. Throws `notFound` if there are none,
+ * and as `Kubectl.run`.
+ */
 export async function findAgents(kubectl: Kubectl, namespace: string, selector: string): Promise<AgentPod[]> {
   const args = ["get", "pods", "--namespace", namespace, "--selector", selector, "--output", "json"];
   const { items } = JSON.parse(await kubectl.run(args)) as PodList;
@@ -37,12 +40,12 @@ export async function findAgents(kubectl: Kubectl, namespace: string, selector: 
   );
   if (byNode.size === 0) {
     const message = `no pod with the label ${selector} runs in the namespace ${namespace}: name the agents' namespace with --agent-namespace`;
-    throw new NodekeeperError("notFound", message, { id: "NK1716" });
+    throw new AgentNotFound({ problem: message });
   }
   return [...byNode].map(([node, pods]) => agentOf(node, pods)).sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
-// During an update a node has two for a time.
+// During a rolling update, a node may have two agent pods.
 function agentOf(node: string, pods: readonly Pod[]): AgentPod {
   const [newest] = [...pods].sort(
     (a, b) =>
@@ -66,7 +69,7 @@ function problemOf(pod: Pod): string | undefined {
   return `pod ${metadata.name} is ${state?.reason ?? status?.reason ?? status?.phase ?? "Pending"}`;
 }
 
-// The chart sets it for commands that run in the container.
+// The chart sets this variable for commands that run in the container.
 function portOf({ spec }: Pod): number {
   const values = spec.containers.flatMap(({ env = [] }) =>
     env.flatMap(({ name, value }) => (name === "NODEKEEPER_SERVER_ADDRESS" ? (value ?? []) : [])),

@@ -1,5 +1,6 @@
+import { AgentNotFound, AgentUnreachable } from "@nodekeeper/api/errors";
+import type { PodExplanation } from "@nodekeeper/api/records";
 import { codeOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
-import type { PodExplanation } from "../../eviction/index.ts";
 import type { AgentConnection } from "../agent-connection.ts";
 import type { Fleet, FleetAnswer } from "../fleet.ts";
 import { type PodName, podText } from "../pod-name.ts";
@@ -13,15 +14,15 @@ const MOST_NAMED = 10;
 
 export interface ClusterOptions {
   kubectl: Kubectl;
-  /** Where the agents' pods are. */
+  /** Namespace of the agents' pods. */
   namespace: string;
-  /** The labels that they have. */
+  /** Label selector of the agents' pods. */
   selector: string;
-  /** How many agents are asked at a time: each has a kubectl process meanwhile. */
+  /** Maximum number of agents queried concurrently. Each needs a kubectl process. */
   parallel: number;
 }
 
-/** The agents of a cluster, each reached through a port-forward of its own with the caller's rights. */
+/** The agents of a cluster, each reached through its own port-forward with the caller's rights. */
 export class Cluster implements Fleet {
   readonly #options: ClusterOptions;
   readonly #places: Semaphore;
@@ -32,7 +33,10 @@ export class Cluster implements Fleet {
     this.#places = new Semaphore({ permits: options.parallel });
   }
 
-  /** Connects to the agent of a node; without a name to the only one there is. Throws `notFound`, `unavailable`. */
+  /**
+   * Connects to the agent of a node. Without a name, there must be only one agent. Throws `notFound`, `invalid` or
+   * `unavailable`.
+   */
   async connect(node: string | undefined): Promise<AgentConnection> {
     const found = await this.#agentOn(node);
     let isFirst = true;
@@ -44,7 +48,7 @@ export class Cluster implements Fleet {
     return nodeConnection({ node: found.node, open });
   }
 
-  // The node's agent has another pod by now, or none yet: while its DaemonSet is updated it is unavailable.
+  // The agent's pod may have been replaced. During a rolling update of its DaemonSet, the agent may be unavailable.
   async #forwardAgain(node: string): Promise<Forward> {
     this.#agents = undefined;
     return await this.#forward(await orUnavailable(this.#agentOn(node)));
@@ -60,7 +64,7 @@ export class Cluster implements Fleet {
     const known = `${some.join(", ")}${more}`;
     if (node === undefined) throw new NodekeeperError("invalid", `name a node with --node: ${known}`);
     const message = `no agent on node ${node}; there are agents on ${known}`;
-    throw new NodekeeperError("notFound", message, { id: "NK1716" });
+    throw new AgentNotFound({ problem: message });
   }
 
   async ask<T>(work: (agent: AgentConnection, node: string) => Promise<T>): Promise<FleetAnswer<T>[]> {
@@ -82,7 +86,7 @@ export class Cluster implements Fleet {
       agents.map((agent) =>
         this.#places.run(signal, async (): Promise<FleetAnswer<T>> => {
           const answer = await this.#answer(agent, work);
-          // An agent without a record has answered.
+          // An agent without a record of the pod has answered.
           progress.add(answer.answer !== undefined || codeOf(answer.error) === "notFound");
           return answer;
         }),
@@ -90,7 +94,10 @@ export class Cluster implements Fleet {
     );
   }
 
-  /** What is recorded about a pod: by the agent of its node, else by any other. Throws `notFound`, `unavailable`. */
+  /**
+   * Returns what the agent of the pod's node recorded about it, or else any other agent. Throws `notFound`,
+   * `unavailable`.
+   */
   async explainPod(pod: PodName, node: string | undefined): Promise<PodExplanation> {
     const query = { pod: podText(pod) };
     const explain = (agent: AgentConnection) => agent.get("eviction/explain", query);
@@ -124,10 +131,11 @@ export class Cluster implements Fleet {
 
   async #forward({ node, pod, port, problem }: AgentPod): Promise<Forward> {
     const { kubectl, namespace } = this.#options;
-    // A pod that was deleted since it was listed: of an agent, "not found" is the answer that it has no record.
+    // The pod may have been deleted since it was listed. That must not be `notFound`, by which an agent reports that it
+    // has no record.
     if (problem === undefined) return await orUnavailable(kubectl.forward(namespace, pod, port));
     const message = `the agent on node ${node} can't be asked: ${problem}`;
-    throw new NodekeeperError("unavailable", message, { id: "NK1710" });
+    throw new AgentUnreachable({ problem: message });
   }
 
   #list(): Promise<AgentPod[]> {
@@ -136,7 +144,7 @@ export class Cluster implements Fleet {
     return this.#agents;
   }
 
-  // Without the right to list nodes, those that have no agent are not shown.
+  // Without permission to list nodes, nodes without an agent are not shown.
   async #nodes(): Promise<string[]> {
     try {
       const names = await this.#options.kubectl.run(["get", "nodes", "--output", "name"]);
@@ -149,7 +157,7 @@ export class Cluster implements Fleet {
     }
   }
 
-  // A pod that is deleted, or that the caller may not see, has been on any of the nodes.
+  // If the pod is deleted, or the caller may not get it, it may have been on any node.
   async #nodeOf({ namespace, name }: { namespace: string; name: string }): Promise<string | undefined> {
     const args = ["get", "pod", name, "--namespace", namespace, "--output", "jsonpath={.spec.nodeName}"];
     try {

@@ -1,40 +1,40 @@
 const MAX_KEPT_LENGTH = 4_000;
 
-// How kubectl's own errors start: k8s.io/kubectl pkg/cmd/util/helpers.go.
+// Prefixes of kubectl's errors: k8s.io/kubectl pkg/cmd/util/helpers.go.
 const errorStarts = ["error:", "Error ", "Unable to ", "The connection "];
 
-/** What kubectl reported before it failed. */
+/** What kubectl printed before it failed. */
 export interface Failure {
-  /** First lines of its errors, each once, in order. */
+  /** First lines of its errors, deduplicated, in order. */
   errors: readonly string[];
-  /** The last line that is not indented, of whatever kind; empty where there is none. */
+  /** The last line that is not indented, error or not. Empty if there is none. */
   last: string;
 }
 
 /**
- * What kubectl and the credential plugins that it runs write to standard error, sorted by line:
- * 1. Errors of kubectl, and errors of its log (klog), which mostly are retries, are kept for `take` or `show`.
- * 2. All else is passed on at once, also a line that has not ended, such as a prompt: it waits for its rest only while it
- *    may still become an error.
- * It keeps 4,000 characters of either; what is longer is truncated.
+ * Classifies, line by line, what kubectl and its credential plugins write to standard error:
+ * 1. Errors of kubectl, and errors in its log (klog), most of which are retries, are buffered for `take` or `show`.
+ * 2. Everything else is passed on immediately, including incomplete lines such as prompts. An incomplete line is
+ *    delayed only while it may still become an error.
+ * At most 4,000 characters of each kind are buffered; the rest is dropped.
  */
 export class ErrorOutput {
   readonly #passOn: (text: string) => void;
-  /** The start of a line that may become an error. */
+  /** Incomplete line that may become an error. */
   #rest = "";
   #errors = "";
   #log = "";
   #last = "";
-  /** The line that has not ended, with what of it was passed on. */
+  /** The incomplete line, including the part already passed on. */
   #line = "";
-  /** Whether a value of several lines of the log has not ended: it is indented with tabs, and " >" ends it. */
+  /** Whether inside a multi-line value in the log: its lines are indented with tabs, and " >" ends it. */
   #isInLog = false;
 
   constructor(passOn: (text: string) => void) {
     this.#passOn = passOn;
   }
 
-  /** Adds what was read, in pieces of any size. */
+  /** Adds text, in chunks of any size. */
   add(text: string): void {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop()!;
@@ -42,7 +42,7 @@ export class ErrorOutput {
     if (this.#rest.length > MAX_KEPT_LENGTH || !this.#mayBeKept(this.#rest)) this.#endLine();
   }
 
-  /** What is known of the failure. Nothing is kept any more. */
+  /** Returns the failure and clears the buffers. */
   take(): Failure {
     this.#endLine();
     const lines = this.#errors.split("\n").filter((line) => line !== "");
@@ -51,7 +51,7 @@ export class ErrorOutput {
     return { errors: [...new Set(lines)], last: this.#last };
   }
 
-  /** Passes on what is kept, where it was not an error after all. */
+  /** Passes on the buffered text, if it turned out not to be an error. */
   show(): void {
     this.#endLine();
     const kept = this.#log + this.#errors;
@@ -60,7 +60,7 @@ export class ErrorOutput {
     if (kept !== "") this.#passOn(kept);
   }
 
-  // What follows counts as a line of its own: a terminal's user ends a prompt.
+  // Text that follows counts as a new line: on a terminal, the user's input ends the line of a prompt.
   #endLine(): void {
     const line = this.#rest;
     this.#rest = "";

@@ -1,27 +1,28 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { KubectlFailed, KubectlMissing } from "@nodekeeper/api/errors";
 import { type ErrorCode, NodekeeperError, systemClock } from "@nodekeeper/core/lib";
 import { ErrorOutput, type Failure } from "./error-output.ts";
 
 const MIB = 1024 * 1024;
-// An exec plugin of the kubeconfig may wait for its user to log in.
+// An exec credential plugin may wait for the user to log in.
 const RUN_DEADLINE_MS = 120_000;
 const FORWARD_DEADLINE_MS = 30_000;
-// A string of V8 has less than 512 MiB.
+// The maximum length of a V8 string is just under 512 MiB.
 const MAX_OUTPUT_BYTES = 511 * MIB;
-// Of what port-forward prints before it is ready.
+// Bounds the output of port-forward before it is ready.
 const MAX_READY_LENGTH = 4_000;
 
-/** A port of this machine that leads to a pod's port, until it is disposed of. */
+/** A local port forwarded to a pod's port until it is disposed of. */
 export interface Forward extends Disposable {
   /** "127.0.0.1:41235" */
   readonly address: string;
-  /** False once kubectl has ended: the pod is deleted, or the API server closed the connection. */
+  /** False once kubectl has exited because the pod was deleted or the API server closed the connection. */
   readonly isOpen: boolean;
 }
 
 /**
- * Runs kubectl, which knows contexts, exec credentials, OIDC and proxies of kubeconfigs. Every process that it starts ends
- * with `stop`.
+ * Runs kubectl, which supports contexts, exec credential plugins, OIDC and proxies of kubeconfigs. `stop` terminates
+ * all processes it started.
  */
 export class Kubectl {
   readonly #path: string;
@@ -30,8 +31,8 @@ export class Kubectl {
   readonly #children = new Set<ChildProcess>();
 
   /**
-   * @param flags that each call ends with, such as `--context=prod`
-   * @param maxOutputBytes how much a call may print
+   * @param flags appended to each call, such as `--context=prod`
+   * @param maxOutputBytes maximum output of a call
    */
   constructor(path: string, flags: readonly string[], maxOutputBytes = MAX_OUTPUT_BYTES) {
     this.#path = path;
@@ -40,9 +41,9 @@ export class Kubectl {
   }
 
   /**
-   * Runs kubectl and returns its standard output. Prompts and warnings of kubectl reach standard error. Deadline: 2 min.
-   * Throws its error with the code that it stands for: `notFound`, `forbidden`, `unauthenticated`, else `unavailable`;
-   * `exhausted` where it prints too much.
+   * Runs kubectl and returns its standard output. Its prompts and warnings go to standard error. Deadline: 2 min.
+   * Throws `notFound`, `forbidden` or `unauthenticated` if kubectl reports these, `unavailable` for other errors, and
+   * `exhausted` if the output is too long.
    */
   async run(args: readonly string[]): Promise<string> {
     const child = this.#start(args);
@@ -67,7 +68,7 @@ export class Kubectl {
     }
   }
 
-  /** Forwards a free port of this machine to a port of a pod. Deadline: 30 s. Throws as `run`. */
+  /** Forwards a free local port to a pod's port. Deadline: 30 s. Throws as `run`. */
   async forward(namespace: string, pod: string, port: number): Promise<Forward> {
     const args = ["port-forward", "--namespace", namespace, "--address=127.0.0.1", `pod/${pod}`, `:${port}`];
     const child = this.#start(args);
@@ -76,7 +77,7 @@ export class Kubectl {
     const listening = new Promise<string>((resolve) => {
       let text = "";
       child.stdout!.on("data", (chunk: Buffer) => {
-        // Later it prints a line for each connection.
+        // Once ready, it prints a line for each connection.
         if (text.length < MAX_READY_LENGTH) text += chunk.toString("utf8");
         const local = /^Forwarding from (127\.0\.0\.1:\d+) ->/m.exec(text)?.[1];
         if (local !== undefined) resolve(local);
@@ -100,19 +101,19 @@ export class Kubectl {
     }
   }
 
-  /** Ends all processes that still run. */
+  /** Terminates all running processes. */
   stop(): void {
     for (const child of this.#children) child.kill("SIGKILL");
   }
 
-  // An exec plugin of the kubeconfig may ask its user something.
+  // Standard input is inherited because an exec credential plugin may prompt the user.
   #start(args: readonly string[]): ChildProcess {
     const child = spawn(this.#path, [...args, ...this.#flags], { stdio: ["inherit", "pipe", "pipe"] });
     this.#children.add(child);
     return child;
   }
 
-  /** The exit status or signal. Throws `deadline` where the process neither ends nor reports `ready` in time. */
+  /** Returns the exit status or signal. Throws `deadline` if the process neither exits nor resolves `ready` in time. */
   async #ended(
     child: ChildProcess,
     deadlineMs: number,
@@ -127,14 +128,14 @@ export class Kubectl {
     child.once("error", (error) => {
       this.#children.delete(child);
       const message = `can't run kubectl (${error.message}): it is looked for in PATH, or at the path that the variable KUBECTL has`;
-      reject(new NodekeeperError("notFound", message, { id: "NK1714", cause: error }));
+      reject(new KubectlMissing({ problem: message }, { cause: error }));
     });
     child.once("close", (status, signal) => {
       this.#children.delete(child);
       resolve(status ?? signal ?? "");
     });
     ready?.then(() => timer.cancel());
-    // A forward that fails after it was ready is noticed by the request that uses it.
+    // If a forward fails after it was ready, the request that uses it fails.
     promise.catch(() => {});
     try {
       return await promise;
@@ -161,5 +162,5 @@ function failureOf(command: string, { errors, last }: Failure, status: number | 
   const ending = last === "" ? `ended with ${status} and without a message` : `ended with ${status}: ${last}`;
   const text = own || ending;
   const [, code] = codes.find(([pattern]) => pattern.test(text)) ?? [];
-  return new NodekeeperError(code ?? "unavailable", `kubectl ${command}: ${text}`, { id: "NK1715" });
+  return new KubectlFailed({ command, problem: text }, { code: code ?? "unavailable" });
 }

@@ -1,14 +1,15 @@
-import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
-import type { PodExplanation } from "../../eviction/index.ts";
+import { AgentUnreachable, PodNotRecorded } from "@nodekeeper/api/errors";
+import type { PodExplanation } from "@nodekeeper/api/records";
+import { codeOf, messageOf } from "@nodekeeper/core/lib";
 import type { FleetAnswer } from "../fleet.ts";
 import { printMessage } from "../output.ts";
 
 const MOST_NAMED = 5;
 
 /**
- * Of pods of one name on several nodes, the one that was there last; the other nodes are printed to standard error. Throws
- * `notFound` where no agent has a record of the pod; `unavailable` where one that has it may be among those that did not
- * answer.
+ * If pods of the same name were on several nodes, returns the most recent one and prints the other nodes to standard
+ * error. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have
+ * one.
  */
 export function newestOf(answers: readonly FleetAnswer<PodExplanation>[], pod: string): PodExplanation {
   const found = answers
@@ -24,12 +25,12 @@ export function newestOf(answers: readonly FleetAnswer<PodExplanation>[], pod: s
     return newest.answer;
   }
   const asked = `no record of the pod ${pod}: asked ${answers.length} agents`;
-  // Each error has since when the records of its node are kept.
+  // Each error includes since when the node's records are kept.
   if (silent.length === 0) {
-    throw new NodekeeperError("notFound", `${asked}: ${errorsText(answers)}`, { id: "NK1606" });
+    throw new PodNotRecorded({ problem: `${asked}: ${errorsText(answers)}` });
   }
   const message = `${asked}, of which ${silent.length} did not answer: ${errorsText(silent)}`;
-  throw new NodekeeperError("unavailable", message, { id: "NK1710" });
+  throw new AgentUnreachable({ problem: message });
 }
 
 function errorsText(answers: readonly FleetAnswer<PodExplanation>[]): string {
@@ -38,7 +39,7 @@ function errorsText(answers: readonly FleetAnswer<PodExplanation>[]): string {
   return `${some.join("; ")}${rest}`;
 }
 
-/** Wall milliseconds of the last thing that is recorded about the pod. */
+/** Wall-clock time of the last record of the pod, milliseconds. */
 function lastSeen({ rounds, steps, events, history }: PodExplanation): number {
   const times = [...rounds.map(({ until }) => until), ...[...steps, ...events].map(({ at }) => at)];
   return Math.max(0, history?.leftAt ?? 0, ...times);

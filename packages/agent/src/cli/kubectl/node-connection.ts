@@ -3,11 +3,14 @@ import type { Forward } from "./kubectl.ts";
 
 export interface NodeConnectionOptions {
   node: string;
-  /** Forwards a port to the agent; called again after a forward has ended, as when the agent's pod is replaced. */
+  /**
+   * Forwards a port to the agent. Called again after the forward ends, for example because the agent's pod was
+   * replaced.
+   */
   open: () => Promise<Forward>;
 }
 
-/** A connection to the agent of a node, through a port-forward that is opened with the first request. */
+/** Returns a connection to the agent of a node, through a port-forward that the first request opens. */
 export function nodeConnection({ node, open }: NodeConnectionOptions): AgentConnection {
   let forward: Forward | undefined;
   return {

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import type { Options } from "../commands/context.ts";
 import { allNamespacesOption, namespaceOption } from "../commands/options.ts";
 
-// As kubectl has them.
+// The same flags as kubectl's.
 const passedOn: readonly (readonly [flags: string, about: string])[] = [
   ["--context <name>", "kubeconfig context to use"],
   ["--kubeconfig <file>", "path of the kubeconfig"],
@@ -12,7 +12,7 @@ const passedOn: readonly (readonly [flags: string, about: string])[] = [
   ["--as-group <group>", "group to impersonate; may be repeated"],
 ];
 
-/** Adds the options that each command of `kubectl nodekeeper` has, before or after the command's name. */
+/** Adds the options of all commands of `kubectl nodekeeper`, which may precede or follow the command's name. */
 export function addClusterOptions(program: Command): void {
   program
     .option("--node <name>", "name of the node")
@@ -29,7 +29,7 @@ export function addClusterOptions(program: Command): void {
     .option("--parallel <count>", "agents asked at a time", "8");
 }
 
-/** The flags that each call of kubectl gets. */
+/** Returns the flags for each call of kubectl. */
 export function kubectlFlags(options: Options): string[] {
   return passedOn.flatMap(([flags]) => {
     const option = new Option(flags);

@@ -13,7 +13,7 @@ import { declareTop } from "../commands/top.ts";
 import { declareVersion } from "../commands/version.ts";
 import { configureHelp } from "../help.ts";
 import { type Output, standardOutput } from "../output.ts";
-import { runProgram } from "../program.ts";
+import { declareCommands, runProgram } from "../program.ts";
 import { packageVersion } from "../version.ts";
 import { ClusterAccess } from "./access.ts";
 import { addClusterOptions } from "./options.ts";
@@ -33,7 +33,7 @@ const commands = [
   declareVersion,
 ];
 
-/** The declarations of `kubectl nodekeeper`, without running any. */
+/** Declares the commands of `kubectl nodekeeper` without running any. */
 export function createKubectlProgram(context: CommandContext): Command {
   const program = configureHelp(new Command("kubectl-nodekeeper"))
     .usage("[options] [command]")
@@ -42,11 +42,10 @@ export function createKubectlProgram(context: CommandContext): Command {
     .showHelpAfterError("(see --help)")
     .exitOverride();
   addClusterOptions(program);
-  for (const declare of commands) declare(program, context);
-  return program;
+  return declareCommands(program, commands, context);
 }
 
-/** `kubectl nodekeeper`. Returns the exit status, as `runCli`. Nothing that it starts outlives it. */
+/** Runs `kubectl nodekeeper`. Returns the exit status, as `runCli`. All processes it starts are terminated. */
 export async function runKubectlPlugin(
   argv: readonly string[],
   output: Output = standardOutput,

@@ -1,4 +1,4 @@
-/** How many of the agents have answered, in a line of a terminal's standard error; nothing elsewhere. */
+/** Shows how many agents have answered, in one line on standard error. Shown only on a terminal. */
 export class Progress implements Disposable {
   readonly #total: number;
   readonly #isShown: boolean;

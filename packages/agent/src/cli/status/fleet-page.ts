@@ -1,16 +1,16 @@
+import { plainText } from "@nodekeeper/api/text";
+import { age, counted } from "@nodekeeper/api/wording";
 import { messageOf } from "@nodekeeper/core/lib";
 import type { FleetAnswer } from "../fleet.ts";
 import { type Output, paint, table } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { age, counted } from "../wording.ts";
 import type { NamedProblem, NodeStatus } from "./node-status.ts";
 
 const MOST_PROBLEMS = 50;
 
-/** `status` of all nodes in formats for programs. */
+/** `status` of all nodes, for machine-readable formats. */
 export interface FleetSummary {
   nodes: NodeStatus[];
-  /** Nodes whose agent did not answer, and those that have none. */
+  /** Nodes whose agent did not answer, and nodes without an agent. */
   unanswered: { node: string; hasAgent: boolean; message: string }[];
   /** Number of agents by version. */
   versions: Record<string, number>;
@@ -30,13 +30,13 @@ export function fleetSummary(answers: readonly FleetAnswer<NodeStatus>[]): Fleet
 
 export interface FleetPrinting {
   output: Output;
-  /** Wall milliseconds. */
+  /** Wall-clock time, milliseconds. */
   now: number;
-  /** Whether evicted pods and conditions are named. */
+  /** Whether to print the names of evicted pods and conditions instead of their counts. */
   isWide: boolean;
 }
 
-/** The page of `status` of all nodes: a row each, then what is wrong on which node, then the sums. */
+/** The page of `status` for all nodes: one row per node, then the problems by node, then the totals. */
 export function fleetPage(answers: readonly FleetAnswer<NodeStatus>[], printing: FleetPrinting): string {
   const { output } = printing;
   const problems = answers.flatMap(problemsOf);

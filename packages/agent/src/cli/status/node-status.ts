@@ -1,49 +1,49 @@
-import type { ApiAnswers } from "../../server/index.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { AgentConnection } from "../agent-connection.ts";
 import { problemOf, shownState } from "../plugin-row.ts";
 import { pluginsByName } from "../plugins-by-name.ts";
 
-/** How long evictions are counted. */
+/** The period over which evictions are counted, milliseconds. */
 export const EVICTIONS_MS = 3_600_000;
 
-/** Something that is wrong, and with what. */
+/** A problem and the object it concerns. */
 export interface NamedProblem {
   name: string;
   message: string;
 }
 
-/** The state of one node's agent, as `status` prints it. Plain JSON; times are wall milliseconds. */
+/** The state of one node's agent, as printed by `status`. Plain JSON; times are wall-clock milliseconds. */
 export interface NodeStatus {
   node: string;
   version: string;
   startedAt: number;
-  /** Health checks that fail: of what the node's readiness probe asks. */
+  /** Failing health checks, among those of the readiness probe. */
   failingChecks: NamedProblem[];
   plugins: number;
   /** Plugins whose registration or last call failed. */
   failingPlugins: NamedProblem[];
-  /** Content of plugins that is not published: invalid, refused by the API server, or too large. */
+  /** Content of plugins that is not published because it is invalid, refused by the API server, or too large. */
   refusedContent: NamedProblem[];
-  /** Objects that can't be written. */
+  /** Objects that cannot be written. */
   unpublished: NamedProblem[];
-  /** Undefined where eviction is off. */
+  /** Undefined if eviction is disabled. */
   eviction: EvictionStatus | undefined;
 }
 
 export interface EvictionStatus {
-  /** Whether no plugin's requests, or those of some, lead to evictions. */
+  /** Whether requests of no, some or all plugins are only a dry run. */
   dryRun: "no" | "some plugins" | "all plugins";
-  /** Pods of the last hour, as "namespace/name", in order. */
+  /** Pods evicted in the last hour, as "namespace/name", in order. */
   evicted: string[];
-  /** Pods that would have been evicted. */
+  /** Pods that would have been evicted in the last hour. */
   dryRunEvicted: string[];
-  /** Taints and conditions that are set now. */
+  /** Taints and conditions currently set. */
   conditions: string[];
 }
 
 const modes = { live: "no", mixed: "some plugins", dryRun: "all plugins" } as const;
 
-/** Asks an agent for its state. Throws as `AgentConnection.get`. */
+/** Reads the state of an agent. Throws as `AgentConnection.get`. */
 export async function readNodeStatus(agent: AgentConnection, now: number): Promise<NodeStatus> {
   const { nodeName, version, startedAt, health, eviction } = await agent.get("node");
   const plugins = pluginsByName(await agent.get("plugins"));
@@ -64,7 +64,7 @@ export async function readNodeStatus(agent: AgentConnection, now: number): Promi
 }
 
 async function readEvictions(agent: AgentConnection, now: number): Promise<Omit<EvictionStatus, "dryRun">> {
-  // By UID: a pod may be requested again, and another may have its name.
+  // By UID: a pod may be requested more than once, and another pod may have the same name.
   const evicted = new Map<string, string>();
   const dryRunEvicted = new Map<string, string>();
   for (let after: number | undefined = 0; after !== undefined; ) {

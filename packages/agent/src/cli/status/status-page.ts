@@ -1,11 +1,11 @@
+import { plainText } from "@nodekeeper/api/text";
+import { age, counted, timeOf } from "@nodekeeper/api/wording";
 import { type Output, paint } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { age, counted, timeOf } from "../wording.ts";
 import type { EvictionStatus, NamedProblem, NodeStatus } from "./node-status.ts";
 
 const MOST_LINES = 20;
 
-/** The page of `status` of one node: a line for each part that works, and one for each thing that is wrong. */
+/** The page of `status` for one node: one line per part, then one per problem. */
 export function statusPage(status: NodeStatus, output: Output, now: number): string {
   const { node, version, startedAt, failingChecks, plugins, failingPlugins } = status;
   const { refusedContent, unpublished, eviction } = status;

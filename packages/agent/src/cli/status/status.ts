@@ -8,11 +8,11 @@ import { statusPage } from "./status-page.ts";
 export interface StatusPrinting {
   format: TableFormat;
   output: Output;
-  /** Wall milliseconds. */
+  /** Wall-clock time, milliseconds. */
   now: number;
 }
 
-/** `status` of one agent. */
+/** `status` for one agent. */
 export async function statusCommand(
   agent: AgentConnection,
   { format, output, now }: StatusPrinting,
@@ -22,7 +22,7 @@ export async function statusCommand(
   else output.write(statusPage(status, output, now));
 }
 
-/** `status` of all nodes. Returns whether each agent answered. */
+/** `status` for all nodes. Returns whether all agents answered. */
 export async function fleetStatusCommand(
   fleet: Fleet,
   { format, output, now }: StatusPrinting,

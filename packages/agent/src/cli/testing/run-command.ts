@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 import type { Output } from "../output.ts";
 
-/** What a command printed, and its exit status. */
+/** Output and exit status of a command. */
 export interface CommandResult {
   status: number;
   out: string;
@@ -9,8 +9,8 @@ export interface CommandResult {
 }
 
 /**
- * Runs a command on an output that is no terminal. Standard error, and what is written to standard output beside the
- * command's output, such as help, are captured meanwhile.
+ * Runs a command whose output is not a terminal. Also captures standard error, and other text written to standard
+ * output, such as help.
  */
 export async function runCommand(run: (output: Output) => Promise<number>): Promise<CommandResult> {
   let out = "";

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { ConfigurationError, type ConfigurationSources, loadConfiguration } from "../index.ts";
 
-/** The first lines of a configuration file. */
+/** Required header of a configuration file. */
 export const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
 
-/** Loads configurations, in the tests of a file, of which texts are written to a temporary one. */
+/** Loads configurations in tests. Texts are written to a temporary file. */
 export class WrittenConfiguration {
   folder = "";
   file = "";
@@ -29,7 +29,7 @@ export class WrittenConfiguration {
     return this.load({ file: this.file, ...sources });
   }
 
-  /** What is wrong with a configuration, as "source|path|message". Fails where it is accepted. */
+  /** Returns the problems of an invalid configuration as "source|path|message". Fails if the configuration is valid. */
   async problemsOf(loading: Promise<unknown>): Promise<string[]> {
     const error = await loading.then(
       () => expect.fail("the configuration was accepted"),

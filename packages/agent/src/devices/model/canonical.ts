@@ -7,6 +7,7 @@ import type {
   DeviceAttribute,
   DeviceCapacity,
   DeviceTaint,
+  Int64,
   NodeAllocatableResource,
   PoolFields,
 } from "./model.ts";
@@ -14,16 +15,14 @@ import type {
 const MAX_REMEMBERED_QUANTITIES = 10_000;
 
 /**
- * Texts and fingerprints that are equal exactly where the API server sees no difference: keys sorted, quantities by
- * value, what is empty or false by default as if absent. Remembers the quantities it has read, up to a bound; one
- * object serves one message or one watch.
- *
- * Integers beyond 2^53 are compared as the nearest double, for so the API server's answers are read.
+ * Texts and fingerprints that are equal exactly if the API server sees no difference: keys are sorted, quantities
+ * compared by value, and empty values and default falses count as absent. Caches up to 10,000 quantities. Use one
+ * object per message or watch.
  */
 export class Canonical {
   readonly #quantities = new Map<string, string>();
 
-  /** Of everything but the taints, 128 bits or more. */
+  /** Fingerprint of everything but the taints, at least 128 bits. */
   deviceFingerprint(device: Device): string {
     return fingerprintOf(this.deviceText(device));
   }
@@ -32,7 +31,7 @@ export class Canonical {
     return fingerprintOf(JSON.stringify([set.name, this.#counters(set.counters)]));
   }
 
-  /** Parts that are absent, empty or false leave no trace. */
+  /** Omits parts that are absent, empty or false. */
   deviceText(device: Device): string {
     const parts: unknown[] = [device.name];
     const add = (name: string, part: unknown[]) => {
@@ -51,12 +50,12 @@ export class Canonical {
     return JSON.stringify(parts);
   }
 
-  /** Whether a text is a quantity. */
+  /** Returns whether a string is a quantity. */
   isQuantity(text: string): boolean {
     return !this.quantity(text).startsWith('"');
   }
 
-  /** The value in nanos; what is no quantity stays as it is. */
+  /** Returns the value in nanos. A string that is not a quantity is returned as JSON. */
   quantity(text: string): string {
     const known = this.#quantities.get(text);
     if (known !== undefined) return known;
@@ -95,13 +94,13 @@ export class Canonical {
   }
 }
 
-/** Equal where the pools' fields mean the same. */
+/** Returns a text that is equal if the pools' fields mean the same. */
 export function fieldsText({ partitionTypeAttribute = "", skipNodeOperations = [] }: PoolFields): string {
   if (partitionTypeAttribute === "" && skipNodeOperations.length === 0) return "";
   return JSON.stringify([partitionTypeAttribute, skipNodeOperations.toSorted()]);
 }
 
-/** Whether what is stored serves for the desired taints. A time that the desired one does not name may be any. */
+/** Returns whether stored taints satisfy the desired ones. If a desired taint has no time, any stored time does. */
 export function sameTaints(desired: DeviceTaint[] | undefined, stored: DeviceTaint[] | undefined): boolean {
   if (!desired?.length || !stored?.length) return (desired?.length ?? 0) === (stored?.length ?? 0);
   if (desired.length !== stored.length) return false;
@@ -113,7 +112,7 @@ export function sameTaints(desired: DeviceTaint[] | undefined, stored: DeviceTai
   });
 }
 
-/** Whether two taints are equal apart from their times. */
+/** Returns whether two taints are equal except for their times. */
 export function sameTaint(a: DeviceTaint, b: DeviceTaint): boolean {
   return a.key === b.key && (a.value ?? "") === (b.value ?? "") && a.effect === b.effect;
 }
@@ -126,12 +125,17 @@ function attributeValue(attribute: DeviceAttribute): unknown {
   const { bool, int, string, version, bools, ints, strings, versions } = attribute;
   if (string !== undefined) return ["s", string];
   if (version !== undefined) return ["v", version];
-  if (int !== undefined) return Number(int);
+  if (int !== undefined) return int64Text(int);
   if (bool !== undefined) return bool;
-  if (ints) return ["ints", ints.map(Number)];
+  if (ints) return ["ints", ints.map(int64Text)];
   if (strings) return ["strings", strings];
   if (versions) return ["versions", versions];
   return ["bools", bools ?? []];
+}
+
+/** Returns an integer for use in compared texts, without loss. */
+export function int64Text(value: Int64): number | string {
+  return typeof value === "bigint" ? value.toString() : value;
 }
 
 function entries<Value>(record: Record<string, Value> | undefined, convert: (value: Value) => unknown) {

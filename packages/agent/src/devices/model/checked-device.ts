@@ -3,7 +3,7 @@ import type { CheckedDevice } from "./checked.ts";
 import { featuresOf, isList } from "./feature-bits.ts";
 import type { Device } from "./model.ts";
 
-/** A checked device whose fingerprint is computed when it is first compared with a stored one. */
+/** A checked device whose fingerprint is computed on first use, when it is compared with a stored one. */
 class LazyDevice implements CheckedDevice {
   readonly device: Device;
   readonly advanced: boolean;
@@ -28,7 +28,7 @@ class LazyDevice implements CheckedDevice {
   }
 }
 
-/** A device that breaks no rule. */
+/** Wraps a valid device. */
 export function checkedDevice(device: Device, canonical: Canonical): CheckedDevice {
   return new LazyDevice(device, canonical);
 }

@@ -1,13 +1,13 @@
 import type { ObjectMeta } from "@nodekeeper/core/kube";
 import type { CounterSet, Device, DeviceProblem, DeviceTaint, PoolFields, SlicePool } from "./model.ts";
 
-/** A device that breaks no rule, with what planning compares. */
+/** A valid device, with what planning compares. */
 export interface CheckedDevice {
   readonly name: string;
   readonly device: Device;
-  /** Equal for devices of equal meaning, whatever their taints and however their quantities are written. */
+  /** Equal for equivalent devices, regardless of taints and the format of quantities. */
   readonly fingerprint: string;
-  /** It holds its slice to 64 devices. */
+  /** Whether its slice is limited to 64 devices. */
   advanced: boolean;
   /** `featuresOf` the device. */
   features: number;
@@ -18,50 +18,50 @@ export interface CheckedCounterSet {
   fingerprint: string;
 }
 
-/** A pool whose devices may all be sent; what planning takes. */
+/** A pool of valid devices; input of planning. */
 export interface CheckedPool {
   name: string;
   fields: PoolFields;
-  /** In the driver's order, names unique. */
+  /** In the driver's order, with unique names. */
   devices: CheckedDevice[];
   counterSets: CheckedCounterSet[];
 }
 
-/** What is left of a driver's pools, and what is not published and why. */
+/** The valid parts of a driver's pools, and what is not published and why. */
 export interface CheckedPools {
   pools: CheckedPool[];
-  /** At most as many as the options allow, a few for each device. */
+  /** At most as many as the options allow, and a few per device. */
   problems: DeviceProblem[];
-  /** How many devices are quarantined, those of refused pools included. */
+  /** Number of quarantined devices, including those of refused pools. */
   quarantined: number;
 }
 
-/** A device as the API server has it: what planning compares, without the rest. */
+/** A device as the API server has it, reduced to what planning compares. */
 export interface StoredDevice {
   name: string;
   readonly fingerprint: string;
-  /** What the agent sent, where the stored device is the answer to it: the same is not sent again. */
+  /** The device as the agent sent it, if the server stored this device in response. It is not sent again. */
   sent?: CheckedDevice;
   taints?: DeviceTaint[];
 }
 
-/** A ResourceSlice as the API server has it; small, so that a cache of them is. */
+/** A ResourceSlice as the API server has it, reduced to keep the cache small. */
 export interface StoredSlice {
-  /** As it is there: an update keeps it. */
+  /** As stored; an update keeps it. */
   metadata: ObjectMeta;
   name: string;
   driver: string;
   pool: SlicePool;
-  /** `fieldsText` of what holds for the whole pool. */
+  /** `fieldsText` of the pool's fields. */
   fields: string;
   devices: StoredDevice[];
   /** Fingerprints. */
   counterSets: string[];
-  /** Whether the agent's label and owner reference are there. */
+  /** Whether it has the agent's label and owner reference. */
   isMarked?: boolean;
 }
 
-/** What a request needs to know of a slice that the API server has. */
+/** Identifies a stored slice in requests. */
 export interface SliceIdentity {
   name: string;
   metadata: ObjectMeta;

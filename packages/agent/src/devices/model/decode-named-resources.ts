@@ -15,7 +15,7 @@ import { toInt64 } from "./read-fields.ts";
 
 const MAX_REMEMBERED_NAMES = 10_000;
 
-/** A message of the old protocol as the old model has it, for an API server of 1.30. A model of no known kind is empty. */
+/** Converts a message of the 1.30 protocol to the v1alpha2 model. A model of an unknown kind becomes empty. */
 export function decodeNamedResources(response: wire.NodeListAndWatchResourcesResponse): NamedResources[] {
   return response.resources.map(({ namedResources }) => ({
     instances: (namedResources?.instances ?? []).map((instance) => ({
@@ -26,10 +26,10 @@ export function decodeNamedResources(response: wire.NodeListAndWatchResourcesRes
 }
 
 /**
- * The old model as one pool named after the node: instances of all models become devices in their order, quantities
- * become capacities, and names are mapped to the grammar of resource.k8s.io/v1. An instance with an attribute that is
- * there twice, or has a quantity and another value, has no counterpart: it is left out and named among the problems.
- * All other rules are validation's.
+ * Converts the v1alpha2 model to one pool named after the node: instances of all models become devices in their order,
+ * quantities become capacities, and names are mapped to the grammar of resource.k8s.io/v1. An instance with a
+ * duplicated attribute, or an attribute with a quantity and another value, has no equivalent: it is omitted and
+ * reported as a problem. All other rules are checked by validation.
  */
 export function poolsOfNamedResources(
   models: readonly NamedResources[],
@@ -37,7 +37,7 @@ export function poolsOfNamedResources(
 ): { pools: DevicePool[]; problems: DeviceProblem[] } {
   const problems: DeviceProblem[] = [];
   const devices: Device[] = [];
-  // All devices of a driver have the same few attributes.
+  // Cached, because all devices of a driver share a few attribute names.
   const identifiers = new Map<string, string>();
   const identifier = (name: string) => {
     const known = identifiers.get(name) ?? identifierOf(name);

@@ -6,26 +6,26 @@ import type { CounterSet, Device, PoolFields } from "./model.ts";
 import type { Report } from "./validate-capacity.ts";
 import { checkDevice } from "./validate-device.ts";
 
-/** What a device's rules depend on beside the device. */
+/** What the rules for a device depend on besides the device. */
 export interface DeviceContext {
-  /** Names without a domain are in that of the driver. */
+  /** The domain of names that have none. */
   driver: string;
   counterSets: ReadonlyMap<string, CounterSet>;
   partitionTypeAttribute: string | undefined;
-  /** Equal for contexts in which every device fares alike. */
+  /** Equal for contexts in which every device has the same result. */
   key: string;
 }
 
 export interface ExaminedDevice {
   name: string;
-  /** Absent where the device breaks a rule. */
+  /** Undefined if the device is invalid. */
   device?: CheckedDevice;
-  /** The first few; of a device that breaks no rule, what is not published of it. */
+  /** The first few problems. For a valid device, its fields that are not published. */
   problems: readonly { field: string; message: string }[];
 }
 
 const MAX_PROBLEMS = 5;
-// The same for all: next to every device has none.
+// Shared, because nearly all devices have none.
 const noProblems: ExaminedDevice["problems"] = [];
 
 export function contextOf(
@@ -41,7 +41,7 @@ export function contextOf(
   };
 }
 
-/** Checks one device by every rule that is about it alone. */
+/** Checks one device by all rules that don't involve other devices. */
 export function examineDevice(device: Device, context: DeviceContext, canonical: Canonical): ExaminedDevice {
   const { name } = device;
   let problems: { field: string; message: string }[] | undefined;
@@ -56,7 +56,7 @@ export function examineDevice(device: Device, context: DeviceContext, canonical:
   return { name, device: checkedDevice(kept, canonical), problems: problems ?? noProblems };
 }
 
-// The API server can't see this across slices, but the scheduler gives up on a pool where it is broken.
+// The API server does not check this across slices, but the scheduler skips a pool that violates it.
 function checkConsumption(
   { consumesCounters = [], attributes = {} }: Device,
   { driver, counterSets, partitionTypeAttribute }: DeviceContext,
@@ -72,7 +72,7 @@ function checkConsumption(
     }
   }
   if (partitionTypeAttribute === undefined) return;
-  // As the API server looks it up: the full name first, then the name alone where the domain is the driver's.
+  // The API server looks up the full name first, then the name alone if the domain is the driver's.
   const names = [partitionTypeAttribute];
   if (partitionTypeAttribute.startsWith(`${driver}/`))
     names.push(partitionTypeAttribute.slice(driver.length + 1));
@@ -84,8 +84,8 @@ function checkConsumption(
   }
 }
 
-// A name without a domain is in the driver's, so "model" and "<driver>/model" are one attribute; the explicit name wins
-// in the API server, and which one a claim's CEL expression would see is left to chance.
+// A name without a domain belongs to the driver's, so "model" and "<driver>/model" are the same attribute. The API
+// server prefers the explicit name; which one a claim's CEL expression sees is undefined.
 function withoutShadowed(device: Device, driver: string, report: Report): Device {
   const attributes = shadowedIn(device.attributes, driver);
   const capacity = shadowedIn(device.capacity, driver);

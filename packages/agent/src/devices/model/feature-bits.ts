@@ -1,7 +1,7 @@
 import type { CheckedDevice, CheckedPools } from "./checked.ts";
 import type { Device, DeviceAttribute, DeviceTaint, PoolFields } from "./model.ts";
 
-/** Parts of a slice that the API server drops in silence while the feature gate of this name is off. */
+/** Parts of a slice that the API server silently drops while the feature gate of this name is disabled. */
 export type Feature =
   | "DRADeviceTaints"
   | "DRAPartitionableDevices"
@@ -13,7 +13,7 @@ export type Feature =
   | "DRAPartitionableDevicesType"
   | "DRAOptionalNodeOperations";
 
-/** All of them; a set of features is a number with these bits. */
+/** A set of features is a number with these bits. */
 const bits: Readonly<Record<Feature, number>> = {
   DRADeviceTaints: 1,
   DRAPartitionableDevices: 2,
@@ -26,14 +26,7 @@ const bits: Readonly<Record<Feature, number>> = {
   DRAOptionalNodeOperations: 256,
 };
 
-/** Without these a device could be allocated that must not be. */
-export const unsafeFeatures: ReadonlySet<Feature> = new Set([
-  "DRADeviceTaints",
-  "DRAPartitionableDevices",
-  "DRADeviceCompatibilityGroups",
-] as const);
-
-/** The features that a device needs, as bits. */
+/** Returns the features that a device needs, as bits. */
 export function featuresOf(device: Device): number {
   let features = 0;
   if (device.taints?.length) features |= bits.DRADeviceTaints;
@@ -51,7 +44,7 @@ export function featuresOf(device: Device): number {
   return features;
 }
 
-/** The features that a pool's fields need, as bits. */
+/** Returns the features that a pool's fields need, as bits. */
 export function featuresOfFields({ partitionTypeAttribute, skipNodeOperations }: PoolFields): number {
   return (
     (partitionTypeAttribute === undefined ? 0 : bits.DRAPartitionableDevicesType) |
@@ -59,7 +52,7 @@ export function featuresOfFields({ partitionTypeAttribute, skipNodeOperations }:
   );
 }
 
-/** Every feature that the pools need. */
+/** Returns all features that the pools need. */
 export function featuresIn({ pools }: { pools: readonly CheckedPools["pools"][number][] }): Feature[] {
   let all = 0;
   for (const { devices, counterSets, fields } of pools) {
@@ -71,24 +64,24 @@ export function featuresIn({ pools }: { pools: readonly CheckedPools["pools"][nu
   return (Object.keys(bits) as Feature[]).filter((feature) => (all & bits[feature]) !== 0);
 }
 
-/** Whether a device, or a pool's fields, need the feature. */
+/** Returns whether a device needs the feature. */
 export function needs({ features }: Pick<CheckedDevice, "features">, feature: Feature): boolean {
   return (features & bits[feature]) !== 0;
 }
 
-/** The taints of a device; undefined where its features show that it has none. */
+/** Returns the taints of a device. Undefined if its features show that it has none. */
 export function taintsOf(checked: CheckedDevice): DeviceTaint[] | undefined {
   return needs(checked, "DRADeviceTaints") ? checked.device.taints : undefined;
 }
 
-/** The features as bits. */
+/** Returns the features as bits. */
 export function bitsOf(features: ReadonlySet<Feature>): number {
   let all = 0;
   for (const feature of features) all |= bits[feature];
   return all;
 }
 
-/** Whether an attribute is a list of values. */
+/** Returns whether an attribute is a list of values. */
 export function isList({ bools, ints, strings, versions }: DeviceAttribute): boolean {
   return Boolean(bools ?? ints ?? strings ?? versions);
 }

@@ -12,12 +12,12 @@ const semver = new RegExp(
   `^${numeric}\\.${numeric}\\.${numeric}(?:-${preRelease}(?:\\.${preRelease})*)?(?:\\+${build}(?:\\.${build})*)?$`,
 );
 
-/** RFC 1123: at most 63 lower case letters, digits and '-', a letter or digit at both ends. */
+/** RFC 1123 label: at most 63 lower case letters, digits and '-', with a letter or digit at both ends. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && dnsLabel.test(text);
 }
 
-/** Labels joined by '.', at most 253 characters. */
+/** RFC 1123 subdomain: labels joined by '.', at most 253 characters. */
 export function isDnsSubdomain(text: string): boolean {
   return text.length <= 253 && dnsSubdomain.test(text);
 }
@@ -27,7 +27,7 @@ export function isDriverName(text: string): boolean {
   return text.length <= limits.driverName && isDnsSubdomain(text.toLowerCase());
 }
 
-/** DNS subdomains joined by '/', at most 253 characters together. */
+/** DNS subdomains joined by '/', at most 253 characters in total. */
 export function isPoolName(text: string): boolean {
   return text.length <= limits.poolName && text.split("/").every(isDnsSubdomain);
 }
@@ -37,26 +37,26 @@ export function isIdentifier(text: string): boolean {
   return text.length <= limits.identifier && identifier.test(text);
 }
 
-/** The name of an attribute or capacity: an identifier, perhaps with "<domain>/" before. */
+/** The name of an attribute or capacity: an identifier, optionally prefixed by "<domain>/". */
 export function isQualifiedName(text: string): boolean {
   const slash = text.indexOf("/");
   if (slash < 0) return isIdentifier(text);
   return isDriverName(text.slice(0, slash)) && isIdentifier(text.slice(slash + 1));
 }
 
-/** A label's name, as taints and conditions have: at most 63 characters, perhaps with "<DNS subdomain>/" before. */
+/** A label key, as used by taints and conditions: at most 63 characters, optionally prefixed by "<DNS subdomain>/". */
 export function isLabelName(text: string): boolean {
   const slash = text.indexOf("/");
   const name = text.slice(slash + 1);
   return (slash < 0 || isDnsSubdomain(text.slice(0, slash))) && name.length <= 63 && labelText.test(name);
 }
 
-/** A label's value: empty, or as a label's name without a prefix. */
+/** A label value: empty, or like a label key without a prefix. */
 export function isLabelValue(text: string): boolean {
   return text === "" || (text.length <= 63 && labelText.test(text));
 }
 
-/** A version of semver.org, 2.0.0. */
+/** A version by Semantic Versioning 2.0.0. */
 export function isSemanticVersion(text: string): boolean {
   return semver.test(text);
 }

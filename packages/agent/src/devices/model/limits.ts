@@ -1,15 +1,15 @@
-/** Limits of resource.k8s.io/v1 as of Kubernetes 1.37, and the few of our own that keep a message bounded. */
+/** Limits of resource.k8s.io/v1 as of Kubernetes 1.37, and a few of the agent that bound messages. */
 export const limits = {
   devicesPerSlice: 128,
-  /** Where a device of the slice has taints, consumes counters, or has an attribute that is a list. */
+  /** If a device of the slice has taints, consumes counters, or has a list attribute. */
   advancedDevicesPerSlice: 64,
   driverName: 63,
   poolName: 253,
   domain: 63,
   identifier: 32,
-  /** Attributes and capacities together. */
+  /** Attributes and capacities combined. */
   attributesAndCapacities: 32,
-  /** Every item of a list counts. */
+  /** Each item of a list counts. */
   attributeValues: 48,
   /** Bytes of a string or version. */
   attributeText: 64,

@@ -2,21 +2,21 @@ import { hash } from "node:crypto";
 import { isDnsLabel, isDnsSubdomain, isIdentifier } from "./field-names.ts";
 
 /*
- * Names of one model in the grammar of another. A name that fits stays; any other becomes as much of it as fits and a
- * hash of the whole. A name that fits but looks like such a result is hashed too, so that no two names ever become
- * one, whatever else there is and in whatever order it comes.
+ * Maps names of one model to the grammar of another. A name that fits is unchanged. Any other name becomes its readable
+ * part and a hash of the entire name. A name that fits but looks like such a result is hashed too, so that different
+ * names never map to the same one, in any order.
  */
 
 interface Grammar {
   fits(name: string): boolean;
-  /** The readable part, at most `longest` characters that the grammar allows before the separator. */
+  /** Returns the readable part: at most `longest` characters that the grammar allows before the separator. */
   readable(name: string, longest: number): string;
   longest: number;
   separator: string;
 }
 
 const HASH_LENGTH = 10;
-// A hash always begins with a letter, as a C identifier must, and has exactly this look.
+// A hash starts with a letter, as a C identifier must, and always has this format.
 const hashLook = /^h[0-9a-v]{9}$/;
 
 const deviceGrammar: Grammar = {
@@ -43,17 +43,17 @@ const subdomainGrammar: Grammar = {
   separator: "-",
 };
 
-/** The DNS label that a device of the old model is published under: "gpu-0" stays, "gpu.0" becomes "gpu-0-h...". */
+/** Returns the DNS label for a device of the v1alpha2 model: "gpu-0" is unchanged, "gpu.0" becomes "gpu-0-h...". */
 export function deviceNameOf(instanceName: string): string {
   return mapped(instanceName, deviceGrammar);
 }
 
-/** The identifier, without a domain, of an attribute or capacity of the old model. */
+/** Returns the identifier, without a domain, for an attribute or capacity of the v1alpha2 model. */
 export function identifierOf(attributeName: string): string {
   return mapped(attributeName, identifierGrammar);
 }
 
-/** The DNS subdomain that an attribute, a capacity or a device of resource.k8s.io/v1 has in the old model. */
+/** Returns the DNS subdomain in the v1alpha2 model for an attribute, capacity or device of resource.k8s.io/v1. */
 export function oldNameOf(name: string): string {
   return mapped(name, subdomainGrammar);
 }
@@ -70,7 +70,7 @@ function looksMapped(name: string, { separator }: Grammar): boolean {
   return hashLook.test(tail) && (name.length === HASH_LENGTH || name.at(-HASH_LENGTH - 1) === separator);
 }
 
-/** 45 bits in lower case letters and digits, after the letter "h". */
+/** Returns a 45-bit hash as lower case letters and digits, prefixed by "h". */
 export function shortHash(text: string): string {
   const bits = BigInt(`0x${hash("sha256", text, "hex").slice(0, 16)}`) >> 19n;
   return `h${bits.toString(32).padStart(HASH_LENGTH - 1, "0")}`;

@@ -1,9 +1,9 @@
 /*
- * The devices of a driver as the agent thinks of them: plain values in the shape of resource.k8s.io/v1's JSON,
- * whatever protocol they came by and whatever API version they leave by.
+ * The agent's model of a driver's devices: plain values in the shape of resource.k8s.io/v1's JSON, regardless of the
+ * driver's protocol and the published API version.
  */
 
-/** An integer of 64 bits: a number where that is exact, else a bigint. */
+/** A 64-bit integer: a number if that is exact, otherwise a bigint. */
 export type Int64 = number | bigint;
 
 /** The value of an attribute; a valid one has exactly one field. */
@@ -18,7 +18,7 @@ export interface DeviceAttribute {
   versions?: string[];
 }
 
-/** How requests may take a part of a capacity. All are quantities. */
+/** How requests may consume part of a capacity. All values are quantities. */
 export interface RequestPolicy {
   default?: string;
   /** Ascending. */
@@ -36,7 +36,7 @@ export interface DeviceTaint {
   key: string;
   value?: string;
   effect: string;
-  /** RFC 3339 in whole seconds, UTC. The API server sets it where absent. */
+  /** RFC 3339 in whole seconds, UTC. The API server sets it if it is absent. */
   timeAdded?: string;
 }
 
@@ -54,7 +54,7 @@ export interface CounterConsumption {
   compatibilityGroups?: string[];
 }
 
-/** How much of one of the node's own resources an allocation takes up. All but the key are quantities. */
+/** How much of a node resource an allocation uses. All fields but the key are quantities. */
 export interface NodeAllocatableResource {
   mapping?: { capacityKey?: string; capacityMultiplier?: string; deviceMultiplier?: string };
   overhead?: { perPod?: string; perContainer?: string };
@@ -73,28 +73,28 @@ export interface Device {
   nodeAllocatableResources?: Record<string, NodeAllocatableResource>;
 }
 
-/** What holds for all slices of a pool. */
+/** Fields that are equal in all slices of a pool. */
 export interface PoolFields {
   /** "<domain>/<identifier>" */
   partitionTypeAttribute?: string;
   skipNodeOperations?: string[];
 }
 
-/** One of a driver's pools, as the driver reports it. All of its devices are this node's. */
+/** A pool as its driver reports it. All of its devices belong to this node. */
 export interface DevicePool {
   name: string;
   fields?: PoolFields;
-  /** In the driver's order, which is the order in which the scheduler tries them. */
+  /** In the driver's order. The scheduler tries devices in this order. */
   devices: Device[];
   sharedCounters: CounterSet[];
 }
 
-/** One slice's place among those of its pool. */
+/** The position of a slice in its pool. */
 export interface SlicePool {
   name: string;
-  /** A reader uses only the slices with the pool's highest generation. */
+  /** Readers use only the slices of the pool's highest generation. */
   generation: number;
-  /** A reader uses them only when it sees this many. */
+  /** Readers use the slices only if they see this many. */
   resourceSliceCount: number;
 }
 
@@ -108,7 +108,7 @@ export interface SliceSpec extends PoolFields {
   sharedCounters?: CounterSet[];
 }
 
-/** The model of resource.k8s.io/v1alpha2, of Kubernetes 1.30 only. */
+/** The model of resource.k8s.io/v1alpha2 (Kubernetes 1.30 only). */
 export interface NamedResources {
   instances: NamedInstance[];
 }
@@ -119,7 +119,7 @@ export interface NamedInstance {
   attributes: NamedAttribute[];
 }
 
-/** Exactly one field beside the name is set in a valid one. */
+/** If valid, exactly one field besides the name is set. */
 export interface NamedAttribute {
   /** A DNS subdomain. */
   name: string;
@@ -132,10 +132,10 @@ export interface NamedAttribute {
   version?: string;
 }
 
-/** Something that is not published, and why: for a condition, a metric, an Event and `nodekeeper devices`. */
+/** What is not published, and why: for a condition, a metric, an Event and `nodekeeper devices`. */
 export interface DeviceProblem {
   pool: string;
-  /** Absent where it is the pool's own. */
+  /** Undefined if it concerns the pool. */
   device?: string;
   /** "attributes[driverVersion].version" */
   field: string;

@@ -1,16 +1,15 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { commonEnds } from "./byte-range.ts";
 
-/** The number of the field `devices` in a Pool. */
+/** Field number of `devices` in a Pool. */
 const DEVICES = 2;
 const BYTES = 2;
 
-/** A Pool's bytes, with the place of each of its fields. */
+/** A Pool's bytes, with the offset of each of its fields. */
 export class PoolBytes {
   readonly bytes: Uint8Array;
-  // Field by field: the offset of its tag, and at the end the length of all.
+  // The offset of each field's tag, and finally the total length.
   readonly #starts: Int32Array;
-  /** The fields from this one to before `lastDevice` are devices, and no others; both 0 where there is none. */
+  /** The fields from this index up to but excluding `lastDevice` are the devices. Both are 0 if there are none. */
   readonly firstDevice: number;
   readonly lastDevice: number;
 
@@ -21,7 +20,7 @@ export class PoolBytes {
     this.lastDevice = lastDevice;
   }
 
-  /** Finds the fields. Throws where the bytes are no message; undefined where the devices do not lie in one row. */
+  /** Finds the fields. Returns undefined if the devices are not contiguous. Throws if the bytes are not a message. */
   static of(bytes: Uint8Array): PoolBytes | undefined {
     const starts: number[] = [];
     const reader = new BinaryReader(bytes);
@@ -46,27 +45,27 @@ export class PoolBytes {
     return this.lastDevice - this.firstDevice;
   }
 
-  /** Where the field of a device starts and ends, by its place among the devices. */
+  /** Returns the offsets of the field of the device at an index. */
   range(at: number): { from: number; to: number } {
     const field = this.firstDevice + at;
     return { from: this.#starts[field]!, to: this.#starts[field + 1]! };
   }
 
-  /** The bytes of the field of a device, its tag and length before it. */
+  /** Returns the bytes of the field of a device, including its tag and length. */
   device(at: number): Uint8Array {
     const { from, to } = this.range(at);
     return this.bytes.subarray(from, to);
   }
 
   /**
-   * The same for bytes in which only some devices differ, and which: from `from` to before `to`. Undefined where more
-   * than that differs, or not as many devices are there.
+   * Returns the fields of bytes in which only some devices differ, and the range of these devices: `from` up to but
+   * excluding `to`. Undefined if other fields or the number of devices differ.
    */
   next(bytes: Uint8Array): { pool: PoolBytes; from: number; to: number } | undefined {
     const { prefix, suffix } = commonEnds(this.bytes, bytes);
     const starts = this.#starts;
     const shift = bytes.length - this.bytes.length;
-    // The first field that is not all in the prefix, and the first one that is all in the suffix.
+    // The first field that is not entirely in the prefix, and the first one that is entirely in the suffix.
     const first = upperBound(starts, prefix) - 1;
     const last = Math.max(first, lowerBound(starts, this.bytes.length - suffix));
     if (first < this.firstDevice || last > this.lastDevice) return undefined;
@@ -88,7 +87,7 @@ export class PoolBytes {
   }
 }
 
-// As `reader.skip`, which makes a view of the bytes of each field.
+// Like `reader.skip`, which allocates a view of each field's bytes.
 function skipField(reader: BinaryReader, tag: number): void {
   if ((tag & 7) !== BYTES) {
     reader.skip(tag & 7, tag >>> 3);
@@ -99,12 +98,12 @@ function skipField(reader: BinaryReader, tag: number): void {
   if (reader.pos > reader.len) throw new RangeError("a field is longer than its message");
 }
 
-// The first place whose value is more than `value`.
+// Returns the first index whose value is greater than `value`.
 function upperBound(sorted: Int32Array, value: number): number {
   return bound(sorted, (item) => item > value);
 }
 
-// The first place whose value is `value` or more.
+// Returns the first index whose value is at least `value`.
 function lowerBound(sorted: Int32Array, value: number): number {
   return bound(sorted, (item) => item >= value);
 }
@@ -118,4 +117,40 @@ function bound(sorted: Int32Array, isBeyond: (item: number) => boolean): number 
     else low = middle + 1;
   }
   return low;
+}
+
+/** Returns the lengths of the common prefix and suffix. Their sum is at most the shorter length. */
+function commonEnds(a: Uint8Array, b: Uint8Array): { prefix: number; suffix: number } {
+  const shorter = Math.min(a.length, b.length);
+  const prefix = longestEqual(shorter, (from, to) => isEqual(a, from, to, b, from, to));
+  const suffix = longestEqual(shorter - prefix, (from, to) =>
+    isEqual(a, a.length - to, a.length - from, b, b.length - to, b.length - from),
+  );
+  return { prefix, suffix };
+}
+
+// Finds the longest equal length by bisection: each comparison is one call of memcmp.
+function longestEqual(length: number, isEqualIn: (from: number, to: number) => boolean): number {
+  let known = 0;
+  let bound = length;
+  while (known < bound) {
+    const middle = bound - known <= 64 ? known + 1 : (known + bound) >> 1;
+    if (isEqualIn(known, middle)) known = middle;
+    else if (middle === known + 1) return known;
+    else bound = middle;
+  }
+  return known;
+}
+
+function isEqual(
+  a: Uint8Array,
+  aFrom: number,
+  aTo: number,
+  b: Uint8Array,
+  bFrom: number,
+  bTo: number,
+): boolean {
+  // A single byte needs no call.
+  if (aTo - aFrom === 1) return a[aFrom] === b[bFrom];
+  return Buffer.compare(a.subarray(aFrom, aTo), b.subarray(bFrom, bTo)) === 0;
 }

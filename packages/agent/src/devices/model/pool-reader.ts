@@ -1,5 +1,5 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { completed, messageOf, NodekeeperError, quote, StepMeter, type Steps } from "@nodekeeper/core/lib";
+import { completed, messageOf, StepMeter, type Steps } from "@nodekeeper/core/lib";
 import { Canonical } from "./canonical.ts";
 import type { CheckedPool, CheckedPools } from "./checked.ts";
 import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
@@ -7,7 +7,7 @@ import type { CounterSet, DeviceProblem } from "./model.ts";
 import { PoolBytes } from "./pool-bytes.ts";
 import { readCounterSet, readDevice } from "./read-device.ts";
 import { UnknownFields } from "./read-fields.ts";
-import type { DeviceDelta, DeviceMessage, PoolDelta } from "./read-message.ts";
+import type { DeviceMessage } from "./read-message.ts";
 import { readPool } from "./read-pool.ts";
 import {
   checkDevices,
@@ -24,30 +24,28 @@ export interface PoolReaderOptions {
   validation?: ValidationOptions;
 }
 
-/** What has been made of one pool's bytes. */
+/** The result of reading one pool's bytes. */
 interface PoolState {
   name: string;
-  /** Undefined once a delta has changed the pool. */
+  /** Undefined if its devices are not contiguous or too many. */
   bytes: PoolBytes | undefined;
   context: DeviceContext;
   examined: ExaminedDevice[];
   pool: CheckedPool;
   problems: DeviceProblem[];
   quarantined: number;
-  /** By the names of devices, for deltas. */
-  places?: Map<string, number>;
 }
 
-/** A pool that is refused whole. */
+/** A pool that is refused entirely. */
 interface Refusal {
   problem: DeviceProblem;
   quarantined: number;
 }
 
 /**
- * Reads the messages of one driver, one after another. Next to all devices are what they were in the message before:
- * where only some bytes of a pool differ, only the devices there are read and checked again. A device whose bytes make
- * no sense is quarantined like any invalid one.
+ * Reads the messages of one driver, one after another. Nearly all devices are unchanged since the previous message: if
+ * only some bytes of a pool differ, only the devices there are decoded and checked again. A device that cannot be decoded
+ * is quarantined, as an invalid one is.
  */
 export class PoolReader {
   readonly #options: PoolReaderOptions;
@@ -62,12 +60,12 @@ export class PoolReader {
     this.#validation = options.validation ?? defaultValidation;
   }
 
-  /** The pools of a message with the whole state, checked. */
+  /** Returns the checked pools of a message, which has the entire state. */
   read(message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">): CheckedPools {
     return completed(this.steps(message));
   }
 
-  /** `read` in steps of a few milliseconds each, for other work to be done in between. */
+  /** `read` in steps of a few milliseconds each, so that other work can run in between. */
   *steps(message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">): Steps<CheckedPools> {
     const before = this.#states;
     const names = new Set<string>();
@@ -93,37 +91,6 @@ export class PoolReader {
     return this.#answer();
   }
 
-  /**
-   * The pools after a change of them. Throws `invalid` for a pool that is not there, and where devices would become
-   * more than are allowed; the pools are as before then.
-   */
-  apply(delta: DeviceDelta): CheckedPools {
-    return completed(this.applySteps(delta));
-  }
-
-  /** `apply` in steps of a few milliseconds each, for other work to be done in between. */
-  *applySteps(delta: DeviceDelta): Steps<CheckedPools> {
-    const states = [...this.#states];
-    const most = Math.max(this.#validation.maxDevices, countOf(states));
-    for (const change of delta.pools) {
-      const name = change.name || this.#options.nodeName;
-      const at = states.findIndex((state) => "pool" in state && state.name === name);
-      const state = states[at];
-      if (!state || !("pool" in state)) {
-        throw new NodekeeperError("invalid", `the delta changes pool ${quote(name)}, which is not there`, {
-          id: "NK1502",
-        });
-      }
-      states[at] = yield* this.#changed(state, change, delta.pools.length === 1);
-      if (countOf(states) > most)
-        throw new NodekeeperError("invalid", `with the delta the driver has more than ${most} devices`, {
-          id: "NK1502",
-        });
-    }
-    this.#states = states;
-    return this.#answer();
-  }
-
   #answer(): CheckedPools {
     const answer: CheckedPools = { pools: [], problems: [], quarantined: 0 };
     const sink = (problem: DeviceProblem) => {
@@ -142,7 +109,7 @@ export class PoolReader {
     return answer;
   }
 
-  // Where at most some devices differ from before, and all of them are well.
+  // Handles a pool of which at most some devices differ, all of them valid. Returns undefined otherwise.
   #again(state: PoolState, bytes: Uint8Array, names: Set<string>, room: number): PoolState | undefined {
     if (!state.bytes || names.has(state.name) || state.pool.devices.length > room) return undefined;
     const next = nextOf(state.bytes, bytes);
@@ -153,7 +120,7 @@ export class PoolReader {
       const { from, to } = next.pool.range(at);
       examined.push(this.#examineField(reader, from, to, state.context));
     }
-    const changed = this.#replaced(state, examined, (_, at) => next.from + at, true);
+    const changed = this.#replaced(state, examined, next.from);
     return changed && { ...changed, bytes: next.pool };
   }
 
@@ -224,7 +191,8 @@ export class PoolReader {
     };
   }
 
-  // Devices that were in the pool before, wherever; cheapest in the order that they had.
+  // Returns a lookup of devices that were in the pool before, at any position. It is cheapest if the order is
+  // unchanged.
   #recall(before: readonly (PoolState | Refusal)[], name: string, context: DeviceContext) {
     const known = before.find((state) => "pool" in state && state.name === name) as PoolState | undefined;
     if (!known?.bytes || known.context.key !== context.key) return undefined;
@@ -236,77 +204,31 @@ export class PoolReader {
       if (next < bytes.size && Buffer.compare(bytes.device(next), device) === 0) return examined[next++];
       places ??= new Map(examined.map((_, at) => [textOf(bytes.device(at)), at]));
       const place = places.get(textOf(device));
-      // Most likely it changed where it is, and the one after it is the one after it.
+      // Most likely the device changed in place, and the next one follows it.
       next = (place ?? next) + 1;
       return place === undefined ? undefined : examined[place];
     };
   }
 
-  // @param isLast nothing after it can fail, and make the state before hold again
-  *#changed(state: PoolState, { upserts, removals }: PoolDelta, isLast: boolean): Steps<PoolState> {
-    const places = state.places ?? new Map(state.examined.map(({ name }, at) => [name, at]));
-    const examined: ExaminedDevice[] = [];
-    const meter = stepMeter();
-    for (const bytes of upserts) {
-      if (meter.spend(costOf(bytes.length))) yield;
-      examined.push(this.#examine(new BinaryReader(bytes), bytes.length, state.context));
-    }
-    if (removals.length === 0 && examined.every(({ name }) => places.has(name))) {
-      const changed = this.#replaced(state, examined, ({ name }) => places.get(name)!, isLast);
-      if (changed) return { ...changed, bytes: undefined, places };
-    }
-    const all = [...state.examined];
-    for (const device of examined) {
-      const place = places.get(device.name);
-      if (place === undefined) all.push(device);
-      else all[place] = device;
-    }
-    const removed = new Set(removals);
-    const left = all.filter(({ name }) => !removed.has(name));
-    const problems: DeviceProblem[] = [];
-    const { maxDevices, maxProblems } = this.#validation;
-    const devices = checkDevices(state.name, left, maxDevices, (problem) => {
-      if (problems.length < maxProblems) problems.push(problem);
-    });
-    const { places: _, ...rest } = state;
-    return {
-      ...rest,
-      bytes: undefined,
-      examined: left,
-      pool: { ...state.pool, devices },
-      problems,
-      quarantined: left.length - devices.length,
-    };
-  }
-
-  // The state with other devices in the places of some, where all are well and have the names of those before.
-  // @param usesUp the state before is not read any more: its list of all devices, large and long-lived, is used again
-  #replaced(
-    state: PoolState,
-    examined: readonly ExaminedDevice[],
-    placeOf: (device: ExaminedDevice, at: number) => number,
-    usesUp: boolean,
-  ): PoolState | undefined {
+  // Returns the state with devices replaced from an index, if all are valid and keep their names. Reuses the list of
+  // the previous state, which is large and long-lived.
+  #replaced(state: PoolState, examined: readonly ExaminedDevice[], from: number): PoolState | undefined {
     if (examined.length === 0) return state;
-    // Otherwise the places among checked devices are others than among all.
+    // Otherwise indices of checked devices differ from those of all devices.
     if (state.quarantined > 0 || state.problems.length > 0) return undefined;
-    for (const [at, { device, name, problems }] of examined.entries()) {
-      const before = state.examined[placeOf(examined[at]!, at)]!;
-      if (!device || problems.length > 0 || name !== before.name) return undefined;
-    }
-    const all = usesUp ? state.examined : [...state.examined];
+    for (const [at, { device, name, problems }] of examined.entries())
+      if (!device || problems.length > 0 || name !== state.examined[from + at]!.name) return undefined;
     const devices = [...state.pool.devices];
     for (const [at, device] of examined.entries()) {
-      const place = placeOf(device, at);
-      all[place] = device;
-      devices[place] = device.device!;
+      state.examined[from + at] = device;
+      devices[from + at] = device.device!;
     }
-    return { ...state, examined: all, pool: { ...state.pool, devices } };
+    return { ...state, pool: { ...state.pool, devices } };
   }
 
   #examineField(reader: BinaryReader, from: number, to: number, context: DeviceContext): ExaminedDevice {
     reader.pos = from;
-    // Its tag and its length.
+    // Skip its tag and length.
     reader.uint32();
     reader.uint32();
     return this.#examine(reader, to, context);
@@ -328,7 +250,7 @@ export class PoolReader {
   }
 }
 
-// Undefined also where the bytes are no message any more: reading them whole finds out why.
+// Returns undefined also if the bytes are not a valid message: reading them entirely finds the reason.
 function nextOf(before: PoolBytes, bytes: Uint8Array): ReturnType<PoolBytes["next"]> {
   try {
     return before.next(bytes);
@@ -337,17 +259,12 @@ function nextOf(before: PoolBytes, bytes: Uint8Array): ReturnType<PoolBytes["nex
   }
 }
 
-// Devices that are remembered, quarantined ones included.
-function countOf(states: readonly (PoolState | Refusal)[]): number {
-  return states.reduce((sum, state) => sum + ("pool" in state ? state.examined.length : 0), 0);
-}
-
 const unknownField = "is a field that this version of the agent does not know; it is not published";
 
-// A step reads about a hundred devices of a usual size, or one of the largest.
+// A step reads about a hundred devices of typical size, or one of the largest.
 const COST_OF_STEP = 30_000;
 const COST_OF_DEVICE = 150;
-// Several times what a device, or a counter set, can have without breaking a rule of the API.
+// Several times the size of the largest valid device or counter set.
 const MOST_BYTES = 64 * 1024;
 
 function stepMeter(): StepMeter {

@@ -32,18 +32,18 @@ import {
 } from "./read-fields.ts";
 
 /*
- * Reads devices of proto/nodekeeper/devices/v1alpha1/api.proto from their bytes into the model: the first message of a
- * driver with many devices is to be published soon.
+ * Decodes devices of proto/nodekeeper/devices/v1alpha1/api.proto directly into the model, so that the first message of
+ * a driver with many devices is published soon.
  */
 
-/** Reads one Device, from where the reader is to `end`. Throws where the bytes are no message. */
+/** Reads one Device, from the reader's position to `end`. Throws if the bytes are not a message. */
 export function readDevice(reader: BinaryReader, end: number, unknown: UnknownFields): Device {
   const device: Device & Foreign = { name: "" };
   readFields(reader, end, device, deviceFields, unknown);
   return device;
 }
 
-/** Reads one CounterSet, from where the reader is to `end`. Throws where the bytes are no message. */
+/** Reads one CounterSet, from the reader's position to `end`. Throws if the bytes are not a message. */
 export function readCounterSet(reader: BinaryReader, end: number, unknown: UnknownFields): CounterSet {
   const set: CounterSet = { name: "", counters: {} };
   readFields(reader, end, set, counterSetFields, unknown);
@@ -220,7 +220,7 @@ const nodeAllocatableFields: Fields<NodeAllocatableResource> = [
   ),
 ];
 
-/** What a device may set to be used from other nodes; validation refuses it. */
+/** Set by fields that make a device usable from other nodes. Validation refuses it. */
 export interface Foreign {
   ofOtherNodes?: boolean;
 }
@@ -295,7 +295,7 @@ const deviceFields: Fields<Device & Foreign> = [
   ),
 ];
 
-// A time that no calendar knows stays as its number, for validation to refuse.
+// A time out of range is returned as a number, which validation refuses.
 function wholeSeconds(milliseconds: number): string {
   const date = new Date(Math.floor(milliseconds / 1000) * 1000);
   return Number.isNaN(date.getTime()) ? `${milliseconds}` : date.toISOString().replace(".000Z", "Z");

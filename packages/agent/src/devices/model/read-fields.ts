@@ -2,22 +2,22 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { Int64 } from "./model.ts";
 
 /*
- * Reads messages from their bytes by tables of their fields, without objects in between, and names what it does not
- * know, where generated code would drop it silently.
+ * Decodes messages by tables of their fields, without intermediate objects, and reports unknown fields, which generated
+ * code would silently drop.
  */
 
-/** Collects the paths of fields that are not known, such as "capacity.17". */
+/** Collects the paths of unknown fields, such as "capacity.17". */
 export class UnknownFields {
   readonly #most: number;
   readonly #within: string[] = [];
   #found: string[] = [];
 
-  /** @param most how many are collected */
+  /** @param most maximum number of paths */
   constructor(most = 20) {
     this.#most = most;
   }
 
-  /** What was collected since the last call. */
+  /** Returns the paths collected since the last call. */
   take(): string[] {
     const found = this.#found;
     if (found.length > 0) this.#found = [];
@@ -41,7 +41,7 @@ export class UnknownFields {
 
 /** Reads one field's value. */
 export type Read<Into> = (reader: BinaryReader, into: Into, unknown: UnknownFields) => void;
-/** By field number. `readOne` is for a list of numbers that come one by one. */
+/** By field number. `readOne` reads an item of an unpacked list of numbers. */
 export type Fields<Into> = readonly (
   | { wireType: number; read: Read<Into>; readOne?: Read<Into> }
   | undefined
@@ -51,7 +51,7 @@ export type Fields<Into> = readonly (
 export const VARINT = 0;
 export const BYTES = 2;
 
-/** Reads every field of a message that ends at `end`; of fields in another form than theirs, none is known. */
+/** Reads all fields of a message that ends at `end`. A field with an unexpected wire type counts as unknown. */
 export function readFields<Into>(
   reader: BinaryReader,
   end: number,
@@ -76,22 +76,25 @@ export function readFields<Into>(
   if (reader.pos > end) throw new RangeError("a field is longer than its message");
 }
 
-/** A field of text. */
+/** A string field. */
 export function text<Into>(set: (into: Into, value: string) => void): Fields<Into>[number] {
   return { wireType: BYTES, read: (reader, into) => set(into, reader.string()) };
 }
 
-/** A field that is true or false. */
+/** A boolean field. */
 export function flag<Into>(set: (into: Into, value: boolean) => void): Fields<Into>[number] {
   return { wireType: VARINT, read: (reader, into) => set(into, reader.bool()) };
 }
 
-/** A field that is an integer of 64 bits. */
+/** A 64-bit integer field. */
 export function int<Into>(set: (into: Into, value: Int64) => void): Fields<Into>[number] {
   return { wireType: VARINT, read: (reader, into) => set(into, int64(reader)) };
 }
 
-/** A field that is a message. @param path its name, for fields within it that are not known */
+/**
+ * A message field.
+ * @param path name of the field, for unknown fields within it
+ */
 export function message<Into, Value>(
   path: string,
   make: () => Value,
@@ -111,11 +114,14 @@ export function message<Into, Value>(
   };
 }
 
-// The key and the value of a map's entry, both with their bytes' length before them.
+// Tags of the key and the value of a map entry, both length-delimited.
 const KEY = 10;
 const VALUE = 18;
 
-/** A field that is a map by text. @param path its name, for fields within it that are not known */
+/**
+ * A map field with string keys.
+ * @param path name of the field, for unknown fields within it
+ */
 export function map<Into, Value>(
   path: string,
   make: () => Value,
@@ -146,15 +152,15 @@ export function map<Into, Value>(
   };
 }
 
-/** The value of a map's entry, a message itself. */
+/** The value of a map entry that is a message. */
 export function entry<Value>(fields: Fields<Value>) {
   return (reader: BinaryReader, value: Value, unknown: UnknownFields): void =>
     readFields(reader, reader.uint32() + reader.pos, value, fields, unknown);
 }
 
-/** Reads an integer of 64 bits. */
+/** Reads a 64-bit integer. */
 export function int64(reader: BinaryReader): Int64 {
-  // Next to all are small: four bytes hold 28 bits, and no sign.
+  // Nearly all are small: four bytes hold 28 bits and no sign.
   const start = reader.pos;
   const low = reader.uint32();
   if (reader.pos - start <= 4) return low;
@@ -162,20 +168,20 @@ export function int64(reader: BinaryReader): Int64 {
   return toInt64(reader.int64());
 }
 
-/** The integer as a number where that is exact. */
+/** Returns the integer as a number if that is exact, otherwise as a bigint. */
 export function toInt64(value: bigint | string): Int64 {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : BigInt(value);
 }
 
-/** The list with one more; the same list where there is one. */
+/** Appends to a list. Creates it if undefined. */
 export function appended<Value>(list: Value[] | undefined, value: Value): Value[] {
   if (!list) return [value];
   list.push(value);
   return list;
 }
 
-/** The record with one more; the same record where there is one. A key may be "__proto__". */
+/** Adds to a record. Creates it if undefined. A key may be "__proto__". */
 export function put<Value>(record: Record<string, Value> | undefined, key: string, value: Value) {
   if (record && key !== "__proto__") {
     record[key] = value;
@@ -184,7 +190,7 @@ export function put<Value>(record: Record<string, Value> | undefined, key: strin
   return Object.fromEntries([...Object.entries(record ?? {}), [key, value]]);
 }
 
-/** The only field of a message that is a list. */
+/** The fields of a message with a single list. */
 export const listOf = <Value>(read: (reader: BinaryReader) => Value, wireType: number): Fields<Value[]> => [
   undefined,
   {
@@ -200,12 +206,12 @@ export const listOf = <Value>(read: (reader: BinaryReader) => Value, wireType: n
     ...(wireType === VARINT && { readOne: (reader, into) => void into.push(read(reader)) }),
   },
 ];
-/** A field that is a message with a list in it. */
+/** A message field that wraps a list. */
 export const list = <Into, Value>(
   path: string,
   fields: Fields<Value[]>,
   set: (into: Into, value: Value[]) => void,
 ): Fields<Into>[number] => message<Into, Value[]>(path, () => [], fields, set);
 
-/** A message that is a list of texts. */
+/** The fields of a message that is a list of strings. */
 export const texts = listOf((reader) => reader.string(), BYTES);

@@ -2,27 +2,27 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { PoolFields } from "./model.ts";
 import { appended, BYTES, type Fields, readFields, type UnknownFields, VARINT } from "./read-fields.ts";
 
-/** A Pool's bytes, taken apart: its devices and counter sets are still unread. */
+/** The parts of a Pool's bytes. Its devices and counter sets are not decoded. */
 export interface PoolParts {
   name: string;
   fields: PoolFields;
-  /** It has a field about other nodes. */
+  /** Whether a field refers to other nodes. */
   ofOtherNodes: boolean;
-  /** Where the fields of devices start and end. */
+  /** Offsets at which the fields of devices start and end. */
   starts: number[];
   ends: number[];
-  /** Devices beyond the limit, which are only counted. */
+  /** Number of devices beyond the limit. */
   others: number;
   limit: number;
-  /** Where the contents of counter sets start and end. */
+  /** Offsets at which the contents of counter sets start and end. */
   sets: { from: number; to: number }[];
-  /** Why the bytes are no message; what was read before is there. */
+  /** Why the bytes are not a message. Parts read before the error are kept. */
   error?: unknown;
 }
 
 const MOST_COUNTER_SETS = 10_000;
 const MOST_OPERATIONS = 100;
-// Where a pool has so many times the allowed devices, it is not even counted to the end.
+// Counting stops if a pool has this many times the allowed devices.
 const TIMES_TOO_MANY = 4;
 
 const ofOtherNodes = (reader: BinaryReader, into: PoolParts, wireType: number) => {
@@ -45,7 +45,7 @@ const poolFields: Fields<PoolParts> = [
       if (parts.starts.length < parts.limit) {
         // The tag takes one byte.
         parts.starts.push(reader.pos - 1);
-        // Not `skip`, which makes a view of the bytes. `readFields` sees where a field is too long.
+        // Not `skip`, which allocates a view of the bytes. `readFields` detects a field that is too long.
         const length = reader.uint32();
         reader.pos += length;
         parts.ends.push(reader.pos);
@@ -90,9 +90,9 @@ const poolFields: Fields<PoolParts> = [
 ];
 
 /**
- * Takes a Pool apart, all that the reader has. Devices are counted before anything is made of them: in two bytes a
+ * Splits a Pool, from all bytes of the reader. Devices are counted before anything is allocated: with two bytes per
  * device, a message may have millions.
- * @param limit of devices whose places are remembered
+ * @param limit maximum number of devices whose offsets are stored
  */
 export function readPool(reader: BinaryReader, limit: number, unknown: UnknownFields): PoolParts {
   const parts: PoolParts = {

@@ -1,23 +1,23 @@
 import { hash } from "node:crypto";
 import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
-import { Canonical } from "./canonical.ts";
+import { Canonical, int64Text } from "./canonical.ts";
 import type { Int64, NamedAttribute, NamedResources } from "./model.ts";
 import { encodeInt } from "./versions.ts";
 
 /** A slice of resource.k8s.io/v1alpha2 as the API server has it. */
 export interface StoredModel {
-  /** As it is there: an update keeps it. */
+  /** As stored; an update keeps it. */
   metadata: ObjectMeta;
   name: string;
   driver: string;
   /** Immutable in the API. */
   nodeName: string;
   fingerprint: string;
-  /** How many instances it has. */
+  /** Number of instances. */
   instances: number;
 }
 
-/** A slice of v1alpha2: everything lies at the top, there is no spec. */
+/** Encodes a slice of v1alpha2, which has no spec: all fields are at the top level. */
 export function encodeModel(
   metadata: ObjectMeta,
   driver: string,
@@ -39,7 +39,7 @@ export function encodeModel(
   };
 }
 
-/** The model in an object that the API server gave; empty where it is of a kind that is not known. */
+/** Returns the model of a slice from the API server; empty if its kind is unknown. */
 export function decodeModel(object: KubeObject): NamedResources {
   const raw = object.namedResources as { instances?: NamedResources["instances"] | null } | undefined;
   return {
@@ -47,7 +47,7 @@ export function decodeModel(object: KubeObject): NamedResources {
   };
 }
 
-/** What planning needs of an object that the API server gave. */
+/** Reduces a slice from the API server to what planning needs. */
 export function storedModel(object: KubeObject, canonical = new Canonical()): StoredModel {
   const model = decodeModel(object);
   return {
@@ -60,7 +60,7 @@ export function storedModel(object: KubeObject, canonical = new Canonical()): St
   };
 }
 
-/** Equal for models of equal meaning. */
+/** Returns a fingerprint that is equal for equivalent models. */
 export function modelFingerprint(model: NamedResources, canonical: Canonical): string {
   const text = JSON.stringify(
     model.instances.map(({ name, attributes }) => [
@@ -71,15 +71,14 @@ export function modelFingerprint(model: NamedResources, canonical: Canonical): s
   return hash("sha256", text, "base64url");
 }
 
-// Beyond 2^53 the nearest double, as everywhere.
 function attributeText(attribute: NamedAttribute, canonical: Canonical): unknown {
   const { name, quantity, bool, int, intSlice, string, stringSlice, version } = attribute;
   return [
     name,
     quantity === undefined ? null : canonical.quantity(quantity),
     bool,
-    int === undefined ? null : Number(int),
-    intSlice ? (intSlice.ints ?? []).map(Number) : null,
+    int === undefined ? null : int64Text(int),
+    intSlice ? (intSlice.ints ?? []).map(int64Text) : null,
     string,
     stringSlice ? (stringSlice.strings ?? []) : null,
     version,

@@ -2,10 +2,10 @@ import { compareQuantities, parseQuantity, type Quantity, wholeUnits } from "@no
 import { limits } from "./limits.ts";
 import type { DeviceCapacity, RequestPolicy } from "./model.ts";
 
-/** Takes the field, relative to what is being checked, and what is wrong with it. */
+/** Reports a problem with a field, whose path is relative to what is checked. */
 export type Report = (field: string, message: string) => void;
 
-/** Reads a quantity, or reports it. */
+/** Parses a quantity. Reports a problem and returns undefined if it is invalid. */
 export function readQuantity(text: string, field: string, report: Report): Quantity | undefined {
   try {
     return parseQuantity(text);
@@ -15,7 +15,7 @@ export function readQuantity(text: string, field: string, report: Report): Quant
   }
 }
 
-/** Checks one capacity of a device: its value, and its request policy against it. */
+/** Checks one capacity of a device: its value, and its request policy against that value. */
 export function checkCapacity(
   { value, requestPolicy }: DeviceCapacity,
   mayBeShared: boolean,
@@ -102,14 +102,14 @@ function checkStep(
   report: Report,
 ): void {
   const field = "requestPolicy.validRange.step";
-  // The API server divides by it unchecked.
+  // The API server divides by it without a check.
   if (step.nano <= 0n) {
     report(field, "must be more than zero");
     return;
   }
   if (min.nano + step.nano > whole.nano) report(field, "min and one step are more than the capacity");
-  // Servers before 1.37, or without DRAFractionalCapacityRange, count in whole units, rounded up; others exactly. One
-  // that is accepted by either is left to the server.
+  // Servers before 1.37, or without DRAFractionalCapacityRange, count in whole units, rounded up; others count exactly.
+  // Values that either accepts are left to the server.
   const isOnStep = (value: Quantity) =>
     (value.nano - min.nano) % step.nano === 0n ||
     (wholeUnits(value) - wholeUnits(min)) % wholeUnits(step) === 0n;

@@ -9,13 +9,13 @@ import { checkCapacity, type Report, readQuantity } from "./validate-capacity.ts
 const taintEffects = ["None", "NoSchedule", "NoExecute"];
 
 /**
- * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.37 enforces them. In two
- * places it is stricter, as the API's documentation is: a name has at most one slash, and no timestamp is guessed.
+ * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.37 enforces them. It follows
+ * the API's documentation where that is stricter: a name has at most one slash, and timestamps are not guessed.
  */
 export function checkDevice(device: Device & Foreign, canonical: Canonical, report: Report): void {
   if (!isDnsLabel(device.name)) report("name", `${quote(device.name)} is not a DNS label`);
   const { attributes, capacity } = device;
-  // No arrays of entries: a driver's first message has tens of thousands of these.
+  // No arrays of entries, because a driver's first message has tens of thousands of these.
   let number = 0;
   for (const _ in attributes) number++;
   for (const _ in capacity) number++;
@@ -30,7 +30,7 @@ export function checkDevice(device: Device & Foreign, canonical: Canonical, repo
   for (const name in capacity) {
     const value = capacity[name]!;
     if (!isQualifiedName(name)) report(`capacity[${name}]`, notQualified(name));
-    // The same few quantities all over: what was one before needs no second reading.
+    // Devices share a few quantities: a known quantity is not parsed again.
     if (!value.requestPolicy && canonical.isQuantity(value.value)) continue;
     checkCapacity(value, device.allowMultipleAllocations ?? false, (field, message) =>
       report(`capacity[${name}].${field}`, message),
@@ -71,7 +71,7 @@ function checkAttributes(attributes: Device["attributes"], report: Report): void
   }
 }
 
-// Gives the number of values.
+// Returns the number of values.
 function checkAttribute(name: string, attribute: DeviceAttribute, report: Report): number {
   const kinds = Object.keys(attribute) as (keyof DeviceAttribute)[];
   const kind = kinds[0];
@@ -96,7 +96,7 @@ function checkAttribute(name: string, attribute: DeviceAttribute, report: Report
 }
 
 function checkText(text: string, name: string, kind: keyof DeviceAttribute, report: Report): void {
-  // No text of so few characters has more bytes than allowed.
+  // A shorter text can't exceed the limit in bytes.
   if (text.length * 3 > limits.attributeText) {
     const bytes = Buffer.byteLength(text);
     if (bytes > limits.attributeText) {
@@ -231,7 +231,8 @@ function checkNodeAllocatable(
   }
 }
 
-// What a Node has in its allocatable that is no extended resource: without a domain, or of Kubernetes itself.
+// Returns whether a resource of the Node's allocatable is not an extended resource: it has no domain, or one of
+// Kubernetes.
 function isNodeAllocatable(name: string): boolean {
   return name !== "" && (!name.includes("/") || name.includes("kubernetes.io/"));
 }

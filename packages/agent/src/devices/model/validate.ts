@@ -7,11 +7,11 @@ import type { CounterSet, DevicePool, DeviceProblem, PoolFields } from "./model.
 import { checkCounters } from "./validate-device.ts";
 
 export interface ValidationOptions {
-  /** Devices that one driver may have; those beyond are quarantined. */
+  /** Maximum number of devices per driver. Further devices are quarantined. */
   maxDevices: number;
-  /** Pools that one driver may have. */
+  /** Maximum number of pools per driver. */
   maxPools: number;
-  /** Problems that are reported; the rest is only counted. */
+  /** Maximum number of problems reported. Further quarantined devices are only counted. */
   maxProblems: number;
 }
 
@@ -25,13 +25,13 @@ const MAX_QUOTED_FIELD = 200;
 const COUNTERS_IN_STEP = 1_000;
 const skippable = ["NodePrepareResources", "NodeUnprepareResources", "*"];
 
-/** Takes what is wrong. */
+/** Receives problems. */
 export type ProblemSink = (problem: DeviceProblem) => void;
 
 /**
- * Checks pools before they are sent. An invalid device is quarantined and named, the others are published; a pool whose
- * own name or fields are invalid is refused whole. Of devices or pools of one name the first is kept; of counter sets of
- * one name none is, for which one a device means is not known.
+ * Checks pools before they are sent. An invalid device is quarantined and reported; the others are published. A pool
+ * whose name or fields are invalid is refused entirely. If devices or pools share a name, the first is kept. If counter
+ * sets share a name, none is kept, because it is unknown which one a device refers to.
  */
 export function checkPools(
   driver: string,
@@ -65,9 +65,9 @@ export function checkPools(
 }
 
 /**
- * Why a pool is refused whole, if it is.
+ * Returns why a pool is refused entirely; undefined if it is not.
  * @param names of the pools before it
- * @param at its place among the driver's pools
+ * @param at its index among the driver's pools
  */
 export function refusalOfPool(
   name: string,
@@ -94,7 +94,7 @@ export function refusalOfPool(
   return isAlone ? { field, message: "NodePrepareResources needs NodeUnprepareResources" } : undefined;
 }
 
-/** Keeps the devices that break no rule, and reports the others. At most `room`. */
+/** Returns the valid devices, at most `room`. Reports the others. */
 export function checkDevices(
   pool: string,
   examined: readonly ExaminedDevice[],
@@ -123,7 +123,7 @@ export function checkDevices(
   return devices;
 }
 
-/** Keeps the counter sets that break no rule, and reports the others. */
+/** Returns the valid counter sets. Reports the others. */
 export function* checkingCounterSets(
   pool: string,
   sets: readonly CounterSet[],

@@ -1,3 +1,5 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { parseWithBigInts } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -17,9 +19,9 @@ const spec: fc.Arbitrary<SliceSpec> = fc.tuple(anyDevice("gpu-0"), anyDevice("gp
   devices,
 }));
 
-/** Through JSON and back, as through the API server; integers beyond 2^53 become the nearest double. */
+/** Through JSON and back, as through the API server. */
 function answered(object: object) {
-  return JSON.parse(JSON.stringify(object));
+  return parseWithBigInts(JSON.stringify(object)) as KubeObject;
 }
 
 describe.each(sliceVersions)("%s", (version) => {

@@ -1,14 +1,15 @@
 import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
+import { rawNumber } from "@nodekeeper/core/lib";
 import { Canonical, fieldsText } from "./canonical.ts";
 import type { StoredSlice } from "./checked.ts";
 import type { Device, DeviceAttribute, Int64, SliceSpec } from "./model.ts";
 
-/** Versions of resource.k8s.io whose slices have pools, the best first. */
+/** Versions of resource.k8s.io whose slices have pools, most recent first. */
 export const sliceVersions = ["v1", "v1beta2", "v1beta1"] as const;
 
 export type SliceVersion = (typeof sliceVersions)[number];
 
-/** A ResourceSlice in the words of one API version. */
+/** Encodes a ResourceSlice in one API version. */
 export function encodeSlice(version: SliceVersion, metadata: ObjectMeta, spec: SliceSpec): KubeObject {
   return {
     apiVersion: `resource.k8s.io/${version}`,
@@ -18,7 +19,7 @@ export function encodeSlice(version: SliceVersion, metadata: ObjectMeta, spec: S
   };
 }
 
-/** The spec of an object that the API server gave. What is no spec gives one without anything in it. */
+/** Returns the spec of a slice from the API server. Its fields are empty if the object has no spec. */
 export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec {
   const raw = (typeof object.spec === "object" ? (object.spec ?? {}) : {}) as Partial<SliceSpec>;
   const { driver, pool, nodeName, devices, sharedCounters } = raw;
@@ -38,7 +39,7 @@ export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec
   };
 }
 
-/** What planning needs of an object that the API server gave. */
+/** Reduces a slice from the API server to what planning needs. */
 export function storedSlice(
   version: SliceVersion,
   object: KubeObject,
@@ -60,7 +61,7 @@ export function storedSlice(
   };
 }
 
-/** Whether two values are the same JSON; undefined is as absent. */
+/** Returns whether two values are the same JSON. Undefined fields count as absent. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -73,13 +74,10 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   return true;
 }
 
-/** An integer as JSON writes it, digit for digit. */
+/** Returns an integer that JSON writes digit for digit. */
 export function encodeInt(value: Int64): unknown {
-  return typeof value === "bigint" ? rawJson(value.toString()) : value;
+  return typeof value === "bigint" ? rawNumber(value.toString()) : value;
 }
-
-// Node has it, TypeScript's library does not know it yet.
-const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 
 function encodeSpec(version: SliceVersion, spec: SliceSpec): Record<string, unknown> {
   const { devices, ...rest } = spec;

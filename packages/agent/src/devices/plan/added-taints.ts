@@ -5,7 +5,7 @@ import { taintsOf } from "../model/feature-bits.ts";
 import { limits } from "../model/limits.ts";
 import type { DeviceTaint } from "../model/model.ts";
 
-/** Taints that devices get from the agent beside those that their driver reports. A new object for each change. */
+/** Taints that the agent adds to those that the driver reports. A new object for each change. */
 export interface AddedTaints {
   /** On every device. */
   readonly all: readonly DeviceTaint[];
@@ -13,13 +13,19 @@ export interface AddedTaints {
   readonly byDevice: ReadonlyMap<string, readonly DeviceTaint[]>;
 }
 
-/** Its driver is disconnected: pods on it could not start. */
+/** Reasons for the agent to taint a driver's devices, as found by the module that prepares claims. */
+export interface TaintReasons extends Pick<AddedTaints, "byDevice"> {
+  /** The driver does not answer calls, so that pods on its devices could not start. */
+  readonly isStuck: boolean;
+}
+
+/** Taint of devices whose driver is disconnected: pods on them could not start. */
 export const disconnectedTaint: DeviceTaint = {
   key: "nodekeeper.dev/driver-disconnected",
   effect: "NoSchedule",
 };
 
-/** The same devices with more taints; what does not change are the same objects, also in later calls. */
+/** Adds taints to devices. Unchanged devices stay the same objects, across calls too. */
 export class TaintedDevices {
   #tainted = new WeakMap<CheckedDevice, CheckedDevice>();
   #made: { from: CheckedPools; added: AddedTaints; pools: CheckedPools } | undefined;
@@ -44,7 +50,7 @@ export class TaintedDevices {
       const more = [...all, ...own].filter(
         ({ key, effect }) => !taints.some((taint) => taint.key === key && taint.effect === effect),
       );
-      // A device with so many is not for every pod anyway, and with one more the API server refuses it.
+      // Few pods tolerate a device with that many taints, and the API server refuses more than the limit.
       if (more.length === 0 || taints.length + more.length > limits.taints) return checked;
       isChanged = true;
       const known = this.#tainted.get(checked);

@@ -20,7 +20,16 @@ const shared: Device = {
   capacity: { memory: { value: "8Gi", requestPolicy: { default: "1Gi" } } },
 };
 
-const cases: { feature: Feature; device: Device; answered: Device; fields: string[] }[] = [
+interface Case {
+  feature: Feature;
+  device: Device;
+  answered: Device;
+  fields: string[];
+  /** The field without which the device would be allocated on other terms. */
+  unsafe?: string;
+}
+
+const cases: Case[] = [
   {
     feature: "DRADeviceTaints",
     device: { name: "gpu", taints: [{ key: "k", effect: "None" }] },
@@ -32,12 +41,20 @@ const cases: { feature: Feature; device: Device; answered: Device; fields: strin
     device: shared,
     answered: { name: "gpu", capacity: { memory: { value: "8192Mi" } } },
     fields: ["capacity[memory].requestPolicy", "allowMultipleAllocations"],
+    unsafe: "allowMultipleAllocations",
   },
   {
     feature: "DRADeviceBindingConditions",
     device: { name: "gpu", bindsToNode: true, bindingConditions: ["a"], bindingFailureConditions: ["b"] },
     answered: { name: "gpu" },
     fields: ["bindsToNode", "bindingConditions", "bindingFailureConditions"],
+    unsafe: "bindingConditions",
+  },
+  {
+    feature: "DRADeviceBindingConditions",
+    device: { name: "gpu", bindsToNode: true },
+    answered: { name: "gpu" },
+    fields: ["bindsToNode"],
   },
   {
     feature: "DRAListTypeAttributes",
@@ -50,23 +67,27 @@ const cases: { feature: Feature; device: Device; answered: Device; fields: strin
     device: { name: "gpu", nodeAllocatableResources: { cpu: { mapping: { deviceMultiplier: "2" } } } },
     answered: { name: "gpu" },
     fields: ["nodeAllocatableResources"],
+    unsafe: "nodeAllocatableResources",
   },
 ];
 
-describe.each(cases)("$feature", ({ feature, device, answered, fields }) => {
+describe.each(cases)("$feature", ({ feature, device, answered, fields, unsafe }) => {
   test("what the server drops is named with its gate", () => {
     expect(droppedFields(sliceOf(device), sliceOf(answered))).toEqual(
       fields.map((field) => ({ device: "gpu", field, feature })),
     );
   });
 
-  test("without it, nothing is dropped", () => {
+  test("without it, the device is published with the drop named, or not at all", () => {
     const checked = checkPools(driver, [poolOf([device])]);
     expect(featuresIn(checked)).toEqual([feature]);
-    const { pools, problems } = withoutFeatures(checked, new Set([feature]));
-    expect(problems).toEqual([]);
+    const { pools, problems, dropped } = withoutFeatures(checked, new Set([feature]));
+    const named = [...problems, ...dropped].map(({ field }) => field);
+    expect(named.toSorted()).toEqual(fields.toSorted());
     const devices = pools[0]!.devices.map((kept) => kept.device);
-    expect(droppedFields(sliceOf(...devices), sliceOf(answered))).toEqual([]);
+    expect(devices).toHaveLength(unsafe ? 0 : 1);
+    expect(problems.map(({ field }) => field)).toEqual(unsafe ? [unsafe] : []);
+    if (!unsafe) expect(droppedFields(sliceOf(...devices), sliceOf(answered))).toEqual([]);
   });
 });
 
@@ -117,4 +138,7 @@ test("what holds for a whole slice is named too, and left out", () => {
   const checked = checkPools(driver, [{ ...poolOf(["gpu"]), fields }]);
   const answer = withoutFeatures(checked, new Set<Feature>(["DRAOptionalNodeOperations"]));
   expect(answer.pools[0]!.fields).toEqual({ partitionTypeAttribute: `${driver}/model` });
+  expect(answer.dropped).toEqual([
+    { pool: nodeName, field: "skipNodeOperations", feature: "DRAOptionalNodeOperations" },
+  ]);
 });

@@ -3,13 +3,19 @@ import type { CheckedDevice, CheckedPools } from "../model/checked.ts";
 import { checkedDevice } from "../model/checked-device.ts";
 import { bitsOf, type Feature, featuresOfFields, isList } from "../model/feature-bits.ts";
 import type { Device, DeviceProblem, PoolFields, SliceSpec } from "../model/model.ts";
+import { gatedFields } from "./gated-fields.ts";
 
-/** Something that was sent and is not in the answer. */
+// Limits the dropped fields that are reported.
+const MOST_DROPPED = 100;
+
+/** A reported field that the API server does not store. */
 export interface DroppedField {
-  /** Absent for a field of the slice itself. */
+  /** Undefined in a comparison of one slice. */
+  pool?: string;
+  /** Undefined for a field of the slice itself. */
   device?: string;
   field: string;
-  /** Absent where no gate is known that explains it, as when an admission webhook changed the slice. */
+  /** Undefined if no known gate explains it, as when an admission webhook changed the slice. */
   feature?: Feature;
 }
 
@@ -26,7 +32,7 @@ const featureOfField: Readonly<Record<string, Feature>> = {
   skipNodeOperations: "DRAOptionalNodeOperations",
 };
 
-/** Compares what was sent with what the API server answers that it stored. Empty where nothing is lost. */
+/** Compares a sent slice with the API server's answer. Returns the fields that were not stored. */
 export function droppedFields(desired: SliceSpec, answered: SliceSpec): DroppedField[] {
   const canonical = new Canonical();
   const dropped: DroppedField[] = [];
@@ -52,13 +58,18 @@ export function droppedFields(desired: SliceSpec, answered: SliceSpec): DroppedF
   return dropped;
 }
 
+/** Pools reduced by the features that the API server lacks. */
+export interface WithoutFeatures extends CheckedPools {
+  /** Fields omitted from published devices and from pools; at most 100. */
+  dropped: readonly DroppedField[];
+}
+
 /**
- * The pools without what the features stand for, so that they are what the API server will store and no write is
- * repeated for nothing. What would be allocated wrongly without them is quarantined instead: a device that is tainted
- * against use, one that shares counters with others. A list attribute is left out altogether, for an attribute without
- * a value is refused.
- * @param unknown features of which it is not known whether the server keeps them: nothing that would be allocated
- * wrongly without them is published
+ * Returns the pools without the fields of the features, as the API server will store them, so that no write is repeated
+ * to no effect. A device that would be allocated on different terms without a field (`GatedField.isUnsafe`) is
+ * quarantined, with a problem for each such field. A list attribute is omitted entirely, because the server refuses an
+ * attribute without a value.
+ * @param unknown features that the server may drop: no device that is unsafe without them is published
  * @param reduced devices without the same features, from earlier calls
  */
 export function withoutFeatures(
@@ -66,28 +77,35 @@ export function withoutFeatures(
   without: ReadonlySet<Feature>,
   unknown: ReadonlySet<Feature> = new Set(),
   reduced: WeakMap<CheckedDevice, CheckedDevice> = new WeakMap(),
-): CheckedPools {
+): WithoutFeatures {
   const missing = bitsOf(without);
   const affected = missing | bitsOf(unknown);
-  if (affected === 0) return checked;
+  if (affected === 0) return { ...checked, dropped: [] };
   const problems: DeviceProblem[] = [];
+  const dropped: DroppedField[] = [];
+  const drop = (pool: string, field: Omit<DroppedField, "pool">) => {
+    if (dropped.length < MOST_DROPPED) dropped.push({ pool, ...field });
+  };
   let quarantined = 0;
   const canonical = new Canonical();
   const pools = checked.pools.map((pool) => {
-    const fields = fieldsWithout(pool.fields, without);
-    const counterSets = without.has("DRAPartitionableDevices") ? [] : pool.counterSets;
+    const fields = fieldsWithout(pool.fields, without, (field) => drop(pool.name, field));
+    const isDroppingCounters = without.has("DRAPartitionableDevices") && pool.counterSets.length > 0;
+    if (isDroppingCounters) drop(pool.name, fieldOf("sharedCounters"));
+    const counterSets = isDroppingCounters ? [] : pool.counterSets;
     if (!pool.devices.some(({ features }) => features & affected)) return { ...pool, fields, counterSets };
     const devices = pool.devices.flatMap((device): CheckedDevice[] => {
       if ((device.features & affected) === 0) return [device];
-      const lacking = unsafeWithout(device.device, without);
-      const doubted = lacking ?? unsafeWithout(device.device, unknown);
-      if (doubted) {
-        quarantined++;
-        const message = (lacking ? notKept : notKnown)(doubted.feature);
-        problems.push({ pool: pool.name, device: device.name, field: doubted.field, message });
-        return [];
+      const unsafe = unsafeFields(device.device, without, unknown);
+      for (const { field, message } of unsafe)
+        problems.push({ pool: pool.name, device: device.name, field, message });
+      if (unsafe.length > 0) quarantined++;
+      if ((device.features & missing) === 0) return unsafe.length > 0 ? [] : [device];
+      if (dropped.length < MOST_DROPPED) {
+        for (const { field, feature, isUnsafe } of gatedFields(device.device, without))
+          if (!isUnsafe) drop(pool.name, { device: device.name, field, feature });
       }
-      if ((device.features & missing) === 0) return [device];
+      if (unsafe.length > 0) return [];
       const less = reduced.get(device) ?? checkedDevice(deviceWithout(device.device, without), canonical);
       reduced.set(device, less);
       return [less];
@@ -98,38 +116,43 @@ export function withoutFeatures(
     pools,
     problems: problems.length > 0 ? checked.problems.concat(problems) : checked.problems,
     quarantined: checked.quarantined + quarantined,
+    dropped,
   };
 }
 
-/** The feature without which a device would be allocated wrongly, if it is among those. */
-export function unsafeWithout(
-  { taints, consumesCounters = [] }: Device,
+// Returns the unsafe fields that the server drops. If there are none, those that it may drop.
+function unsafeFields(
+  device: Device,
   without: ReadonlySet<Feature>,
-): { field: string; feature: Feature } | undefined {
-  if (without.has("DRADeviceTaints") && taints?.some(({ effect }) => effect !== "None")) {
-    return { field: "taints", feature: "DRADeviceTaints" };
-  }
-  if (without.has("DRAPartitionableDevices") && consumesCounters.length > 0) {
-    return { field: "consumesCounters", feature: "DRAPartitionableDevices" };
-  }
-  const hasGroups = consumesCounters.some(({ compatibilityGroups }) => compatibilityGroups?.length);
-  if (without.has("DRADeviceCompatibilityGroups") && hasGroups) {
-    return { field: "consumesCounters.compatibilityGroups", feature: "DRADeviceCompatibilityGroups" };
-  }
-  return undefined;
+  unknown: ReadonlySet<Feature>,
+): { field: string; message: string }[] {
+  const among = (features: ReadonlySet<Feature>, messageOf: (feature: Feature) => string) =>
+    gatedFields(device, features).flatMap(({ field, feature, isUnsafe }) =>
+      isUnsafe ? [{ field, message: messageOf(feature) }] : [],
+    );
+  const lacking = among(without, notKept);
+  return lacking.length > 0 ? lacking : among(unknown, notKnown);
 }
 
 function notKept(feature: Feature): string {
-  return `quarantined: the API server does not keep it (${feature})`;
+  return `quarantined: the API server does not store the field, which needs the feature ${feature}; without it the device would be allocated on other terms`;
 }
 
 function notKnown(feature: Feature): string {
-  return `quarantined: it is not known whether the API server keeps it (${feature})`;
+  return `quarantined: it is not known whether the API server stores the field, which needs the feature ${feature}`;
 }
 
-function fieldsWithout(fields: PoolFields, without: ReadonlySet<Feature>): PoolFields {
+function fieldsWithout(
+  fields: PoolFields,
+  without: ReadonlySet<Feature>,
+  onDropped: (field: DroppedField) => void,
+): PoolFields {
   if (!(featuresOfFields(fields) & bitsOf(without))) return fields;
-  const kept = Object.entries(fields).filter(([key]) => !without.has(featureOfField[key]!));
+  const kept = Object.entries(fields).filter(([key]) => {
+    const isKept = !without.has(featureOfField[key]!);
+    if (!isKept) onDropped(fieldOf(key));
+    return isKept;
+  });
   return Object.fromEntries(kept);
 }
 
@@ -184,7 +207,7 @@ function differingFields(desired: Device, answered: Device, canonical: Canonical
       found.push({ device: desired.name, field, feature: "DRADeviceCompatibilityGroups" });
     } else found.push(fieldOf(key, desired.name));
   }
-  // Nothing is lost, but something was added.
+  // No field was dropped, but one was added.
   return found.length > 0 ? found : [{ device: desired.name, field: "name" }];
 }
 

@@ -2,20 +2,20 @@ import type { CheckedDevice } from "../model/checked.ts";
 import { limits } from "../model/limits.ts";
 
 /*
- * Which devices go into which slice. Groups follow the driver's order, and groups in order go into slices in the order
- * of their names. Devices stay where they are as long as that is possible, for moving one between slices means to
- * write the whole pool. Where it is not, the pool is laid out again, with room in each slice for the next changes.
+ * Assigns devices to slices. Groups of devices keep the driver's order, and groups in order are assigned to slices in
+ * the order of their names. Devices stay in their slice if possible, because moving one to another slice requires
+ * writing the entire pool. Otherwise the pool is laid out again, with space in each slice for later changes.
  */
 
-/** A slice that is there, as far as the layout cares; slots are sorted by their names. */
+/** The parts of an existing slice that the layout needs. Slots are sorted by name. */
 export interface Slot {
-  /** Absent for a name that does not show its place among others. */
+  /** Undefined if the name has no index. */
   index: number | undefined;
   /** Names of its devices. */
   devices: readonly string[];
 }
 
-/** Devices of one slice: in a slot that is there, or in a new one with this index. */
+/** Devices of one slice: in an existing slot, or in a new one with this index. */
 export interface Group {
   slot: number | undefined;
   index: number | undefined;
@@ -23,15 +23,15 @@ export interface Group {
 }
 
 export interface LayoutOptions {
-  /** How many slots readers expect but are not there: another client deleted them. */
+  /** Number of slots that readers expect but another client deleted. */
   missing: number;
-  /** Indices from this one on are not for devices. */
+  /** Exclusive upper bound of the indices for devices. */
   endIndex: number;
-  /** Whether a new slice may have this index. */
+  /** Returns whether a new slice may have this index. */
   isFree(index: number): boolean;
 }
 
-/** Spreads devices over slices; an empty list gives one empty group. */
+/** Assigns devices to slices. Returns one empty group for an empty list. */
 export function layOut(
   devices: readonly CheckedDevice[],
   slots: readonly Slot[],
@@ -40,8 +40,8 @@ export function layOut(
   return keepPlaces(devices, slots, options) ?? layOutAgain(devices, slots, options);
 }
 
-// The pool's limit, not each slice's: taints come and go with health, and a slice of more than 64 devices would have
-// to be split, and the pool rewritten, at the first taint of any of them.
+// Applies one limit to the entire pool, not one per slice: taints come and go with health. A slice of more than 64
+// devices would have to be split, and the pool rewritten, at the first taint of any of its devices.
 function layOutAgain(
   devices: readonly CheckedDevice[],
   slots: readonly Slot[],
@@ -87,15 +87,15 @@ function keepPlaces(
   return places.groups(devices);
 }
 
-/** The groups while they are being filled. */
+/** Groups being filled. */
 class Places {
   readonly #slots: readonly Slot[];
   readonly #options: LayoutOptions;
   readonly #filled: CheckedDevice[][];
-  // What each slot holds in the end as far as known: whether more fits.
+  // Devices assigned to each slot so far, to decide whether more fit.
   readonly #sizes: number[];
   readonly #advanced: boolean[];
-  // New groups, by the slot that they come after.
+  // New groups, by the slot that they follow.
   readonly #added = new Map<number, Group[]>();
   #missing: number;
 
@@ -117,7 +117,10 @@ class Places {
     this.#filled[slot]!.push(device);
   }
 
-  /** Puts devices between those of two slots, -1 and the number of slots being the ends; false if they don't fit. */
+  /**
+   * Inserts devices between those of two slots, where -1 and the number of slots are the ends. Returns false if they
+   * don't fit.
+   */
   insert(run: CheckedDevice[], previous: number, next: number): boolean {
     if (previous === next) return this.#fill(run, previous);
     for (let slot = previous + 1; slot < next; slot++) {
@@ -129,7 +132,7 @@ class Places {
     return this.#create(run, previous, next);
   }
 
-  /** All groups in order, or nothing where a group breaks a limit or too many are nearly empty. */
+  /** Returns all groups in order. Undefined if a group exceeds a limit or too many groups are nearly empty. */
   groups(devices: readonly CheckedDevice[]): Group[] | undefined {
     const groups: Group[] = [];
     for (let slot = -1; slot < this.#slots.length; slot++) {
@@ -176,8 +179,8 @@ class Places {
   }
 }
 
-// For each device the slot that it stays in, -1 for a new one; nothing where devices of different slots changed places,
-// for then several slices change and the whole pool is written anyway.
+// Returns for each device the slot that it stays in, -1 for a new device. Undefined if devices of different slots
+// changed places: several slices change then, and the entire pool is written anyway.
 function anchorsOf(devices: readonly CheckedDevice[], slots: readonly Slot[]): Int32Array | undefined {
   const slotOf = new Map<string, number>();
   for (const [slot, { devices: names }] of slots.entries()) {

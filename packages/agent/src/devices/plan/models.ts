@@ -1,6 +1,5 @@
 import { isQuantity, quote } from "@nodekeeper/core/lib";
 import type { CheckedPools } from "../model/checked.ts";
-import { unsafeFeatures } from "../model/feature-bits.ts";
 import { isDnsSubdomain, isSemanticVersion } from "../model/field-names.ts";
 import { oldNameOf } from "../model/mapped-names.ts";
 import type {
@@ -13,14 +12,14 @@ import type {
   NamedResources,
 } from "../model/model.ts";
 import type { ValidationOptions } from "../model/validate.ts";
-import { unsafeWithout } from "./features.ts";
+import { gatedFields } from "./gated-fields.ts";
 
-/** Models that break no rule of resource.k8s.io/v1alpha2, and what is quarantined and why. */
+/** Models that are valid in resource.k8s.io/v1alpha2, with the quarantined instances and why. */
 export type CheckedModels = Omit<CheckedPools, "pools"> & { models: NamedResources[] };
 
 /**
- * Checks models by the rules of Kubernetes 1.30. An invalid instance is quarantined and named, the others are published;
- * of instances of one name, in whichever model, the first is kept. `pool` is the name that problems are reported under.
+ * Checks models by the rules of Kubernetes 1.30. Invalid instances are quarantined and reported; the others are
+ * published. If instances of any models share a name, the first is kept. Problems are reported under the name `pool`.
  */
 export function checkModels(
   models: readonly NamedResources[],
@@ -55,8 +54,8 @@ export function checkModels(
 }
 
 /**
- * Pools in the old model, one model for each. What the old model has no field for is left out; where a device would be
- * allocated wrongly without it, the device is quarantined and named.
+ * Converts pools to the v1alpha2 model, one model per pool. Omits what that model has no field for. A device that would
+ * be allocated wrongly without the field is quarantined and reported.
  */
 export function modelsOfPools(pools: readonly DevicePool[]): {
   models: NamedResources[];
@@ -64,11 +63,10 @@ export function modelsOfPools(pools: readonly DevicePool[]): {
 } {
   const problems: DeviceProblem[] = [];
   const models: NamedResources[] = [];
-  const without = unsafeFeatures;
   const message = "quarantined: resource.k8s.io/v1alpha2 has no such field";
   for (const { name: pool, devices } of pools) {
     const instances = devices.flatMap((device) => {
-      const need = unsafeWithout(device, without);
+      const need = gatedFields(device).find(({ isUnsafe }) => isUnsafe);
       if (!need) return [instanceOf(device)];
       problems.push({ pool, device: device.name, field: need.field, message });
       return [];
@@ -82,7 +80,8 @@ function instanceOf({ name, attributes = {}, capacity = {} }: Device): NamedInst
   const values = Object.entries(attributes).flatMap(([key, attribute]) =>
     oldAttribute(oldNameOf(key), attribute),
   );
-  // The old model has one name space for both; the prefix keeps a capacity from meeting an attribute of its name.
+  // The v1alpha2 model has one namespace for both. The prefix keeps a capacity from colliding with an attribute of the
+  // same name.
   const quantities = Object.entries(capacity).map(([key, { value }]): NamedAttribute => {
     const isTaken = Object.hasOwn(attributes, key);
     return { name: oldNameOf(isTaken ? `capacity/${key}` : key), quantity: value };

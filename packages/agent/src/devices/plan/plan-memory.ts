@@ -1,6 +1,6 @@
 import type { CheckedDevice, CheckedPool, StoredSlice } from "../model/checked.ts";
 
-/** One slice as it should be; `stored` is what it replaces. */
+/** The desired state of one slice. `stored` is the slice that it replaces. */
 export interface Target {
   stored: StoredSlice | undefined;
   name: string;
@@ -8,25 +8,25 @@ export interface Target {
   counters?: CheckedPool["counterSets"];
 }
 
-/** How the last plan of each pool spread its devices over slices. */
+/** Stores how the last plan of each pool assigned its devices to slices. */
 export class PlanMemory {
   readonly #layouts = new Map<string, Layout>();
 
-  /** Takes the layout of a pool. */
+  /** Stores the layout of a pool. */
   keep(pool: CheckedPool, targets: readonly Target[]): void {
     this.#layouts.set(pool.name, { pool, targets });
   }
 
-  /** Keeps no other pools than these. */
+  /** Removes the layouts of all other pools. */
   keepOnly(pools: readonly CheckedPool[]): void {
     const names = new Set(pools.map(({ name }) => name));
     for (const name of this.#layouts.keys()) if (!names.has(name)) this.#layouts.delete(name);
   }
 
   /**
-   * The same layout for the pool as it is now, where only the contents of devices have changed since and the slices
-   * hold the devices that it gave them: a layout depends on them, and the writes of the last plan may not have been
-   * made. Undefined where the layout may be another.
+   * Returns the last layout for the current pool, if only the contents of devices have changed since and the slices
+   * hold the devices assigned to them. Both are required because a layout depends on them, and the writes of the last
+   * plan may have failed. Undefined if the layout may differ.
    */
   again(pool: CheckedPool, stored: readonly StoredSlice[]): Target[] | undefined {
     const known = this.#layouts.get(pool.name);
@@ -51,7 +51,8 @@ export class PlanMemory {
       const size = target.devices?.length;
       if (slice.devices.length !== (size ?? 0)) return undefined;
       let isSame = true;
-      // Not `entries()`: until this is compiled, which is late in a small process, each device costs 200 bytes of garbage.
+      // Not `entries()`: until this is compiled, which is late in a small process, it allocates 200 bytes of garbage
+      // per device.
       for (let offset = 0; offset < slice.devices.length; offset++) {
         const device = pool.devices[at + offset]!;
         if (slice.devices[offset]!.name !== device.name) return undefined;
@@ -61,7 +62,7 @@ export class PlanMemory {
         stored: slice,
         name: target.name,
         ...(target.counters && { counters: target.counters }),
-        // The same list where it is the same: lists of all devices, new with each change, are what collections take up.
+        // Reuses an unchanged list: new lists of all devices with each change dominate garbage collection.
         ...(size !== undefined && { devices: isSame ? target.devices! : pool.devices.slice(at, at + size) }),
       });
       at += size ?? 0;

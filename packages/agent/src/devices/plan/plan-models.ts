@@ -7,11 +7,11 @@ export interface ModelPlanInput {
   driver: string;
   nodeName: string;
   models: readonly NamedResources[];
-  /** Every slice of the driver on this node, and no other. */
+  /** Exactly the slices of the driver on this node. */
   stored: readonly StoredModel[];
 }
 
-/** What is to be written. Deletions first, then updates, then creations. */
+/** Writes to send: deletions first, then updates, then creations. */
 export interface ModelPlan {
   deletes: StoredModel[];
   updates: { stored: StoredModel; model: NamedResources }[];
@@ -19,9 +19,9 @@ export interface ModelPlan {
 }
 
 /**
- * One slice for each model, as the kubelet of 1.30 has it: slices that hold a model already stay, the others are given to models
- * without one, and what is left over is deleted. Each slice holds one model, also where two models are equal; the kubelet
- * creates a new slice at every sync then.
+ * Plans one slice per model, as the kubelet 1.30 does: a slice that already holds a model stays, the others are reused
+ * for the remaining models, and surplus slices are deleted. Equal models get one slice each; there the kubelet creates
+ * a new slice at every sync.
  */
 export function planModels({ driver, nodeName, models, stored }: ModelPlanInput): ModelPlan {
   const free = new Map<string, StoredModel[]>();

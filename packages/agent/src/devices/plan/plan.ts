@@ -15,53 +15,53 @@ import { targetsOf } from "./targets.ts";
 export interface PlanInput {
   driver: string;
   nodeName: string;
-  /** Names unique, as `checkPools` gives them. */
+  /** With unique names, as `checkPools` returns them. */
   pools: readonly CheckedPool[];
-  /** Every slice of the driver that this node published, and no other. */
+  /** Exactly the slices of the driver that this node published. */
   stored: readonly StoredSlice[];
   /** Slices of the driver on this node that other clients published. */
   foreign?: readonly ForeignSlice[];
-  /** Of the driver's plans before; it changes how long a plan takes, and nothing else. */
+  /** The driver's earlier plans. Only affects how long a plan takes. */
   memory?: PlanMemory;
 }
 
-/** A slice to be written. */
+/** A slice to write. */
 export interface SliceWrite {
-  /** What it replaces; absent for one to be created. */
+  /** The slice that it replaces; undefined for a new slice. */
   stored: StoredSlice | undefined;
   name: string;
   spec: SliceSpec;
   /** The devices of the spec. */
   devices: readonly CheckedDevice[];
   counterSets: readonly CheckedCounterSet[];
-  /** Whether it differs from what it replaces, other than the pool's generation. */
+  /** Whether it differs from the slice that it replaces in more than the pool's generation. */
   isChanged: boolean;
 }
 
-/** What is to be written of one pool. Deletions come first, so that no device that has left is allocated. */
+/** Writes for one pool. Deletions come first, so that no removed device is allocated. */
 export interface PoolPlan {
   pool: string;
-  /** The scheduler allocates from the pool as it is stored now. */
+  /** Whether the scheduler can allocate from the pool as it is stored now. */
   isAllocatable: boolean;
-  /** Until all writes are done, the scheduler allocates nothing from the pool. */
+  /** Whether the generation rises. Then the scheduler can't allocate from the pool until all writes are done. */
   rises: boolean;
   deletes: StoredSlice[];
   writes: SliceWrite[];
-  /** Slices of other clients that are outdated once all is written: their generation is lower then. */
+  /** Slices of other clients that are outdated after the writes, because their generation is lower. */
   outdated: ForeignSlice[];
 }
 
 /**
- * Decides what to write so that the slices become what the driver reports, from what the API server has and nothing
- * else. Pools that are to be removed come first; a pool with nothing to do has no plan.
+ * Plans the writes that bring the slices to what the driver reports, based only on what the API server has. Pools to
+ * remove come first. An unchanged pool has no plan.
  *
- * A pool's generation rises whenever a reader that sees some of the writes and not yet the others could take a mix for
- * the truth; all its slices are written then. It stays where there is no such mix: when one slice changes in place,
- * when only taints change (each is about its own device alone), and when slices are missing or of an older generation
- * and the others are right already, for readers wait until all are there.
+ * A pool's generation rises if a reader that sees only some of the writes could mistake the mix for a complete pool.
+ * All its slices are written then. The generation stays if such a mix can't occur: one slice changes in place; only
+ * taints change (each affects only its device); or slices are missing or of an older generation while the others are up
+ * to date, because readers wait for all of them.
  *
- * It also rises above that of slices which another client published in the pool: readers would mix them with the
- * agent's, or use them instead.
+ * It also rises above the generation of slices that another client published in the pool. Otherwise readers would mix
+ * them with the agent's, or use them instead.
  */
 export function planSlices({
   driver,
@@ -145,14 +145,14 @@ function planPool(
       visible.every((slice) => slice.pool.resourceSliceCount === visible.length),
     rises,
     deletes: stored.filter((slice) => !kept.has(slice)),
-    // Updates come before creations, for they show that devices have left.
+    // Updates come before creations because they remove devices.
     writes: writes.filter((write) => write.stored).concat(writes.filter((write) => !write.stored)),
     outdated: foreign,
   };
 }
 
-// Whether writes at the generation that readers use now could show them something that never was. Slices of older
-// generations are as good as absent.
+// Returns whether writes at the current generation could show readers a state that never existed. Slices of older
+// generations count as absent.
 function wouldMix(
   targets: Target[],
   differences: Difference[],
@@ -184,7 +184,7 @@ function differenceOf(target: Target, fields: string, count: number): Difference
   for (let at = 0; at < devices.length; at++) {
     const checked = devices[at]!;
     const other = stored.devices[at]!;
-    // The same object was sent before: its taints have the times that the server gave them.
+    // The same object was sent before: its taints have the times that the server assigned.
     if (checked === other.sent) continue;
     if (checked.fingerprint !== other.fingerprint) return "more";
     if (!sameTaints(taintsOf(checked), other.taints)) difference = "taints";
@@ -200,7 +200,7 @@ function contentOf(
   return { devices: (devices ?? []).map((checked) => withTaintTimes(checked.device, taintsBefore)) };
 }
 
-// A taint that stays keeps the time that the API server gave it; evictions are counted from it.
+// A taint that stays keeps the time that the API server assigned, because evictions are timed from it.
 function withTaintTimes(device: Device, taintsBefore: () => ReadonlyMap<string, DeviceTaint[]>): Device {
   if (!device.taints?.length) return device;
   const before = taintsBefore().get(device.name);

@@ -5,7 +5,7 @@ import type { Target } from "./plan-memory.ts";
 import { firstCounterIndex, indexOfName, sliceName } from "./slice-names.ts";
 
 /**
- * The slices that a pool needs: what is in each, and which stored one it replaces.
+ * Returns the slices that a pool needs, with their contents and the stored slices that they replace.
  * @param suffix of the names of the pool's slices
  */
 export function targetsOf(pool: CheckedPool, stored: StoredSlice[], suffix: string): Target[] {
@@ -23,7 +23,8 @@ export function targetsOf(pool: CheckedPool, stored: StoredSlice[], suffix: stri
       counters: pool.counterSets.slice(from, from + limits.counterSetsPerSlice),
     });
   }
-  // A pool of counters alone needs no slice of devices; an empty pool has one, for it shows that the driver is there.
+  // A pool with only counters needs no slice of devices. An empty pool has one slice, which shows that the driver is
+  // present.
   if (pool.devices.length === 0 && targets.length > 0) return targets;
   const groups = layOut(
     pool.devices,
@@ -53,7 +54,7 @@ function freeName(from: number, suffix: string, taken: Set<string>): string {
   return name;
 }
 
-// How many slices with devices the newest ones announce, beyond those that are there.
+// Returns how many slices with devices are missing from the count that the newest slice announces.
 function missingSlots(stored: StoredSlice[], pool: CheckedPool): number {
   const newest = stored.reduce<StoredSlice | undefined>(
     (best, slice) => (best && best.pool.generation >= slice.pool.generation ? best : slice),

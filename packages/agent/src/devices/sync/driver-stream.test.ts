@@ -7,7 +7,7 @@ import { FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { createServer, ServerError, Status } from "nice-grpc";
 import { expect, it } from "vitest";
-import { followDriver, type StreamState, type WholeMessage } from "./driver-stream.ts";
+import { type DriverMessage, followDriver, type StreamState } from "./driver-stream.ts";
 
 /** Follows a driver that sends devices of these names, one message each, and ends its stream. */
 async function follow(
@@ -31,27 +31,19 @@ async function follow(
     },
   });
   await server.listen(`unix:${endpoint}`);
-  const taken: WholeMessage[] = [];
+  const taken: DriverMessage[] = [];
   const states: [StreamState, string | undefined][] = [];
   const stop = new AbortController();
   try {
-    await followDriver(
-      {
-        endpoint,
-        nodeName: "worker-1",
-        protocol,
-        maxReceiveBytes,
-        onMessage: (message) => void taken.push(message),
-        onDelta: async () => {},
-        onState(state, error) {
-          states.push([state, error]);
-          if (state === "failing") stop.abort();
-        },
-        clock: systemClock,
-        log: silentLogger,
-      },
+    const options = { endpoint, nodeName: "worker-1", protocol, maxReceiveBytes };
+    for await (const { state, error, message } of followDriver(
+      { ...options, clock: systemClock, log: silentLogger },
       stop.signal,
-    );
+    )) {
+      if (message) taken.push(message);
+      states.push([state, error]);
+      if (state === "failing") stop.abort();
+    }
   } finally {
     server.forceShutdown();
     rmSync(folder, { recursive: true });
@@ -68,9 +60,9 @@ it.each(["devices", "namedResources"] as const)(
   },
 );
 
-it("the driver learns the node's name, and that deltas are accepted", async () => {
+it("the driver learns the node's name", async () => {
   const { requests } = await follow("devices", []);
-  expect(requests).toMatchObject([{ nodeName: "worker-1", acceptsDeltas: true }]);
+  expect(requests).toMatchObject([{ nodeName: "worker-1" }]);
 });
 
 it("messages larger than the windows of HTTP/2 arrive whole", async () => {
@@ -110,27 +102,28 @@ it("a stream that breaks is started again at once, and later with a backoff, unt
   });
   await server.listen(`unix:${endpoint}`);
   const clock = new FakeClock();
-  const messages: WholeMessage[] = [];
+  const messages: DriverMessage[] = [];
   const delays: number[] = [];
   const stop = new AbortController();
-  const following = followDriver(
-    {
-      endpoint,
-      nodeName: "worker-1",
-      protocol: "devices",
-      maxReceiveBytes: 1_000_000,
-      onMessage: (message) => void messages.push(message),
-      onDelta: async () => {},
-      onState: () => {},
-      clock,
-      log: {
-        ...silentLogger,
-        warn: (fields: { retryInMs: number }) => void delays.push(fields.retryInMs),
-      } as never,
-      random: () => 0.5,
-    },
-    stop.signal,
-  );
+  const follow = async () => {
+    const updates = followDriver(
+      {
+        endpoint,
+        nodeName: "worker-1",
+        protocol: "devices",
+        maxReceiveBytes: 1_000_000,
+        clock,
+        log: {
+          ...silentLogger,
+          warn: (fields: { retryInMs: number }) => void delays.push(fields.retryInMs),
+        } as never,
+        random: () => 0.5,
+      },
+      stop.signal,
+    );
+    for await (const { message } of updates) if (message) messages.push(message);
+  };
+  const following = follow();
   const streams = (count: number) =>
     until(`stream ${count}`, () => watches === count && messages.length === count);
   try {

@@ -1,3 +1,4 @@
+import { DeviceStreamFailed } from "@nodekeeper/api/errors";
 import { NodeDefinition, NodeListAndWatchResourcesResponse } from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
 import {
   DeviceDriverDefinition,
@@ -11,148 +12,141 @@ import {
   errorIdOf,
   type Logger,
   messageOf,
-  NodekeeperError,
   retryPolicies,
+  sleepOrAbort,
 } from "@nodekeeper/core/lib";
 import { decodeNamedResources } from "../model/decode-named-resources.ts";
 import type { DevicePool, NamedResources } from "../model/model.ts";
-import { type DeviceDelta, type DeviceMessage, readMessage } from "../model/read-message.ts";
+import { type DeviceMessage, readMessage } from "../model/read-message.ts";
 
-/** The version of a driver that serves the devices protocol. */
+/** The version that drivers of the devices protocol register with. */
 export const deviceApiVersion = "nodekeeper.devices.v1alpha1";
 
-/** What protocol a driver's stream speaks; `none`: its versions have no stream of devices. */
+/** The protocol of a driver's stream; `none` if its versions have no device stream. */
 export type StreamProtocol = "devices" | "namedResources" | "none";
 
-/** A message with everything that a driver has. */
-export type WholeMessage =
+/** Everything that a driver reports. */
+export type DriverMessage =
   | {
       protocol: "devices";
       message: DeviceMessage;
-      /** Is called when nothing reads the message's bytes any more: they are overwritten by a later message. */
+      /** Call it when the message's bytes are no longer read: a later message overwrites them. */
       release: () => void;
     }
   | { protocol: "namedResources"; models: NamedResources[] }
-  /** What the agent itself published earlier. */
+  /** Pools that the agent published earlier. */
   | { protocol: "published"; pools: readonly DevicePool[] };
 
 /**
- * `waiting`: no message yet; `streaming`; `ended`: the driver ended its stream, what it reported last holds;
- * `failing`: it broke and is tried again, what it reported last holds; `none`: the driver has no stream.
+ * `waiting`: no message yet; `streaming`; `ended`: the driver ended its stream; `failing`: the stream broke and is
+ * retried; `none`: the driver has no stream. If `ended` or `failing`, the last report stays valid.
  */
 export type StreamState = "waiting" | "streaming" | "ended" | "failing" | "none";
 
 export interface DriverStreamOptions {
   endpoint: string;
-  /** Sent to drivers. */
+  /** Sent to the driver. */
   nodeName: string;
   protocol: Exclude<StreamProtocol, "none">;
-  /** The largest message, bytes. */
+  /** Maximum size of a message, bytes. */
   maxReceiveBytes: number;
-  onMessage: (message: WholeMessage) => void;
-  /** A change of what was reported before; the next message waits for it. Rejects with `invalid` where it does not fit. */
-  onDelta: (delta: DeviceDelta) => Promise<void>;
-  onState: (state: StreamState, error?: string) => void;
   clock: Clock;
   log: Logger;
   random?: () => number;
 }
 
-// A stream that lasts so long is a good one.
+// A stream that stays open longer than this resets the backoff.
 const GOOD_AFTER_MS = 30_000;
 
-/** Which protocol the versions stand for that a driver registered with. Today's versions of the kubelet have no stream. */
+/**
+ * Returns the protocol for the versions that a driver registered with. The kubelet's current DRA versions have no
+ * stream.
+ */
 export function protocolOf(versions: readonly string[]): StreamProtocol {
   if (versions.includes(deviceApiVersion)) return "devices";
-  // Drivers of 1.30 register with "1.0.0"; the package of the protocol is v1alpha3.
+  // Drivers of 1.30 register with "1.0.0"; the proto package is v1alpha3.
   return versions.some((version) => /^v?1\.\d+\.\d+$/.test(version) || version === "v1alpha3")
     ? "namedResources"
     : "none";
 }
 
+/** A change of a stream's state, with the message received, if any. */
+export interface StreamUpdate {
+  state: StreamState;
+  /** Set if `failing`. */
+  error?: string;
+  message?: DriverMessage;
+}
+
 /**
- * Follows one driver's stream until the signal aborts or the driver has none. A stream that fails is tried again: at once
- * after it was open for 30 s, and the first time; after that with a backoff. Never throws.
+ * Yields a driver's messages and the states of its stream until the signal aborts, the driver ends its stream, or it
+ * turns out to have none. A stream that fails is reopened: at once the first time and after it was open for 30 s,
+ * otherwise with a backoff. Never throws.
  */
-export async function followDriver(options: DriverStreamOptions, signal: AbortSignal): Promise<void> {
-  const { clock, log, onState, random } = options;
+export async function* followDriver(
+  options: DriverStreamOptions,
+  signal: AbortSignal,
+): AsyncGenerator<StreamUpdate> {
+  const { clock, log, random } = options;
   const backoff = new Backoff({ ...retryPolicies.driverStream, ...(random ? { random } : {}) });
   while (!signal.aborted) {
     const startedAt = clock.monotonic();
     try {
-      await followOnce(options, signal);
-      // As the kubelet of 1.30: the end of a stream is no error, and what was reported holds.
-      onState("ended");
+      yield* messagesOf(options, signal);
+      // As in the kubelet 1.30, the end of a stream is not an error, and the last report stays valid.
+      yield { state: "ended" };
       return;
     } catch (error) {
       if (signal.aborted) return;
       const failure = fromGrpcError(error);
       if (codeOf(failure) === "unsupported") {
-        onState("none");
+        yield { state: "none" };
         return;
       }
       if (clock.monotonic() - startedAt > GOOD_AFTER_MS) backoff.reset();
       const delayMs = backoff.next();
-      // The stream started over has the whole state at once; a driver that never fits is tried ever more slowly.
-      if (delayMs === 0 && error instanceof RevisionMismatch) {
-        log.info({ err: failure }, "device stream is started over");
-        continue;
-      }
-      onState("failing", messageOf(failure));
+      yield { state: "failing", error: messageOf(failure) };
       log.warn(
-        { err: failure, errorId: errorIdOf(failure) ?? "NK1502", retryInMs: Math.round(delayMs) },
+        {
+          err: failure,
+          errorId: errorIdOf(failure) ?? DeviceStreamFailed.id,
+          retryInMs: Math.round(delayMs),
+        },
         "device stream failed, will be tried again",
       );
-      if (delayMs === 0) continue;
-      await clock.sleep(delayMs, signal).catch(() => {});
+      if (delayMs > 0) await sleepOrAbort(clock, delayMs, signal);
     }
   }
 }
 
-// A change of another state than the one that was reported last.
-class RevisionMismatch extends NodekeeperError {
-  constructor(base: bigint, known: bigint) {
-    super("conflict", `the driver sent a change of revision ${base}, and its last state is ${known}`);
-  }
-}
-
-async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Promise<void> {
-  const { endpoint, protocol, maxReceiveBytes, nodeName, onMessage, onDelta, onState } = options;
+// Follows one stream. Omits messages that equal the previous one.
+async function* messagesOf(
+  { endpoint, protocol, maxReceiveBytes, nodeName }: DriverStreamOptions,
+  signal: AbortSignal,
+): AsyncGenerator<StreamUpdate> {
   const isOld = protocol === "namedResources";
   const method = isOld
     ? `${NodeDefinition.fullName}/NodeListAndWatchResources`
     : `${DeviceDriverDefinition.fullName}/ListAndWatchDevices`;
-  const request = isOld
-    ? new Uint8Array()
-    : ListAndWatchDevicesRequest.encode({ nodeName, acceptsDeltas: true }).finish();
+  const request = isOld ? new Uint8Array() : ListAndWatchDevicesRequest.encode({ nodeName }).finish();
   let before: Uint8Array | undefined;
-  let revision = 0n;
   const buffers = new MessageBuffers();
-  const stream = streamMessages(endpoint, method, request, { maxReceiveBytes, buffers }, signal);
-  for await (const bytes of stream) {
-    onState("streaming");
+  for await (const bytes of streamMessages(endpoint, method, request, { maxReceiveBytes, buffers }, signal)) {
     if (before && Buffer.compare(before, bytes) === 0) {
       buffers.give(bytes);
+      yield { state: "streaming" };
       continue;
     }
     before = bytes;
-    if (isOld) {
-      onMessage({ protocol, models: decodeNamedResources(NodeListAndWatchResourcesResponse.decode(bytes)) });
-      continue;
-    }
-    const message = readMessage(bytes);
-    if (message.delta) {
-      // The next change may be the same bytes, and mean another state.
-      before = undefined;
-      const { baseRevision } = message.delta;
-      if (revision === 0n || baseRevision !== revision) throw new RevisionMismatch(baseRevision, revision);
-      if (message.pools.length > 0)
-        throw new NodekeeperError("invalid", "the driver sent a message with both pools and a delta", {
-          id: "NK1502",
-        });
-    }
-    revision = message.revision;
-    if (message.delta) await onDelta(message.delta);
-    else onMessage({ protocol: "devices", message, release: () => buffers.give(bytes) });
+    yield { state: "streaming", message: isOld ? namedResources(bytes) : devices(bytes, buffers) };
   }
+}
+
+function namedResources(bytes: Uint8Array): DriverMessage {
+  const models = decodeNamedResources(NodeListAndWatchResourcesResponse.decode(bytes));
+  return { protocol: "namedResources", models };
+}
+
+function devices(bytes: Uint8Array, buffers: MessageBuffers): DriverMessage {
+  return { protocol: "devices", message: readMessage(bytes), release: () => buffers.give(bytes) };
 }

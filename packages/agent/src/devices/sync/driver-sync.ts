@@ -13,15 +13,27 @@ import {
 import type { Feature } from "../model/feature-bits.ts";
 import type { DroppedField } from "../plan/features.ts";
 import { PlanMemory } from "../plan/plan-memory.ts";
+import { type DeviceEvent, DeviceNews } from "./device-news.ts";
 import type { Desired } from "./driver.ts";
 import { RefusedDevices } from "./refused-devices.ts";
-import type { WriteResult } from "./write-result.ts";
 
-// One Event for what changes all the time.
-const EVENT_INTERVAL_MS = 60_000;
-const MOST_FIELDS_IN_EVENT = 3;
+// The API server deletes all slices of a node within this time.
+const SAME_REPAIR_MS = 250;
 
-/** Why a driver's slices are not as they should be. */
+/** The result of a round of writes of one driver. */
+export interface WriteResult {
+  writes: number;
+  /** Slices that could not be written, by name. */
+  failures: Map<string, unknown>;
+  /** Fields in the written slices that the server stored differently. */
+  dropped: DroppedField[];
+  /** Features that the server turned out to lack. */
+  missing: Set<Feature>;
+  /** Deleted slices of other clients that the agent's slices superseded. */
+  outdated: string[];
+}
+
+/** Why a driver's slices are not as desired. */
 export interface WriteProblem {
   message: string;
   code: ErrorCode;
@@ -42,20 +54,24 @@ export class DriverSync {
   readonly plans = new PlanMemory();
   readonly #failures: Backoff;
   readonly #repairs: RepairPace;
+  // When the last repair is or was due.
+  #repairAt = Number.NEGATIVE_INFINITY;
   #settledFor: Desired | undefined;
-  #reported = "";
-  #reportedAt = Number.NEGATIVE_INFINITY;
+  readonly #news = new DeviceNews();
   #writtenAt = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** Why its slices can't be written; undefined where they are. */
+  /** Why its slices can't be written; undefined if they can. */
   problem: WriteProblem | undefined;
-  /** Slices that the API server refuses, and its words. */
+  /** Slices that the API server refuses, with its message. */
   refusedSlices: ReadonlyMap<string, string> = new Map();
-  dropped: readonly DroppedField[] = [];
-  /** What the server was asked about features for this driver; `DeviceSync` knows what it means. */
+  /**
+   * Fields that the API server stored differently in the last round of writes, and that no missing feature explains.
+   */
+  changed: readonly DroppedField[] = [];
+  /** The last feature query that the server answered for this driver, as `SliceSync` formats it. */
   asked = "";
   #retryAt: number | undefined;
-  /** Features that are left out for this driver alone, for the server refuses them in its slices. */
+  /** Features omitted for this driver only, because the server refuses them in its slices. */
   without: ReadonlySet<Feature> = new Set();
 
   constructor(clock: Clock, random?: () => number) {
@@ -65,16 +81,20 @@ export class DriverSync {
     this.#repairs = new RepairPace(clock, { ...retryPolicies.sliceRepair, ...more });
   }
 
-  /** How long the next round of writes has to wait: for the pause between rounds, or for a server in trouble. */
+  /**
+   * Returns the delay until the next round of writes, from the minimum interval or the backoff. Not positive if it is
+   * due.
+   */
   rest(now: number, minWriteIntervalMs: number): number {
     return Math.max(this.#writtenAt + minWriteIntervalMs, this.#pausedUntil) - now;
   }
 
-  /** Takes what a round came to. */
+  /** Stores the result of a round of writes. */
   wrote({ writes, failures, dropped }: WriteResult, now: number): void {
     if (writes > 0) {
       this.#writtenAt = now;
-      this.dropped = dropped;
+      // Fields of a missing feature are learned, and omitted from the desired state.
+      this.changed = dropped.filter(({ feature }) => !feature);
     }
     this.refusedSlices = new Map([...failures].map(([name, error]) => [name, messageOf(error)]));
     const [first] = failures.values();
@@ -82,14 +102,14 @@ export class DriverSync {
     else this.#fail(first, now);
   }
 
-  /** All is as it should be. */
+  /** Records that the slices are as desired. */
   settled(desired: Desired): void {
     this.#failures.reset();
     this.refused.settled();
     this.#settledFor = desired;
   }
 
-  /** How long until refused devices are to be tried again; undefined where there are none. Each time longer. */
+  /** Returns the delay until refused devices are retried, which grows each time. Undefined if no device is refused. */
   retryDelay(now: number): number | undefined {
     if (this.refused.size === 0) {
       this.#retryAt = undefined;
@@ -99,18 +119,18 @@ export class DriverSync {
     return Math.max(0, this.#retryAt - now);
   }
 
-  /** From now on refused devices are among those to be written. */
+  /** Includes refused devices in the next write. */
   retry(): void {
     this.#retryAt = undefined;
     this.refused.retry();
   }
 
-  /** Some slices could not be written; answers when to try again. */
+  /** Records that some slices could not be written. Returns the delay until the retry in milliseconds. */
   failedPartly(): number {
     return this.#failures.next();
   }
 
-  /** Nothing could be written: the server is left alone for a while, whatever the driver reports. Answers how long. */
+  /** Records that nothing could be written. Backs off regardless of new reports. Returns the delay in milliseconds. */
   failed(error: unknown, now: number): number {
     this.#fail(error, now);
     const delayMs = this.#failures.next(retryAfterOf(error));
@@ -118,49 +138,35 @@ export class DriverSync {
     return delayMs;
   }
 
-  /** Whether a change is another client's: the driver reports what it reported when all was well. */
+  /** Returns whether a change was made by another client: the desired state is the same as when it was last reached. */
   isRepair(desired: Desired | undefined): boolean {
     return this.#settledFor !== undefined && this.#settledFor === desired;
   }
 
-  /** How long to wait before a repair: not at all for the first, ever longer against a client that does it repeatedly. */
-  repairDelay(): number {
-    return this.#repairs.next();
+  /**
+   * Returns the delay until a change by another client is repaired, milliseconds. It is 0 the first times, and grows if
+   * the client undoes each repair. Changes before a repair or within 250 ms after it, such as the deletion of all
+   * slices of the node, belong to that repair (`isNew` is false): they are repaired with it, or once more after the 250
+   * ms.
+   */
+  repair(now: number): { isNew: boolean; delayMs: number } {
+    if (now <= this.#repairAt) return { isNew: false, delayMs: this.#repairAt - now };
+    const endsAt = this.#repairAt + SAME_REPAIR_MS;
+    if (now < endsAt) return { isNew: false, delayMs: endsAt - now };
+    const delayMs = this.#repairs.next();
+    this.#repairAt = now + delayMs;
+    return { isNew: true, delayMs };
   }
 
-  /**
-   * Events about devices that are not published; none where they were sent already, or others were less than a minute
-   * ago. Devices are counted by the field that is wrong, so that devices that come and go make one Event.
-   */
-  news(driver: string, { problems, quarantined }: Desired, now: number): string[] {
-    const messages: string[] = [];
-    const all = [...problems, ...this.refused.problems()];
-    const count = quarantined + this.refused.size;
-    if (all.length > 0) {
-      const byField = Map.groupBy(all, ({ field, message }) => (field === "" ? message : field));
-      const parts = [...byField].slice(0, MOST_FIELDS_IN_EVENT).map(([field, some]) => {
-        const [{ device, pool, message }] = some as [(typeof some)[0]];
-        const name = device ? `${device} of pool ${pool}` : `pool ${pool}`;
-        const what = field === message ? message : `${field}: ${message}`;
-        return some.length === 1 ? `${name}: ${what}` : `${some.length} such as ${name}: ${what}`;
-      });
-      if (byField.size > MOST_FIELDS_IN_EVENT)
-        parts.push(`${byField.size - MOST_FIELDS_IN_EVENT} more reasons`);
-      messages.push(`Driver ${driver}: ${count} devices are quarantined: ${parts.join("; ")}`);
-    }
-    const [refused] = this.refusedSlices;
-    if (refused) messages.push(`Driver ${driver}: the API server refuses slice ${refused[0]}: ${refused[1]}`);
-    const [dropped] = this.dropped;
-    if (dropped) {
-      const why = dropped.feature ? ` (${dropped.feature} is off)` : "";
-      messages.push(`Driver ${driver}: the API server stores ${dropped.field} differently${why}`);
-    }
-    const text = messages.join("\n");
-    if (text === this.#reported) return [];
-    if (messages.length > 0 && now - this.#reportedAt < EVENT_INTERVAL_MS) return [];
-    this.#reported = text;
-    if (messages.length > 0) this.#reportedAt = now;
-    return messages;
+  /** Returns the Events about the driver's devices that are due. See `DeviceNews`. */
+  news(driver: string, { problems, quarantined, dropped }: Desired, now: number): DeviceEvent[] {
+    const findings = {
+      problems: [...problems, ...this.refused.problems()],
+      quarantined: quarantined + this.refused.size,
+      refusedSlices: this.refusedSlices,
+      dropped: [...dropped, ...this.changed],
+    };
+    return this.#news.due(driver, findings, now);
   }
 
   #fail(error: unknown, now: number): void {

@@ -1,10 +1,9 @@
-import { setImmediate } from "node:timers/promises";
-import { Device, ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import { FakeClock, LoopTurns } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { PoolReader } from "../model/pool-reader.ts";
-import { type DeviceDelta, readMessage } from "../model/read-message.ts";
+import { readMessage } from "../model/read-message.ts";
 import { Driver } from "./driver.ts";
 
 const NAME = "gpu.example.com";
@@ -79,115 +78,6 @@ it("a message that is being read when all is forgotten is not released", async (
   expect(driver.reported()).toBeUndefined();
   expect(message.isReleased).toBe(false);
 });
-
-// Work waits for each of its steps to be admitted by a test.
-class HeldTurns extends LoopTurns {
-  readonly #waiting: (() => void)[] = [];
-  #isOpen = false;
-
-  constructor() {
-    super(new FakeClock());
-  }
-
-  override async pass(): Promise<void> {
-    if (!this.#isOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  /** Admits one step, where one is waiting, and waits until it is done. */
-  async step(): Promise<void> {
-    await setImmediate();
-    this.#waiting.shift()?.();
-    await setImmediate();
-  }
-
-  /** Admits all steps from now on, and waits until they are done. */
-  async open(): Promise<void> {
-    this.#isOpen = true;
-    for (const resolve of this.#waiting.splice(0)) resolve();
-    await setImmediate();
-  }
-}
-
-// Large enough for several steps each.
-const many = (count: number, value: number) => Array<number>(count).fill(value);
-
-function deltaOf(values: readonly number[]): DeviceDelta {
-  const upserts = values.map((value, at) => Device.encode(Device.fromPartial(device(value, at))).finish());
-  return { baseRevision: 1n, pools: [{ name: NODE, upserts, removals: [] }] };
-}
-
-const isHeld = async (work: Promise<void>) =>
-  (await Promise.race([work.then(() => "done"), setImmediate("held")])) === "held";
-
-it.each(["first", "last"])(
-  "a delta is applied to the message that is being read, where its steps could end %s",
-  async (end) => {
-    const driver = new Driver(NAME, NODE);
-    const first = take(driver, encoded(many(1000, 1)));
-    await driver.read(new LoopTurns(new FakeClock()));
-    const second = take(driver, encoded(many(1200, 2)));
-    const ofMessage = new HeldTurns();
-    const reading = driver.read(ofMessage);
-    await ofMessage.step();
-    expect(await isHeld(reading)).toBe(true);
-    const ofDelta = new HeldTurns();
-    const applying = driver.apply(deltaOf(many(400, 3)), ofDelta);
-    await ofDelta.step();
-    expect(await isHeld(applying)).toBe(true);
-    for (const turns of end === "first" ? [ofDelta, ofMessage] : [ofMessage, ofDelta]) await turns.open();
-    await Promise.all([reading, applying]);
-    expect(values(driver)).toEqual([...many(400, 3), ...many(800, 2)]);
-    expect([first.isReleased, second.isReleased]).toEqual([true, false]);
-    // The next one is compared with both.
-    take(driver, encoded([...many(400, 3), ...many(800, 4)]));
-    await driver.read(ofMessage);
-    expect(values(driver)).toEqual([...many(400, 3), ...many(800, 4)]);
-    expect(second.isReleased).toBe(true);
-  },
-);
-
-it.each([
-  ["fits", []],
-  ["does not fit", [{ name: "other", upserts: [], removals: [] }]],
-])("a message that comes while a delta that %s is applied is read after it", async (_, others) => {
-  const driver = new Driver(NAME, NODE);
-  take(driver, encoded(many(1000, 1)));
-  await driver.read(new LoopTurns(new FakeClock()));
-  const delta = deltaOf(many(400, 3));
-  delta.pools.push(...others);
-  const ofDelta = new HeldTurns();
-  const applying = driver.apply(delta, ofDelta);
-  const applied = applying.then(
-    () => undefined,
-    (error: Error) => error.message,
-  );
-  await ofDelta.step();
-  take(driver, encoded(many(1200, 2)));
-  const ofMessage = new HeldTurns();
-  const reading = driver.read(ofMessage);
-  await ofMessage.open();
-  await ofDelta.open();
-  await reading;
-  expect(await applied).toEqual(others.length > 0 ? expect.stringContaining('pool "other"') : undefined);
-  expect(values(driver)).toEqual(many(1200, 2));
-});
-
-it("deltas that come while a message is read are applied one after another", async () => {
-  const driver = new Driver(NAME, NODE);
-  take(driver, encoded(many(1000, 1)));
-  const turns = new HeldTurns();
-  const work = [driver.read(turns)];
-  await turns.step();
-  work.push(driver.apply(deltaOf(many(600, 2)), turns), driver.apply(deltaOf(many(300, 3)), turns));
-  for (let step = 0; step < 50; step++) await turns.step();
-  await Promise.all(work);
-  expect(values(driver)).toEqual([...many(300, 3), ...many(300, 2), ...many(400, 1)]);
-});
-
-function values(driver: Driver): number[] {
-  const { plain } = contents(driver.reported()!);
-  return plain[0]!.map(({ attributes }) => Number(attributes?.value?.int));
-}
 
 function contents({ pools, problems, quarantined }: ReturnType<PoolReader["read"]>) {
   const plain = pools.map((pool) => pool.devices.map(({ device }) => device));

@@ -4,14 +4,13 @@ import { poolsOfNamedResources } from "../model/decode-named-resources.ts";
 import { type Feature, featuresIn } from "../model/feature-bits.ts";
 import type { Device, DeviceProblem, NamedResources } from "../model/model.ts";
 import { PoolReader } from "../model/pool-reader.ts";
-import type { DeviceDelta } from "../model/read-message.ts";
 import { checkPools, defaultValidation } from "../model/validate.ts";
 import { type AddedTaints, TaintedDevices } from "../plan/added-taints.ts";
-import { withoutFeatures } from "../plan/features.ts";
+import { type DroppedField, withoutFeatures } from "../plan/features.ts";
 import { checkModels, modelsOfPools } from "../plan/models.ts";
-import type { StreamProtocol, StreamState, WholeMessage } from "./driver-stream.ts";
+import type { DriverMessage, StreamProtocol, StreamState } from "./driver-stream.ts";
 
-/** What shall be published of a driver, and what is quarantined of it. */
+/** The desired state of a driver's slices, and the devices that are quarantined. */
 export interface Desired {
   /** For versions with pools. */
   pools: CheckedPools["pools"];
@@ -19,31 +18,33 @@ export interface Desired {
   models: NamedResources[];
   problems: readonly DeviceProblem[];
   quarantined: number;
+  /** Reported fields that the API server does not store. */
+  dropped: readonly DroppedField[];
 }
 
-/** What can be published: everything of it that the server keeps. */
+/** What the API server can store. */
 export interface Publishable {
-  /** Whether the server has v1alpha2 alone. */
+  /** Whether the server has only v1alpha2. */
   isOld: boolean;
   /** Features that the server drops. */
   without: ReadonlySet<Feature>;
-  /** Features of which it is not known whether the server keeps them. */
+  /** Features that the server may drop. */
   unknown: ReadonlySet<Feature>;
 }
 
-/** Nothing of a driver shall be published. */
-export const nothingDesired: Desired = { pools: [], models: [], problems: [], quarantined: 0 };
+/** The desired state of a driver that is withdrawn. */
+export const nothingDesired: Desired = { pools: [], models: [], problems: [], quarantined: 0, dropped: [] };
 
-/** One driver: what it reported last, and what is made of it. Nothing is read twice for nothing. */
+/** One driver: its last report, and what is published from it. Unchanged input is not processed again. */
 export class Driver {
   readonly name: string;
   readonly #nodeName: string;
   #reader: PoolReader;
-  #message: WholeMessage | undefined;
+  #message: DriverMessage | undefined;
   #isRead = true;
-  // Of the message that the reader compares the next one with.
+  // Releases the message that the reader compares with the next one.
   #releaseLast: (() => void) | undefined;
-  // Of a message or a delta: both change the reader's state, in steps over many turns.
+  // The read in progress, spread over turns of the event loop.
   #reading: Promise<void> | undefined;
   #checked: CheckedPools | undefined;
   #made: { source: unknown; key: string; desired: Desired } | undefined;
@@ -52,26 +53,30 @@ export class Driver {
   #reduced: { key: string; devices: WeakMap<CheckedDevice, CheckedDevice> } | undefined;
   protocol: StreamProtocol = "none";
   state: StreamState = "waiting";
-  /** Wall milliseconds since when it is in that state; 0 before it is in any. */
+  /** Wall milliseconds when it entered the state; 0 if it has not entered any. */
   since = 0;
   /** The same, monotonic milliseconds. */
   enteredAt = 0;
   error: string | undefined;
   /** Wall milliseconds of its last message. */
   messageAt: number | undefined;
-  /** Counts registrations; a stream of an earlier one is not listened to any more. */
+  /** Number of its registration; updates from streams of earlier ones are dropped. */
   generation = 0;
   isRegistered = false;
-  /** It has been disconnected for so long that its devices are tainted. */
+  /** Set while the driver is registered but its process does not answer. `since`: wall milliseconds. */
+  unresponsive: { reason: string; since: number; enteredAt: number } | undefined;
+  /**
+   * Whether it is tainted: disconnected or unresponsive for the taint delay, or not registered since the agent's start.
+   */
   isTainted = false;
-  /** What the agent taints of its devices, where the server keeps taints; undefined where it is nothing. */
+  /** Taints that the agent adds to its devices if the server stores taints; undefined if there are none. */
   addedTaints: AddedTaints | undefined;
   readonly #tainted = new TaintedDevices();
-  /** The kubelet need not call a plugin for its devices. */
+  /** Whether the kubelet need not call a plugin for its devices. */
   needsNoPreparation = false;
   readonly #unprepared = new WeakMap<CheckedPool, CheckedPool>();
   #skipping: { from: CheckedPools; pools: CheckedPools } | undefined;
-  /** Its slices are to be deleted: it disconnected for good, or does not publish through the agent any more. */
+  /** Whether its slices must be deleted: the wipe delay has passed, or it no longer publishes through the agent. */
   isWithdrawn = false;
 
   constructor(name: string, nodeName: string) {
@@ -80,38 +85,19 @@ export class Driver {
     this.#reader = new PoolReader({ driver: name, nodeName });
   }
 
-  /** Takes a message with everything that it has; it is read by the next `read`, unless another comes before. */
-  take(message: WholeMessage): void {
+  /** Stores a message for the next `read`. Replaces one that was not read yet. */
+  take(message: DriverMessage): void {
     const before = this.#message;
-    // The one before was superseded before it was read.
+    // The previous message was superseded before it was read.
     if (!this.#isRead && before?.protocol === "devices") before.release();
     this.#message = message;
     this.#isRead = false;
   }
 
-  /**
-   * Takes a change of what it has reported, and reads it.
-   * Throws `invalid` where it does not fit what was reported before.
-   */
-  async apply(delta: DeviceDelta, turns: LoopTurns): Promise<void> {
-    // Again where other work has started before this continues.
-    while (!this.#isRead || this.#reading) await this.read(turns);
-    const applying = this.#inSteps((reader) => reader.applySteps(delta), turns);
-    const settle = () => {
-      this.#reading = undefined;
-    };
-    // A delta that does not fit is no failure of a message that waits for it.
-    this.#reading = applying.then(settle, settle);
-    await applying;
-  }
-
-  /**
-   * Reads its last message, where that is still to be done, and waits for what is being read. A large message takes many
-   * turns of the event loop.
-   */
+  /** Decodes the last message if it is not decoded yet. A large message takes many turns of the event loop. */
   async read(turns: LoopTurns): Promise<void> {
     while (!this.#isRead || this.#reading) {
-      // One at a time; what came meanwhile is read after it.
+      // One read at a time. A message that arrives meanwhile is read next.
       this.#reading ??= this.#readMessage(turns).finally(() => {
         this.#reading = undefined;
       });
@@ -119,24 +105,26 @@ export class Driver {
     }
   }
 
-  /** Nothing that it reported holds any more. */
+  /** Drops everything that it reported. */
   forget(): void {
     this.#message = undefined;
     this.#checked = undefined;
     this.#isRead = true;
     this.#made = undefined;
-    // A message that is being read stays in use.
+    // A message being read stays in use.
     this.#releaseLast = undefined;
     this.#reader = new PoolReader({ driver: this.name, nodeName: this.#nodeName });
   }
 
-  /** The pools that it reported last, checked, as far as they are read, with what the agent adds; undefined before. */
+  /**
+   * The checked pools of the last message read, with the agent's taints and fields; undefined before the first message.
+   */
   reported(): CheckedPools | undefined {
     const checked = this.#untainted();
     return checked && this.addedTaints ? this.#tainted.of(checked, this.addedTaints) : checked;
   }
 
-  // A setting of the driver itself is kept. Unchanged pools are the same objects again.
+  // The driver's own setting takes precedence. Unchanged pools stay the same objects.
   #untainted(): CheckedPools | undefined {
     const from = this.#checked;
     if (!from || !this.needsNoPreparation) return from;
@@ -153,18 +141,18 @@ export class Driver {
     return this.#skipping.pools;
   }
 
-  /** A device that it reported last, as far as it is read; undefined where nothing of it is to be published. */
+  /** A device from the last message read. Undefined if the driver did not report it or is withdrawn. */
   device(pool: string, name: string): Device | undefined {
     if (this.isWithdrawn) return undefined;
     const found = this.#checked?.pools.find((each) => each.name === pool);
     if (!found) return undefined;
-    // Pools that did not change are the same objects again.
+    // Unchanged pools stay the same objects, so they serve as keys.
     const places = this.#places.get(found) ?? new Map(found.devices.map((device) => [device.name, device]));
     this.#places.set(found, places);
     return places.get(name)?.device;
   }
 
-  /** The features that its devices need, as far as they are read. */
+  /** The features that its devices need. */
   features(): readonly Feature[] {
     const checked = this.reported();
     if (!checked) return [];
@@ -172,12 +160,12 @@ export class Driver {
     return this.#needed.features;
   }
 
-  /** What is to be published; undefined before its first message. */
+  /** The desired state of its slices; undefined before its first message. */
   desired({ isOld, without, unknown }: Publishable): Desired | undefined {
     if (this.isWithdrawn) return nothingDesired;
     if (!this.#checked) return undefined;
     const isOldModel = isOld && this.#message?.protocol === "namedResources";
-    // A device that its driver did not taint is not quarantined where the server has no taints.
+    // If the server drops taints, a device that only the agent tainted must not be quarantined.
     const hasTaints = !isOld && !without.has("DRADeviceTaints") && !unknown.has("DRADeviceTaints");
     const checked = (hasTaints ? this.reported() : this.#untainted()) ?? this.#checked;
     const source = isOldModel ? this.#message : checked;
@@ -186,12 +174,24 @@ export class Driver {
     if (made && made.source === source && made.key === key) return made.desired;
     const desired = isOld
       ? this.#asModels(this.#checked)
-      : { ...withoutFeatures(checked, without, unknown, this.#reducedFor(key)), models: [] };
+      : this.#reportedOnly({
+          ...withoutFeatures(checked, without, unknown, this.#reducedFor(key)),
+          models: [],
+        });
     this.#made = { source, key, desired };
     return desired;
   }
 
-  // Devices without the same features are the same objects again.
+  // Fields that the agent added are not reported as dropped.
+  #reportedOnly(desired: Desired): Desired {
+    if (!this.needsNoPreparation) return desired;
+    const ofDriver = ({ pool, field }: DroppedField) =>
+      field !== "skipNodeOperations" ||
+      this.#checked?.pools.some(({ name, fields }) => name === pool && fields.skipNodeOperations);
+    return { ...desired, dropped: desired.dropped.filter(ofDriver) };
+  }
+
+  // A device reduced by the same features stays the same object.
   #reducedFor(key: string): WeakMap<CheckedDevice, CheckedDevice> {
     if (this.#reduced?.key !== key) this.#reduced = { key, devices: new WeakMap() };
     return this.#reduced.devices;
@@ -203,7 +203,7 @@ export class Driver {
     if (!message) return;
     if (message.protocol === "devices") {
       if (!(await this.#inSteps((reader) => reader.steps(message.message), turns))) return;
-      // The reader has the bytes of this message now, to compare the next one with.
+      // The reader keeps the bytes of this message to compare the next one with.
       this.#releaseLast?.();
       this.#releaseLast = message.release;
       return;
@@ -221,7 +221,7 @@ export class Driver {
     };
   }
 
-  // Takes the result, unless all was forgotten meanwhile; answers whether it did.
+  // Stores the result and returns true. Returns false if `forget` was called meanwhile.
   async #inSteps(work: (reader: PoolReader) => Steps<CheckedPools>, turns: LoopTurns): Promise<boolean> {
     const reader = this.#reader;
     const checked = await inTurns(work(reader), turns);
@@ -252,6 +252,7 @@ export class Driver {
       models: checked.models,
       problems: [...before, ...checked.problems],
       quarantined: quarantined + checked.quarantined,
+      dropped: [],
     };
   }
 }

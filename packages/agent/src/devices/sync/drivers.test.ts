@@ -1,4 +1,4 @@
-import { FakeClock, LoopTurns, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
 import type { DeviceTaint } from "../model/model.ts";
 import { deviceApiVersion } from "./driver-stream.ts";
@@ -10,17 +10,17 @@ const hot: DeviceTaint = { key: "example.com/hot", effect: "NoSchedule" };
 
 function setUp(taintDelayMs: number, untilReady?: () => Promise<void>) {
   const clock = new FakeClock();
-  const metrics = createDeviceMetrics(new Registry(), {} as never);
-  let byDevice = new Map<string, DeviceTaint[]>();
+  const metrics = createDeviceMetrics(new Registry(), () => []);
+  let heard: (problem: string | undefined) => void = () => {};
   const drivers = new Drivers({
     nodeName: "worker-1",
     settings: () => ({ wipeDelayMs: 60_000, taintDelayMs, maxMessageBytes: 1_000 }),
-    onRegistered: () => {},
-    onChange: () => {},
-    taints: () => ({ byDevice }),
-    untilReady,
+    queue: { add: () => {} },
+    heartbeat: async ({ onChange }) => {
+      heard = onChange;
+      onChange(undefined);
+    },
     metrics,
-    turns: new LoopTurns(clock),
     clock,
     log: silentLogger,
   });
@@ -31,16 +31,23 @@ function setUp(taintDelayMs: number, untilReady?: () => Promise<void>) {
     versions: [deviceApiVersion],
     endpoint: "/nonexistent/driver.sock",
     registrationSocket: "/nonexistent/registration.sock",
+    uid: 0,
     generation: at,
   });
   return {
     clock,
     drivers,
-    connect: () => drivers.register(registration(++generation)),
+    connect: () =>
+      drivers.register(
+        registration(++generation),
+        undefined,
+        untilReady && { needsNoPreparation: false, untilReady },
+      ),
     disconnect: () => drivers.deregister(registration(generation), "socket removed"),
+    answers: (problem?: string) => heard(problem),
     taintDevices: (taints: DeviceTaint[]) => {
-      byDevice = new Map(taints.map((taint) => ["main/a", [taint]]));
-      drivers.taintsChanged(name);
+      const byDevice = new Map(taints.map((taint) => ["main/a", [taint]]));
+      drivers.setTaints(name, { byDevice, isStuck: false });
     },
     isTainted: () => drivers.get(name)!.isTainted,
   };
@@ -84,6 +91,43 @@ it("one that is back keeps its slices and its taint while pods can't be bound to
   await connect();
   await clock.step(60_000);
   expect(drivers.get(name)).toMatchObject({ isWithdrawn: false });
+  expect(isTainted()).toBe(true);
+  gate.resolve();
+  await clock.step(0);
+  expect(isTainted()).toBe(false);
+  await drivers.stop();
+});
+
+it("one that does not answer is tainted after the delay until it answers, and its disconnection does not start it again", async () => {
+  const { clock, drivers, connect, disconnect, answers, isTainted } = setUp(5_000);
+  await connect();
+  answers("it hangs");
+  await clock.step(4_999);
+  expect(isTainted()).toBe(false);
+  await clock.step(1);
+  expect(isTainted()).toBe(true);
+  answers();
+  expect(isTainted()).toBe(false);
+  answers("it hangs");
+  await clock.step(3_000);
+  answers();
+  await clock.step(3_000);
+  expect(isTainted()).toBe(false);
+  answers("no process listens");
+  await clock.step(4_000);
+  disconnect();
+  await clock.step(1_000);
+  expect(isTainted()).toBe(true);
+  await drivers.stop();
+});
+
+it("one that answers again is tainted while pods can't be bound to it yet", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { clock, drivers, connect, answers, isTainted } = setUp(5_000, () => gate.promise);
+  drivers.adopt(name, []);
+  await connect();
+  answers("it hangs");
+  answers();
   expect(isTainted()).toBe(true);
   gate.resolve();
   await clock.step(0);

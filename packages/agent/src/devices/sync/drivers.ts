@@ -1,27 +1,36 @@
+import { DriverNotResponding, PluginNameRefused, PluginVersionsUnsupported } from "@nodekeeper/api/errors";
+import { watchHeartbeat } from "@nodekeeper/core/grpc";
 import {
   type Clock,
   childScope,
   type Logger,
-  type LoopTurns,
-  NodekeeperError,
   quote,
   type ScopedSignal,
   stopped,
   type Timer,
+  WakeableSleep,
+  type WorkQueue,
 } from "@nodekeeper/core/lib";
-import type { PluginHandler, PluginRegistration } from "../../plugins/index.ts";
+import type { PluginHandler, PluginRegistration, PresentedPlugin } from "../../plugins/index.ts";
 import { isDriverName } from "../model/field-names.ts";
 import type { DevicePool } from "../model/model.ts";
-import { type AddedTaints, disconnectedTaint } from "../plan/added-taints.ts";
+import type { TaintReasons } from "../plan/added-taints.ts";
 import { Driver } from "./driver.ts";
-import { deviceApiVersion, followDriver, protocolOf } from "./driver-stream.ts";
+import {
+  deviceApiVersion,
+  followDriver,
+  protocolOf,
+  type StreamProtocol,
+  type StreamUpdate,
+} from "./driver-stream.ts";
+import { DriverTaints } from "./driver-taints.ts";
 import type { DeviceMetrics } from "./metrics.ts";
 
 /** Times in milliseconds. */
 export interface DriverSettings {
-  /** How long the slices of a driver that disconnected stay. */
+  /** How long the slices of a disconnected driver are kept. */
   wipeDelayMs: number;
-  /** After what time the devices of a driver that disconnected are tainted against new pods; Infinity: never. */
+  /** How long a driver must be disconnected or unresponsive before its devices are tainted; Infinity: never. */
   taintDelayMs: number;
   /** The largest message of a driver, bytes. */
   maxMessageBytes: number;
@@ -30,48 +39,52 @@ export interface DriverSettings {
 export interface DriversOptions {
   nodeName: string;
   settings: () => DriverSettings;
-  /** A driver has registered. */
-  onRegistered: () => void;
-  /** What is to be published of a driver may have changed. */
-  onChange: (driver: string) => void;
-  /**
-   * Resolves when pods can be bound to a driver's devices; undefined: at once. Until then what was published stays, with
-   * the taint of a driver that is disconnected.
-   */
-  untilReady?: ((driver: string, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Whether a driver's devices need no preparation, so that the kubelet need not call a plugin for them. */
-  needsNoPreparation?: ((driver: string) => boolean) | undefined;
-  /** Taints that a driver's devices get beside those that it reports. */
-  taints: (driver: string) => Pick<AddedTaints, "byDevice"> | undefined;
+  /** Receives the drivers whose desired state may have changed. */
+  queue: Pick<WorkQueue, "add">;
+  /** Default `watchHeartbeat`. Replaced in tests whose clock does not wait for answers. */
+  heartbeat?: typeof watchHeartbeat;
   metrics: DeviceMetrics;
-  turns: LoopTurns;
   clock: Clock;
   log: Logger;
   random?: () => number;
 }
 
-const nothingAdded: Pick<AddedTaints, "byDevice"> = { byDevice: new Map() };
+/** How claims on a driver's devices are prepared. */
+export interface DriverPreparation {
+  /** Whether the devices need no preparation, so that the kubelet need not call a plugin for them. */
+  needsNoPreparation: boolean;
+  /**
+   * Resolves when pods can be bound to the devices. Until then the published devices keep the taint of a disconnected
+   * driver.
+   */
+  untilReady: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Queue key for all drivers. No driver has this name. */
+export const EVERY_DRIVER = "";
 
 interface Following {
   scope: ScopedSignal;
   done: Promise<void>;
 }
 
-/** The drivers that are registered, or were until recently, each with its stream. */
+/** Drivers that are registered or were recently, each with its stream. */
 export class Drivers implements PluginHandler {
   readonly type = "DRAPlugin";
   readonly #options: DriversOptions;
   readonly #drivers = new Map<string, Driver>();
   readonly #following = new Map<string, Following>();
-  // Streams of earlier registrations until they are over.
+  // Streams of earlier registrations that have not ended yet.
   readonly #superseded = new Set<Promise<void>>();
   readonly #wipes = new Map<string, Timer>();
-  readonly #taints = new Map<string, Timer>();
-
+  readonly #taints: DriverTaints;
+  readonly #registered = new WakeableSleep();
   #isStartupOver = false;
 
   constructor(options: DriversOptions) {
     this.#options = options;
+    const { clock, queue, settings } = options;
+    this.#taints = new DriverTaints({ delayMs: () => settings().taintDelayMs, queue, clock });
   }
 
   get(name: string): Driver | undefined {
@@ -83,26 +96,36 @@ export class Drivers implements PluginHandler {
     return [...this.#drivers.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  validate({ name, versions }: Omit<PluginRegistration, "generation">): void {
-    if (!isDriverName(name))
-      throw new NodekeeperError("invalid", `${quote(name)} is not a driver's name, a DNS subdomain`, {
-        id: "NK1302",
-      });
-    if (versions.length === 0) {
-      throw new NodekeeperError(
-        "unsupported",
-        `no versions; the agent takes devices by ${deviceApiVersion} and 1.0.0`,
-        { id: "NK1306" },
-      );
+  get isEmpty(): boolean {
+    return this.#drivers.size === 0;
+  }
+
+  /** Waits until a driver is known. Supports one caller at a time. Rejects with the signal's reason. */
+  async untilAny(signal: AbortSignal): Promise<void> {
+    while (this.isEmpty) {
+      this.#registered.clear();
+      await this.#registered.wait(this.#options.clock, Number.POSITIVE_INFINITY, signal);
     }
   }
 
-  async register({ name, versions, endpoint, generation }: PluginRegistration): Promise<void> {
-    const { clock, log, settings, turns } = this.#options;
+  validate({ name, versions }: PresentedPlugin): void {
+    if (!isDriverName(name))
+      throw new PluginNameRefused({ name: quote(name), rule: "the name of a driver is a DNS subdomain" });
+    if (versions.length === 0) {
+      const supported = `${deviceApiVersion}, 1.0.0`;
+      throw new PluginVersionsUnsupported({ type: "DRAPlugin", supported, offered: "none" });
+    }
+  }
+
+  async register(
+    { name, versions, endpoint, generation }: PluginRegistration,
+    _signal?: AbortSignal,
+    preparation?: DriverPreparation,
+  ): Promise<void> {
+    const { clock, log, settings } = this.#options;
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
-    this.#taints.get(name)?.cancel();
-    this.#taints.delete(name);
+    this.#taints.cancel(name);
     const driver = this.#drivers.get(name) ?? new Driver(name, this.#options.nodeName);
     this.#drivers.set(name, driver);
     const protocol = protocolOf(versions);
@@ -110,59 +133,62 @@ export class Drivers implements PluginHandler {
     if (driver.isWithdrawn) driver.forget();
     driver.isWithdrawn = false;
     driver.isRegistered = true;
+    driver.unresponsive = undefined;
     driver.generation = generation;
-    this.#options.onRegistered();
-    driver.needsNoPreparation = this.#options.needsNoPreparation?.(name) ?? false;
+    this.#registered.wake();
+    driver.needsNoPreparation = preparation?.needsNoPreparation ?? false;
     this.#enter(driver, protocol === "none" ? "none" : "waiting");
-    // What the registration before has reported holds until the first message.
+    // The report of the previous registration stays valid until the first message.
     const superseded = this.#supersede(name, "registered again");
     if (protocol === "none") {
-      // It publishes its slices itself: those that the agent published would spoil its pools.
+      // The driver publishes its slices itself. The agent's slices would conflict in its pools.
       this.#withdraw(driver);
-      this.#taint(driver, false);
+      this.#taints.release(driver);
       return;
     }
     const scope = childScope();
-    const heard = () => {
-      driver.messageAt = clock.now();
-      this.#options.metrics.messages.inc({ driver: name });
-      this.#options.onChange(name);
-    };
     const isCurrent = () => !scope.signal.aborted && driver.generation === generation;
-    const ready = this.#options.untilReady?.(name, scope.signal).catch(() => {});
-    if (ready) void ready.then(() => isCurrent() && this.#taint(driver, false));
-    else this.#taint(driver, false);
-    const follow = () =>
-      followDriver(
+    const ready = preparation?.untilReady(scope.signal).catch(() => {});
+    let isReady = ready === undefined;
+    const release = () => {
+      if (isReady && !driver.unresponsive && isCurrent()) this.#taints.release(driver);
+    };
+    void ready?.then(() => {
+      isReady = true;
+      release();
+    });
+    release();
+    const { heartbeat = watchHeartbeat } = this.#options;
+    const watched = heartbeat(
+      {
+        path: endpoint,
+        onChange: (problem) => {
+          if (!isCurrent()) return;
+          const wasMissing = driver.unresponsive !== undefined;
+          this.#heard(driver, problem);
+          if (wasMissing) release();
+        },
+        clock,
+      },
+      scope.signal,
+    );
+    const follow = async () => {
+      for await (const update of followDriver(
         {
           endpoint,
           nodeName: this.#options.nodeName,
           protocol,
           maxReceiveBytes: settings().maxMessageBytes,
-          onMessage: (message) => {
-            if (!isCurrent()) return;
-            driver.protocol = protocol;
-            driver.take(message);
-            heard();
-          },
-          onDelta: async (delta) => {
-            if (!isCurrent()) return;
-            await driver.apply(delta, turns);
-            heard();
-          },
-          onState: (state, error) => {
-            if (!isCurrent()) return;
-            this.#enter(driver, state, error);
-            if (state === "none") this.#withdrawLater(driver, "the driver does not implement its stream");
-          },
           clock,
           log: log.child({ driver: name }),
           ...(this.#options.random ? { random: this.#options.random } : {}),
         },
         scope.signal,
-      );
-    const done = ready || superseded ? Promise.all([ready, superseded]).then(follow) : follow();
-    this.#following.set(name, { scope, done });
+      ))
+        if (isCurrent()) this.#update(driver, update, protocol);
+    };
+    const followed = ready || superseded ? Promise.all([ready, superseded]).then(follow) : follow();
+    this.#following.set(name, { scope, done: Promise.all([followed, watched]).then(() => {}) });
   }
 
   deregister({ name, generation }: PluginRegistration, reason: string): void {
@@ -170,34 +196,36 @@ export class Drivers implements PluginHandler {
     if (!driver || driver.generation !== generation) return;
     this.#supersede(name, reason);
     driver.isRegistered = false;
+    driver.unresponsive = undefined;
     this.#enter(driver, driver.state === "none" ? "none" : "ended", reason);
     if (driver.isWithdrawn) {
-      this.#options.onChange(name);
+      this.#options.queue.add(name);
       return;
     }
     this.#withdrawLater(driver, reason);
-    const { clock, settings } = this.#options;
-    const { taintDelayMs } = settings();
-    if (taintDelayMs === Number.POSITIVE_INFINITY) return;
-    this.#taints.get(name)?.cancel();
-    this.#taints.set(
-      name,
-      clock.after(taintDelayMs, () => {
-        this.#taints.delete(name);
-        this.#taint(driver, true);
-      }),
-    );
+    this.#taints.missing(driver);
   }
 
-  /** The taints that the agent adds to a driver's devices have changed. */
-  taintsChanged(name: string): void {
+  holdMs(): number {
+    return this.#options.settings().wipeDelayMs;
+  }
+
+  forget(name: string, reason: string): void {
     const driver = this.#drivers.get(name);
-    if (driver) this.#taint(driver, driver.isTainted);
+    if (!driver || driver.isRegistered || driver.isWithdrawn) return;
+    this.#options.log.info({ driver: name, reason }, "slices of a disconnected driver are deleted early");
+    this.#wipes.get(name)?.cancel();
+    this.#withdraw(driver);
+  }
+
+  /** Sets the reasons to taint a driver's devices. The driver need not be registered yet. */
+  setTaints(name: string, reasons: TaintReasons): void {
+    this.#taints.set(name, reasons, this.#drivers.get(name));
   }
 
   /**
-   * Takes what was published earlier of a driver that has not registered since the agent's start: its devices are tainted
-   * until it does, or `startupOver`. Nothing is done after that, or where it has registered.
+   * Adopts the published pools of a driver that has not registered since the agent's start. Its devices are tainted
+   * until it registers, and withdrawn at `startupOver`. Does nothing after `startupOver`, or if the driver is known.
    */
   adopt(name: string, pools: readonly DevicePool[]): void {
     if (this.#isStartupOver || this.#drivers.has(name)) return;
@@ -205,27 +233,29 @@ export class Drivers implements PluginHandler {
     this.#drivers.set(name, driver);
     driver.take({ protocol: "published", pools });
     this.#enter(driver, "ended", "not registered since the agent's start");
-    this.#taint(driver, true);
+    this.#taints.taint(driver);
   }
 
-  /** What was adopted of drivers that have not registered is withdrawn. */
+  /** Withdraws adopted drivers that have not registered. */
   startupOver(): void {
     this.#isStartupOver = true;
     for (const driver of this.#drivers.values()) if (driver.generation === 0) this.#withdraw(driver);
   }
 
-  /** Ends every stream. */
+  /** Ends all streams and waits for them. */
   async stop(): Promise<void> {
-    for (const timer of [...this.#wipes.values(), ...this.#taints.values()]) timer.cancel();
+    for (const timer of this.#wipes.values()) timer.cancel();
+    this.#taints.stop();
     for (const name of [...this.#following.keys()]) this.#supersede(name, "the agent is stopping");
     await Promise.all(this.#superseded);
   }
 
-  /** Its slices are deleted: nothing is left to remember of a driver that disconnected. Answers whether it did. */
+  /** Forgets a driver whose slices are deleted. Returns false if it is registered or not withdrawn. */
   withdrawn(name: string): boolean {
     const driver = this.#drivers.get(name);
     if (driver && (driver.isRegistered || !driver.isWithdrawn)) return false;
     this.#drivers.delete(name);
+    this.#taints.forget(name);
     this.#options.metrics.messages.remove({ driver: name });
     return true;
   }
@@ -257,22 +287,37 @@ export class Drivers implements PluginHandler {
 
   #withdraw(driver: Driver): void {
     this.#wipes.delete(driver.name);
-    this.#taints.get(driver.name)?.cancel();
-    this.#taints.delete(driver.name);
+    this.#taints.cancel(driver.name);
     driver.isWithdrawn = true;
-    this.#options.onChange(driver.name);
+    this.#options.queue.add(driver.name);
   }
 
-  // While it is disconnected, its devices could not be prepared.
-  #taint(driver: Driver, isDisconnected: boolean): void {
-    const { byDevice } = this.#options.taints(driver.name) ?? nothingAdded;
-    const before = driver.addedTaints;
-    driver.isTainted = isDisconnected;
-    driver.addedTaints =
-      isDisconnected || byDevice.size > 0
-        ? { all: isDisconnected ? [disconnectedTaint] : [], byDevice }
-        : undefined;
-    if (before !== driver.addedTaints) this.#options.onChange(driver.name);
+  #update(driver: Driver, { state, error, message }: StreamUpdate, protocol: StreamProtocol): void {
+    this.#enter(driver, state, error);
+    if (state === "none") this.#withdrawLater(driver, "the driver does not implement its stream");
+    if (!message) return;
+    driver.protocol = protocol;
+    driver.take(message);
+    driver.messageAt = this.#options.clock.now();
+    this.#options.metrics.messages.inc({ driver: driver.name });
+    this.#options.queue.add(driver.name);
+  }
+
+  // Records whether the driver's process answers.
+  #heard(driver: Driver, problem: string | undefined): void {
+    const { clock, log } = this.#options;
+    if (problem === undefined) {
+      if (driver.unresponsive) log.info({ driver: driver.name }, "driver answers again");
+      driver.unresponsive = undefined;
+      return;
+    }
+    log.warn(
+      { errorId: DriverNotResponding.id, driver: driver.name, reason: problem },
+      "driver does not answer: its devices are tainted unless it answers soon",
+    );
+    const { since, enteredAt } = driver.unresponsive ?? { since: clock.now(), enteredAt: clock.monotonic() };
+    driver.unresponsive = { reason: problem, since, enteredAt };
+    this.#taints.missing(driver);
   }
 
   #enter(driver: Driver, state: Driver["state"], error?: string): void {

@@ -1,3 +1,4 @@
+import { DeviceStreamFailed } from "@nodekeeper/api/errors";
 import type { HealthCheck } from "@nodekeeper/core/lib";
 import type { Driver } from "./driver.ts";
 import type { WriteProblem } from "./driver-sync.ts";
@@ -8,42 +9,50 @@ const nonRetryable = new Set(["forbidden", "unauthenticated", "unsupported"]);
 type Health = ReturnType<HealthCheck["check"]>;
 
 /**
- * Whether drivers are heard. One driver that fails is its own problem; where all have failed for a minute the agent is
- * suspect.
+ * Checks that drivers report. A single failing driver does not fail the check. If all drivers have failed for a minute,
+ * the cause is probably the agent, and the check fails.
  * @param now monotonic milliseconds
  */
 export function streamHealth(drivers: readonly Driver[], now: number): Health {
   const streaming = drivers.filter(({ state }) => state !== "none");
-  const age = ({ enteredAt }: Driver) => now - enteredAt;
+  const age = ({ enteredAt, unresponsive }: Driver) => now - (unresponsive?.enteredAt ?? enteredAt);
   const failing = streaming.filter(
-    (driver) => driver.state === "failing" || (driver.state === "waiting" && age(driver) >= TIMEOUT_MS),
+    (driver) =>
+      driver.unresponsive ||
+      driver.state === "failing" ||
+      (driver.state === "waiting" && age(driver) >= TIMEOUT_MS),
   );
   const names = failing.map((driver) => {
-    const why = driver.state === "waiting" ? "the driver sent no devices" : driver.error;
+    const silence = driver.state === "waiting" ? "the driver sent no devices" : driver.error;
+    const why = driver.unresponsive?.reason ?? silence;
     return `${driver.name} for ${Math.round(age(driver) / 1000)} s: ${why}`;
   });
   const message = names.length > 0 ? `failing: ${names.join("; ")}` : `${streaming.length} drivers`;
   const isAll = failing.length > 0 && failing.length === streaming.length;
-  return { ok: !isAll || failing.some((driver) => age(driver) < TIMEOUT_MS), message, errorId: "NK1502" };
+  return {
+    ok: !isAll || failing.some((driver) => age(driver) < TIMEOUT_MS),
+    message,
+    errorId: DeviceStreamFailed.id,
+  };
 }
 
 export interface SliceHealthInput {
   drivers: readonly Driver[];
   /** The health of the watch; undefined without one. */
   watch: Health | undefined;
-  /** Why nothing at all can be written. */
+  /** Why no slice can be written. */
   problem: WriteProblem | undefined;
   /** Why the slices of one driver can't be written. */
   problemOf: (driver: string) => WriteProblem | undefined;
-  /** How many slices of the agent the API server has. */
+  /** Number of the agent's slices at the API server. */
   slices: number;
   /** Monotonic milliseconds. */
   now: number;
 }
 
 /**
- * Whether slices are written. A driver whose slices alone are refused is shown and fails nothing; where none can be
- * written for a minute, or for a reason that will not pass, the agent is suspect.
+ * Checks that slices are written. A single driver whose slices are refused is shown but does not fail the check. The
+ * check fails if no driver's slices could be written for a minute, or if the reasons are non-retryable.
  */
 export function sliceHealth({ drivers, watch, problem, problemOf, slices, now }: SliceHealthInput): Health {
   if (watch && !watch.ok && drivers.length > 0)

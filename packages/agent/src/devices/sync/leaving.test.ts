@@ -107,19 +107,6 @@ describe("a driver that is not there when the agent starts", () => {
     await first.register(gpu, source);
     await eventually(() => expect(first.devices()).toHaveLength(1));
     await first.stop();
-    // The store of the development server has the nearest double: as kube-apiserver, this answers with what was written.
-    const [stored] = first.slices();
-    const { rawJSON } = JSON as unknown as { rawJSON(text: string): number };
-    const spec = structuredClone(specOf(stored!)) as unknown as {
-      devices: { attributes: Record<string, unknown> }[];
-    };
-    const [name = ""] = Object.keys(spec.devices[0]!.attributes);
-    spec.devices[0]!.attributes[name] = { int: rawJSON("9007199254740993") };
-    first.setFaults(({ method, path, query }) =>
-      method === "GET" && path.endsWith("/resourceslices") && !query.has("watch")
-        ? { status: 200, body: { metadata: { resourceVersion: "1" }, items: [{ ...stored, spec }] } }
-        : undefined,
-    );
     const settings = { taintDelayMs: 0, settleTimeMs: 600_000 };
     const { sync } = await setUp({ server: first.server, settings });
     await eventually(() => {

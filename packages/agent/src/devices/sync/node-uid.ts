@@ -1,7 +1,8 @@
+import { NodeMissing } from "@nodekeeper/api/errors";
 import { type KubeApiClient, nodes } from "@nodekeeper/core/kube";
-import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf } from "@nodekeeper/core/lib";
 
-/** The UID of the agent's Node, which is the owner of its slices. */
+/** The UID of the agent's Node, for the owner references of its slices. */
 export class NodeUid {
   readonly #client: KubeApiClient;
   readonly #nodeName: string;
@@ -12,7 +13,10 @@ export class NodeUid {
     this.#nodeName = nodeName;
   }
 
-  /** One request, however many slices are created at once. Throws `unavailable` where there is no such Node. */
+  /**
+   * Returns the cached UID, or requests it once for all concurrent callers. Throws `unavailable` if the Node does not
+   * exist.
+   */
   read(signal: AbortSignal): Promise<string> {
     if (this.#uid) return this.#uid;
     const reading = this.#ask(signal);
@@ -23,7 +27,7 @@ export class NodeUid {
     return reading;
   }
 
-  /** The Node may have been created again. */
+  /** Drops the cached UID, because the Node may have been recreated. */
   forget(): void {
     this.#uid = undefined;
   }
@@ -36,10 +40,7 @@ export class NodeUid {
       if (codeOf(error) !== "notFound") throw error;
     }
     // Without an owner a slice would outlive its Node.
-    if (!uid)
-      throw new NodekeeperError("unavailable", `Node ${this.#nodeName} does not exist (yet)`, {
-        id: "NK1212",
-      });
+    if (!uid) throw new NodeMissing({ node: this.#nodeName });
     return uid;
   }
 }

@@ -7,14 +7,14 @@ import { decodeSpec, encodeSlice, isSameJson, type SliceVersion, storedSlice } f
 import { droppedFields } from "../plan/features.ts";
 import type { PoolPlan, SliceWrite } from "../plan/plan.ts";
 import type { PlanMemory } from "../plan/plan-memory.ts";
+import type { WriteResult } from "./driver-sync.ts";
 import type { RefusedDevices } from "./refused-devices.ts";
 import { asSent } from "./sent-slice.ts";
 import { isStale } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 import { forEachAtMost, isRefusal, lacksDryRun, type SliceRequests } from "./slice-requests.ts";
-import type { WriteResult } from "./write-result.ts";
 
-/** What is remembered of a driver's slices beside the slices. */
+/** State of a driver's slices that outlives one round. */
 export interface DriverSlices {
   /** Devices that the server refuses. */
   readonly refused: RefusedDevices;
@@ -24,55 +24,45 @@ export interface DriverSlices {
 const MOST_WRITES_AT_ONCE = 8;
 const MOST_DRY_RUNS = 128;
 
-/** One turn of writing one pool. */
+export interface PoolRoundOptions {
+  requests: SliceRequests;
+  cache: SliceCache;
+  version: SliceVersion;
+  plan: PoolPlan;
+  memory: DriverSlices;
+  result: WriteResult;
+  /** Number of refused writes by slice. */
+  refusals: Map<string, number>;
+  signal: AbortSignal;
+}
+
+/** Writes one pool once. */
 export class PoolRound {
-  readonly #requests: SliceRequests;
-  readonly #cache: SliceCache;
-  readonly #version: SliceVersion;
-  readonly #plan: PoolPlan;
-  readonly #memory: DriverSlices;
-  readonly #result: WriteResult;
-  // How often a write of each slice was refused.
-  readonly #refusals: Map<string, number>;
-  readonly #signal: AbortSignal;
+  readonly #options: PoolRoundOptions;
   #dryRuns = 0;
   #written = 0;
 
-  constructor(
-    requests: SliceRequests,
-    cache: SliceCache,
-    version: SliceVersion,
-    plan: PoolPlan,
-    memory: DriverSlices,
-    result: WriteResult,
-    refusals: Map<string, number>,
-    signal: AbortSignal,
-  ) {
-    this.#requests = requests;
-    this.#cache = cache;
-    this.#version = version;
-    this.#plan = plan;
-    this.#memory = memory;
-    this.#result = result;
-    this.#refusals = refusals;
-    this.#signal = signal;
+  constructor(options: PoolRoundOptions) {
+    this.#options = options;
   }
 
-  /** Answers whether the pool has to be planned again: it turned out to be otherwise than it was planned for. */
+  /** Returns whether the pool must be planned again because it changed meanwhile. */
   async run(): Promise<boolean> {
-    const { isAllocatable, rises, deletes, writes, outdated } = this.#plan;
+    const { isAllocatable, rises, deletes, writes, outdated } = this.#options.plan;
     const isDangerous = isAllocatable && rises;
-    if (isDangerous || this.#memory.refused.isToBeChecked) {
+    if (isDangerous || this.#options.memory.refused.isToBeChecked) {
       const verdict = await this.#check(writes.filter(({ isChanged }) => isChanged));
       if (verdict !== "accepted") return verdict === "again";
     }
     let again = false;
     for (const slice of deletes) {
-      again = (await this.#try(slice.name, () => this.#requests.delete(slice, this.#signal))) || again;
+      again =
+        (await this.#try(slice.name, () => this.#options.requests.delete(slice, this.#options.signal))) ||
+        again;
     }
     const refused: { write: SliceWrite; error: unknown }[] = [];
     await forEachAtMost(writes, MOST_WRITES_AT_ONCE, async (write) => {
-      // The first refusal of an otherwise untouched pool is most likely one of them all.
+      // If nothing was written yet, the first refusal most likely applies to all slices of the pool.
       if (refused.length > 0 && this.#written === 0) return;
       const send = async () => {
         try {
@@ -86,21 +76,21 @@ export class PoolRound {
     });
     for (const { write, error } of refused) {
       again = (await this.#isolate(write, error)) || again;
-      // Nothing of the pool is accepted: the others would be refused for the same.
+      // No slice of the pool was accepted. The others would be refused for the same reason.
       if (this.#written === 0 && !again) break;
     }
     if (again || refused.length > 0) return again;
     for (const slice of outdated) {
       const drop = async () => {
-        await this.#requests.delete(slice, this.#signal);
-        this.#result.outdated.push(slice.name);
+        await this.#options.requests.delete(slice, this.#options.signal);
+        this.#options.result.outdated.push(slice.name);
       };
       await this.#try(slice.name, drop);
     }
     return false;
   }
 
-  // Answers whether another client's write came in between, so that there is another plan to make.
+  // Returns whether another client wrote meanwhile, so that the pool must be planned again.
   async #try(name: string, work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
@@ -108,38 +98,42 @@ export class PoolRound {
     } catch (error) {
       if (isStale(error)) return true;
       if (!isRefusal(error)) throw error;
-      this.#result.failures.set(name, error);
+      this.#options.result.failures.set(name, error);
       return false;
     }
   }
 
-  // Dry runs of all that is to be written, before anything is touched.
+  // Sends all writes as dry runs before anything is changed.
   async #check(writes: readonly SliceWrite[]): Promise<"accepted" | "again" | "refused"> {
     let verdict: "accepted" | "again" | "refused" = "accepted";
     await forEachAtMost(writes, MOST_WRITES_AT_ONCE, async (write) => {
       const { error, answer } = await this.#tryOut(write, write.devices);
-      // Another client, such as an admission webhook, makes of it what is stored: there is nothing to write.
+      // The server changes the slice into what is stored, as an admission webhook may: nothing to write.
       if (answer && write.stored && this.#isStoredAs(write.stored, answer)) {
-        const as = asSent(write, { metadata: write.stored.metadata }, decodeSpec(this.#version, answer));
-        this.#cache.wrote({ metadata: write.stored.metadata }, { ...as, pool: write.stored.pool });
+        const as = asSent(
+          write,
+          { metadata: write.stored.metadata },
+          decodeSpec(this.#options.version, answer),
+        );
+        this.#options.cache.wrote({ metadata: write.stored.metadata }, { ...as, pool: write.stored.pool });
         verdict = "again";
       }
       if (error === undefined) return;
       if (isStale(error)) verdict = "again";
       else if (await this.#quarantine(write, error)) verdict = "again";
       else {
-        this.#result.failures.set(write.name, error);
+        this.#options.result.failures.set(write.name, error);
         if (verdict === "accepted") verdict = "refused";
       }
     });
     return verdict;
   }
 
-  // A refused write: the pool is made complete again, then the devices to blame are found.
+  // Handles a refused write: completes the pool again, then finds the refused devices.
   async #isolate(write: SliceWrite, error: unknown): Promise<boolean> {
-    const refusals = (this.#refusals.get(write.name) ?? 0) + 1;
-    this.#refusals.set(write.name, refusals);
-    const isInPlace = this.#plan.isAllocatable && !this.#plan.rises;
+    const refusals = (this.#options.refusals.get(write.name) ?? 0) + 1;
+    this.#options.refusals.set(write.name, refusals);
+    const isInPlace = this.#options.plan.isAllocatable && !this.#options.plan.rises;
     if (!isInPlace && write.devices.length > 0) {
       try {
         await this.#send({ ...write, devices: [], spec: { ...write.spec, devices: [] } });
@@ -150,20 +144,22 @@ export class PoolRound {
       }
     }
     if (await this.#quarantine(write, error, refusals > 1)) return true;
-    this.#result.failures.set(write.name, error);
+    this.#options.result.failures.set(write.name, error);
     return false;
   }
 
-  // Not even an empty slice is accepted. With others of the pool already there, the pool continues without its devices.
+  // Not even an empty slice is accepted. If other slices of the pool were written, the pool continues without its
+  // devices.
   #giveUp(write: SliceWrite, error: unknown): boolean {
-    this.#result.failures.set(write.name, error);
+    this.#options.result.failures.set(write.name, error);
     if (this.#written === 0) return false;
-    this.#memory.refused.add(this.#plan.pool, write.devices, messageOf(error));
+    this.#options.memory.refused.add(this.#options.plan.pool, write.devices, messageOf(error));
     return true;
   }
 
-  // Answers whether the pool is to be planned again: without the devices to blame, or because there are none.
-  // An admission webhook may accept in dry runs what it refuses: `isCertain` means that the refusal is no accident.
+  // Returns whether the pool must be planned again: without the refused devices, or because none was found. An
+  // admission webhook may accept in dry runs what it refuses otherwise: `isCertain` means that the refusal was
+  // repeated.
   async #quarantine(write: SliceWrite, error: unknown, isCertain = false): Promise<boolean> {
     if (write.devices.length === 0 || lacksDryRun(error)) return false;
     const empty = await this.#refusalOf(write, []);
@@ -176,8 +172,9 @@ export class PoolRound {
       found = await this.#refusedAmong(write, write.devices, message);
     if (found.length === 0 && isCertain)
       found = [{ devices: suspects.length > 0 ? suspects : write.devices, message }];
-    // Nothing found: the server accepts now what it refused before, and the slice is written again as it is.
-    for (const { devices, message } of found) this.#memory.refused.add(this.#plan.pool, devices, message);
+    // If none is found, the server now accepts the slice, and it is written again unchanged.
+    for (const { devices, message } of found)
+      this.#options.memory.refused.add(this.#options.plan.pool, devices, message);
     return true;
   }
 
@@ -200,7 +197,9 @@ export class PoolRound {
     return found.length > 0 ? found : [{ devices: devices.slice(middle), message: reason }];
   }
 
-  /** Why the server would refuse the slice with these devices; undefined where it would not, or where that can't be known. */
+  /**
+   * Returns why the server would refuse the slice with these devices. Undefined if it would not, or if that is unknown.
+   */
   async #refusalOf(write: SliceWrite, devices: readonly CheckedDevice[]): Promise<unknown> {
     return (await this.#tryOut(write, devices)).error;
   }
@@ -212,7 +211,9 @@ export class PoolRound {
     this.#dryRuns++;
     const spec = specWith(write.spec, devices);
     try {
-      return { answer: await this.#requests.dryRun(await this.#encode(write, spec), this.#signal) };
+      return {
+        answer: await this.#options.requests.dryRun(await this.#encode(write, spec), this.#options.signal),
+      };
     } catch (error) {
       if (lacksDryRun(error)) return {};
       if (isRefusal(error) || isStale(error)) return { error };
@@ -221,7 +222,7 @@ export class PoolRound {
   }
 
   #isStoredAs(stored: StoredSlice, answer: KubeObject): boolean {
-    const other = storedSlice(this.#version, answer);
+    const other = storedSlice(this.#options.version, answer);
     return (
       stored.pool.resourceSliceCount === other.pool.resourceSliceCount &&
       stored.fields === other.fields &&
@@ -238,22 +239,31 @@ export class PoolRound {
 
   async #send(write: SliceWrite): Promise<void> {
     const object = await this.#encode(write, write.spec);
-    await this.#requests.write(object, (answer) => this.#took(write, object, answer), this.#signal);
+    await this.#options.requests.write(
+      object,
+      (answer) => this.#took(write, object, answer),
+      this.#options.signal,
+    );
     this.#written++;
-    this.#result.writes++;
+    this.#options.result.writes++;
   }
 
   async #encode(write: SliceWrite, spec: SliceSpec): Promise<KubeObject> {
-    const metadata = await this.#requests.metadataOf(write.stored ?? write.name, this.#signal);
-    return encodeSlice(this.#version, metadata, spec);
+    const metadata = await this.#options.requests.metadataOf(
+      write.stored ?? write.name,
+      this.#options.signal,
+    );
+    return encodeSlice(this.#options.version, metadata, spec);
   }
 
   #took(write: SliceWrite, object: KubeObject, answer: KubeObject): StoredSlice {
-    const stored = decodeSpec(this.#version, answer);
+    const stored = decodeSpec(this.#options.version, answer);
     if (!isSameJson(object.spec, answer.spec)) {
       const dropped = droppedFields(write.spec, stored);
-      this.#result.dropped.push(...dropped);
-      for (const { feature } of dropped) if (feature) this.#result.missing.add(feature);
+      this.#options.result.dropped.push(
+        ...dropped.map((field) => ({ pool: write.spec.pool.name, ...field })),
+      );
+      for (const { feature } of dropped) if (feature) this.#options.result.missing.add(feature);
     }
     return asSent(write, answer, stored);
   }
@@ -263,7 +273,7 @@ function isStored(device: CheckedDevice, stored: StoredDevice | undefined): bool
   return stored !== undefined && (stored.sent === device || stored.fingerprint === device.fingerprint);
 }
 
-// With the taints' times that the plan gave them.
+// The devices come from the spec because it has the taints' times.
 function specWith(spec: SliceSpec, devices: readonly CheckedDevice[]): SliceSpec {
   const names = new Set(devices.map(({ name }) => name));
   return { ...spec, ...(spec.devices && { devices: spec.devices.filter(({ name }) => names.has(name)) }) };

@@ -5,8 +5,8 @@ import { disconnectedTaint } from "../plan/added-taints.ts";
 import { knownSlice, type SliceApi } from "./slice-api.ts";
 
 /**
- * The pools that the agent has published, by driver, as their drivers reported them: without the taint of a driver that is
- * disconnected. Pools that are not complete are left out, for they can't be allocated from.
+ * Returns the pools that the agent published, by driver, as their drivers reported them: without the taint of a
+ * disconnected driver. Incomplete pools are omitted, because they can't be allocated from.
  * @param objects the node's ResourceSlices, of any client
  */
 export function publishedPools(

@@ -7,7 +7,7 @@ interface Refused {
   message: string;
 }
 
-/** Devices of one driver that the API server refuses: quarantined until they change, or are tried again. */
+/** Devices of one driver that the API server refuses. They are quarantined until they change or are retried. */
 export class RefusedDevices {
   readonly #byPool = new Map<string, Map<string, Refused>>();
   readonly #backoff: Backoff;
@@ -22,12 +22,12 @@ export class RefusedDevices {
     return this.#size;
   }
 
-  /** Whether devices that were refused are among those to be written: a dry run comes first. */
+  /** Whether devices that were refused are written again, so that a dry run must come first. */
   get isToBeChecked(): boolean {
     return this.#isToBeChecked;
   }
 
-  /** Everything was sent as a dry run. */
+  /** Records that everything was sent as a dry run. */
   checked(): void {
     this.#isToBeChecked = false;
   }
@@ -39,7 +39,7 @@ export class RefusedDevices {
     this.#count();
   }
 
-  /** The pools without them. A device that is another than the refused one is no longer refused. */
+  /** Returns the pools without the refused devices. A device that has changed is no longer refused. */
   without(pools: readonly CheckedPool[]): readonly CheckedPool[] {
     if (this.#size === 0) return pools;
     const names = new Set(pools.map(({ name }) => name));
@@ -64,19 +64,19 @@ export class RefusedDevices {
     return kept;
   }
 
-  /** How long until they are to be tried again, milliseconds; each time longer. */
+  /** Returns the delay until the refused devices are retried, milliseconds. It grows each time. */
   retryDelay(): number {
     return this.#backoff.next();
   }
 
-  /** From now on they are tried again. */
+  /** Includes the refused devices again, after a dry run. */
   retry(): void {
     this.#byPool.clear();
     this.#isToBeChecked = true;
     this.#count();
   }
 
-  /** There are none any more. */
+  /** Resets the backoff if no device is refused. */
   settled(): void {
     if (this.#size === 0) this.#backoff.reset();
   }

@@ -5,7 +5,7 @@ import { taintsOf } from "../model/feature-bits.ts";
 import type { DeviceTaint, SliceSpec } from "../model/model.ts";
 import type { SliceWrite } from "../plan/plan.ts";
 
-/** The slice as it was sent, with the metadata and the taints' times of the answer. */
+/** Returns the slice as it was sent, with the metadata and the taints' times from the answer. */
 export function asSent(
   { spec, devices, counterSets }: SliceWrite,
   answer: KubeObject,

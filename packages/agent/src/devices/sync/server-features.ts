@@ -7,12 +7,12 @@ import { nameSuffix, sliceName } from "../plan/slice-names.ts";
 import { isRefusal, type SliceRequests } from "./slice-requests.ts";
 
 /**
- * Which features an API server has, as it turned out. One object for each version of the server, so that what is known
- * of one is not held against another while servers are being upgraded one by one.
+ * The features of an API server, learned from its answers. One object per server version, because servers are upgraded
+ * one by one.
  */
 export class ServerFeatures {
   readonly #kept = new Map<Feature, boolean>();
-  // Learnt before the server may have been restarted with other gates: still used, and to be learnt again.
+  // Features whose gates may have changed since they were learned: still used, and learned again.
   readonly #doubtful = new Set<Feature>();
   #epoch = 0;
 
@@ -21,17 +21,17 @@ export class ServerFeatures {
     return new Set([...this.#kept].flatMap(([feature, isKept]) => (isKept ? [] : [feature])));
   }
 
-  /** Those of the features of which nothing is known. */
+  /** Returns the features of which nothing is known. */
   unknownOf(features: readonly Feature[]): Set<Feature> {
     return new Set(features.filter((feature) => !this.#kept.has(feature)));
   }
 
-  /** Those of the features that are to be learnt before slices with them are written. */
+  /** Returns the features to learn before slices that need them are written. */
   toLearn(features: readonly Feature[]): Feature[] {
     return features.filter((feature) => !this.#kept.has(feature) || this.#doubtful.has(feature));
   }
 
-  /** Answers whether that is news. */
+  /** Records whether the server keeps a feature. Returns whether that is new. */
   learnt(feature: Feature, isKept: boolean): boolean {
     const isNew = this.#kept.get(feature) !== isKept;
     this.#kept.set(feature, isKept);
@@ -39,12 +39,12 @@ export class ServerFeatures {
     return isNew;
   }
 
-  /** Changes when the server may have other gates than before: everything is to be asked again then. */
+  /** Changes when the server's gates may have changed, so that everything must be learned again. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** The server may have other gates than before. */
+  /** Marks all features to be learned again, because the server's gates may have changed. */
   doubt(): void {
     this.#epoch++;
     for (const feature of this.#kept.keys()) this.#doubtful.add(feature);
@@ -53,9 +53,9 @@ export class ServerFeatures {
 
 /**
  * Learns by a dry run, before anything is written, which of the features that a driver's devices need the server keeps.
- * The slice of the dry run has one device for each feature. What the server refuses teaches nothing about the server: it
- * may be an admission policy for this driver. Answers the features that have to be left out for this driver alone, and
- * whether anything new was learnt about the server.
+ * The slice of the dry run has one device for each feature. A refusal is not evidence about the server, because it may
+ * come from an admission policy for this driver. Returns the features to omit for this driver only, and whether
+ * anything new was learned about the server.
  */
 export async function learnFeatures(
   requests: SliceRequests,
@@ -91,13 +91,13 @@ export async function learnFeatures(
   if (await learn(features)) return { without, isNew };
   for (const feature of features) {
     if (await learn([feature])) continue;
-    // A server without the gate drops the lists, and refuses what is left as attributes without a value.
+    // A server without the gate drops the lists, and refuses the remaining attributes because they have no value.
     if (feature === "DRAListTypeAttributes") without.add(feature);
   }
   return { without, isNew };
 }
 
-// For each feature the first pool that needs it: what the server does with it there it does everywhere.
+// Takes the first pool that needs each feature. The server treats a feature alike in all pools.
 function specsFor(
   driver: string,
   nodeName: string,
@@ -114,12 +114,12 @@ function specsFor(
     for (const device of [sample ?? candidates[0] ?? []].flat()) chosen.add(device);
   }
   return [...samples].map(([{ name, fields, devices, counterSets }, chosen]): SliceSpec => {
-    // A partition type is refused in a slice where no device consumes counters.
+    // The server refuses a partition type in a slice in which no device consumes counters.
     const consumer =
       fields.partitionTypeAttribute && devices.find((device) => needs(device, "DRAPartitionableDevices"));
     if (consumer) chosen.add(consumer);
     const common = { driver, pool: { name, generation: 1, resourceSliceCount: 1 }, nodeName };
-    // Counter sets that no device consumes (yet). A slice has either these or devices.
+    // Counter sets that no device consumes yet. A slice has either counter sets or devices.
     if (chosen.size === 0 && counterSets.length > 0)
       return { ...common, sharedCounters: [counterSets[0]!.set] };
     return { ...common, ...fields, devices: [...chosen].map(({ device }) => device) };

@@ -1,14 +1,23 @@
-import type { ApiResource, KubeApiClient, Watcher, WatchHandler } from "@nodekeeper/core/kube";
+import type {
+  ApiResource,
+  KubeApiClient,
+  Watcher,
+  WatcherOptions,
+  WatchHandler,
+} from "@nodekeeper/core/kube";
 import {
   Backoff,
   type Clock,
   codeOf,
   type HealthCheck,
   type Logger,
+  parseWithBigInts,
   retryPolicies,
-  WakeableSleep,
+  sleepOrAbort,
+  type WorkQueue,
 } from "@nodekeeper/core/lib";
 import { type WriteProblem, writeProblem } from "./driver-sync.ts";
+import { type Drivers, EVERY_DRIVER } from "./drivers.ts";
 import type { DeviceMetrics } from "./metrics.ts";
 import type { NodeUid } from "./node-uid.ts";
 import { ServerFeatures } from "./server-features.ts";
@@ -17,7 +26,7 @@ import { SliceCache } from "./slice-cache.ts";
 import { SliceRequests } from "./slice-requests.ts";
 import { SliceWriter } from "./slice-writer.ts";
 
-/** What is in use with one version of the API server. */
+/** The parts that depend on the API server's version. */
 export interface Session {
   api: SliceApi;
   cache: SliceCache;
@@ -28,16 +37,18 @@ export interface Session {
 
 export interface SessionsOptions {
   client: KubeApiClient;
-  watch: (resource: ApiResource, selectors: { fieldSelector: string }, handler: WatchHandler) => Watcher;
+  watch: (
+    resource: ApiResource,
+    options: Required<Pick<WatcherOptions, "fieldSelector" | "parse">>,
+    handler: WatchHandler,
+  ) => Watcher;
   nodeName: string;
   nodeUid: NodeUid;
   metrics: DeviceMetrics;
-  /** Whether any driver is known: without one, a cluster without the API is no problem. */
-  hasDrivers: () => boolean;
-  /** Another client changed a slice of this driver. */
-  onForeign: (driver: string) => void;
-  /** The slices of every driver are to be compared with what is desired. */
-  onResync: () => void;
+  /** Without drivers, a cluster that does not serve the API is not a problem. */
+  drivers: Pick<Drivers, "isEmpty" | "untilAny">;
+  /** Receives the drivers whose slices must be compared with the desired state. */
+  queue: Pick<WorkQueue, "add">;
   clock: Clock;
   log: Logger;
   /** Milliseconds between full comparisons with the API server. Default 10 min. */
@@ -49,15 +60,14 @@ const RECHECK_MS = 600_000;
 const REDISCOVER_MS = 10_000;
 
 /**
- * One session with the API server after another: a session ends when the server turns out to have another version, or
- * serves another version of ResourceSlices. There is none while the node has neither drivers nor slices: most nodes of a
- * cluster have no devices, and cost the API server no watch.
+ * Opens one session with the API server at a time. A session ends when the server's version or the served version of
+ * ResourceSlices changes. There is no session while the node has neither drivers nor slices: most nodes have no devices
+ * and should not cost the API server a watch.
  */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #failures: Backoff;
-  readonly #registered = new WakeableSleep();
-  // An earlier agent process may have left slices.
+  // An earlier process of the agent may have left slices.
   #mayHaveSlices = true;
   // By the server's version.
   readonly #features = new Map<string, ServerFeatures>();
@@ -80,21 +90,16 @@ export class Sessions {
     return this.#problem;
   }
 
-  /** The health of the watch; undefined without a session. */
+  /** Returns the health of the watch. Undefined without a session. */
   watchHealth(): ReturnType<HealthCheck["check"]> | undefined {
     return this.#watcher?.healthCheck().check();
   }
 
-  /** A driver has registered. */
-  wake(): void {
-    this.#registered.wake();
-  }
-
   async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, hasDrivers, log } = this.#options;
+    const { client, clock, drivers, log } = this.#options;
     while (!signal.aborted) {
       try {
-        await this.#untilNeeded(signal);
+        if (!this.#mayHaveSlices) await drivers.untilAny(signal);
         const api = await discoverSliceApi(client, signal);
         const server = (await client.serverVersion({ signal })).gitVersion;
         this.#problem = undefined;
@@ -103,54 +108,27 @@ export class Sessions {
         await this.#open(api, server, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (hasDrivers()) {
-          this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
-        }
-        // A server that has no ResourceSlices has none of this node.
+        if (!drivers.isEmpty) this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
+        // A server that does not serve ResourceSlices has none for this node.
         if (codeOf(error) === "unsupported") this.#mayHaveSlices = false;
-        await clock.sleep(this.#failures.next(), signal).catch(() => {});
+        await sleepOrAbort(clock, this.#failures.next(), signal);
       }
       client.forgetDiscovery();
     }
   }
 
-  async #untilNeeded(signal: AbortSignal): Promise<void> {
-    const { clock, hasDrivers } = this.#options;
-    for (;;) {
-      this.#registered.clear();
-      if (this.#mayHaveSlices || hasDrivers()) return;
-      await this.#registered.wait(clock, Number.POSITIVE_INFINITY, signal);
-    }
-  }
-
-  // Resolves when the server has another version than before, or the session is not needed.
+  // Resolves when the server's version has changed, or the session is no longer needed.
   async #open(api: SliceApi, server: string, signal: AbortSignal): Promise<void> {
-    const { client, metrics, nodeName, nodeUid, onForeign, onResync } = this.#options;
+    const { client, clock, metrics, nodeName, nodeUid, queue } = this.#options;
     const features = this.#features.get(server) ?? new ServerFeatures();
     this.#features.set(server, features);
-    const cache = new SliceCache({
-      api,
-      nodeName,
-      onForeign,
-      onSynced: onResync,
-      onReopened: () => {
-        features.doubt();
-        onResync();
-      },
-    });
-    const requests = new SliceRequests({
-      client,
-      api,
-      cache,
-      nodeName,
-      nodeUid: (scope) => nodeUid.read(scope),
-      metrics,
-    });
+    const cache = new SliceCache({ api, nodeName, features, queue, clock });
+    const requests = new SliceRequests({ client, api, cache, nodeName, nodeUid, metrics });
     const session: Session = { api, cache, requests, writer: new SliceWriter(requests, cache), features };
     const ending = new AbortController();
     const watcher = this.#options.watch(
       api.resource,
-      { fieldSelector: fieldSelectorOf(api, nodeName) },
+      { fieldSelector: fieldSelectorOf(api, nodeName), parse: parseWithBigInts },
       cache,
     );
     this.#watcher = watcher;
@@ -166,14 +144,15 @@ export class Sessions {
     }
   }
 
-  // Compares with the server in full now and then; resolves when it has another version than before, or is not needed.
+  // Periodically compares all slices with the server's. Resolves when its version has changed, or the session is not
+  // needed.
   async #recheck(
     { api, cache, features }: Session,
     server: string,
     isWatching: () => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, hasDrivers, log, nodeName, onResync } = this.#options;
+    const { client, clock, drivers, log, nodeName, queue } = this.#options;
     let comparedAt = clock.monotonic();
     let periodMs = this.#period();
     while (!signal.aborted) {
@@ -184,7 +163,7 @@ export class Sessions {
         comparedAt = clock.monotonic();
         periodMs = this.#period();
       } else if (isWatching()) continue;
-      if (isDue && cache.isSynced && cache.size === 0 && !hasDrivers()) {
+      if (isDue && cache.isSynced && cache.size === 0 && drivers.isEmpty) {
         this.#mayHaveSlices = false;
         return;
       }
@@ -193,11 +172,11 @@ export class Sessions {
         const now = await discoverSliceApi(client, signal);
         const version = (await client.serverVersion({ signal })).gitVersion;
         if (now.version !== api.version || version !== server) return;
-        // While the watch is down it lists by itself when it can: a list of each node every ten seconds would keep
-        // an overloaded server down.
+        // While the watch is down, it lists again by itself. Another list per node every 10 s would keep an overloaded
+        // server down.
         if (!isDue || !cache.isSynced) continue;
         const fieldSelector = fieldSelectorOf(api, nodeName);
-        // The cache's list will do: what it lacks of the last seconds, the watch reports.
+        // A list from the server's cache suffices: the watch reports the changes of the last seconds.
         const { items, resourceVersion } = await client.list(api.resource, {
           fieldSelector,
           resourceVersion: "0",
@@ -205,10 +184,10 @@ export class Sessions {
         });
         cache.onReplace(items, resourceVersion);
         features.doubt();
-        onResync();
+        queue.add(EVERY_DRIVER);
       } catch (error) {
         if (signal.aborted) return;
-        // What is known of the server holds until it answers otherwise.
+        // What is known about the server stays valid until it answers differently.
         log.warn(
           { err: error },
           "ResourceSlices can't be compared with the API server's, will be tried again",
@@ -217,7 +196,7 @@ export class Sessions {
     }
   }
 
-  // Not all nodes at one time.
+  // Jitter, so that not all nodes compare at the same time.
   #period(): number {
     const { recheckMs = RECHECK_MS, random = Math.random } = this.#options;
     return recheckMs * (0.9 + 0.2 * random());

@@ -1,5 +1,6 @@
+import { ResourceApiNotServed } from "@nodekeeper/api/errors";
 import type { ApiResource, KubeApiClient, KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
-import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf } from "@nodekeeper/core/lib";
 import { Canonical } from "../model/canonical.ts";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import { type StoredModel, storedModel } from "../model/stored-model.ts";
@@ -8,45 +9,43 @@ import { nameSuffix, poolKey } from "../plan/slice-names.ts";
 
 export const group = "resource.k8s.io";
 const kind = "ResourceSlice";
-/** This label is on every slice that the agent published: drivers may publish others by themselves. */
+/** The label of every slice that the agent publishes. Drivers may publish other slices themselves. */
 export const managedByLabel = { "app.kubernetes.io/managed-by": "nodekeeper" } as const;
 
-/** The version of ResourceSlices that is spoken with the server. */
+/** The API version of ResourceSlices in use. */
 export interface SliceApi {
   version: SliceVersion | "v1alpha2";
   resource: ApiResource;
 }
 
-/** A slice of this node as the agent remembers it. */
+/** A slice of this node, as the cache stores it. */
 export interface KnownSlice {
   uid: string;
   driver: string;
   nodeName: string;
   resourceVersion: string;
-  /** Undefined for a slice that another client published: of it only the place in its pool is remembered. */
+  /** Undefined for a slice that another client published; only its place in the pool is stored, as `foreign`. */
   object: StoredSlice | StoredModel | undefined;
   foreign: ForeignSlice | undefined;
 }
 
-/** The best version that the server has; throws `unsupported` where it has none. */
+/** Returns the most recent version that the server serves. Throws `unsupported` if it serves none. */
 export async function discoverSliceApi(client: KubeApiClient, signal: AbortSignal): Promise<SliceApi> {
   for (const version of [...sliceVersions, "v1alpha2"] as const) {
     const resource = await client.resolve({ group, version, kind }, { signal });
     if (resource) return { version, resource };
   }
-  throw new NodekeeperError(
-    "unsupported",
-    `the API server serves no ${kind} of ${group}: dynamic resource allocation is off, or it is older than 1.30`,
-    { id: "NK1501" },
-  );
+  throw new ResourceApiNotServed({
+    problem: `the API server serves no ${kind} of ${group}: dynamic resource allocation is off, or it is older than 1.30`,
+  });
 }
 
-/** The slices of a node by their field. */
+/** Returns the field selector for the slices of a node. */
 export function fieldSelectorOf({ version }: SliceApi, nodeName: string): string {
   return version === "v1alpha2" ? `nodeName=${nodeName}` : `spec.nodeName=${nodeName}`;
 }
 
-/** What is remembered of an object; undefined for what has no UID. */
+/** Returns what the cache stores of an object. Undefined if the object has no UID. */
 export function knownSlice(
   { version }: SliceApi,
   object: KubeObject,
@@ -74,7 +73,7 @@ export function knownSlice(
   return { ...common, object: undefined, foreign };
 }
 
-/** Whether a slice has the agent's label, and the Node as its controller. */
+/** Returns whether a slice has the agent's label and the Node as its controller. */
 export function isMarked(metadata: ObjectMeta, nodeName: string): boolean {
   const owner = metadata.ownerReferences?.find(({ kind, name }) => kind === "Node" && name === nodeName);
   return hasLabel(metadata) && owner?.controller === true;
@@ -84,12 +83,12 @@ function hasLabel({ labels }: ObjectMeta): boolean {
   return Object.entries(managedByLabel).every(([key, value]) => labels?.[key] === value);
 }
 
-// Who wrote which field is as large as the devices, and not needed.
+// Drops `managedFields`, which are as large as the devices and not needed.
 function lean({ managedFields, ...metadata }: ObjectMeta): ObjectMeta {
   return metadata;
 }
 
-/** Whether a refusal is because the object is not there any more, or has changed. */
+/** Returns whether a write was refused because the object was deleted or has changed. */
 export function isStale(error: unknown): boolean {
   const code = codeOf(error);
   return code === "conflict" || code === "notFound";

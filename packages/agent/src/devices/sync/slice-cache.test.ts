@@ -1,8 +1,11 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
+import { FakeClock } from "@nodekeeper/core/lib";
 import { expect, test } from "vitest";
 import { encodeSlice } from "../index.ts";
 import { storedSlice } from "../model/versions.ts";
 import { driver, nodeName } from "../testing/slice-store.ts";
+import { EVERY_DRIVER } from "./drivers.ts";
+import { ServerFeatures } from "./server-features.ts";
 import { managedByLabel } from "./slice-api.ts";
 import { SliceCache } from "./slice-cache.ts";
 
@@ -18,15 +21,16 @@ const resource = {
 
 function setUp() {
   const foreign: string[] = [];
+  const clock = new FakeClock();
   const cache = new SliceCache({
     api: { version: "v1", resource },
     nodeName,
-    onForeign: (name) => void foreign.push(name),
-    onSynced() {},
-    onReopened() {},
+    features: new ServerFeatures(),
+    clock,
+    queue: { add: (name) => void (name !== EVERY_DRIVER && foreign.push(name)) },
   });
   cache.onReplace([], "1");
-  return { cache, foreign };
+  return { cache, foreign, clock };
 }
 
 function slice(resourceVersion: number, name = "a", uid = name): KubeObject {
@@ -49,6 +53,18 @@ test("what a list lacks is deleted only where the list is newer than the write",
   expect([cache.size, foreign]).toEqual([1, []]);
   cache.onReplace([], "7");
   expect([cache.size, foreign]).toEqual([0, [driver]]);
+});
+
+test("changes of another client count from the first of them until they are taken", async () => {
+  const { cache, clock } = setUp();
+  for (const name of ["a", "b"]) write(cache, slice(7, name));
+  expect(cache.takeForeignChange(driver)).toBeUndefined();
+  const firstAt = clock.monotonic();
+  cache.onDelete(slice(8, "a"));
+  await clock.step(300);
+  cache.onDelete(slice(9, "b"));
+  expect(cache.takeForeignChange(driver)).toBe(firstAt);
+  expect(cache.takeForeignChange(driver)).toBeUndefined();
 });
 
 test("the watch's report of a write under way is held until its answer is there", () => {

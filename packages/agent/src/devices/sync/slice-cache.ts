@@ -1,37 +1,44 @@
 import type { KubeObject, WatchHandler } from "@nodekeeper/core/kube";
+import type { Clock, WorkQueue } from "@nodekeeper/core/lib";
 import { Canonical } from "../model/canonical.ts";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import type { StoredModel } from "../model/stored-model.ts";
+import { EVERY_DRIVER } from "./drivers.ts";
 import { type KnownSlice, knownSlice, type SliceApi } from "./slice-api.ts";
 
 export interface SliceCacheOptions {
   api: SliceApi;
   nodeName: string;
-  /** Another client changed, created or deleted a slice of this driver; or the first list has one. */
-  onForeign: (driver: string) => void;
-  onSynced: () => void;
-  /** A watch was opened again: the server may have been restarted meanwhile. */
-  onReopened: () => void;
+  /** Features of the server. Doubted after the watch is reopened, because the server may have been restarted. */
+  features: { doubt(): void };
+  /**
+   * Receives the drivers whose slices another client changed, and `EVERY_DRIVER` after the first list and a reopened
+   * watch.
+   */
+  queue: Pick<WorkQueue, "add">;
+  clock: Pick<Clock, "monotonic">;
 }
 
 const MOST_TOMBSTONES = 10_000;
-// How the API server writes an event; one that is written otherwise is parsed whole.
+// The API server's encoding of an event. An event in another encoding is parsed in full.
 const eventOfSlice =
   /^\{"type":"(?:ADDED|MODIFIED)","object":\{"kind":"ResourceSlice","apiVersion":"[^"]*","metadata":\{"name":"([^"\\]+)",(?:"generateName":"[^"\\]*",)?"uid":"([^"\\]+)","resourceVersion":"(\d+)"/;
 
 /**
- * The node's slices as the API server has them: what the watch reports, with the agent's own writes folded in, so that
- * a watch that is behind never has a slice created twice, nor one deleted that took the place of another.
+ * The node's slices as the API server has them: the watch's reports merged with the agent's own writes. A watch that
+ * lags therefore causes no slice to be created twice, and no replaced slice to be deleted.
  */
 export class SliceCache implements WatchHandler {
   readonly #options: SliceCacheOptions;
   readonly #byDriver = new Map<string, Map<string, KnownSlice>>();
   readonly #driverOf = new Map<string, string>();
-  // UIDs of slices that are deleted for good.
+  // UIDs of deleted slices, which never return.
   readonly #tombstones = new Set<string>();
-  // Names of slices that are being written, with what the watch reported of them meanwhile.
+  // Names of slices being written, with the watch events deferred meanwhile.
   readonly #expected = new Map<string, (() => void)[]>();
   readonly #canonical = new Canonical();
+  /** By driver, when the first of them arrived, monotonic milliseconds. */
+  readonly #foreignChanges = new Map<string, number>();
   #isOpen = false;
   isSynced = false;
 
@@ -44,36 +51,46 @@ export class SliceCache implements WatchHandler {
     return this.#slicesOf(driver).flatMap(({ object }) => object ?? []);
   }
 
-  /** Slices of a driver that another client published. */
+  /** The slices of a driver that another client published. */
   foreignOf(driver: string): ForeignSlice[] {
     return this.#slicesOf(driver).flatMap(({ foreign }) => foreign ?? []);
   }
 
-  /** Drivers that have slices of the agent's. */
+  /** Drivers that have slices of the agent. */
   drivers(): Set<string> {
     return new Set([...this.#byDriver.keys()].filter((driver) => this.of(driver).length > 0));
   }
 
-  /** How many slices are the agent's. */
+  /** Number of the agent's slices. */
   get size(): number {
     let size = 0;
     for (const driver of this.#byDriver.keys()) size += this.of(driver).length;
     return size;
   }
 
-  /** Defers what the watch reports of a slice until `arrived`: most likely it is the write under way. */
+  /**
+   * Returns when another client first changed slices of a driver since the last call, or the first list had some, in
+   * monotonic milliseconds; undefined if none has.
+   */
+  takeForeignChange(driver: string): number | undefined {
+    const changedAt = this.#foreignChanges.get(driver);
+    this.#foreignChanges.delete(driver);
+    return changedAt;
+  }
+
+  /** Defers the watch's events about a slice until `arrived`: most likely they report the write in progress. */
   expect(name: string): void {
     if (!this.#expected.has(name)) this.#expected.set(name, []);
   }
 
-  /** The write is over, and its answer, if any, was taken. */
+  /** Ends `expect` after the write, whose answer, if any, is stored. Handles the deferred events. */
   arrived(name: string): void {
     const held = this.#expected.get(name) ?? [];
     this.#expected.delete(name);
     for (const take of held) take();
   }
 
-  /** Takes the server's answer to a write. `as` is what was sent in the form of a stored slice. */
+  /** Stores the server's answer to a write. `as` is the slice as it was sent. */
   wrote(answer: KubeObject, as: StoredSlice | StoredModel): void {
     const { uid, resourceVersion = "", name = "" } = answer.metadata;
     if (!uid || this.#tombstones.has(uid)) return;
@@ -83,18 +100,18 @@ export class SliceCache implements WatchHandler {
     this.#put(name, { uid, resourceVersion, driver: as.driver, nodeName, object: as, foreign: undefined });
   }
 
-  /** Takes a slice as it was read after a conflict. */
+  /** Stores a slice that was read after a conflict. */
   read(object: KubeObject): void {
     this.#take(object);
   }
 
-  /** The slice was deleted by the agent, or turned out to be. */
+  /** Records that the agent deleted the slice or found it deleted. */
   deleted(name: string, uid: string): void {
     this.#bury(uid);
     if (this.#get(name)?.uid === uid) this.#remove(name);
   }
 
-  // Next to all events are the agent's own writes, each as large as its slice.
+  // Avoids parsing events of the agent's own writes, which are nearly all events and as large as their slices.
   knownVersion(head: string): string | undefined {
     const [, name = "", uid, version = ""] = eventOfSlice.exec(head) ?? [];
     const known = this.#get(name);
@@ -103,7 +120,10 @@ export class SliceCache implements WatchHandler {
   }
 
   onOpen(): void {
-    if (this.#isOpen) this.#options.onReopened();
+    if (this.#isOpen) {
+      this.#options.features.doubt();
+      this.#options.queue.add(EVERY_DRIVER);
+    }
     this.#isOpen = true;
   }
 
@@ -118,16 +138,16 @@ export class SliceCache implements WatchHandler {
     for (const name of [...this.#driverOf.keys()]) if (!this.#expected.has(name)) check(name);
     if (this.isSynced) return;
     this.isSynced = true;
-    this.#options.onSynced();
+    this.#options.queue.add(EVERY_DRIVER);
   }
 
   #checkListed(name: string, listed: ReadonlySet<string>, listVersion: string): void {
     const known = this.#get(name);
     if (!known || listed.has(known.uid)) return;
-    // A list from before the write does not have the slice yet; one from after it would.
+    // A list from before the write does not have the slice yet.
     if (compareVersions(known.resourceVersion, listVersion) > 0) return;
     this.deleted(name, known.uid);
-    this.#options.onForeign(known.driver);
+    this.#foreignChange(known.driver);
   }
 
   onUpsert(object: KubeObject): void {
@@ -142,14 +162,14 @@ export class SliceCache implements WatchHandler {
     if (before?.uid === uid && compareVersions(resourceVersion, before.resourceVersion) <= 0) return;
     const known = this.#take(object);
     if (!known) return;
-    this.#options.onForeign(known.driver);
-    if (before && before.driver !== known.driver) this.#options.onForeign(before.driver);
+    this.#foreignChange(known.driver);
+    if (before && before.driver !== known.driver) this.#foreignChange(before.driver);
   }
 
   onDelete(object: KubeObject): void {
     const { name = "", uid = "" } = object.metadata;
     const held = this.#expected.get(name);
-    // Another client may delete what is being written before its answer is there: then it is to be written once more.
+    // Another client may delete the slice before the answer to its write arrives. Then it must be written again.
     if (held) {
       held.push(() => this.onDelete(object));
       return;
@@ -158,7 +178,12 @@ export class SliceCache implements WatchHandler {
     const before = this.#get(name);
     if (before?.uid !== uid) return;
     this.#remove(name);
-    this.#options.onForeign(before.driver);
+    this.#foreignChange(before.driver);
+  }
+
+  #foreignChange(driver: string): void {
+    if (!this.#foreignChanges.has(driver)) this.#foreignChanges.set(driver, this.#options.clock.monotonic());
+    this.#options.queue.add(driver);
   }
 
   #take(object: KubeObject): KnownSlice | undefined {
@@ -203,7 +228,7 @@ export class SliceCache implements WatchHandler {
   }
 }
 
-// Resource versions are decimal numbers that count up (KEP-5504); one that is not is taken as newer.
+// Resource versions are increasing decimal numbers (KEP-5504). If either is not a number, `a` counts as newer.
 function compareVersions(a: string, b: string): number {
   const difference = Number(a) - Number(b);
   if (Number.isNaN(difference)) return a === b ? 0 : 1;

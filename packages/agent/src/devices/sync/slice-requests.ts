@@ -3,6 +3,7 @@ import { codeOf, messageOf } from "@nodekeeper/core/lib";
 import type { SliceIdentity, StoredSlice } from "../model/checked.ts";
 import type { StoredModel } from "../model/stored-model.ts";
 import type { DeviceMetrics } from "./metrics.ts";
+import type { NodeUid } from "./node-uid.ts";
 import { isMarked, isStale, knownSlice, managedByLabel, type SliceApi } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 
@@ -11,12 +12,12 @@ export interface SliceRequestsOptions {
   api: SliceApi;
   cache: SliceCache;
   nodeName: string;
-  /** The Node's UID, for the owner reference; read again after it turned out to be stale. */
-  nodeUid: (signal: AbortSignal) => Promise<string>;
+  /** For the owner reference. */
+  nodeUid: Pick<NodeUid, "read">;
   metrics: DeviceMetrics;
 }
 
-/** Requests about ResourceSlices, counted; after a conflict the cache holds what is really there. */
+/** Requests about ResourceSlices, counted in metrics. After a conflict the cache is updated with the stored slice. */
 export class SliceRequests {
   readonly #options: SliceRequestsOptions;
 
@@ -32,7 +33,7 @@ export class SliceRequests {
     return this.#options.nodeName;
   }
 
-  /** Metadata of a slice to be written: the agent's label, the Node as owner, and what else is stored. */
+  /** Returns the metadata of a slice to write: the stored metadata, the agent's label, and the Node as owner. */
   async metadataOf(slice: string | SliceIdentity, signal: AbortSignal): Promise<ObjectMeta> {
     const { nodeName, nodeUid } = this.#options;
     if (typeof slice !== "string" && isMarked(slice.metadata, nodeName)) return slice.metadata;
@@ -41,7 +42,7 @@ export class SliceRequests {
       apiVersion: "v1",
       kind: "Node",
       name: nodeName,
-      uid: await nodeUid(signal),
+      uid: await nodeUid.read(signal),
       controller: true,
     };
     const others = (stored.ownerReferences ?? []).filter(
@@ -55,8 +56,8 @@ export class SliceRequests {
   }
 
   /**
-   * Creates, or updates where the metadata has a resource version.
-   * @param read gives what the cache shall hold of the server's answer
+   * Creates the slice, or updates it if the metadata has a resource version.
+   * @param read returns what the cache stores of the server's answer
    */
   async write(
     object: KubeObject,
@@ -73,7 +74,7 @@ export class SliceRequests {
       cache.wrote(answer, read(answer));
     } catch (error) {
       metrics.writes.inc({ operation, result: codeOf(error) });
-      // A create meets a slice that is there: the answer to an earlier one was lost, or its label was removed.
+      // A create conflicts if the answer to an earlier one was lost, or if the slice's label was removed.
       if (isStale(error)) await this.#reread(name, uid, signal);
       throw error;
     } finally {
@@ -81,7 +82,7 @@ export class SliceRequests {
     }
   }
 
-  /** What the server would store; nothing is changed. */
+  /** Returns what the server would store. Changes nothing. */
   async dryRun(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     const { client, api, metrics } = this.#options;
     const operation = object.metadata.resourceVersion === undefined ? "create" : "update";
@@ -111,7 +112,7 @@ export class SliceRequests {
     cache.deleted(slice.name, uid);
   }
 
-  // A list of one: the right to list is there anyway.
+  // Lists by name, because the agent needs permission to list anyway.
   async #reread(name: string, uid: string, signal: AbortSignal): Promise<void> {
     const { client, api, cache, nodeName } = this.#options;
     const { items } = await client.list(api.resource, { fieldSelector: `metadata.name=${name}`, signal });
@@ -121,17 +122,20 @@ export class SliceRequests {
   }
 }
 
-/** Whether the server refuses this object rather than all of them, or is unable to answer. */
+/** Returns whether the server refuses this object, as opposed to all objects or being unable to answer. */
 export function isRefusal(error: unknown): boolean {
   return ["invalid", "forbidden", "exhausted"].includes(codeOf(error));
 }
 
-/** Whether a dry run failed only because an admission webhook does not support dry runs. */
+/** Returns whether a dry run failed only because an admission webhook does not support dry runs. */
 export function lacksDryRun(error: unknown): boolean {
   return isRefusal(error) && /does not support dry run/i.test(messageOf(error));
 }
 
-/** Runs work on all items, at most so many at once; the first error ends it once those under way are done. */
+/**
+ * Runs `work` on all items, at most `limit` at a time. After the first error no more are started; rejects with it once
+ * the started ones are done.
+ */
 export async function forEachAtMost<Item>(
   items: readonly Item[],
   limit: number,

@@ -1,26 +1,29 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { SlicesNotAsPlanned } from "@nodekeeper/api/errors";
 import type { CheckedPool, StoredSlice } from "../model/checked.ts";
+import type { NamedResources } from "../model/model.ts";
+import { encodeModel, type StoredModel, storedModel } from "../model/stored-model.ts";
 import { type PoolPlan, planSlices } from "../plan/plan.ts";
 import type { PlanMemory } from "../plan/plan-memory.ts";
+import { planModels } from "../plan/plan-models.ts";
 import type { Desired } from "./driver.ts";
-import { writeModels } from "./model-writer.ts";
+import type { WriteResult } from "./driver-sync.ts";
 import { type DriverSlices, PoolRound } from "./pool-round.ts";
+import { isStale } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
-import type { SliceRequests } from "./slice-requests.ts";
-import type { WriteResult } from "./write-result.ts";
+import { isRefusal, type SliceRequests } from "./slice-requests.ts";
 
-// Each turn finds more refused devices, or meets another client's write.
+// Each turn finds more refused devices, or conflicts with another client's write.
 const MOST_TURNS = 10;
 
 /**
  * Brings the slices of one driver to the desired state.
  *
- * 1. A pool from which the scheduler allocates is not broken by a slice that the server refuses: where a pool's
- *    generation is to rise, its changed slices are sent as dry runs first.
- * 2. The devices for which a slice is refused are found by halving it, and quarantined; the others are written.
- * 3. Where a write is refused although its pool already rises, the slice is written without devices at once, so that the
- *    pool is complete again, and then halved.
- * 4. What the server stores differently from what was sent is taken as the answer to it: the same is not sent again.
+ * 1. A slice that the server refuses does not make an allocatable pool incomplete: before a pool's generation rises,
+ *    its changed slices are sent as dry runs.
+ * 2. Devices that cause a refusal are found by bisection and quarantined. The others are written.
+ * 3. If a write is refused after its pool's generation rose, the slice is written without devices at once to complete
+ *    the pool, and then bisected.
+ * 4. If the server stores a slice differently from what was sent, the same slice is not sent again.
  */
 export class SliceWriter {
   readonly #requests: SliceRequests;
@@ -31,7 +34,9 @@ export class SliceWriter {
     this.#cache = cache;
   }
 
-  /** Throws what concerns all slices: the server is out of reach. What concerns one is in the result. */
+  /**
+   * Throws errors that concern all slices, such as an unreachable server. Errors of single slices are in the result.
+   */
   async write(
     driver: string,
     desired: Desired,
@@ -51,29 +56,29 @@ export class SliceWriter {
       return result;
     }
     const refusals = new Map<string, number>();
+    const common = {
+      requests: this.#requests,
+      cache: this.#cache,
+      version,
+      memory,
+      result,
+      refusals,
+      signal,
+    };
     for (let turn = 0; turn < MOST_TURNS; turn++) {
       const plans = this.#plan(driver, memory.refused.without(desired.pools), memory.plans);
       result.failures.clear();
       let again = false;
       for (const plan of plans) {
-        const round = new PoolRound(
-          this.#requests,
-          this.#cache,
-          version,
-          plan,
-          memory,
-          result,
-          refusals,
-          signal,
-        );
+        const round = new PoolRound({ ...common, plan });
         again = (await round.run()) || again;
       }
       memory.refused.checked();
       if (!again) return result;
     }
-    // Tried again after a while.
+    // The caller retries after its backoff.
     const message = `the slices of ${driver} are not as planned after ${MOST_TURNS} attempts`;
-    result.failures.set(driver, new NodekeeperError("conflict", message, { id: "NK1504" }));
+    result.failures.set(driver, new SlicesNotAsPlanned({ problem: message }));
     return result;
   }
 
@@ -87,4 +92,39 @@ export class SliceWriter {
       memory,
     });
   }
+}
+
+/** Brings the slices of one driver to the desired state on a 1.30 server, one write at a time. */
+async function writeModels(
+  requests: SliceRequests,
+  cache: SliceCache,
+  driver: string,
+  models: readonly NamedResources[],
+  result: WriteResult,
+  signal: AbortSignal,
+): Promise<void> {
+  const { nodeName } = requests;
+  const stored = cache.of(driver) as StoredModel[];
+  const plan = planModels({ driver, nodeName, models, stored });
+  const attempt = async (name: string, write: () => Promise<void>) => {
+    try {
+      await write();
+      result.writes++;
+    } catch (error) {
+      if (!isRefusal(error) && !isStale(error)) throw error;
+      result.failures.set(name, error);
+    }
+  };
+  for (const slice of plan.deletes) await attempt(slice.name, () => requests.delete(slice, signal));
+  const write = async (slice: string | StoredModel, model: NamedResources) => {
+    const metadata = await requests.metadataOf(slice, signal);
+    const object = encodeModel(metadata, driver, nodeName, model);
+    const read = (answer: Parameters<typeof storedModel>[0]) => {
+      const { managedFields, ...kept } = answer.metadata;
+      return { ...storedModel(object), metadata: kept };
+    };
+    await requests.write(object, read, signal);
+  };
+  for (const { stored: slice, model } of plan.updates) await attempt(slice.name, () => write(slice, model));
+  for (const { name, model } of plan.creates) await attempt(name, () => write(name, model));
 }

@@ -15,37 +15,40 @@ export interface SliceStatus {
   devices: number;
 }
 
+/** `unresponsive`: the driver's process does not answer, while the stream is open or the driver ended it. */
+export type ShownState = StreamState | "unresponsive";
+
 /** A driver as `nodekeeper devices` shows it. Times are wall milliseconds. */
 export interface DriverStatus {
   name: string;
   isRegistered: boolean;
-  state: StreamState;
+  state: ShownState;
   since: number;
   protocol: string;
   messageAt: number | undefined;
-  /** What is wrong with its stream. */
+  /** The error of its stream or connection. */
   error: string | undefined;
   /** Valid devices that the driver reports. */
   reported: number;
   /** Devices that the API server has in complete pools: what the scheduler sees. */
   devices: number;
   pools: { name: string; devices: number }[];
-  /** The agent's slices, as the API server has them. */
+  /** The agent's slices at the API server. */
   slices: SliceStatus[];
-  /** Names of slices in the same pools that another client published. */
+  /** Names of slices that another client published in the same pools. */
   foreign: string[];
   quarantined: number;
   /** At most 100. */
   problems: readonly DeviceProblem[];
   /** Why the slices can't be written. */
   writeError: string | undefined;
-  /** Slices that the API server refuses, and its words. */
+  /** Slices that the API server refuses, with its message. */
   refused: Record<string, string>;
-  /** Parts that the API server stores differently; at most 100. */
+  /** Fields that the API server does not store, or stores differently; at most 100. */
   dropped: readonly DroppedField[];
 }
 
-/** A device that is to be published, and the slices that have it at the API server. */
+/** A device to publish, and the names of the stored slices that contain it. */
 export interface PublishedDevice {
   pool: string;
   device: Device;
@@ -55,23 +58,26 @@ export interface PublishedDevice {
 const MOST_SHOWN = 100;
 
 export function driverStatus(
-  { name, isRegistered, state, since, protocol, messageAt, error }: Driver,
+  driver: Driver,
   desired: Desired | undefined,
   slices: readonly (StoredSlice | StoredModel)[],
   foreign: readonly ForeignSlice[],
   sync: DriverSync | undefined,
 ): DriverStatus {
+  const { name, isRegistered, protocol, messageAt } = driver;
+  const { unresponsive } = driver;
+  const isUnresponsive = unresponsive && (driver.state === "streaming" || driver.state === "ended");
   const pools = desired?.pools.map((pool) => ({ name: pool.name, devices: pool.devices.length })) ?? [];
   const instances = desired?.models.reduce((sum, model) => sum + model.instances.length, 0) ?? 0;
   const contested = foreign.filter(({ pool }) => pools.some((own) => own.name === pool));
   return {
     name,
     isRegistered,
-    state,
-    since,
+    state: isUnresponsive ? "unresponsive" : driver.state,
+    since: isUnresponsive ? unresponsive.since : driver.since,
     protocol,
     messageAt,
-    error,
+    error: driver.error ?? unresponsive?.reason,
     reported: pools.reduce((sum, { devices }) => sum + devices, instances),
     devices: publishedDevices(slices, contested),
     pools,
@@ -81,11 +87,37 @@ export function driverStatus(
     problems: [...(desired?.problems ?? []), ...(sync?.refused.problems() ?? [])].slice(0, MOST_SHOWN),
     writeError: sync?.problem?.message,
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
-    dropped: sync?.dropped.slice(0, MOST_SHOWN) ?? [],
+    dropped: [...(desired?.dropped ?? []), ...(sync?.changed ?? [])].slice(0, MOST_SHOWN),
   };
 }
 
-/** The names of the slices that have each device, by "<pool>/<device>". */
+/**
+ * A driver that has claims but no published devices.
+ * @param since wall milliseconds when it disconnected
+ */
+export function departedDriver(name: string, since: number, error: string): DriverStatus {
+  return {
+    name,
+    isRegistered: false,
+    state: "ended",
+    since,
+    protocol: "none",
+    messageAt: undefined,
+    error,
+    reported: 0,
+    devices: 0,
+    pools: [],
+    slices: [],
+    foreign: [],
+    quarantined: 0,
+    problems: [],
+    writeError: undefined,
+    refused: {},
+    dropped: [],
+  };
+}
+
+/** Returns the names of the slices that contain each device, by "<pool>/<device>". */
 export function slicesByDevice(slices: readonly (StoredSlice | StoredModel)[]): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const slice of slices) {
@@ -100,7 +132,7 @@ export function slicesByDevice(slices: readonly (StoredSlice | StoredModel)[]): 
   return found;
 }
 
-// By the rule of the scheduler: only the newest generation of a pool counts, and only when it is whole.
+// As in the scheduler, only the newest generation of a pool counts, and only if it is complete.
 function publishedDevices(
   slices: readonly (StoredSlice | StoredModel)[],
   foreign: readonly ForeignSlice[],

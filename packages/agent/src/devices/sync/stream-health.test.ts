@@ -4,6 +4,8 @@ import { eventually } from "@nodekeeper/testing/until";
 import { expect, test } from "vitest";
 import { defaultDeviceSettings } from "../../assembly/testing/defaults.ts";
 import { DeviceSync } from "../index.ts";
+import { Driver } from "./driver.ts";
+import { streamHealth } from "./health.ts";
 
 test("a stream fails the readiness check after a minute on the monotonic clock, whatever the wall clock does", async () => {
   const clock = new FakeClock();
@@ -32,6 +34,7 @@ test("a stream fails the readiness check after a minute on the monotonic clock, 
       endpoint: "/no/such/folder/gpu.sock",
       versions: ["nodekeeper.devices.v1alpha1"],
       registrationSocket: "",
+      uid: 0,
       generation: 1,
     },
     new AbortController().signal,
@@ -44,4 +47,17 @@ test("a stream fails the readiness check after a minute on the monotonic clock, 
   expect(health()).toMatchObject({ ok: true, message: expect.stringContaining("for 59 s") });
   await clock.step(1_000);
   expect(health()).toMatchObject({ ok: false, message: expect.stringContaining("for 60 s") });
+});
+
+test("a driver that does not answer is named as failing, though its stream is open", () => {
+  const driver = new Driver("gpu.example.com", "worker-1");
+  driver.state = "streaming";
+  expect(streamHealth([driver], 100_000)).toMatchObject({ ok: true, message: "1 drivers" });
+  driver.unresponsive = { reason: "its process does not answer", since: 1, enteredAt: 30_000 };
+  expect(streamHealth([driver], 89_000)).toMatchObject({ ok: true });
+  expect(streamHealth([driver], 90_000)).toEqual({
+    ok: false,
+    message: "failing: gpu.example.com for 60 s: its process does not answer",
+    errorId: "NK1502",
+  });
 });

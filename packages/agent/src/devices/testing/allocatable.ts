@@ -2,11 +2,11 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import { parseQuantity, type Quantity } from "@nodekeeper/core/lib";
 import { type Counters, type Device, decodeSpec, type SliceSpec, type SliceVersion } from "../index.ts";
 
-/** What kube-scheduler makes of one pool. */
+/** How kube-scheduler treats one pool. */
 export interface PoolVerdict {
   driver: string;
   pool: string;
-  /** `incomplete` and `invalid` pools give nothing, whatever devices they list. */
+  /** Nothing is allocated from `incomplete` and `invalid` pools. */
   state: "complete" | "incomplete" | "invalid";
   /** Why it is not complete. */
   reason?: string;
@@ -14,24 +14,24 @@ export interface PoolVerdict {
   generation: number;
 }
 
-/** What kube-scheduler could give to claims, each device alone. */
+/** What kube-scheduler could allocate, considering each device alone. */
 export interface Allocatable {
-  /** Names in the order in which the scheduler tries them: by pool, then by the name of the slice. */
+  /** Names in the order of the scheduler: by pool, then by the name of the slice. */
   devices: string[];
   pools: PoolVerdict[];
 }
 
 /**
- * The test oracle of everything that publishes slices: which devices of a node kube-scheduler would allocate from these
+ * The test oracle for published slices: returns the devices of a node that kube-scheduler would allocate from these
  * ResourceSlices, by the rules of the structured allocator (k8s.io/dynamic-resource-allocation, `GatherPools` and the
  * checks of a single device):
  *
- * 1. Of a driver's pool only slices of the newest generation count.
- * 2. Nothing is given of a pool unless as many slices are there as each of them announces.
- * 3. Nothing is given of a pool where a device or a counter set is there twice, or a device consumes counters that the
- *    pool does not have.
- * 4. No device with a taint NoSchedule or NoExecute is given to a claim that does not tolerate it, and to no claim one
- *    that consumes more than its counter set has.
+ * 1. Only a pool's slices of the newest generation count.
+ * 2. Nothing is allocated from a pool unless it has as many slices as each of them announces.
+ * 3. Nothing is allocated from a pool with a duplicated device or counter set, or with a device that consumes counters
+ *    that the pool does not have.
+ * 4. A device with a NoSchedule or NoExecute taint is only allocated to a claim that tolerates it. A device that
+ *    consumes more than its counter set has is never allocated.
  *
  * Slices of v1alpha2 have no pools: every instance counts.
  */
@@ -115,7 +115,7 @@ function specOf(object: KubeObject): SliceSpec {
   return {
     driver: String(object.driverName),
     nodeName: String(object.nodeName),
-    // A pool of its own for each slice: nothing there binds slices together.
+    // One pool per slice, because nothing relates the slices.
     pool: { name: object.metadata.name ?? "", generation: 1, resourceSliceCount: 1 },
     devices: instances.map(({ name }) => ({ name })),
   };

@@ -31,7 +31,7 @@ import { allocatable } from "./allocatable.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 
-/** Stops all that a test has set up. */
+/** Stops everything that a test has set up. */
 export async function tearDown(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end();
 }
@@ -49,10 +49,7 @@ export class TestDriver {
   #server: Server | undefined;
   #mode: StreamMode = "stream";
   watches = 0;
-  /** Of the whole state. */
-  revision = 0n;
-  #delta: DeepPartial<ListAndWatchDevicesResponse> | undefined;
-  /** Streams that are open. */
+  /** Number of open streams. */
   open = 0;
 
   constructor(folder: string, name: string) {
@@ -71,9 +68,7 @@ export class TestDriver {
           if (self.#mode === "unimplemented") throw new ServerError(Status.UNIMPLEMENTED, "no such thing");
           if (self.#mode === "silent") await self.#wake.promise;
           if (self.#mode === "fail") throw new ServerError(Status.INTERNAL, "out of order");
-          const delta = self.#delta;
-          yield delta ?? { ...self.#message, revision: self.revision };
-          if (delta) self.#applied(delta);
+          yield self.#message;
           if (self.#mode === "end") return;
           await Promise.race([
             self.#wake.promise,
@@ -94,7 +89,7 @@ export class TestDriver {
     this.#server = server;
   }
 
-  /** Devices of the pool of the node; a number makes as many. */
+  /** Reports devices in the node's pool, or a number of generated devices. */
   report(devices: number | DeepPartial<Device>[], mode: StreamMode = "stream") {
     const list =
       typeof devices === "number"
@@ -104,27 +99,6 @@ export class TestDriver {
     this.#mode = mode;
     this.#wake.resolve();
     this.#wake = Promise.withResolvers();
-  }
-
-  /** Sends a change of the node's pool, or of another; streams that start later get the whole state. */
-  change(
-    baseRevision: bigint,
-    revision: bigint,
-    { name = NODE, upserts, removals }: { name?: string; upserts: DeepPartial<Device>[]; removals: string[] },
-  ): void {
-    this.#delta = { revision, delta: { baseRevision, pools: [{ name, upserts, removals }] } };
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
-  }
-
-  #applied({ revision, delta }: DeepPartial<ListAndWatchDevicesResponse>): void {
-    this.#delta = undefined;
-    this.revision = BigInt(revision ?? 0);
-    const { upserts = [], removals = [] } = delta?.pools?.[0] ?? {};
-    const devices = new Map(this.#message.pools?.[0]?.devices?.map((device) => [device.name, device]));
-    for (const device of upserts) devices.set(device.name, device);
-    for (const name of removals) devices.delete(name);
-    this.#message = { pools: [{ name: NODE, devices: [...devices.values()] }] };
   }
 
   kill(): void {
@@ -141,7 +115,7 @@ export interface Setup {
   deaf?: boolean;
   /** How far the agent's clock is ahead of the real one, milliseconds. */
   ahead?: () => number;
-  /** Changes in place what the server stores, as one does whose feature gates are off. */
+  /** Changes in place what the server stores, as a server with disabled feature gates does. */
   drops?: (slice: KubeObject) => void;
   /** The server's answer to a request with its body, as an admission webhook or policy does. */
   admit?: (request: ReceivedRequest) => Fault | undefined;
@@ -200,13 +174,13 @@ export async function setUp(setup: Setup = {}) {
   const sync = new DeviceSync({
     ...common,
     client,
-    watch: (resource, selectors, handler) =>
+    watch: (resource, options, handler) =>
       new Watcher({
         ...common,
         metrics,
         client,
         resource,
-        ...selectors,
+        ...options,
         handler: setup.deaf ? deafened(handler) : handler,
       }),
     nodeName: NODE,
@@ -261,6 +235,7 @@ export async function setUp(setup: Setup = {}) {
         endpoint,
         versions,
         registrationSocket: `${endpoint}-reg`,
+        uid: 0,
         generation: ++generation,
       };
       sync.handler.validate(registration);
@@ -268,7 +243,7 @@ export async function setUp(setup: Setup = {}) {
       return registration;
     },
     slices: () => server.store.list(SLICES),
-    /** What kube-scheduler would allocate, sorted. */
+    /** The devices that kube-scheduler would allocate, sorted. */
     devices: () => allocatable(server.store.list(SLICES), NODE).devices.sort(),
     verdicts: () => allocatable(server.store.list(SLICES), NODE).pools,
   };
@@ -287,12 +262,12 @@ export function specOf(slice: KubeObject) {
   };
 }
 
-/** The devices of a request's slice. */
+/** Returns the names of the devices in a request's slice. */
 export function devicesIn({ body }: ReceivedRequest): string[] {
   return (specOf(body as KubeObject).devices ?? []).map(({ name }) => name);
 }
 
-/** A refusal as validation gives it. */
+/** A refusal as from API server validation. */
 export const refusal = (message: string, status = 422): Fault => ({
   status,
   body: { kind: "Status", code: status, reason: status === 422 ? "Invalid" : "Forbidden", message },

@@ -18,7 +18,7 @@ const consume = (counterSet: string, ...names: string[]) => ({
   counters: Object.fromEntries(names.map((name) => [name, { value: "1" }])),
 });
 
-/** What it is, and what the device has beside its name. */
+/** A description, and the device's fields besides its name. */
 export const good: [string, Partial<Device>][] = [
   ["a name of 63", { name: "x".repeat(63) }],
   ["32 attributes", { attributes: many(32, { bool: true }) }],
@@ -51,7 +51,7 @@ export const good: [string, Partial<Device>][] = [
   ],
 ];
 
-/** The same, with the given fields. */
+/** Like `good`, with the fields that must be reported. */
 export const bad: [string, Partial<Device>, string[]][] = [
   ["no name", { name: "" }, ["name"]],
   ["a name of 200", { name: "x".repeat(200) }, ["name"]],

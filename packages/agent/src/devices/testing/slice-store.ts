@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubeObject } from "@nodekeeper/core/kube";
+import { parseWithBigInts } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import {
   type CheckedPools,
@@ -32,14 +33,14 @@ export function namesUpTo(count: number): string[] {
   return Array.from({ length: count }, (_, at) => `device-${at}`);
 }
 
-/** Pools that must all be good. */
+/** Checks pools that must all be valid. */
 export function checked(...pools: DevicePool[]): CheckedPools["pools"] {
   const answer = checkPools(driver, pools);
   if (answer.problems.length > 0) throw new Error(JSON.stringify(answer.problems[0]));
   return answer.pools;
 }
 
-/** The plans of all pools as one. */
+/** The plans of all pools, merged. */
 export interface SlicePlan {
   deletes: StoredSlice[];
   updates: SliceWrite[];
@@ -65,7 +66,7 @@ function textOf({ deletes, updates, creates }: SlicePlan) {
   return [deletes.map(({ name }) => name), writes];
 }
 
-/** As much of an API server as plans need: it stores slices, sets times of taints, and writes quantities its own way. */
+/** A minimal API server for plans: stores slices, sets times of taints, and formats quantities differently. */
 export class SliceStore {
   readonly objects = new Map<string, KubeObject>();
   readonly version: SliceVersion;
@@ -83,21 +84,21 @@ export class SliceStore {
   plan(pools: CheckedPools["pools"]): SlicePlan {
     const input = { driver, nodeName, pools, stored: this.stored };
     const plan = wholePlan(planSlices({ ...input, memory: this.#memory }));
-    // What is remembered of earlier plans must not show.
+    // The memory of earlier plans must not affect the plan.
     const afresh = wholePlan(planSlices(input));
     if (!isDeepStrictEqual(textOf(plan), textOf(afresh)))
       throw new Error("the plan depends on those before it");
     return plan;
   }
 
-  /** Plans and applies; gives the plan. */
+  /** Plans and applies the plan. Returns it. */
   sync(pools: CheckedPools["pools"]): SlicePlan {
     const plan = this.plan(pools);
     for (const write of this.writesOf(plan)) write();
     return plan;
   }
 
-  /** The writes of a plan one by one, in its order. */
+  /** Returns the writes of a plan one by one, in its order. */
   writesOf({ deletes, updates, creates }: SlicePlan): (() => void)[] {
     return [
       ...deletes.map(
@@ -117,12 +118,13 @@ export class SliceStore {
   }
 
   #put(object: KubeObject): void {
-    const copy = JSON.parse(JSON.stringify(object), (key, value) => {
+    const text = JSON.stringify(object, (key, value) => {
       if (key === "taints") return value.map((taint: object) => ({ timeAdded: this.#now(), ...taint }));
       return key === "value" && value === "1Gi" ? "1024Mi" : value;
     });
+    const copy = parseWithBigInts(text) as KubeObject;
     copy.metadata.resourceVersion = `${++this.#writes}`;
-    this.objects.set(copy.metadata.name, copy);
+    this.objects.set(copy.metadata.name!, copy);
   }
 
   #now(): string {
@@ -130,7 +132,7 @@ export class SliceStore {
   }
 }
 
-/** Devices of all shapes that break no rule, for a pool with counter set "memory" with "left" and "right". */
+/** Valid devices of all shapes, for a pool with counter set "memory" with "left" and "right". */
 export function anyDevice(name: string): fc.Arbitrary<Device> {
   const identifier = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,31}$/);
   const key = fc.oneof(

@@ -1,19 +1,18 @@
+import type { BudgetStatus, PodReference } from "@nodekeeper/api/decide";
 import { ApiStatusError } from "@nodekeeper/core/kube";
-import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
-import type { BudgetStatus } from "../decide/outcome.ts";
-import type { PodReference } from "../decide/pods.ts";
+import { codeOf, messageOf, requestedWaitOf } from "@nodekeeper/core/lib";
 import type { KillEnd, KillResult } from "./killer.ts";
 
-/** The RBAC right that a call needs, named in the error message when it is missing. */
+/** The RBAC right that a call needs. The error message names it if it is missing. */
 export interface CallRights {
   verb: string;
-  /** "pods/eviction" */
+  /** For example "pods/eviction". */
   resource: string;
 }
 
 /**
- * Whether an error is the API server's 404 for the pod of this name. A 404 whose Status does not name the pod, such as
- * a proxy's, is not.
+ * Returns whether an error is the API server's 404 for the pod of this name. A 404 whose Status does not name the pod,
+ * such as a proxy's, is not.
  */
 export function isPodNotFound(error: unknown, name: string): boolean {
   if (!(error instanceof ApiStatusError) || error.httpStatus !== 404) return false;
@@ -22,8 +21,8 @@ export function isPodNotFound(error: unknown, name: string): boolean {
 }
 
 /**
- * Maps the error of an Eviction API or DELETE call to the result of the attempt. Only the 404 for the pod itself counts
- * as deleted.
+ * Maps the error of an Eviction API or DELETE call to the result of the attempt. Only the 404 for the pod itself means
+ * that the pod was deleted.
  * @param rights the right that the call needs
  */
 export function resultOfError(
@@ -33,7 +32,7 @@ export function resultOfError(
 ): Exclude<KillResult, { kind: "accepted" }> {
   const message = messageOf(error);
   if (isPodNotFound(error, pod.name)) return { kind: "deleted", seen: "pod deleted" };
-  const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
+  const retryAfterMs = requestedWaitOf(error);
   const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {
     case "throttled":
@@ -56,7 +55,7 @@ export function resultOfError(
         message: `not supported by the API server: ${message}; configure another killer`,
         isForbidden: true,
       };
-    // Not about the pod, or about a version that has changed since: the next attempt reads the pod again.
+    // Not about this pod, or about an outdated version of it: the next attempt reads the pod again.
     case "notFound":
     case "conflict":
     case "unauthenticated":
@@ -117,15 +116,15 @@ function tooManyBudgets(error: unknown): KillEnd | undefined {
   };
 }
 
-// The message for a request that the authorizer denies, RBAC or other:
+// The message of a request denied by an authorizer, RBAC or other:
 // staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
 const authorizerRefusal = /User "(?:[^"\\]|\\.)*" cannot \S+ (?:resource|path) /;
-// The message for a request that an admission webhook denies: .../admission/plugin/webhook/errors/statuserror.go
+// The message of a request denied by an admission webhook: .../admission/plugin/webhook/errors/statuserror.go
 const webhookRefusal = /admission webhook "[^"]*" denied the request/;
 
 /**
- * Whether a 403 is about this object: an admission webhook, policy or plugin denied it, and may admit the next one. A
- * denial of the authorizer or of a proxy would be the same for every object.
+ * Returns whether a 403 is about this object: an admission webhook, policy or plugin denied it, and may admit another.
+ * A denial by the authorizer or by a proxy would be the same for every object.
  */
 function isAboutObject(error: unknown): boolean {
   if (!(error instanceof ApiStatusError)) return false;
@@ -133,7 +132,7 @@ function isAboutObject(error: unknown): boolean {
 }
 
 function forbidden(error: unknown, message: string, { verb, resource }: CallRights): KillEnd {
-  // A PodDisruptionBudget with negative disruptionsAllowed is answered with 403.
+  // The API server returns 403 if a PodDisruptionBudget has negative disruptionsAllowed.
   if (error instanceof ApiStatusError && /^poddisruptionbudgets?$/i.test(error.summary.kind))
     return { kind: "failed", message, isBudget: true };
   if (isAboutObject(error)) return { kind: "failed", message };

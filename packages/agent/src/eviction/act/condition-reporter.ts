@@ -1,15 +1,15 @@
+import type { CustomNodeResourceTaint } from "@nodekeeper/api/decide";
 import {
   FieldType,
   type GetReportContentResponse,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { LatestValue } from "@nodekeeper/core/lib";
 import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
-import type { CustomNodeResourceTaint } from "../decide/taints.ts";
 import { taintTime } from "./node-taints.ts";
 
 /**
- * Reports conditions as taints of the CustomNodeResource. It is a reporter like any other, so that its taints are
- * merged with those of reporter plugins, taints of other clients are kept, and the last content survives a restart.
+ * Reports conditions as taints of the CustomNodeResource. It is an ordinary reporter: its taints are merged with those
+ * of reporter plugins, taints of other clients are preserved, and the last content survives a restart.
  */
 export class ConditionReporter implements ReporterSource {
   readonly name = "eviction-conditions";
@@ -20,7 +20,7 @@ export class ConditionReporter implements ReporterSource {
 
   /**
    * @param stored the taints of the stored eviction state, which stay until the first complete round
-   * @param isSuspended whether it is suspended from the start
+   * @param isSuspended whether the reporter starts suspended
    */
   constructor(stored: readonly CustomNodeResourceTaint[], isSuspended: boolean) {
     this.#stored = isSuspended ? [] : stored;
@@ -29,27 +29,27 @@ export class ConditionReporter implements ReporterSource {
     this.#latest.set(this.#content);
   }
 
-  /** As `Tainter.setDesired`, for the CustomNodeResource. */
+  /** Like `Tainter.setDesired`, for the CustomNodeResource. */
   setDesired(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
     this.#leavesTaints &&= !isComplete;
     this.#report(contentOf(isComplete ? taints : union(taints, this.#stored)));
   }
 
-  /** As `Tainter.suspend`, for the CustomNodeResource: reports nothing. */
+  /** Like `Tainter.suspend`, for the CustomNodeResource: reports nothing. */
   suspend(): void {
     this.#leavesTaints = true;
     this.#report(contentOf([]));
   }
 
   /**
-   * Whether taints that the agent added to the CustomNodeResource before stay although they are not reported: while it is
-   * suspended, and then until the first complete round.
+   * Whether taints that the agent added earlier stay on the CustomNodeResource although they are not reported: while
+   * suspended, and after that until the first complete round.
    */
   get leavesTaints(): boolean {
     return this.#leavesTaints;
   }
 
-  /** Content of an earlier agent process is not published again while it is suspended. */
+  /** While suspended, content of an earlier agent process is not published again. */
   get startsEmpty(): boolean {
     return this.#leavesTaints;
   }
@@ -86,7 +86,7 @@ function union(
   return [...taints, ...stored.filter((taint) => !ids.has(idOf(taint)))];
 }
 
-// Without taints the field is left out: an empty list would make the agent its owner and conflict with other clients.
+// Omits the field if there are no taints: an empty list would make the agent its owner and conflict with other clients.
 function contentOf(taints: readonly CustomNodeResourceTaint[]): GetReportContentResponse {
   if (taints.length === 0) return { content: [] };
   const list = taints.map(({ key, effect, qosLevel, since }) => ({

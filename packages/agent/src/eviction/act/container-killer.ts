@@ -3,7 +3,7 @@ import type { PodCacheEntry, PodStatusReader } from "../../lifecycle/index.ts";
 import type { ContainerStatus } from "../../runtime/index.ts";
 import { graceOf, type KillEnd, type Killer, type KillRequest, type KillResult } from "./killer.ts";
 
-/** Stops containers; succeeds for a container that was removed. `CriRuntime` implements it. */
+/** Stops containers. Succeeds if the container was removed. `CriRuntime` implements it. */
 export interface ContainerStopper {
   /** @param timeoutSeconds whole seconds from SIGTERM to SIGKILL */
   stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void>;
@@ -17,13 +17,13 @@ export interface ContainerKillerOptions {
   marginMs: () => number;
 }
 
-// How long a fresh reading of the pod's containers may take.
+// Deadline of a fresh reading of the pod's containers.
 const STATUS_DEADLINE_MS = 10_000;
 
 /**
- * Evicts by stopping the pod's containers through CRI; the Pod object is not changed, as katalyst's container killer
- * does. The kubelet restarts containers by their restart policy: a later attempt therefore stops only the containers
- * that the first attempt found running.
+ * Evicts by stopping the pod's containers through CRI, like katalyst's container killer. The Pod object is not changed.
+ * The kubelet restarts containers by the pod's restart policy, so a later attempt stops only the containers that the
+ * first attempt found running.
  */
 export class ContainerKiller implements Killer {
   readonly name = "containerStop";

@@ -2,6 +2,7 @@ import { FakeClock, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import type { LogItem, PodCacheEntry, PodLifecycleEvent } from "../../lifecycle/index.ts";
 import type { ContainerState, ContainerStatus } from "../../runtime/index.ts";
+import { TestLedger } from "../testing/test-ledger.ts";
 import { ContainerKiller } from "./container-killer.ts";
 import { EvictedContainers } from "./evicted-containers.ts";
 import type { KillRequest } from "./killer.ts";
@@ -176,7 +177,9 @@ describe("following containers", () => {
   async function follow(runtime: TestRuntime) {
     const log = new TestLog();
     const controller = new AbortController();
+    const ledger = new TestLedger(runtime.clock);
     const deaths = new EvictedContainers({
+      ledger,
       events: log,
       statuses: { get: () => runtime.entry() },
       marginMs: () => 30_000,
@@ -189,7 +192,7 @@ describe("following containers", () => {
       await running;
       expect(runtime.clock.timers).toBe(0);
     };
-    const messages = () => deaths.takeSteps().map(({ message }) => message);
+    const messages = () => ledger.takeSteps().map(({ message }) => message);
     return { log, deaths, stop, messages };
   }
 

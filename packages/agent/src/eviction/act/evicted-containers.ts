@@ -1,11 +1,13 @@
+import type { PodReference } from "@nodekeeper/api/decide";
+import { EvictedPodNotTerminating } from "@nodekeeper/api/errors";
 import type { Clock, Logger, Timer } from "@nodekeeper/core/lib";
 import type { EventSource, PodLifecycleEvent, PodStatusReader } from "../../lifecycle/index.ts";
-import type { PodReference } from "../decide/pods.ts";
-import type { EvictionStep } from "../parts.ts";
+import type { EvictionLedger } from "../ledger.ts";
 
 export interface EvictedContainersOptions {
   events: EventSource;
   statuses: Pick<PodStatusReader, "get">;
+  ledger: Pick<EvictionLedger, "step">;
   /** How long to wait for the containers of a pod that is already deleted at the API server, milliseconds. */
   marginMs: () => number;
   clock: Clock;
@@ -13,15 +15,14 @@ export interface EvictedContainersOptions {
 }
 
 /**
- * Tracks the containers of evicted pods. A force-deleted pod is removed from the API server before its containers exit:
- * containers that are still running then are recorded as steps of the eviction, and logged when the margin is over.
- * Exit codes are recorded by `PodHistory`.
+ * Tracks the containers of evicted pods. A force-deleted pod is removed from the API server before its containers exit.
+ * Containers still running at that time are recorded as steps of the eviction, and logged if they outlast the margin.
+ * `PodHistory` records exit codes.
  */
 export class EvictedContainers {
   readonly #options: EvictedContainersOptions;
-  /** By UID; the timer runs where the pod is deleted and its containers are still running. */
+  /** By UID. The timer runs if the pod is deleted and its containers are still running. */
   readonly #followed = new Map<string, Timer | undefined>();
-  #steps: EvictionStep[] = [];
 
   constructor(options: EvictedContainersOptions) {
     this.#options = options;
@@ -40,57 +41,46 @@ export class EvictedContainers {
     }
   }
 
-  /** Starts to track a pod: its eviction starts. */
+  /** Starts to track a pod when its eviction starts. */
   follow(uid: string): void {
     if (!this.#followed.has(uid)) this.#followed.set(uid, undefined);
   }
 
-  /** Stops tracking a pod: its eviction failed or was withdrawn. */
+  /** Stops tracking a pod whose eviction failed or was withdrawn. */
   forget(uid: string): void {
     this.#followed.get(uid)?.cancel();
     this.#followed.delete(uid);
   }
 
-  /** The pod is deleted at the API server: waits up to `marginMs` for containers that are still running. */
+  /** Called when the pod is deleted at the API server. Waits up to `marginMs` for containers that are still running. */
   podDeleted({ uid, namespace, name }: PodReference): void {
-    const { clock, log, marginMs } = this.#options;
+    const { clock, log, marginMs, ledger } = this.#options;
     this.forget(uid);
     const running = this.running(uid);
     if (running.length === 0) return;
-    this.#step(uid, `still running on the node: ${running.join(", ")}`);
+    ledger.step(uid, `still running on the node: ${running.join(", ")}`);
     const timer = clock.after(marginMs(), () => {
       this.#followed.delete(uid);
       const left = this.running(uid);
       if (left.length === 0) return;
-      this.#step(uid, `still running on the node, no longer waited for: ${left.join(", ")}`);
+      ledger.step(uid, `still running on the node, no longer waited for: ${left.join(", ")}`);
       log.warn(
-        { errorId: "NK1610", pod: { namespace, name }, running: left },
+        { errorId: EvictedPodNotTerminating.id, pod: { namespace, name }, running: left },
         "containers of an evicted pod are still running",
       );
     });
     this.#followed.set(uid, timer);
   }
 
-  /** Names of a pod's containers that were running at the last relist. */
+  /** Returns the names of a pod's containers that were running at the last relist. */
   running(uid: string): string[] {
     const { containers } = this.#options.statuses.get(uid).status;
     return containers.flatMap(({ name, state }) => (state === "running" ? [name] : []));
   }
 
-  /** Returns and clears the steps since the last call. */
-  takeSteps(): EvictionStep[] {
-    const steps = this.#steps;
-    this.#steps = [];
-    return steps;
-  }
-
-  // The sandbox stops last: no container of the pod is running after that.
+  // The sandbox stops last. No container of the pod runs after that.
   #onEvent({ type, pod: { uid }, container }: PodLifecycleEvent): void {
     if (type !== "ContainerDied" || container?.kind !== "sandbox") return;
     if (this.#followed.get(uid) !== undefined) this.forget(uid);
-  }
-
-  #step(uid: string, message: string): void {
-    this.#steps.push({ uid, at: this.#options.clock.now(), message });
   }
 }

@@ -4,7 +4,7 @@ import type { Killer, KillRequest, KillResult } from "./killer.ts";
 import { podResource } from "./pod-resource.ts";
 
 /**
- * Evicts by `POST pods/eviction` (policy/v1, from Kubernetes 1.22 on), which honours PodDisruptionBudgets:
+ * Evicts by `POST pods/eviction` (policy/v1, Kubernetes 1.22 and later), which honors PodDisruptionBudgets:
  * https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
  */
 export class EvictionApiKiller implements Killer {

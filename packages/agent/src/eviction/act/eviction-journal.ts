@@ -1,18 +1,26 @@
+import {
+  type BudgetStatus,
+  type EvictionOutcome,
+  type PendingEviction,
+  type PodReference,
+  referenceTo,
+} from "@nodekeeper/api/decide";
+import { EvictedPodNotTerminating, EvictionFailed, EvictionNotAccepted } from "@nodekeeper/api/errors";
+import { outcomeText } from "@nodekeeper/api/wording";
 import type { EventRecorder } from "@nodekeeper/core/kube";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
-import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
-import { type PodReference, referenceTo } from "../decide/pods.ts";
-import type { PendingEviction } from "../decide/state.ts";
-import type { EvictionStep } from "../parts.ts";
-import { outcomeText } from "../wording/text.ts";
+import type { Marks } from "../../state/index.ts";
+import type { EvictionLedger } from "../ledger.ts";
+import { markOf } from "../records/decision-log.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
 import { aboutPod } from "./pod-resource.ts";
 
 export interface EvictionJournalOptions {
   events: Pick<EventRecorder, "record">;
-  /** Called when an eviction has ended, or is overdue. */
-  onEnded: (pod: PodReference, plugin: string, text: string) => void;
+  ledger: Pick<EvictionLedger, "outcome" | "step">;
+  /** Receives a mark when an eviction ends or is overdue. */
+  marks: Pick<Marks, "add">;
   clock: Clock;
   log: Logger;
   metrics: EvictorMetrics;
@@ -21,37 +29,35 @@ export interface EvictionJournalOptions {
 /** How an eviction ended, as its evictor reports it. */
 export interface EvictionEnd extends Pick<EvictionOutcome, "result" | "message"> {
   budget?: BudgetStatus | undefined;
-  /** The agent lacks a right, so that every pod would be refused: there is no Event for each. */
+  /** The agent lacks a right and can't evict any pod: no Event is recorded for each. */
   isForbidden?: boolean | undefined;
 }
 
 /**
- * Steps and outcomes of evictions: kept until a round records them, counted, logged, and reported as Events and marks. What
- * each states about a pod follows from what is known of its requests.
+ * Passes the steps and outcomes of evictions to the ledger, counts and logs them, and reports them as Events and marks.
+ * Each statement about a pod follows from the known state of its requests.
  */
 export class EvictionJournal {
   readonly #options: EvictionJournalOptions;
-  #outcomes: EvictionOutcome[] = [];
-  #steps: EvictionStep[] = [];
   #evicted = 0;
 
   constructor(options: EvictionJournalOptions) {
     this.#options = options;
   }
 
-  /** The number of pods that were evicted since the agent's start: outcomes `terminated`. */
+  /** The number of pods evicted since the agent's start: outcomes `terminated`. */
   get evicted(): number {
     return this.#evicted;
   }
 
-  /** Records a step. One that repeats, as while the API server is unreachable, is recorded once. */
+  /** Records a step. A repeated step, for example while the API server is unreachable, is recorded once. */
   step(task: EvictionTask, message: string): void {
     if (task.lastStep === message) return;
     task.lastStep = message;
-    this.#steps.push({ uid: task.pod.uid, at: this.#options.clock.now(), message });
+    this.#options.ledger.step(task.pod.uid, message);
   }
 
-  /** The eviction was accepted by the API server, or the containers were stopped. */
+  /** The API server accepted the eviction, or the containers were stopped. */
   accepted({ pod, plugin, reason }: EvictionTask): void {
     const message = `Evicted by ${plugin}: ${reason}`;
     this.#event({ reason: "Evicted", message, pod });
@@ -63,7 +69,10 @@ export class EvictionJournal {
     const { pod, plugin } = task;
     this.#add(task, { result: "overdue", message });
     this.step(task, message);
-    log.warn({ errorId: "NK1610", pod, plugin, message }, "evicted pod is still terminating");
+    log.warn(
+      { errorId: EvictedPodNotTerminating.id, pod, plugin, message },
+      "evicted pod is still terminating",
+    );
     this.#event({ reason: "EvictionOverdue", message: `Evicted by ${plugin}, but ${message}`, pod });
   }
 
@@ -95,7 +104,10 @@ export class EvictionJournal {
         break;
       default:
         this.step(task, `failed: ${message}`);
-        log.warn({ errorId: budget === undefined ? "NK1602" : "NK1601", ...line }, "eviction failed");
+        log.warn(
+          { errorId: budget === undefined ? EvictionFailed.id : EvictionNotAccepted.id, ...line },
+          "eviction failed",
+        );
         if (end.isForbidden) break;
         this.#event({
           reason: "EvictionFailed",
@@ -105,38 +117,24 @@ export class EvictionJournal {
     }
   }
 
-  // An end that was found after a restart has no known time: the history of the pod states what is known of it.
+  // The time of an end found after a restart is unknown: the pod's history covers it.
   #lastStep(task: EvictionTask, message: string): void {
     if (isEndSeen(task)) this.step(task, message);
   }
 
-  /** An eviction that a restart interrupted has an outcome, which the first round records. */
+  /** Logs, counts and marks the outcome of an eviction that a restart interrupted. The first round records it. */
   interrupted({ plugin, ...eviction }: PendingEviction, { result, message }: EvictionOutcome): void {
     const pod = referenceTo(eviction);
     this.#options.log.info({ pod, plugin, result, message }, "eviction that a restart interrupted has ended");
     this.#count(pod, plugin, { result, message });
   }
 
-  /** Returns and clears the outcomes since the last call. */
-  takeOutcomes(): EvictionOutcome[] {
-    const outcomes = this.#outcomes;
-    this.#outcomes = [];
-    return outcomes;
-  }
-
-  /** Returns and clears the steps since the last call. */
-  takeSteps(): EvictionStep[] {
-    const steps = this.#steps;
-    this.#steps = [];
-    return steps;
-  }
-
   #add(task: EvictionTask, { result, message, budget }: EvictionEnd): void {
-    const { clock } = this.#options;
+    const { clock, ledger } = this.#options;
     const { pod, plugin, requests, releasingSince } = task;
     const now = clock.now();
     const isAccepted = requests === "accepted" && releasingSince !== undefined;
-    this.#outcomes.push({
+    ledger.outcome({
       ...referenceTo(pod),
       result,
       sent: requests !== "none",
@@ -149,9 +147,10 @@ export class EvictionJournal {
   }
 
   #count(pod: PodReference, plugin: string, end: Pick<EvictionOutcome, "result" | "message">): void {
-    const { metrics, onEnded } = this.#options;
+    const { metrics, marks } = this.#options;
     metrics.ended.inc({ outcome: end.result });
-    if (end.result !== "withdrawn") onEnded(pod, plugin, outcomeText(end));
+    if (end.result === "withdrawn") return;
+    marks.add([markOf({ kind: "evictionEnded", pod, plugin, text: outcomeText(end) })]);
   }
 
   #event({ reason, message, pod }: { reason: string; message: string; pod: PodReference }): void {
@@ -159,7 +158,7 @@ export class EvictionJournal {
   }
 }
 
-// A pod that was not found terminating since a restart of the agent may have ended at any time before.
+// After a restart of the agent, a pod that was not seen terminating may have ended at any time.
 function isEndSeen({ isFollowed, phase }: EvictionTask): boolean {
   return !isFollowed || phase === "sent";
 }

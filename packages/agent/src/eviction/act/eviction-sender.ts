@@ -1,9 +1,8 @@
+import type { EvictionPod, SkipRules } from "@nodekeeper/api/decide";
+import type { PodEnding } from "@nodekeeper/api/records";
 import type { KubeClient } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
-import type { EvictionPod } from "../decide/pods.ts";
-import type { SkipRules } from "../decide/policy.ts";
 import type { QosLevelReader } from "../observe/qos-level.ts";
-import type { PodEnding } from "../records/pod-ending.ts";
 import type { EvictionEnd } from "./eviction-journal.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
@@ -26,7 +25,7 @@ export interface EvictionSenderOptions {
   killers: readonly Killer[];
   killerTable: () => KillerTable;
   skip: () => SkipRules;
-  /** As of `observeJson`. */
+  /** As for `observeJson`. */
   qosLevelOf?: QosLevelReader;
   clock: Clock;
   metrics: EvictorMetrics;
@@ -35,7 +34,7 @@ export interface EvictionSenderOptions {
 /** The next step of an eviction. */
 export type NextStep =
   | ({ kind: "end" } & EvictionEnd)
-  /** `isRefused`: the server answered, and the reason may be about this pod. */
+  /** `isRefused`: the server answered, and its reason may be specific to this pod. */
   | {
       kind: "again";
       message: string;
@@ -45,18 +44,24 @@ export type NextStep =
       isForbidden?: boolean;
     }
   /**
-   * The eviction was accepted, or the pod is terminating already. It ends when the pod is deleted; with `ended`, when that
-   * resolves.
+   * The eviction was accepted, or the pod is already terminating. It ends when the pod is deleted or, if `ended` is
+   * set, when that promise resolves.
    */
   | { kind: "await"; message: string; graceSeconds: number; ended: Promise<KillEnd> | undefined };
 
 const EVICTION_API = "EvictionByEvictionAPI";
-// The API server's times are whole seconds.
+const UNRECORDED = {
+  message:
+    "not sent: neither the state directory nor the directory of the API socket can be written, so that limits would not count it after a restart",
+  retryAfterMs: undefined,
+  isRefused: false,
+};
+// The API server's timestamps have a resolution of one second.
 const SECOND_MS = 1_000;
 
 /**
- * Makes eviction attempts: reads the pod again from the API server, and evicts it if it may still be evicted. Keeps what is
- * known of the requests in the task.
+ * Makes eviction attempts: reads the pod again from the API server, and evicts it if it may still be evicted. Records
+ * the known state of the requests in the task.
  */
 export class EvictionSender {
   readonly #options: EvictionSenderOptions;
@@ -71,9 +76,10 @@ export class EvictionSender {
 
   /**
    * Makes one attempt. Throws only the signal's reason.
-   * @param onSending called right before a request is sent
+   * @param onSending called right before a request is sent. If it returns false, the request could not be recorded and
+   * is not sent.
    */
-  async send(task: EvictionTask, onSending: () => void, signal: AbortSignal): Promise<NextStep> {
+  async send(task: EvictionTask, onSending: () => boolean, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
     switch (fresh.kind) {
       case "deleted":
@@ -106,13 +112,13 @@ export class EvictionSender {
     }
   }
 
-  /** Reads the pod from the API server, without evicting it. */
+  /** Reads the pod from the API server without evicting it. */
   async read({ pod }: EvictionTask, signal: AbortSignal): Promise<FreshPod> {
     const { client, nodeName, skip, qosLevelOf } = this.#options;
     return await readFreshPod({ client, nodeName, skip: skip(), qosLevelOf }, pod, signal);
   }
 
-  /** The next step after a killer's result. */
+  /** Returns the next step after a killer's result. */
   ended(
     task: EvictionTask,
     result: Exclude<KillResult, { kind: "accepted" }>,
@@ -140,7 +146,7 @@ export class EvictionSender {
   async #kill(
     task: EvictionTask,
     pod: EvictionPod,
-    onSending: () => void,
+    onSending: () => boolean,
     signal: AbortSignal,
   ): Promise<NextStep> {
     const { killerTable, metrics } = this.#options;
@@ -154,7 +160,10 @@ export class EvictionSender {
     const before = task.requests;
     task.requests = "underWay";
     task.stopsContainers = name === "containerStop";
-    onSending();
+    if (!onSending()) {
+      task.requests = before;
+      return { kind: "again", ...UNRECORDED, graceSeconds: graceOf(task, pod) };
+    }
     const result = await killer.kill(
       {
         pod: task.pod,
@@ -172,7 +181,7 @@ export class EvictionSender {
       return this.ended(task, result, graceSeconds);
     }
     task.containers ??= result.containers;
-    // Containers count as stopped when the killer has confirmed it.
+    // Containers count as stopped once the killer has confirmed it.
     if (!result.ended) task.requests = "accepted";
     return { kind: "await", message: result.message, graceSeconds, ended: result.ended };
   }
@@ -192,7 +201,10 @@ function terminatingText({ requests, sendingAt, disruption }: EvictionTask): str
   return `the pod is terminating; whether a request of its eviction was accepted is not known${disruption && `; ${disruption}`}`;
 }
 
-/** The condition that the Eviction API set on a pod whose response was lost; empty where it is absent or older. */
+/**
+ * Returns the condition that the Eviction API set on a pod if its response was lost; empty if the condition is absent
+ * or older.
+ */
 function disruptionText({ sendingAt }: EvictionTask, { disruption }: PodEnding, clock: Clock): string {
   if (sendingAt === undefined || disruption?.at == null || disruption.reason !== EVICTION_API) return "";
   const sentAt = clock.now() - clock.monotonic() + sendingAt;

@@ -1,56 +1,58 @@
-import type { Victim } from "../decide/decision.ts";
-import { type PodReference, referenceTo } from "../decide/pods.ts";
-import type { PendingEviction } from "../decide/state.ts";
+import { type PendingEviction, type PodReference, referenceTo, type Victim } from "@nodekeeper/api/decide";
 
-/** One eviction from its decision to its end. Mutable. Times are monotonic milliseconds. */
+/** One eviction, from its decision to its end. Mutable. Times are monotonic milliseconds. */
 export interface EvictionTask {
   readonly pod: PodReference;
   readonly plugin: string;
   readonly reason: string;
-  /** Seconds; null for the pod's own. */
+  /** Seconds; null for the pod's own grace period. */
   readonly gracePeriodSeconds: number | null;
-  /** When it was decided. */
+  /** The time of the decision. */
   readonly since: number;
-  /** Whether it was decided before a restart of the agent: it is followed and never sent again. */
+  /** Whether it was decided before a restart of the agent. It is then followed and never sent again. */
   readonly isFollowed: boolean;
-  /** `waiting`: to be sent. `sent`: accepted, or its pod is terminating: waiting for its end. */
+  /** `waiting`: not accepted yet. `sent`: accepted, or the pod is terminating; the task awaits the end of the pod. */
   phase: "waiting" | "sent";
   /**
-   * What is known of its requests, the best of all attempts. Only `accepted` makes the pod's end an eviction.
+   * The known state of its requests, over all attempts. The end of the pod counts as an eviction only if a request was
+   * `accepted`.
    *
-   * - `none`: none was sent, or each was refused.
-   * - `underWay`: the response to one is awaited, or containers are being stopped.
-   * - `unanswered`: one was sent, and its response was lost or is not recorded.
-   * - `accepted`: by the API server; or the containers were stopped.
+   * - `none`: no request was sent, or each was refused.
+   * - `underWay`: the response to a request is awaited, or containers are being stopped.
+   * - `unanswered`: a request was sent, and its response was lost or is not recorded.
+   * - `accepted`: the API server accepted a request, or the containers were stopped.
    */
   requests: "none" | "underWay" | "unanswered" | "accepted";
   /** When the first request was about to be sent; undefined before that. */
   sendingAt: number | undefined;
-  /** When its deadline started: its acceptance, or when the pod was found terminating. */
+  /** When the deadline started: at the acceptance, or when the pod was found terminating. */
   releasingSince: number | undefined;
-  /** Attempts that are to be repeated. */
+  /** The number of attempts that failed for a reason that permits a retry. */
   tries: number;
-  /** Attempts that were refused, as far as known for a reason of this pod. */
+  /** The number of attempts that were refused, possibly for a reason specific to this pod. */
   refusals: number;
-  /** How the pod ended while a request was under way: its response decides the outcome. */
+  /** How the pod ended while a request was in progress. The response to that request decides the outcome. */
   seenEnd: string | undefined;
-  /** The condition of the terminating pod that names the Eviction API; empty where it has none. */
+  /** The terminating pod's condition that names the Eviction API; empty if there is none. */
   disruption: string;
-  /** Whether containers are stopped, and the pod itself stays. */
+  /** Whether the eviction stops containers and does not delete the pod. */
   stopsContainers: boolean;
-  /** Reported as still terminating after its deadline. */
+  /** Whether the pod was reported as still terminating after its deadline. */
   isOverdue: boolean;
   /** For the killer `containerStop`: the containers that the first attempt found running. */
   containers: ReadonlySet<string> | undefined;
-  /** Why the eviction was withdrawn; undefined where it was not. */
+  /** Why the eviction was withdrawn; undefined if it was not. */
   withdrawn: string | undefined;
   /** The last recorded step. */
   lastStep: string;
-  /** When it must be accepted, and once it is, when the pod must be deleted. Undefined before the first attempt. */
+  /**
+   * When the eviction must be accepted; after the acceptance, when the pod must be deleted. Undefined before the first
+   * attempt.
+   */
   deadline: number | undefined;
 }
 
-/** The task of a victim. @param now monotonic milliseconds */
+/** Returns the task of a victim. @param now monotonic milliseconds */
 export function taskOf(victim: Victim, now: number): EvictionTask {
   return {
     ...described(victim),
@@ -66,8 +68,8 @@ export function taskOf(victim: Victim, now: number): EvictionTask {
 }
 
 /**
- * The task of an eviction that was decided before a restart of the agent.
- * @param ofMonotonic the monotonic time of a wall time
+ * Returns the task of an eviction that was decided before a restart of the agent.
+ * @param ofMonotonic converts a wall time to a monotonic time
  */
 export function followedTask(pending: PendingEviction, ofMonotonic: (wall: number) => number): EvictionTask {
   const { sendingAt, acceptedAt, deadline, stopsContainers = false, isOverdue = false } = pending;

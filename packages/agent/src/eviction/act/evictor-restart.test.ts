@@ -99,7 +99,7 @@ describe("a new agent", () => {
     test.start();
     await test.clock.step(0);
     test.remove("db");
-    const [web, db] = test.evictor.takeOutcomes().filter(({ result }) => result === "terminated");
+    const [web, db] = test.ledger.takeOutcomes().filter(({ result }) => result === "terminated");
     expect(web).toMatchObject({ name: "web", acceptedAt: times.acceptedAt });
     expect(web).not.toHaveProperty("endedAt");
     expect(db).toMatchObject({ name: "db", endedAt: test.clock.now() });
@@ -114,7 +114,7 @@ describe("a new agent", () => {
     ]);
     test.start();
     await test.clock.step(0);
-    const steps = test.evictor.takeSteps().map(({ message }) => message);
+    const steps = test.ledger.takeSteps().map(({ message }) => message);
     expect(steps.filter((message) => message.startsWith("withdrawn"))).toEqual([]);
   });
 
@@ -148,13 +148,13 @@ describe("a new agent", () => {
       const test = setup();
       test.terminate("web");
       const progress: unknown[] = [];
-      test.evictor.onProgress((step) => void progress.push(step));
+      test.ledger.onProgress((step) => progress.push(step) > 0);
       test.evictor.resume([pending("web", { acceptedAt: null, deadline: test.clock.now() + 9, ...changes })]);
       test.start();
       await test.clock.step(600_000);
       expect(test.outcomes()).toEqual([]);
       test.remove("web");
-      expect(test.evictor.takeOutcomes()).toMatchObject([{ result, message }]);
+      expect(test.ledger.takeOutcomes()).toMatchObject([{ result, message }]);
       expect(progress).toMatchObject([{ stage: "followed" }]);
       expect(test.events).toEqual([]);
     },

@@ -65,8 +65,9 @@ class World {
         ? { ...retry, maybeSent: true }
         : { kind: "accepted", message: "accepted" };
     };
-    agent.evictor.onProgress(({ uid, stage }) => {
+    agent.ledger.onProgress(({ uid, stage }) => {
       if (stage === "accepted") this.accepted.add(uid);
+      return true;
     });
     agent.start();
     return agent;
@@ -138,7 +139,7 @@ class World {
 
   // What the round does: outcomes are written down, and their pods no longer pending.
   #takeOutcomes(): void {
-    for (const { uid } of this.agent.evictor.takeOutcomes()) {
+    for (const { uid } of this.agent.ledger.takeOutcomes()) {
       this.decided.delete(uid);
       this.ended.add(uid);
     }

@@ -103,13 +103,13 @@ describe("an eviction", () => {
     const test = setup();
     test.terminate("web");
     const progress: unknown[] = [];
-    test.evictor.onProgress((step) => void progress.push(step));
+    test.ledger.onProgress((step) => progress.push(step) > 0);
     await test.evict(victim("web"));
     expect(test.kills).toEqual([]);
     await test.clock.step(600_000);
     test.remove("web");
     const message = "pod deleted; it was terminating before its eviction was sent";
-    expect(test.evictor.takeOutcomes()).toMatchObject([{ result: "superseded", sent: false, message }]);
+    expect(test.ledger.takeOutcomes()).toMatchObject([{ result: "superseded", sent: false, message }]);
     expect(progress).toMatchObject([{ stage: "followed" }]);
     expect(test.events).toEqual([]);
     expect(test.ended).toEqual([`not evicted by Nodekeeper: ${message}`]);
@@ -191,7 +191,7 @@ describe("an eviction", () => {
       expect(test.outcomes()).toEqual([]);
       responses.resolve(response);
       await test.clock.step(0);
-      expect(test.evictor.takeOutcomes()).toMatchObject([{ result, message }]);
+      expect(test.ledger.takeOutcomes()).toMatchObject([{ result, message }]);
       expect(test.events.map(({ reason }) => reason)).toEqual(events);
       await test.clock.step(60_000);
       expect(test.kills).toHaveLength(1);
@@ -222,7 +222,7 @@ describe("an eviction", () => {
   it("is reported as being sent before each first request, and once", async () => {
     const test = setup(["web"]);
     const order: string[] = [];
-    test.evictor.onProgress(({ stage }) => void order.push(stage));
+    test.ledger.onProgress(({ stage }) => order.push(stage) > 0);
     test.onKill = async () => {
       order.push("request");
       return order.length < 3 ? again() : { kind: "accepted", message: "accepted" };
@@ -230,6 +230,18 @@ describe("an eviction", () => {
     await test.evict(victim("web"));
     await test.clock.step(1_000);
     expect(order).toEqual(["sending", "request", "request", "accepted"]);
+  });
+
+  it("is not sent while it can't be recorded that it is, and states so", async () => {
+    const test = setup(["web"]);
+    let isKept = false;
+    test.ledger.onProgress(() => isKept);
+    await test.evict(victim("web"));
+    expect(test.kills).toEqual([]);
+    expect(test.steps()).toContainEqual(expect.stringMatching(/^not sent: neither the state directory nor/));
+    isKept = true;
+    await test.clock.step(1_000);
+    expect(test.kills).toHaveLength(1);
   });
 
   it("that no killer can send fails, and the readiness check as well", async () => {

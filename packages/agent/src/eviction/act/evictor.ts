@@ -1,4 +1,13 @@
 import {
+  type EvictionOutcome,
+  type EvictionPolicy,
+  type PendingEviction,
+  releaseTimeMs,
+  type Victim,
+  type Withdrawal,
+} from "@nodekeeper/api/decide";
+import { EvictionNotAccepted } from "@nodekeeper/api/errors";
+import {
   type Clock,
   delayAfter,
   type HealthCheck,
@@ -10,12 +19,8 @@ import {
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
-import type { Victim, Withdrawal } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/outcome.ts";
-import type { EvictionPolicy } from "../decide/policy.ts";
-import { releaseTimeMs } from "../decide/release.ts";
-import type { EvictionProgress, PendingEviction } from "../decide/state.ts";
-import type { EvictionStep, Evictor, NodePods } from "../parts.ts";
+import type { EvictionLedger } from "../ledger.ts";
+import type { Evictor, NodePods } from "../parts.ts";
 import type { EvictedContainers } from "./evicted-containers.ts";
 import { type EvictionEnd, EvictionJournal, type EvictionJournalOptions } from "./eviction-journal.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";
@@ -25,9 +30,10 @@ import type { FreshPod } from "./fresh-pod.ts";
 import { podEndOf } from "./pod-end.ts";
 
 export interface PodEvictorOptions extends EvictionJournalOptions {
+  ledger: Pick<EvictionLedger, "progress" | "outcome" | "step">;
   sender: EvictionSender;
   pods: NodePods;
-  /** Undefined where no container runtime is configured. */
+  /** Undefined if no container runtime is configured. */
   containers: Pick<EvictedContainers, keyof EvictedContainers> | undefined;
   policy: () => Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">;
   clock: Clock;
@@ -37,30 +43,32 @@ export interface PodEvictorOptions extends EvictionJournalOptions {
 }
 
 const WORKERS = 8;
-// Bounds memory where the burst is unlimited.
+// Bounds memory if the burst is unlimited.
 const MOST_UNDER_WAY = 1_000;
 const MOST_TRIES = 8;
-// After so many refusals of one pod another pod is tried: within three rounds of the default period.
+// After this number of refusals the eviction fails, so that another pod is tried within three rounds of the default
+// period.
 const MOST_REFUSALS = 3;
-// With Retry-After, as for a PodDisruptionBudget that is not observed yet: one retry.
+// With Retry-After, for example for a PodDisruptionBudget that is not observed yet: one retry.
 const MOST_REFUSALS_WITH_WAIT = 2;
-// Delay until a pod past its deadline that could not be read is read again, milliseconds.
+// Delay before a pod past its deadline is read again after a failed read, milliseconds.
 const REREAD_MS = 10_000;
-// Delay until a terminating pod is read again while the pods of the node are not listed yet, milliseconds.
+// Delay before a terminating pod is read again while the pods of the node are not listed yet, milliseconds.
 const UNSYNCED_REREAD_MS = 1_000;
-// An eviction that has not been accepted for longer fails the readiness check, milliseconds.
+// If an eviction is not accepted for longer than this, the readiness check fails, milliseconds.
 const SLOW_MS = 60_000;
 
 /**
  * Sends evictions and follows each to its end. Each has one final outcome.
  *
- * 1. The pod is read again before an eviction is sent. A pod that has ended ends its eviction, a terminating pod is only
- *    followed, and a protected pod is not evicted.
- * 2. A pod counts as deleted when the watch reports it or the API server returns 404 for it. No other error counts.
- * 3. A pod counts as evicted only if a request was accepted: see `podEndOf`. While a response is awaited, the end of the
- *    pod ends nothing.
- * 4. The deadline of an eviction starts with its acceptance. A pod that is still terminating after the grace period with
- *    which it terminates, and the release margin, is reported as overdue, and is still followed.
+ * 1. The pod is read again before an eviction is sent. If the pod has ended, the eviction ends; a terminating pod is
+ *    only followed; a protected pod is not evicted.
+ * 2. A pod counts as deleted if the watch reports its deletion or the API server returns 404 for it. No other error
+ *    counts.
+ * 3. A pod counts as evicted only if a request was accepted: see `podEndOf`. While a response is awaited, the end of
+ *    the pod does not end the eviction.
+ * 4. The deadline of an eviction starts with its acceptance. A pod that is still terminating after its effective grace
+ *    period and the release margin is reported as overdue, and is followed further.
  * 5. An eviction that was decided before a restart of the agent is followed and never sent again.
  */
 export class PodEvictor implements Evictor, Runnable {
@@ -71,7 +79,6 @@ export class PodEvictor implements Evictor, Runnable {
   readonly #tasks = new Map<string, EvictionTask>();
   readonly #timers = new Map<string, Timer>();
   readonly #stops = new Set<Promise<void>>();
-  readonly #listeners = new Set<(progress: EvictionProgress) => void>();
 
   constructor(options: PodEvictorOptions) {
     this.#options = options;
@@ -110,15 +117,10 @@ export class PodEvictor implements Evictor, Runnable {
       );
   }
 
-  onProgress(listener: (progress: EvictionProgress) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   withdraw(withdrawals: readonly Withdrawal[]): void {
     for (const { uid, reason } of withdrawals) {
       const task = this.#tasks.get(uid);
-      // One that is followed is not sent again: nothing of it is left to withdraw.
+      // A followed eviction is not sent again, so there is nothing to withdraw.
       const isSettled = task?.isFollowed || task?.phase === "sent" || task?.withdrawn !== undefined;
       if (task === undefined || isSettled) continue;
       task.withdrawn = reason;
@@ -131,28 +133,22 @@ export class PodEvictor implements Evictor, Runnable {
     this.#journal.interrupted(eviction, outcome);
   }
 
-  takeOutcomes(): EvictionOutcome[] {
-    return this.#journal.takeOutcomes();
-  }
-
-  takeSteps(): EvictionStep[] {
-    const steps = [...this.#journal.takeSteps(), ...(this.#options.containers?.takeSteps() ?? [])];
-    return steps.sort((a, b) => a.at - b.at);
-  }
-
-  /** The number of pods that were evicted since the agent's start: accepted, and then deleted. */
+  /** The number of pods evicted since the agent's start: accepted, and then deleted or stopped. */
   get evicted(): number {
     return this.#journal.evicted;
   }
 
-  /** The right that the agent lacks to evict, as of its last attempt in the last ten minutes; undefined for none. */
+  /**
+   * The missing right because of which no pod can be evicted, as of the last attempt; undefined if no right is missing,
+   * or ten minutes after that attempt.
+   */
   get forbidden(): string | undefined {
     return this.#options.sender.health.missingRight;
   }
 
   /**
-   * Fails while the agent lacks the right to evict, the last three evictions failed without an acceptance, or an eviction
-   * has not been accepted for more than a minute.
+   * Fails if the agent lacks the right to evict, if the last three evictions failed without an acceptance, or if an
+   * eviction has not been accepted for more than a minute.
    */
   healthCheck(): HealthCheck {
     return { name: "EvictionKillerReady", kind: "ready", check: () => this.#check() };
@@ -185,14 +181,18 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
-  #sending(task: EvictionTask): void {
-    if (task.sendingAt !== undefined) return;
-    task.sendingAt = this.#options.clock.monotonic();
-    this.#progress({ uid: task.pod.uid, stage: "sending", at: task.sendingAt, deadline: null });
+  // Limits count only recorded evictions: an eviction that can't be recorded is not sent.
+  #sending(task: EvictionTask): boolean {
+    if (task.sendingAt !== undefined) return true;
+    const at = this.#options.clock.monotonic();
+    if (!this.#options.ledger.progress({ uid: task.pod.uid, stage: "sending", at, deadline: null }))
+      return false;
+    task.sendingAt = at;
+    return true;
   }
 
   #advance(task: EvictionTask, next: NextStep): void {
-    // The pod may have been deleted during a reading, which ends its task.
+    // The pod may have been deleted while it was read, which ends the task.
     if (!this.#isUnderWay(task)) return;
     switch (next.kind) {
       case "end":
@@ -209,14 +209,14 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
-  // The wait occupies no worker. An eviction whose retry would come after its deadline fails now.
+  // The wait occupies no worker. An eviction fails now if its retry would come after its deadline.
   #again(task: EvictionTask, next: Extract<NextStep, { kind: "again" }>): void {
     const { clock, log, policy } = this.#options;
     const { message, retryAfterMs, graceSeconds, isForbidden } = next;
     task.phase = "waiting";
     if (next.isRefused) task.refusals++;
     const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, retryPolicies.eviction));
-    // The grace period is not known before the pod was read.
+    // The grace period is unknown until the pod has been read.
     const { longestReleaseMs } = policy();
     task.deadline ??=
       clock.monotonic() + Math.min(releaseTimeMs(graceSeconds ?? 0, policy()), longestReleaseMs);
@@ -230,7 +230,7 @@ export class PodEvictor implements Evictor, Runnable {
     this.#journal.step(task, `${message}; retry in ${delay / 1000} s`);
     const { pod, tries } = task;
     log[tries === 1 ? "warn" : "debug"](
-      { errorId: "NK1601", pod, tries, message, retryInMs: delay },
+      { errorId: EvictionNotAccepted.id, pod, tries, message, retryInMs: delay },
       "eviction is retried",
     );
     this.#queue.addAfter(task.pod.uid, delay);
@@ -259,11 +259,13 @@ export class PodEvictor implements Evictor, Runnable {
     task.phase = "sent";
     this.#gauge();
     const at = this.#options.clock.monotonic();
-    this.#progress({ uid, stage, at, deadline, ...(stopsContainers ? { stopsContainers } : {}) });
-  }
-
-  #progress(progress: EvictionProgress): void {
-    for (const listener of [...this.#listeners]) listener(progress);
+    this.#options.ledger.progress({
+      uid,
+      stage,
+      at,
+      deadline,
+      ...(stopsContainers ? { stopsContainers } : {}),
+    });
   }
 
   #awaitDeletion({ pod: { uid }, deadline = 0 }: EvictionTask): void {
@@ -271,7 +273,7 @@ export class PodEvictor implements Evictor, Runnable {
     const timer = clock.after(Math.max(deadline - clock.monotonic(), 0), () => this.#queue.add(uid));
     this.#timers.get(uid)?.cancel();
     this.#timers.set(uid, timer);
-    // A pod that is deleted before the first list is never reported as deleted.
+    // The watch does not report a pod that is deleted before the first list.
     if (!pods.isSynced) this.#queue.addAfter(uid, UNSYNCED_REREAD_MS);
     // The watch may have reported the deletion before the eviction was accepted.
     else if (pods.get(uid) === undefined) this.#queue.add(uid);
@@ -299,7 +301,7 @@ export class PodEvictor implements Evictor, Runnable {
     this.#stops.add(following);
   }
 
-  // Runs when the deadline has passed, when the watch does not have the pod, and first for a followed eviction.
+  // Runs after the deadline, if the watch does not have the pod, and first for a followed eviction.
   async #checkSent(task: EvictionTask, signal: AbortSignal): Promise<void> {
     const { clock, sender } = this.#options;
     const fresh = await sender.read(task, signal);
@@ -349,7 +351,7 @@ export class PodEvictor implements Evictor, Runnable {
     this.#end(task, { result: "failed", message });
   }
 
-  // After a restart of the agent, whether containers were stopped is determined from those that run at the deadline.
+  // After a restart of the agent, the containers that run at the deadline show whether they were stopped.
   #checkStopped(task: EvictionTask): void {
     const { clock, containers } = this.#options;
     const { deadline = 0 } = task;
@@ -365,7 +367,7 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
-  // Reported once; the pod is still followed until it is deleted.
+  // Reported once. The pod is followed until it is deleted.
   #overdue(task: EvictionTask): void {
     if (task.isOverdue) return;
     task.isOverdue = true;
@@ -432,7 +434,7 @@ export class PodEvictor implements Evictor, Runnable {
     return {
       ok: false,
       message: `the eviction of ${slow.pod.namespace}/${slow.pod.name} has not been accepted for ${seconds} s: ${slow.lastStep}`,
-      errorId: "NK1601",
+      errorId: EvictionNotAccepted.id,
     };
   }
 }

@@ -1,25 +1,31 @@
+import {
+  type EvictionPod,
+  type PodReference,
+  type SkipRules,
+  selectCandidates,
+} from "@nodekeeper/api/decide";
+import type { PodEnding } from "@nodekeeper/api/records";
 import type { KubeClient } from "@nodekeeper/core/kube";
-import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
-import { selectCandidates } from "../decide/candidates.ts";
-import type { EvictionPod, PodReference } from "../decide/pods.ts";
-import type { SkipRules } from "../decide/policy.ts";
+import { codeOf, messageOf, requestedWaitOf } from "@nodekeeper/core/lib";
 import { observeJson } from "../observe/observed-pod.ts";
 import type { QosLevelReader } from "../observe/qos-level.ts";
-import { endingOf, type PodEnding } from "../records/pod-ending.ts";
+import { endingOf } from "../records/pod-ending.ts";
 import { isPodNotFound } from "./api-refusal.ts";
 import { podResource } from "./pod-resource.ts";
 
-/** The current state of a pod that is to be evicted. */
+/** The current state of a pod before its eviction. */
 export type FreshPod =
-  /** It has ended; `seen` has how: it is deleted, another pod has its name, or it has finished. */
+  /**
+   * It has ended, as `seen` describes: it was deleted, replaced by another pod of the same name, or it has finished.
+   */
   | { kind: "deleted" | "replaced" | "finished"; seen: string }
-  /** It is terminating already. */
+  /** It is already terminating. */
   | { kind: "terminating"; pod: EvictionPod; ending: PodEnding }
   /** It may be evicted. */
   | { kind: "present"; pod: EvictionPod }
-  /** It must not be evicted: it is protected since the decision. */
+  /** It must not be evicted: it became protected after the decision. */
   | { kind: "protected"; message: string }
-  /** The pod could not be read; it never counts as deleted. */
+  /** The pod could not be read. This never counts as deleted. */
   | { kind: "unknown"; message: string; retryAfterMs: number | undefined; isForbidden: boolean };
 
 /** The dependencies of `readFreshPod`. */
@@ -27,12 +33,12 @@ export interface FreshReading {
   client: Pick<KubeClient, "get">;
   nodeName: string;
   skip: SkipRules;
-  /** As of `observeJson`. */
+  /** As for `observeJson`. */
   qosLevelOf?: QosLevelReader | undefined;
 }
 
 /**
- * Reads a pod from the API server before it is evicted. The Eviction API decrements a PodDisruptionBudget before it
+ * Reads a pod from the API server before its eviction. The Eviction API decrements a PodDisruptionBudget before it
  * checks the UID precondition, so the UID is compared here first. Throws only the signal's reason.
  */
 export async function readFreshPod(
@@ -54,7 +60,7 @@ export async function readFreshPod(
     return {
       kind: "unknown",
       message: `GET: ${messageOf(error)}`,
-      retryAfterMs: error instanceof NodekeeperError ? error.retryAfterMs : undefined,
+      retryAfterMs: requestedWaitOf(error),
       isForbidden: codeOf(error) === "forbidden",
     };
   }
@@ -65,7 +71,7 @@ export async function readFreshPod(
   return { kind: "protected", message: `pod is protected since the decision: ${exclusion.detail}` };
 }
 
-// "pod finished (Failed, Evicted)"
+// For example "pod finished (Failed, Evicted)".
 function finishedText({ phase, reason }: PodEnding): string {
   return `pod finished (${[phase, reason].filter((part) => part !== "").join(", ")})`;
 }

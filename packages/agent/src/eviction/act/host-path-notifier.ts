@@ -1,66 +1,65 @@
 import { constants, type Dirent } from "node:fs";
 import { lstat, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Notification, PodReference } from "@nodekeeper/api/decide";
+import { EvictionNoticeNotWritten } from "@nodekeeper/api/errors";
 import {
   type Clock,
-  Counter,
   type Logger,
   messageOf,
+  metricTable,
   NodekeeperError,
   type Registry,
   type Runnable,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
-import type { Notification } from "../decide/decision.ts";
-import type { PodReference } from "../decide/pods.ts";
 import type { NodePods } from "../parts.ts";
 
-/** The metrics of `HostPathNotifier`. */
 export function createHostPathNotifierMetrics(registry: Registry) {
+  const { counter } = metricTable(registry, "nodekeeper_eviction_");
   return {
-    notices: new Counter({
-      name: "nodekeeper_eviction_host_path_notices_total",
-      help: "Soft eviction notices written to hostPath files by result: written, failed.",
-      labelNames: ["result"],
-      registers: [registry],
-    }),
+    notices: counter(
+      "host_path_notices_total",
+      "Soft eviction notices written to hostPath files by result: written, failed.",
+      ["result"],
+    ),
   };
 }
 
 export interface HostPathNotifierOptions {
-  /** The folder of the pods' folders; created if missing. Pods mount their own folder, never this one. */
+  /** The parent of the pods' directories; created if missing. Pods mount only their own directory. */
   rootPath: string;
   pods: Pick<NodePods, "isSynced" | "list" | "onDeleted">;
-  /** Whether every plugin is in dry run: then nothing is written or removed. */
+  /** Whether every plugin is in dry run. If so, nothing is written or removed. */
   isDryRun: () => boolean;
   clock: Clock;
   log: Logger;
   metrics: ReturnType<typeof createHostPathNotifierMetrics>;
 }
 
-// Names of katalyst-core pkg/agent/evictionmanager/podnotifier/notifier.go
+// Names from katalyst-core pkg/agent/evictionmanager/podnotifier/notifier.go
 const SEPARATOR = "@@__@@";
 const FILE_NAME = "soft_eviction_notify";
 const SYNC_MS = 10_000;
 const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /**
- * Notifies pods of soft evictions by a file, as katalyst's host-path notifier does.
+ * Notifies pods of soft evictions through a file, like katalyst's host-path notifier.
  *
- * 1. A pod with the notification annotation has the folder `<name>@@__@@<namespace>` below the root path while it exists
- *    on this node; the pod mounts it as a hostPath volume.
- * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that folder.
+ * 1. A pod with the notification annotation has the directory `<name>@@__@@<namespace>` below the root path while it
+ *    exists on this node. The pod mounts it as a hostPath volume.
+ * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that directory.
  * 3. Only a regular file with one hard link is written, so that a pod can't redirect the write. (katalyst follows a
- *    symbolic link out of the folder, with the rights of the agent.)
- * 4. Other folders below the root path are not changed.
+ *    symbolic link out of the directory, with the agent's permissions.)
+ * 4. Other directories below the root path are not changed.
  */
 export class HostPathNotifier implements Runnable {
   readonly name = "eviction-host-path-notifier";
   readonly #options: HostPathNotifierOptions;
   readonly #sleep = new WakeableSleep();
-  /** Notifications to write, by UID. */
+  /** Notifications to write, by pod UID. */
   readonly #due = new Map<string, Notification>();
-  /** The last error by folder, so that it is logged once. */
+  /** The last error by directory, to log it only once. */
   readonly #failing = new Map<string, string>();
 
   constructor(options: HostPathNotifierOptions) {
@@ -79,7 +78,7 @@ export class HostPathNotifier implements Runnable {
     while (!signal.aborted) {
       this.#sleep.clear();
       if (pods.isSynced && !this.#options.isDryRun()) await this.#sync();
-      await this.#sleep.wait(clock, SYNC_MS, signal).catch(() => {});
+      await this.#sleep.waitOrAbort(clock, SYNC_MS, signal);
     }
     stopListening();
   }
@@ -92,9 +91,9 @@ export class HostPathNotifier implements Runnable {
       return await readdir(rootPath, { withFileTypes: true });
     });
     if (entries === undefined) return;
-    await this.#removeLeft(entries, new Set(present.map(folderOf)));
+    await this.#removeLeft(entries, new Set(present.map(directoryOf)));
     for (const pod of present.filter((one) => one.softEvictNotify)) {
-      await this.#contained(folderOf(pod), () => this.#makeFolder(pod));
+      await this.#contained(directoryOf(pod), () => this.#makeDirectory(pod));
     }
     const due = [...this.#due.values()];
     this.#due.clear();
@@ -104,29 +103,29 @@ export class HostPathNotifier implements Runnable {
   async #removeLeft(entries: readonly Dirent[], present: ReadonlySet<string>): Promise<void> {
     const { rootPath, log } = this.#options;
     for (const entry of entries) {
-      const isPodFolder = entry.isDirectory() && entry.name.split(SEPARATOR).length === 2;
-      if (!isPodFolder || present.has(entry.name)) continue;
+      const isPodDirectory = entry.isDirectory() && entry.name.split(SEPARATOR).length === 2;
+      if (!isPodDirectory || present.has(entry.name)) continue;
       await this.#contained(entry.name, async () => {
         await rm(join(rootPath, entry.name), { recursive: true, force: true });
-        log.info({ folder: entry.name }, "notification folder of a deleted pod removed");
+        log.info({ directory: entry.name }, "notification directory of a deleted pod removed");
       });
     }
     const known = new Set([...present, ...entries.map(({ name }) => name)]);
-    for (const folder of this.#failing.keys()) if (!known.has(folder)) this.#failing.delete(folder);
+    for (const directory of this.#failing.keys()) if (!known.has(directory)) this.#failing.delete(directory);
   }
 
-  async #makeFolder(pod: PodReference): Promise<void> {
-    const path = join(this.#options.rootPath, folderOf(pod));
+  async #makeDirectory(pod: PodReference): Promise<void> {
+    const path = join(this.#options.rootPath, directoryOf(pod));
     const found = await lstat(path).catch(() => undefined);
     if (found === undefined) await mkdir(path, { mode: 0o755 });
-    else if (!found.isDirectory()) throw new NodekeeperError("conflict", `${path} is not a folder`);
+    else if (!found.isDirectory()) throw new NodekeeperError("conflict", `${path} is not a directory`);
   }
 
   async #write(notification: Notification): Promise<void> {
     const { metrics, log } = this.#options;
-    const written = await this.#contained(folderOf(notification), async () => {
-      await this.#makeFolder(notification);
-      await this.#writeFile(join(this.#options.rootPath, folderOf(notification), FILE_NAME));
+    const written = await this.#contained(directoryOf(notification), async () => {
+      await this.#makeDirectory(notification);
+      await this.#writeFile(join(this.#options.rootPath, directoryOf(notification), FILE_NAME));
       return true;
     });
     metrics.notices.inc({ result: written ? "written" : "failed" });
@@ -134,7 +133,7 @@ export class HostPathNotifier implements Runnable {
     if (written) log.debug({ pod: { namespace, name }, plugin, reason }, "pod notified of a soft eviction");
   }
 
-  // Rewrites the same file, because a pod may watch its inode. O_NONBLOCK: opening a FIFO must not block the agent.
+  // Rewrites the file in place, because a pod may watch its inode. O_NONBLOCK: opening a FIFO must not block the agent.
   async #writeFile(path: string): Promise<void> {
     const file = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
     try {
@@ -149,31 +148,31 @@ export class HostPathNotifier implements Runnable {
     }
   }
 
-  // An error in one pod's folder does not affect other pods.
-  async #contained<T>(folder: string, work: () => Promise<T>): Promise<T | undefined> {
+  // An error in one pod's directory does not affect other pods.
+  async #contained<T>(directory: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work();
-      this.#failing.delete(folder);
+      this.#failing.delete(directory);
       return result;
     } catch (error) {
       const message = messageOf(error);
-      if (this.#failing.get(folder) !== message) {
+      if (this.#failing.get(directory) !== message) {
         this.#options.log.warn(
-          { errorId: "NK1607", err: error, folder },
+          { errorId: EvictionNoticeNotWritten.id, err: error, directory },
           "soft eviction notice can't be written",
         );
       }
-      this.#failing.set(folder, message);
+      this.#failing.set(directory, message);
       return undefined;
     }
   }
 }
 
-function folderOf({ name, namespace }: PodReference): string {
+function directoryOf({ name, namespace }: PodReference): string {
   return `${name}${SEPARATOR}${namespace}`;
 }
 
-// Go's time.Time.String, which katalyst writes: "2026-11-21 04:24:22.52 +0000 UTC".
+// The format of Go's time.Time.String, which katalyst writes: "2026-11-21 04:24:22.52 +0000 UTC".
 function goTime(at: number): string {
   return new Date(at).toISOString().replace("T", " ").replace("Z", " +0000 UTC");
 }

@@ -1,15 +1,18 @@
+import { EvictionFailed } from "@nodekeeper/api/errors";
 import type { Clock, HealthResult } from "@nodekeeper/core/lib";
 
-// Without evictions the agent does not learn that the cause has ended.
+// A problem expires after this time, because without evictions the agent can't learn that its cause is resolved.
+// Milliseconds.
 const LASTS_MS = 10 * 60_000;
 const MOST_FAILED_IN_A_ROW = 3;
 
 /**
- * Whether evictions are accepted.
+ * The health of eviction: whether evictions are accepted.
  *
- * 1. A missing right, or a killer that can't work, fails it for ten minutes after the last attempt.
- * 2. So do three evictions in a row of which none was accepted, whatever the reasons and however fast they failed.
- * 3. One acceptance makes it pass.
+ * 1. A missing right, or a killer that can't work, fails the check for ten minutes after the last attempt.
+ * 2. Three consecutive evictions that failed without an acceptance also fail it, regardless of the reasons and of how
+ *    fast they failed.
+ * 3. One acceptance clears the failure.
  */
 export class KillerHealth {
   readonly #clock: Clock;
@@ -25,12 +28,12 @@ export class KillerHealth {
     return this.#isRecent(this.#missingRight) ? this.#missingRight.message : undefined;
   }
 
-  /** An attempt showed that no pod can be evicted. */
+  /** Records that an attempt showed that no pod can be evicted. */
   forbidden(message: string): void {
     this.#missingRight = { message, at: this.#clock.monotonic() };
   }
 
-  /** An attempt was made, and no right was missing. */
+  /** Records an attempt for which no right was missing. */
   permitted(): void {
     this.#missingRight = undefined;
   }
@@ -40,20 +43,21 @@ export class KillerHealth {
     this.#failed = undefined;
   }
 
-  /** An eviction failed that was not accepted. */
+  /** Records an eviction that failed without an acceptance. */
   failed(message: string): void {
     this.#failed = { count: (this.#failed?.count ?? 0) + 1, message, at: this.#clock.monotonic() };
   }
 
-  /** The reason for which the check fails; undefined where it passes. */
+  /** Returns why the check fails; undefined if it passes. */
   problem(): HealthResult | undefined {
-    if (this.missingRight !== undefined) return { ok: false, message: this.missingRight, errorId: "NK1602" };
+    if (this.missingRight !== undefined)
+      return { ok: false, message: this.missingRight, errorId: EvictionFailed.id };
     if (!this.#isRecent(this.#failed) || this.#failed.count < MOST_FAILED_IN_A_ROW) return undefined;
     const { count, message } = this.#failed;
     return {
       ok: false,
       message: `the last ${count} evictions failed, none was accepted; the last one: ${message}`,
-      errorId: "NK1602",
+      errorId: EvictionFailed.id,
     };
   }
 

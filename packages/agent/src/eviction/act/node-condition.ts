@@ -10,15 +10,15 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 
-/** The condition's type in `status.conditions` of the Node. */
+/** The type of the Node condition. */
 export const EVICTION_BLOCKED = "EvictionBlocked";
-/** The field manager of the condition, another than that of reports, so that neither removes the other's fields. */
+/** The field manager of the condition. It differs from that of reports, so that neither removes the other's fields. */
 export const CONDITION_MANAGER = "nodekeeper-eviction";
 
 /** The desired content of the condition. */
 export interface DesiredNodeCondition {
   status: "True" | "False";
-  /** In CamelCase: "PluginLate". */
+  /** In CamelCase, for example "PluginLate". */
   reason: string;
   message: string;
 }
@@ -42,18 +42,18 @@ interface LiveCondition {
 
 // The queue's only key.
 const NODE = "node";
-// Bounds the writes while the text alone changes, milliseconds.
+// Minimum time between writes if only the text changes, milliseconds.
 const TEXT_EVERY_MS = 60_000;
 
 /**
- * Reconciles the Node's condition `EvictionBlocked` with what the last round requires, by server-side apply of the Node's
- * status. It reads the Node from the watch of another part: call `seen` for each change.
+ * Reconciles the Node condition `EvictionBlocked` with the last round's result, by server-side apply of the Node's
+ * status. Another part watches the Node: it must call `seen` for each change.
  *
  * 1. The condition is first written when it becomes True: a Node without it counts as False.
- * 2. A change of the status is written at once, a change of its text alone at most once a minute. A failed write is retried
- *    with backoff. A condition that another client removes or changes is restored, with an increasing delay.
- * 3. Only this condition is written. An Event about the Node is recorded when it becomes True.
- * 4. While nothing is desired, nothing is written.
+ * 2. A change of the status is written immediately, a change of only the text at most once a minute. A failed write is
+ *    retried with backoff. A condition that another client removes or changes is restored, with an increasing delay.
+ * 3. No other condition is written. An Event about the Node is recorded when the condition becomes True.
+ * 4. Nothing is written while no condition is desired.
  */
 export class NodeCondition implements Runnable {
   readonly name = "eviction-condition";
@@ -62,10 +62,10 @@ export class NodeCondition implements Runnable {
   readonly #repairs: RepairPace;
   #desired: DesiredNodeCondition | undefined;
   #node: KubeObject | undefined;
-  /** Signature of the desired condition that the Node had last; a later difference was made by another client. */
+  /** Signature of the desired condition that the Node last had. A later difference was caused by another client. */
   #reconciledWith: string | undefined;
   #isRepairDue = false;
-  /** It became True, and the Node, which may have the condition from before a restart, is not known yet. */
+  /** The condition became True, but the Node, which may have the condition from before a restart, is not known yet. */
   #isReportDue = false;
   /** Monotonic time of the last write. */
   #writtenAt = Number.NEGATIVE_INFINITY;
@@ -82,7 +82,7 @@ export class NodeCondition implements Runnable {
     await this.#queue.run(signal, 1, (_key, queueSignal) => this.#write(queueSignal));
   }
 
-  /** @param desired undefined: the Node is left as it is, as in dry run */
+  /** @param desired undefined to leave the Node unchanged, as in dry run */
   setDesired(desired: DesiredNodeCondition | undefined): void {
     const before = this.#desired;
     this.#desired = desired;
@@ -92,7 +92,7 @@ export class NodeCondition implements Runnable {
     this.#compare();
   }
 
-  /** Takes the Node as it is at the API server; undefined if it does not exist. */
+  /** Passes the Node as read from the API server; undefined if it does not exist. */
   seen(node: KubeObject | undefined): void {
     this.#node = node;
     this.#compare();
@@ -114,7 +114,7 @@ export class NodeCondition implements Runnable {
       this.#error = undefined;
       return;
     }
-    // A failed write is retried when its backoff, or the time in Retry-After, is over.
+    // A failed write is retried after its backoff or the time in Retry-After.
     if (this.#queue.requeues(NODE) > 0) return;
     if (signatureOf(desired) === this.#reconciledWith) {
       if (this.#isRepairDue) return;
@@ -138,7 +138,7 @@ export class NodeCondition implements Runnable {
       lastHeartbeatTime: now,
       lastTransitionTime: since ?? now,
     };
-    // An apply would create a Node that was deleted in the meantime. With its UID the apply fails instead.
+    // An apply would recreate a Node that was deleted in the meantime. With the UID the apply fails instead.
     const { uid } = node.metadata;
     const body = {
       metadata: { name: nodeName, ...(uid ? { uid } : {}) },
@@ -150,7 +150,7 @@ export class NodeCondition implements Runnable {
       this.#writtenAt = clock.monotonic();
       this.#error = undefined;
       this.#queue.forget(NODE);
-      // A later state of the Node may have been seen during the call.
+      // The watch may have reported a newer Node during the call.
       if (this.#node === node) this.#node = written;
       this.#compare();
     } catch (error) {
@@ -161,7 +161,7 @@ export class NodeCondition implements Runnable {
 
   #report({ reason, message }: DesiredNodeCondition): void {
     const { events, nodeName } = this.#options;
-    // As the kubelet does, the Node's name is used as the uid: pkg/kubelet/kubelet.go, nodeRef.
+    // Like the kubelet, uses the Node's name as the uid: pkg/kubelet/kubelet.go, nodeRef.
     const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
     events.record({
       type: "Warning",

@@ -36,7 +36,10 @@ class FakeNode {
   /** The owner of the list of taints in managedFields. */
   #writer: string | undefined;
   #version = 1;
-  #watches = new Set<{ onEvent: (event: WatchEvent) => void; end: (error: unknown) => void }>();
+  #watches = new Set<{
+    onEvent: (event: WatchEvent, length: number) => void;
+    end: (error: unknown) => void;
+  }>();
 
   constructor(clock: FakeClock) {
     this.clock = clock;
@@ -53,7 +56,7 @@ class FakeNode {
         onOpen?.();
         // What happened since that version, in one event.
         if (resourceVersion !== `${this.#version}`) {
-          onEvent({ type: this.taints ? "MODIFIED" : "DELETED", object: this.#object() });
+          onEvent({ type: this.taints ? "MODIFIED" : "DELETED", object: this.#object() }, 0);
         }
         const { promise, reject } = Promise.withResolvers<void>();
         const watch = { onEvent, end: reject };
@@ -97,7 +100,7 @@ class FakeNode {
     this.taints = taints;
     this.#version++;
     const object = taints === undefined ? before : this.#object();
-    for (const { onEvent } of this.#watches) onEvent({ type, object });
+    for (const { onEvent } of this.#watches) onEvent({ type, object }, 0);
   }
 
   /** Ends all watches, as a server that restarts. */

@@ -1,3 +1,5 @@
+import type { NodeTaint } from "@nodekeeper/api/decide";
+import { TaintsMissing } from "@nodekeeper/api/errors";
 import {
   ApiStatusError,
   type KubeApiClient,
@@ -19,7 +21,6 @@ import {
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
-import type { NodeTaint } from "../decide/taints.ts";
 import type { LiveTaints } from "../parts.ts";
 import { type DesiredNodeTaints, mergeNodeTaints, readNodeTaints, taintPatch } from "./node-taints.ts";
 import { taintLosses } from "./taint-losses.ts";
@@ -28,13 +29,14 @@ import { TaintReports, type TaintReportsOptions } from "./taint-reports.ts";
 
 export interface NodeTainterOptions extends TaintReportsOptions {
   client: KubeApiClient;
-  /** Called with the Node as the watch reports it; undefined if it does not exist. */
+  /** Called with the Node as reported by the watch; undefined if it does not exist. */
   onNode?: (node: KubeObject | undefined) => void;
-  /** The field manager of the client's writes, which proves that a taint is the agent's. */
+  /** The field manager of the client's writes. It proves that a taint is the agent's. */
   fieldManager: string;
   /**
-   * When the agent recorded that it added taints that it has not removed since, wall milliseconds by "key:effect". They are
-   * the agent's if the Node has no annotation, as after an upgrade from a version that wrote none.
+   * When the agent recorded that it added a taint which it has not removed since, wall milliseconds by "key:effect".
+   * Such a taint is the agent's if the Node has no annotation, for example after an upgrade from a version that wrote
+   * none.
    */
   addedTaints: () => ReadonlyMap<string, number>;
   clock: Clock;
@@ -45,22 +47,22 @@ export interface NodeTainterOptions extends TaintReportsOptions {
 
 // The queue's only key.
 const NODE = "node";
-// Taints that differ from the desired ones for longer fail the readiness check, milliseconds.
+// If the taints differ from the desired ones for longer than this, the readiness check fails, milliseconds.
 const LATE_AFTER_MS = 60_000;
 
 /**
  * Reconciles the agent's taints of the Node with those that the last round requires. The list of taints is atomic in
- * server-side apply, so the Node is read, only the agent's entries are changed, and the list is patched with the
- * resourceVersion that was read. The same patch writes the annotation that proves which taints are the agent's.
+ * server-side apply: the agent reads the Node, changes only its own entries, and patches the list with the
+ * resourceVersion that it read. The same patch writes the annotation that proves which taints are the agent's.
  *
- * 1. A failed write is retried after a backoff, and not before the time in Retry-After, also when rounds require other
+ * 1. A failed write is retried after a backoff, and not before the time in Retry-After, even if rounds require other
  *    taints in between. After a conflict the Node is read again.
  * 2. A taint that another client removes or changes is restored, with an increasing delay.
- * 3. While the Node can't be watched it is read by GET before each write, and the readiness check fails, because changes
+ * 3. The Node is read by GET before each write. While it can't be watched, the readiness check fails, because changes
  *    by other clients are not seen.
- * 4. A Node that does not exist is not a failure.
- * 5. A taint that the agent did not add is neither removed nor changed, also if it equals a desired one.
- * 6. While it is suspended, nothing is written.
+ * 4. A missing Node is not a failure.
+ * 5. A taint that the agent did not add is neither removed nor changed, even if it equals a desired one.
+ * 6. While suspended, nothing is written.
  */
 export class NodeTainter implements Runnable {
   readonly name = "eviction-taints";
@@ -69,21 +71,21 @@ export class NodeTainter implements Runnable {
   readonly #queue: WorkQueue;
   readonly #repairs: RepairPace;
   readonly #reports: TaintReports;
-  /** Taints of the Node as last read or written; undefined where the Node does not exist or was not read yet. */
+  /** Taints of the Node as last read or written; undefined if the Node does not exist or was not read yet. */
   #live: LiveTaints | undefined;
-  /** The Node of the last watch event. */
+  /** The Node in the last watch event. */
   #watched: KubeObject | undefined;
-  /** Undefined before the first round, and while it is suspended. */
+  /** Undefined before the first round and while suspended. */
   #desired: DesiredNodeTaints | undefined;
   #isSuspended = false;
-  /** As `addedTaints`, until the Node has been as desired once; undefined before it was read. */
+  /** Like `addedTaints`, until the Node first has the desired taints; undefined before the Node was read. */
   #recorded: ReadonlyMap<string, number> | undefined;
-  /** Signature of the desired taints that the Node had last; a later difference was made by another client. */
+  /** Signature of the desired taints that the Node last had. A later difference was caused by another client. */
   #reconciledWith: string | undefined;
   #isRepairDue = false;
-  /** Monotonic time since which the taints differ from the desired ones. */
+  /** Monotonic time since when the taints differ from the desired ones. */
   #lateSince: number | undefined;
-  /** The error of the last write; undefined where it succeeded. */
+  /** The error of the last write; undefined if it succeeded. */
   #error: unknown;
 
   constructor(options: NodeTainterOptions) {
@@ -113,7 +115,7 @@ export class NodeTainter implements Runnable {
     });
   }
 
-  /** As `Tainter.setDesired`, for the Node. Nothing is written before the first call. */
+  /** Like `Tainter.setDesired`, for the Node. Nothing is written before the first call. */
   setDesired(desired: readonly NodeTaint[], isComplete: boolean): void {
     this.#desired = { desired, isComplete };
     this.#isSuspended = false;
@@ -121,7 +123,7 @@ export class NodeTainter implements Runnable {
     this.#compare();
   }
 
-  /** Leaves the Node's taints as they are until the next `setDesired`. A write that was sent is not taken back. */
+  /** Leaves the Node's taints unchanged until the next `setDesired`. A write that was already sent is not reverted. */
   suspend(): void {
     this.#desired = undefined;
     this.#isSuspended = true;
@@ -144,8 +146,8 @@ export class NodeTainter implements Runnable {
   }
 
   /**
-   * Fails when the Node's taints have differed from the desired ones for a minute, at once when a right is missing, and
-   * while the Node can't be watched.
+   * Fails if the Node's taints have differed from the desired ones for a minute, immediately if a right is missing, and
+   * while the Node can't be watched or another client keeps changing the agent's taints.
    */
   healthCheck(): HealthCheck {
     return { name: "EvictionTaintsPublished", kind: "ready", check: () => this.#check() };
@@ -184,7 +186,7 @@ export class NodeTainter implements Runnable {
       return;
     }
     this.#lateSince ??= this.#options.clock.monotonic();
-    // The first list has not arrived yet; GET is the fallback for a failing list.
+    // Wait for the first list. If the list fails, GET is the fallback.
     if (live === undefined && this.#watcher.lastError === undefined) return;
     this.#schedule(desired);
   }
@@ -202,7 +204,7 @@ export class NodeTainter implements Runnable {
   }
 
   #schedule(desired: DesiredNodeTaints): void {
-    // A failed write is retried when its backoff, or the time in Retry-After, is over.
+    // A failed write is retried after its backoff or the time in Retry-After.
     if (this.#queue.requeues(NODE) > 0) return;
     if (signatureOf(desired) !== this.#reconciledWith) {
       this.#queue.add(NODE);
@@ -220,7 +222,7 @@ export class NodeTainter implements Runnable {
     if (this.#desired === undefined) return;
     try {
       const node = await this.#read(signal);
-      // The round that ended during the read decides, also if it suspended writing.
+      // A round may have changed the desired taints, or suspended writing, during the read.
       const desired = this.#desired;
       if (desired === undefined) return;
       if (node === undefined) {
@@ -231,10 +233,10 @@ export class NodeTainter implements Runnable {
       const seenMeanwhile = this.#live;
       if (this.#isSuspended) return;
       this.#reconciled(live, desired);
-      // It may be as another client made it after the write, before the answer came.
+      // Another client may have changed the Node after the write and before its response.
       if (seenMeanwhile !== seen) this.#live = seenMeanwhile;
       this.#queue.forget(NODE);
-      // A round may have set other desired taints during the write as well.
+      // A round may have changed the desired taints during the write.
       this.#compare();
     } catch (error) {
       if (signal.aborted || this.#isSuspended) throw error;
@@ -245,7 +247,7 @@ export class NodeTainter implements Runnable {
     }
   }
 
-  // Returns the Node's taints after the write, if one is needed.
+  // Returns the Node's taints, after a write if one is needed.
   async #reconcile(node: KubeObject, desired: DesiredNodeTaints, signal: AbortSignal): Promise<LiveTaints> {
     const { client, nodeName, metrics } = this.#options;
     const live = this.#taintsOf(node);
@@ -258,7 +260,8 @@ export class NodeTainter implements Runnable {
     return this.#taintsOf(written);
   }
 
-  // Undefined where the Node does not exist. Before the first list a 404 is a failure, so that it is read again.
+  // Returns undefined if the Node does not exist. Before the first list a 404 is a failure, so that the read is
+  // retried.
   async #read(signal: AbortSignal): Promise<KubeObject | undefined> {
     const { client, nodeName } = this.#options;
     try {
@@ -273,7 +276,7 @@ export class NodeTainter implements Runnable {
   #check(): HealthResult {
     const late = this.#lateness();
     if (late !== undefined) {
-      return { ok: false, message: late, errorId: errorIdOf(this.#writeError) ?? "NK1614" };
+      return { ok: false, message: late, errorId: errorIdOf(this.#writeError) ?? TaintsMissing.id };
     }
     const watch = this.#watcher.healthCheck().check();
     if (!watch.ok) {
@@ -283,7 +286,7 @@ export class NodeTainter implements Runnable {
     const { conflicts } = this.#repairs;
     if (conflicts !== undefined) {
       const message = `another client keeps changing the agent's taints of the Node: restored ${conflicts} times`;
-      return { ok: false, message, errorId: "NK1614" };
+      return { ok: false, message, errorId: TaintsMissing.id };
     }
     if (this.#isAbsent) return { ok: true, message: `Node ${this.#options.nodeName} does not exist` };
     if (this.#isSuspended) return { ok: true, message: "dry run: the Node's taints are left as they are" };
@@ -301,7 +304,7 @@ export class NodeTainter implements Runnable {
     if (this.#lateSince === undefined) return undefined;
     const late = this.#options.clock.monotonic() - this.#lateSince;
     const error = this.#writeError;
-    // A missing right is reported at once: it needs an operator.
+    // A missing right is reported immediately: only an operator can grant it.
     const isRefused = error !== undefined && codeOf(error) === "forbidden";
     if (late < LATE_AFTER_MS && !isRefused) return undefined;
     const because = error === undefined ? "" : `: ${messageOf(error)}`;

@@ -1,9 +1,9 @@
+import type { NodeTaint } from "@nodekeeper/api/decide";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { OWN_TAINTS, provenTaints } from "../../reporting/index.ts";
-import type { NodeTaint } from "../decide/taints.ts";
 import type { LiveTaint, LiveTaints } from "../parts.ts";
 
-/** RFC 3339 with whole seconds, as `metav1.Time`. */
+/** Returns a time in RFC 3339 with whole seconds, like `metav1.Time`. */
 export function taintTime(since: number): string {
   return new Date(since).toISOString().replace(/\.\d+Z$/, "Z");
 }
@@ -11,17 +11,17 @@ export function taintTime(since: number): string {
 /** The agent's desired taints. They have no value. */
 export interface DesiredNodeTaints {
   desired: readonly Omit<NodeTaint, "why">[];
-  /** Whether the agent's taints that are not desired are removed. */
+  /** Whether to remove the agent's taints that are not desired. */
   isComplete: boolean;
 }
 
 /**
- * The taints of a live Node. Pure.
+ * Returns the taints of a live Node. Pure.
  *
- * 1. A taint is the agent's if the annotation `OWN_TAINTS` lists it, and managedFields show that the agent's field manager
- *    wrote that annotation.
- * 2. If the Node has no such annotation, as after an upgrade, a taint is the agent's if the agent recorded that it added
- *    it, and it is not younger than that record.
+ * 1. A taint is the agent's if the annotation `OWN_TAINTS` lists it, and managedFields show that the agent's field
+ *    manager wrote that annotation.
+ * 2. If the Node has no such annotation, for example after an upgrade, a taint is the agent's if the agent recorded
+ *    that it added it, and the taint is not younger than that record.
  * @param recorded when the agent recorded that it added a taint, wall milliseconds, by "key:effect"
  */
 export function readNodeTaints(
@@ -43,9 +43,10 @@ function isRecorded({ timeAdded }: LiveTaint, at: number | undefined): boolean {
 }
 
 /**
- * The desired list of a Node's taints and of the agent's among them, sorted. Taints of other clients are unchanged and in
- * their order; the agent's have no value that another client set; missing ones are added last. A taint of another client
- * that equals a desired one stays theirs. Undefined if nothing needs to change. Pure.
+ * Returns the desired taints of a Node, and the sorted IDs of the agent's among them. Taints of other clients are
+ * unchanged and keep their order. A value that another client set on one of the agent's taints is removed. Missing
+ * taints are appended. A taint of another client that equals a desired one remains that client's. Undefined if nothing
+ * needs to change. Pure.
  */
 export function mergeNodeTaints(
   { taints: live, own, listed }: LiveTaints,
@@ -70,8 +71,8 @@ export function mergeNodeTaints(
 }
 
 /**
- * The merge patch that writes a Node's taints and the annotation that lists the agent's in one request, so that neither is
- * written without the other. The resourceVersion and the UID of the Node that was read are preconditions.
+ * Returns the merge patch that writes a Node's taints and the annotation that lists the agent's, in one request so that
+ * neither is written without the other. The resourceVersion and the UID of the Node that was read are preconditions.
  */
 export function taintPatch({ metadata }: KubeObject, taints: readonly LiveTaint[], own: readonly string[]) {
   const { resourceVersion, uid, annotations: live } = metadata;
@@ -81,13 +82,13 @@ export function taintPatch({ metadata }: KubeObject, taints: readonly LiveTaint[
   return { metadata: { resourceVersion, uid, ...(hasChange ? { annotations } : {}) }, spec: { taints } };
 }
 
-/** The taints in `after` that are not in `before`, as "key:effect". */
+/** Returns the taints in `after` that are not in `before`, as "key:effect". */
 export function newTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
   const known = new Set(before.map(idOf));
   return after.map(idOf).filter((id) => !known.has(id));
 }
 
-/** The taints in both lists whose value differs, as "key:effect". */
+/** Returns the taints in both lists whose value differs, as "key:effect". */
 export function changedTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
   const values = new Map(before.map((taint) => [idOf(taint), taint.value]));
   return after
@@ -95,7 +96,7 @@ export function changedTaints(before: readonly LiveTaint[], after: readonly Live
     .map(idOf);
 }
 
-/** The taints that have a value, as "key:effect". */
+/** Returns the taints that have a value, as "key:effect". */
 export function valuedTaints(taints: readonly LiveTaint[]): string[] {
   return taints.filter(({ value }) => Boolean(value)).map(idOf);
 }

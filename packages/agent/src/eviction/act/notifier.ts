@@ -1,11 +1,11 @@
+import type { Notification } from "@nodekeeper/api/decide";
 import type { EventRecorder } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
-import type { Notification } from "../decide/decision.ts";
 
-// How long an Event with the same subject is not repeated, milliseconds.
+// An Event for the same pod and plugin is not repeated within this time, milliseconds.
 const REPEAT_MS = 5 * 60_000;
 
-/** Notifies pods of soft eviction requests by Events, where they have the notification annotation. */
+/** Notifies pods of soft eviction requests through Events. Only pods with the notification annotation are notified. */
 export class Notifier {
   readonly #events: Pick<EventRecorder, "record">;
   readonly #clock: Clock;

@@ -1,3 +1,4 @@
+import { ContainerOutOfMemory } from "@nodekeeper/api/errors";
 import type { EventRecorder } from "@nodekeeper/core/kube";
 import { type Logger, roundedBytes } from "@nodekeeper/core/lib";
 import type { OomKill } from "../records/pod-history.ts";
@@ -10,7 +11,7 @@ export interface OomEventsOptions {
   log: Logger;
 }
 
-/** Reports each OOM-killed container: an Event on its pod, a log line, a metric. */
+/** Reports each OOM-killed container with an Event on its pod, a log line and a metric. */
 export class OomEvents {
   readonly #options: OomEventsOptions;
 
@@ -24,7 +25,7 @@ export class OomEvents {
     metrics.oomKills.inc();
     log.warn(
       {
-        errorId: "NK1615",
+        errorId: ContainerOutOfMemory.id,
         pod: { namespace, name },
         container: exit.name,
         exitCode: exit.exitCode,

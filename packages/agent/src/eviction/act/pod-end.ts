@@ -1,18 +1,18 @@
-import type { OutcomeResult } from "../decide/outcome.ts";
+import type { OutcomeResult } from "@nodekeeper/api/decide";
 import type { EvictionTask } from "./eviction-task.ts";
 
-/** How an eviction ends with its pod. */
+/** How an eviction ends when its pod has ended. */
 export interface PodEnd {
   result: Extract<OutcomeResult, "terminated" | "superseded" | "unknown">;
   message: string;
 }
 
 /**
- * How an eviction ends whose pod has ended, from what is known of its requests. Pure.
+ * Returns how an eviction ends when its pod has ended, based on the known state of its requests. Pure.
  *
  * 1. `terminated` only if a request was accepted.
- * 2. `superseded` only if each request, if any, is known to be refused.
- * @param seen what was seen of the pod: "pod deleted", "pod finished (Succeeded)"
+ * 2. `superseded` only if no request was sent, or each is known to be refused.
+ * @param seen the observed end of the pod, for example "pod deleted" or "pod finished (Succeeded)"
  */
 export function podEndOf(task: EvictionTask, seen: string): PodEnd {
   switch (task.requests) {

@@ -1,6 +1,6 @@
 import type { EventRecorder } from "@nodekeeper/core/kube";
 
-/** Adds the node's name to Events about pods, which remain after the pod was deleted from the node. */
+/** Adds the node's name to Events about pods: Events outlive the pod. */
 export function namingNode(
   events: Pick<EventRecorder, "record">,
   nodeName: string,

@@ -1,7 +1,7 @@
+import type { PodReference } from "@nodekeeper/api/decide";
 import type { ApiResource, ObjectReference } from "@nodekeeper/core/kube";
-import type { PodReference } from "../decide/pods.ts";
 
-/** The resource of pods, which every API server serves: evictions need no discovery. */
+/** The pods resource. Every API server serves it, so evictions need no discovery. */
 export const podResource: ApiResource = {
   group: "",
   version: "v1",
@@ -12,7 +12,7 @@ export const podResource: ApiResource = {
   subresources: ["eviction"],
 };
 
-/** The reference to a pod in an Event. */
+/** Returns the reference to a pod for an Event. */
 export function aboutPod({ uid, namespace, name }: PodReference): ObjectReference {
   return { apiVersion: "v1", kind: "Pod", namespace, name, uid };
 }

@@ -1,15 +1,14 @@
+import type { EvictionState, RoundInput } from "@nodekeeper/api/decide";
 import type { Clock } from "@nodekeeper/core/lib";
-import type { RoundInput } from "../decide/round.ts";
-import type { EvictionState } from "../decide/state.ts";
 
-// How long plugins have to register and answer after a start, milliseconds. Conditions of a plugin that takes longer
+// How long plugins have to register and answer after a start, milliseconds. If a plugin takes longer, its conditions
 // still stay for their transition period.
 const STARTUP_GRACE_MS = 60_000;
 
 /**
- * Prevents the removal of taints after a start until the desired taints are known: until a round in which all plugins
+ * After a start, prevents the removal of taints until the desired taints are known: until a round in which all plugins
  * answered, including those with a condition in the stored state, or until a minute has passed. Without a stored state
- * the plugins to wait for are not known, so that always the minute has to pass.
+ * it is unknown which plugins to wait for, so the full minute has to pass.
  */
 export class TaintGate {
   readonly #clock: Clock;
@@ -27,7 +26,7 @@ export class TaintGate {
     this.#isOpen = false;
   }
 
-  /** Whether taints may be removed after this round. Once true, it stays true. */
+  /** Returns whether taints may be removed after this round. Once true, it stays true until `start` is called again. */
   isOpen({ plugins }: Pick<RoundInput, "plugins">): boolean {
     if (this.#isOpen) return true;
     const answered = new Set(

@@ -7,21 +7,24 @@ export interface TaintLoss {
   /** "key:effect" */
   taint: string;
   what: "removed" | "changed";
-  /** "kubectl-taint (Update at 2026-11-21T20:28:50Z)", as managedFields show; "another client" if they do not. */
+  /**
+   * For example "kubectl-taint (Update at 2026-11-21T20:28:50Z)" from managedFields; "another client" if they do not
+   * show it.
+   */
   by: string;
 }
 
 const noRecords: ReadonlyMap<string, number> = new Map();
 
 /**
- * The taints of the agent that another client removed or changed from one version of a Node to a later one. Pure.
+ * Returns the agent's taints that another client removed or changed between two versions of a Node. Pure.
  *
- * 1. A removal by the agent itself is never returned: it removes the taint from the annotation in the same write. A taint
- *    whose id was removed from the annotation too is returned only if managedFields name another client. The agent's taints
- *    have no value, so that a value was set by another client.
- * 2. The client is named only if the versions are adjacent, so that the last change of the list is this one, and
- *    managedFields show one owner of the list. After the last taint was removed the list has no owner.
- * @param isAdjacent whether `after` is the next version after `before`
+ * 1. A removal by the agent itself is never returned: the same write removes the taint from the annotation. If the
+ *    taint was removed from the annotation too, it is returned only if managedFields name another client. The agent's
+ *    taints have no value, so another client set any value.
+ * 2. The client is named only if the versions are adjacent, so that its write is the last change of the list, and
+ *    managedFields show one owner of the list. When the last taint is removed, the list has no owner.
+ * @param isAdjacent whether `after` is the version that follows `before`
  */
 export function taintLosses(
   before: KubeObject,
@@ -44,7 +47,7 @@ export function taintLosses(
     ids.filter(isTheirs).map((taint) => ({ taint, what, by }));
   const changed = changedTaints(old, taints);
   return [
-    // Compared with the later list, those that only the earlier one has were removed.
+    // Taints that are only in the earlier list were removed.
     ...lossesOf(newTaints(taints, old), "removed"),
     ...lossesOf(
       valuedTaints(taints).filter((taint) => changed.includes(taint)),

@@ -1,14 +1,13 @@
-import { Counter, type Registry } from "@nodekeeper/core/lib";
+import { metricTable, type Registry } from "@nodekeeper/core/lib";
 
-/** Metrics of the Node's taints. */
 export function createTaintMetrics(registry: Registry) {
+  const { counter } = metricTable(registry, "nodekeeper_eviction_");
   return {
-    writes: new Counter({
-      name: "nodekeeper_eviction_taint_writes_total",
-      help: "Writes of the Node's taints by result: written, conflict (read again and retried), failed.",
-      labelNames: ["result"],
-      registers: [registry],
-    }),
+    writes: counter(
+      "taint_writes_total",
+      "Writes of the Node's taints by result: written, conflict (read again and retried), failed.",
+      ["result"],
+    ),
   };
 }
 

@@ -1,6 +1,7 @@
+import type { NodeTaint } from "@nodekeeper/api/decide";
+import { TaintsMissing } from "@nodekeeper/api/errors";
 import type { EventRecorder } from "@nodekeeper/core/kube";
 import { formatDuration, type Logger } from "@nodekeeper/core/lib";
-import type { NodeTaint } from "../decide/taints.ts";
 import type { LiveTaint } from "../parts.ts";
 import { changedTaints, newTaints } from "./node-taints.ts";
 import type { TaintLoss } from "./taint-losses.ts";
@@ -20,12 +21,12 @@ export interface TaintReportsOptions {
 
 const MOST_REASONS = 256;
 
-/** Reports changes of the agent's taints of the Node: Events, the node's history, marks, log. */
+/** Reports changes of the agent's taints of the Node as Events, history entries of the node, marks and log lines. */
 export class TaintReports {
   readonly #options: TaintReportsOptions;
   /** The last reason of each taint, by "key:effect". */
   readonly #reasons = new Map<string, string>();
-  /** Taints that another client removed or changed, until the agent has written them again, by "key:effect". */
+  /** Taints that another client removed or changed, until the agent's next write, by "key:effect". */
   readonly #losses = new Map<string, TaintLoss>();
 
   constructor(options: TaintReportsOptions) {
@@ -43,13 +44,13 @@ export class TaintReports {
     const { taint, what, by } = loss;
     this.#losses.set(taint, loss);
     log.warn(
-      { errorId: "NK1614", node: nodeName, taint, what, by },
+      { errorId: TaintsMissing.id, node: nodeName, taint, what, by },
       "another client changed the agent's taint",
     );
     onChange(`taint ${taint} ${what} by ${by}`, what === "removed" ? "taintRemoved" : "taintChanged");
   }
 
-  /** Reports a write of the agent. */
+  /** Reports a write by the agent. */
   wrote(before: readonly LiveTaint[], after: readonly LiveTaint[]): void {
     const { log, nodeName } = this.#options;
     const added = newTaints(before, after);
@@ -95,13 +96,13 @@ export class TaintReports {
     onChange(lowered(message), "taintRemoved");
   }
 
-  // As the kubelet does, the Node's name is used as the uid: pkg/kubelet/kubelet.go, nodeRef.
+  // Like the kubelet, uses the Node's name as the uid: pkg/kubelet/kubelet.go, nodeRef.
   get #node() {
     const { nodeName } = this.#options;
     return { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
   }
 
-  // Bounds the reasons of taints that are never removed.
+  // Bounds the number of reasons, because some taints are never removed.
   #remember(taint: string, why: string): void {
     this.#reasons.delete(taint);
     this.#reasons.set(taint, why);

@@ -1,4 +1,4 @@
-import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer } from "../decide/answers.ts";
+import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer } from "@nodekeeper/api/decide";
 
 /** A GetEvictPods answer without pods. */
 export const noPods: EvictPodsAnswer = { pods: [], condition: null };
@@ -6,7 +6,7 @@ export const noPods: EvictPodsAnswer = { pods: [], condition: null };
 /** A GetTopEvictionPods answer without pods. */
 export const noTopPods: TopAnswer = { pods: [], gracePeriodSeconds: null };
 
-/** A ThresholdMet answer: not met. */
+/** A ThresholdMet answer that reports no threshold as met. */
 export const notMet: ThresholdAnswer = {
   metType: "none",
   scope: "",

@@ -23,7 +23,7 @@ function follow(answer: (call: number) => Promise<string>) {
       },
     },
     {
-      onRoundRequest: (request) => requests.push({ ...request, at: clock.monotonic() }),
+      pacing: { request: (request) => requests.push({ ...request, at: clock.monotonic() }) },
       clock,
       log: silentLogger,
     },

@@ -1,3 +1,5 @@
+import type { Answered } from "@nodekeeper/api/decide";
+import { EvictionPluginCallFailed } from "@nodekeeper/api/errors";
 import {
   type Clock,
   childScope,
@@ -8,7 +10,6 @@ import {
   withDeadline,
 } from "@nodekeeper/core/lib";
 import type { Exchange } from "../../plugins/index.ts";
-import type { Answered } from "../decide/answers.ts";
 import type { EvictionRoundMetrics, PluginMethod } from "../round-metrics.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -19,19 +20,18 @@ export interface PluginCallerOptions {
   metrics: EvictionRoundMetrics;
 }
 
-/** A call to make. */
 export interface PluginCall<T> {
   method: PluginMethod;
-  /** A summary of its request, made when it has ended. */
+  /** Returns a summary of the request. Called when the call has ended. */
   request: () => object;
-  /** The answer of a plugin that does not implement the call. */
+  /** The result if the plugin does not implement the call. */
   nothing: T;
   work: (signal: AbortSignal) => Promise<T>;
 }
 
 type Result = Pick<Exchange, "answer" | "error" | "isUnimplemented">;
 
-/** Makes the calls of rounds, each with a deadline, and keeps with the plugin how they ended. */
+/** Makes the calls of rounds, each with a deadline, and records their results in the plugin. */
 export class PluginCaller {
   readonly #options: PluginCallerOptions;
 
@@ -40,9 +40,9 @@ export class PluginCaller {
   }
 
   /**
-   * Calls a plugin: its answer, or why it failed. Each call of a round is optional: UNIMPLEMENTED is `nothing`, and the call
-   * is not made again over that connection. A plugin whose registration has ended is not called. Throws only the signal's
-   * reason.
+   * Calls a plugin. Returns its answer, or why the call failed. Every call of a round is optional: UNIMPLEMENTED yields
+   * `nothing`, and the call is not repeated over that connection. A plugin whose registration has ended is not called.
+   * Throws only the signal's reason.
    * @param timeoutMs the configured deadline; see `CallDeadline`
    */
   async call<T extends object>(
@@ -62,12 +62,12 @@ export class PluginCaller {
       const ms = clock.monotonic() - startedAt;
       plugin.exchanges.note({ call: method, at: clock.now(), ms, request: request(), ...result });
     };
-    // Ends with the round and with the registration.
+    // Aborted with the round or when the registration ends.
     using scope = childScope(signal);
     const onDisconnect = () => scope.abort(plugin.scope.signal.reason);
     plugin.scope.signal.addEventListener("abort", onDisconnect, { once: true });
     try {
-      // The method is named where the failure is shown.
+      // No description: the failure is shown together with the method.
       const answer = await withDeadline(clock, deadlineMs, {}, scope.signal, work);
       deadline.kept(clock.monotonic() - startedAt);
       this.#answered(plugin, method);
@@ -81,7 +81,7 @@ export class PluginCaller {
         note({ error: failure });
         return { failure };
       }
-      // A plugin may return a status of this kind before its deadline: that is a failure.
+      // A plugin may return DEADLINE_EXCEEDED before its deadline. That counts as a failure.
       const ms = clock.monotonic() - startedAt;
       const isLate = codeOf(error) === "deadline" && ms >= deadlineMs;
       if (isLate) deadline.missed();
@@ -130,7 +130,7 @@ export class PluginCaller {
     const message = `${method}: ${failure}`.slice(0, 500);
     metrics.callFailures.inc({ plugin: plugin.name, method, code });
     const since = plugin.errors.get(method)?.since;
-    const errorId = errorIdOf(error) ?? "NK1603";
+    const errorId = errorIdOf(error) ?? EvictionPluginCallFailed.id;
     plugin.errors.set(method, { message, id: errorId, since: since ?? clock.now() });
     log[since === undefined ? "warn" : "debug"](
       { err: error, errorId, plugin: plugin.name, method },
@@ -139,7 +139,7 @@ export class PluginCaller {
   }
 }
 
-/** Why an instance whose registration ended while a round runs counts as failed in it. */
+/** Returns the failure of an instance whose registration ended during the round. */
 export function departureOf({ replaced }: Pick<ServedPlugin, "replaced">): string {
   return replaced ? "replaced during the round" : "disconnected during the round";
 }

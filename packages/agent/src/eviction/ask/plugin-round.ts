@@ -1,12 +1,11 @@
-import type { Answered, PluginAnswers, TopAnswer, TopAnswers } from "../decide/answers.ts";
-import type { TopQuestion } from "../decide/decision.ts";
+import type { Answered, PluginAnswers, TopAnswer, TopAnswers, TopQuestion } from "@nodekeeper/api/decide";
 import { noPods, noTopPods, notMet } from "./empty-answers.ts";
 import { departureOf, type PluginCaller } from "./plugin-caller.ts";
 import type { PodOffer } from "./pod-offer.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 
 export interface PluginRoundOptions {
-  /** The plugins registered when the round starts. */
+  /** The plugins registered at the start of the round. */
   plugins: Iterable<ServedPlugin>;
   caller: PluginCaller;
   /** The deadline of a call, milliseconds. */
@@ -15,13 +14,14 @@ export interface PluginRoundOptions {
 }
 
 /**
- * The plugins of one round: those that were registered when it started. Dispose of it when the round is over.
+ * The plugins of one round: those registered when it started. Dispose of it at the end of the round.
  *
- * 1. All calls of the round go to these instances, whatever registers meanwhile. An in-tree plugin that is replaced, as when
- *    a policy file changes, is called until the round is over.
- * 2. An instance behind a socket whose registration ends counts as failed in this round, also what it answered before.
- * 3. The calls of one plugin are made one after the other, as in katalyst-core `pkg/agent/evictionmanager/manager.go`:
- *    GetEvictPods, ThresholdMet, GetTopEvictionPods. Plugins are called concurrently.
+ * 1. All calls of the round use these instances, even if others register meanwhile. An in-tree plugin that is replaced,
+ *    for example because a policy file changed, is called until the end of the round.
+ * 2. If the registration of an instance behind a socket ends, the instance counts as failed in this round, including
+ *    its earlier answers.
+ * 3. The calls to one plugin are sequential, as in katalyst-core `pkg/agent/evictionmanager/manager.go`: GetEvictPods,
+ *    ThresholdMet, GetTopEvictionPods. Different plugins are called concurrently.
  */
 export class PluginRound implements Disposable {
   readonly #options: PluginRoundOptions;
@@ -33,8 +33,8 @@ export class PluginRound implements Disposable {
   }
 
   /**
-   * Calls GetEvictPods and ThresholdMet of all plugins. A call that fails or exceeds its deadline yields its failure; one
-   * that the plugin does not implement yields an empty answer. Throws only the signal's reason.
+   * Calls GetEvictPods and ThresholdMet of all plugins. A call that fails or exceeds its deadline yields its failure; a
+   * call that the plugin does not implement yields an empty answer. Throws only the signal's reason.
    */
   async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
     const { caller, timeoutMs } = this.#options;
@@ -70,7 +70,7 @@ export class PluginRound implements Disposable {
     );
   }
 
-  /** Calls GetTopEvictionPods. A plugin that is not called no longer reports an earlier failure of it. */
+  /** Calls GetTopEvictionPods. Clears the earlier failure of this call for plugins that are not called. */
   async askTop(
     offer: PodOffer,
     questions: readonly TopQuestion[],
@@ -102,12 +102,15 @@ export class PluginRound implements Disposable {
     );
   }
 
-  /** Whether the registration of an instance has ended since the round started. */
+  /** Whether the registration of any instance has ended since the start of the round. */
   get hasLost(): boolean {
     return [...this.#plugins.values()].some(({ scope }) => scope.signal.aborted);
   }
 
-  /** The answers with those of instances whose registration has ended since the round started as failures. */
+  /**
+   * Returns the answers. Those of instances whose registration has ended since the start of the round count as
+   * failures.
+   */
   current(answers: readonly PluginAnswers[]): PluginAnswers[] {
     return answers.map(({ plugin, evictPods, threshold }) => ({
       plugin,
@@ -116,7 +119,7 @@ export class PluginRound implements Disposable {
     }));
   }
 
-  /** As `current`, for answers to GetTopEvictionPods. */
+  /** Like `current`, for answers to GetTopEvictionPods. */
   currentTops(answers: readonly TopAnswers[]): TopAnswers[] {
     return answers.map(({ plugin, top }) => ({ plugin, top: this.#counted(plugin, top) }));
   }

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer as createNetServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { TopQuestion } from "@nodekeeper/api/decide";
 import { ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
 import { type Server, ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { TopQuestion } from "../decide/decision.ts";
 import { observeJson } from "../observe/observed-pod.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
 import { sourceOf } from "../testing/manager-setup.ts";
@@ -30,7 +30,7 @@ let directory: string;
 let servers: { stop: () => void }[];
 let plugins: EvictionPlugins;
 let tokenCheck: TokenCheck | undefined;
-let callTimeoutMs: number;
+let callTimeout: number;
 const { signal } = new AbortController();
 const offer = new PodOffer(["a", "b"].map((name) => observeJson(jsonPod(name))));
 
@@ -38,7 +38,7 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nke-"));
   servers = [];
   tokenCheck = undefined;
-  callTimeoutMs = 30_000;
+  callTimeout = 30_000;
   plugins = new EvictionPlugins({
     inTree: [sourceOf("inner")],
     settings,
@@ -63,7 +63,7 @@ async function serve(name: string, service: PluginService = {}): Promise<Server>
   return server;
 }
 
-const settings = () => ({ callTimeoutMs, syncPeriodMs: 60_000 });
+const settings = () => ({ callTimeout, syncPeriod: 60_000 });
 
 async function ask(pods = offer, signalOfRound = signal) {
   using round = plugins.startRound(settings());
@@ -159,7 +159,7 @@ describe("plugins on sockets", () => {
     await serve("bad", service);
     await serve("good", { thresholdMet: async () => ({ metType: ThresholdMetType.HARD_MET }) });
     // Long enough for the calls that are answered, also on a busy machine.
-    if ("getEvictPods" in service && service.getEvictPods === never) callTimeoutMs = 5_000;
+    if ("getEvictPods" in service && service.getEvictPods === never) callTimeout = 5_000;
     const { bad, good } = await answersByName();
     expect(bad?.evictPods).toMatchObject({ failure: expect.stringMatching(message) });
     expect(bad?.threshold).toHaveProperty("answer");
@@ -237,7 +237,7 @@ describe("plugins on sockets", () => {
     await new Promise<void>((resolve) => mute.listen(socketOf("mute"), resolve));
     servers.push({ stop: () => mute.close() });
     await plugins.register(registrationOf("mute", socketOf("mute")), signal);
-    callTimeoutMs = 500;
+    callTimeout = 500;
     const late = { failure: "deadline of 0.5 s exceeded", late: true };
     expect((await answersByName()).mute).toMatchObject({ evictPods: late, threshold: late });
   });
@@ -337,9 +337,9 @@ describe("a call that a plugin does not implement", () => {
 });
 
 describe("registration", () => {
-  it("refuses the name of an in-tree plugin and other versions", () => {
+  it("refuses other versions, and reserves the names of in-tree plugins", () => {
     const registration = registrationOf("inner", "/x");
-    expect(() => plugins.validate(registration)).toThrow(/in-tree/);
+    expect([...plugins.inTreeNames]).toEqual(["inner"]);
     expect(() => plugins.validate({ ...registration, name: "a", versions: ["v9"] })).toThrow(/offers v9/);
     expect(() => plugins.validate({ ...registration, name: "a" })).not.toThrow();
   });
@@ -384,7 +384,7 @@ it("replaces in-tree plugins, and takes no other's name", async () => {
   expect(() => plugins.replaceInTree(["policy-b"], [sourceOf("outer")])).toThrow(/another eviction plugin/);
   expect(plugins.names).toContain("policy-b");
   // Nor is its own name taken from outside.
-  expect(() => plugins.validate(registrationOf("policy-c", "/x"))).toThrow(/in-tree/);
+  expect([...plugins.inTreeNames]).toEqual(["inner", "policy-b", "policy-c"]);
   const answers = await ask();
   expect(answers.map(({ plugin }) => plugin).sort()).toEqual(["inner", "outer", "policy-b", "policy-c"]);
 });

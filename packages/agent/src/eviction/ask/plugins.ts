@@ -1,16 +1,21 @@
+import type { ConditionProblem } from "@nodekeeper/api/decide";
 import {
-  type HealthCheck,
-  type HealthResult,
-  NodekeeperError,
-  stopped,
-  withDeadline,
-} from "@nodekeeper/core/lib";
+  EvictionPluginDisconnected,
+  EvictionPluginNameInUse,
+  PluginConditionRefused,
+  PluginVersionsUnsupported,
+} from "@nodekeeper/api/errors";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
+import { type HealthCheck, type HealthResult, stopped, withDeadline } from "@nodekeeper/core/lib";
 import type { HostSample } from "../../host/index.ts";
-import type { PluginExchanges, PluginHandler, PluginRegistration } from "../../plugins/index.ts";
-import type { ConditionProblem } from "../decide/taints.ts";
+import type {
+  PluginExchanges,
+  PluginHandler,
+  PluginRegistration,
+  PresentedPlugin,
+} from "../../plugins/index.ts";
 import { forgetPlugin } from "../round-metrics.ts";
-import type { RoundRequest } from "../round-pacing.ts";
-import type { EvictionSettings } from "../round-settings.ts";
+import type { RoundPacing, RoundRequest } from "../round-pacing.ts";
 import { followRoundRequests } from "./follow-round-requests.ts";
 import { PluginCaller, type PluginCallerOptions } from "./plugin-caller.ts";
 import { PluginRound } from "./plugin-round.ts";
@@ -23,22 +28,24 @@ const VERSIONS = ["v1alpha1"];
 
 export interface EvictionPluginsOptions extends PluginCallerOptions {
   inTree: readonly EvictionSource[];
-  /** For registrations; rounds have their own. */
-  settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
-  /** Authenticates a plugin before it is registered; undefined where none is required. */
+  /** Used for registrations. A round receives its settings in `startRound`. */
+  settings: () => Pick<EvictionSettings, "callTimeout" | "syncPeriod">;
+  /** How long the conditions of a lost plugin stay, milliseconds. Default: 0. */
+  transitionMs?: () => number;
+  /** Authenticates a plugin before it is registered; undefined if no authentication is required. */
   tokenCheck: () => TokenCheck | undefined;
-  /** Called when a plugin behind a socket requests a round, at most once per second and plugin. Default: ignored. */
-  onRoundRequest?: (request: RoundRequest) => void;
+  /** Receives the round requests of plugins behind sockets, at most one per second each. Undefined to ignore them. */
+  pacing?: Pick<RoundPacing, "request">;
 }
 
-/** The eviction plugins, in-tree and behind sockets, each with its channel while it is registered. */
+/** The eviction plugins, in-tree and behind sockets. Each has a channel while it is registered. */
 export class EvictionPlugins implements PluginHandler {
   readonly type = "EvictionPlugin";
   readonly #options: EvictionPluginsOptions;
   readonly #caller: PluginCaller;
   readonly #served = new Map<string, ServedPlugin>();
   readonly #unsampled = new WeakSet<ServedPlugin>();
-  /** Plugins removed since the last round ended; the current round may still add to their metric series. */
+  /** Plugins removed since the end of the last round. The current round may still add to their metric series. */
   readonly #leavers = new Set<string>();
   /** In-tree plugins that were replaced while a round calls them. */
   #replaced: ServedPlugin[] = [];
@@ -55,17 +62,14 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Replaces in-tree plugins, as when policy files change; effective from the next round on: a round under way calls those
-   * that it started with, which are closed at its end. Throws `conflict` for a name that another plugin has, and then
-   * changes nothing.
+   * Replaces in-tree plugins, for example when policy files change. Takes effect in the next round: a round in progress
+   * calls the plugins that it started with, which are closed at its end. Throws `conflict` and changes nothing if a
+   * name is already used by another plugin.
    * @param names the plugins to remove
    */
   replaceInTree(names: readonly string[], sources: readonly EvictionSource[]): void {
     const taken = sources.find(({ name }) => this.#served.has(name) && !names.includes(name));
-    if (taken)
-      throw new NodekeeperError("conflict", `${taken.name} is the name of another eviction plugin`, {
-        id: "NK1605",
-      });
+    if (taken) throw new EvictionPluginNameInUse({ name: taken.name });
     for (const name of names) {
       const plugin = this.#served.get(name);
       if (plugin) this.#replaced.push(plugin);
@@ -79,24 +83,22 @@ export class EvictionPlugins implements PluginHandler {
     if (!this.#inRound) this.#closeReplaced();
   }
 
+  /** Names of in-tree plugins. External plugins may not use them. */
+  get inTreeNames(): ReadonlySet<string> {
+    return new Set(
+      [...this.#served.values()].flatMap(({ name, registration }) => (registration ? [] : [name])),
+    );
+  }
+
   /** Names of the plugins that rounds call, sorted. */
   get names(): string[] {
     return [...this.#served.keys()].sort();
   }
 
-  validate({ name, versions }: Omit<PluginRegistration, "generation">): void {
-    if (this.#inTreeNames().includes(name)) {
-      throw new NodekeeperError("conflict", `${name} is the name of an in-tree eviction plugin`, {
-        id: "NK1304",
-      });
-    }
+  validate({ versions }: PresentedPlugin): void {
     if (versions.some((version) => VERSIONS.includes(version))) return;
     const offered = versions.join(", ").slice(0, 200) || "none";
-    throw new NodekeeperError(
-      "unsupported",
-      `supported versions of EvictionPlugin: ${VERSIONS.join(", ")}; the plugin offers ${offered}`,
-      { id: "NK1306" },
-    );
+    throw new PluginVersionsUnsupported({ type: "EvictionPlugin", supported: VERSIONS.join(", "), offered });
   }
 
   async register(registration: PluginRegistration, signal: AbortSignal): Promise<void> {
@@ -137,16 +139,24 @@ export class EvictionPlugins implements PluginHandler {
     metrics.plugins.set(this.#served.size);
     this.#left(name);
     log.warn(
-      { errorId: "NK1609", plugin: name, reason },
+      { errorId: EvictionPluginDisconnected.id, plugin: name, reason },
       "eviction plugin disconnected, its conditions stay for the transition period",
     );
   }
 
+  /** Returns the transition period, during which the conditions of a lost plugin stay. */
+  holdMs(): number {
+    return this.#options.transitionMs?.() ?? 0;
+  }
+
+  // Conditions belong to the node and end with their transition period.
+  forget(): void {}
+
   /**
-   * Starts a round: the plugins that it calls are those registered now. One round at a time; dispose of it at its end.
-   * @param settings those of the whole round
+   * Starts a round, which calls the plugins registered now. Only one round at a time; dispose of it at its end.
+   * @param settings the settings of the whole round
    */
-  startRound(settings: Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">): PluginRound {
+  startRound(settings: Pick<EvictionSettings, "callTimeout" | "syncPeriod">): PluginRound {
     this.#inRound = true;
     return new PluginRound({
       plugins: this.#served.values(),
@@ -157,8 +167,8 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Ends a round, after its metrics are counted. Keeps the refused conditions for `status` and logs those that the round
-   * before did not have. Removes the metric series of removed plugins.
+   * Ends a round after its metrics are counted. Stores the refused conditions for `status`, and logs those that the
+   * previous round did not refuse. Removes the metric series of removed plugins.
    */
   endRound(problems: readonly ConditionProblem[]): void {
     for (const name of this.#leavers) if (!this.#served.has(name)) forgetPlugin(this.#options.metrics, name);
@@ -167,14 +177,20 @@ export class EvictionPlugins implements PluginHandler {
       const refused = problems.filter(({ plugins }) => plugins.includes(plugin.name));
       for (const { condition, reason, message } of refused) {
         if (plugin.problems.includes(message)) continue;
-        const fields = { errorId: "NK1608", plugin: plugin.name, condition, reason, message };
+        const fields = {
+          errorId: PluginConditionRefused.id,
+          plugin: plugin.name,
+          condition,
+          reason,
+          message,
+        };
         this.#options.log.warn(fields, "condition of an eviction plugin refused");
       }
       plugin.problems = refused.map(({ message }) => message);
     }
   }
 
-  // One whose sampling throws is not sampled again: a defect of one plugin stops neither the others nor its own rounds.
+  // A plugin whose sampling throws is not sampled again: its defect affects neither other plugins nor its own rounds.
   #crossedBy(plugin: ServedPlugin, sample: HostSample): readonly string[] {
     if (!plugin.calls.crossed || this.#unsampled.has(plugin)) return [];
     try {
@@ -186,12 +202,12 @@ export class EvictionPlugins implements PluginHandler {
     }
   }
 
-  /** Whether any plugin is to be sampled between rounds. */
+  /** Whether any plugin has thresholds to sample between rounds. */
   get areSampled(): boolean {
     return [...this.#served.values()].some(({ calls }) => calls.crossed !== undefined);
   }
 
-  /** Requests for a round of the plugins that have a threshold which is crossed and was not by the sample before. */
+  /** Returns round requests for the plugins with a crossed threshold that the previous sample did not cross. */
   newlyCrossed(sample: HostSample): RoundRequest[] {
     const requests: RoundRequest[] = [];
     for (const plugin of this.#served.values()) {
@@ -203,7 +219,7 @@ export class EvictionPlugins implements PluginHandler {
     return requests;
   }
 
-  /** Closes all channels and refuses further registrations. Call when no round runs. */
+  /** Closes all channels and refuses further registrations. Call only if no round is running. */
   close(): void {
     this.#isClosed = true;
     for (const plugin of this.#served.values()) {
@@ -217,14 +233,14 @@ export class EvictionPlugins implements PluginHandler {
     return this.names.map((name) => statusOf(this.#served.get(name)!));
   }
 
-  /** The last calls of a plugin; undefined where there is none of that name. */
+  /** Returns the last calls of a plugin; undefined if there is no plugin of that name. */
   exchanges(name: string): PluginExchanges | undefined {
     return this.#served.get(name)?.exchanges.show();
   }
 
   /**
-   * Fails while the last call to an in-tree plugin failed. A failing plugin behind a socket is named, but the check
-   * passes: it must not make the agent unready.
+   * Fails if the last call to an in-tree plugin failed. Passes if only plugins behind sockets fail, because they must
+   * not make the agent unready; the message names them.
    */
   healthCheck(): HealthCheck {
     return { name: "EvictionPluginsReady", kind: "ready", check: () => this.#check() };
@@ -255,10 +271,6 @@ export class EvictionPlugins implements PluginHandler {
     this.#leavers.add(name);
   }
 
-  #inTreeNames(): string[] {
-    return [...this.#served.values()].flatMap(({ name, registration }) => (registration ? [] : [name]));
-  }
-
   #stop(name: string, reason: string): void {
     const plugin = this.#served.get(name);
     plugin?.scope.abort(stopped(reason));
@@ -266,10 +278,10 @@ export class EvictionPlugins implements PluginHandler {
   }
 }
 
-/** The deadline of a call, milliseconds: at most one period, so that a slow plugin does not delay the next round. */
-function callTimeoutOf({
-  callTimeoutMs,
-  syncPeriodMs,
-}: Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">) {
-  return Math.min(callTimeoutMs, syncPeriodMs);
+/**
+ * Returns the deadline of a call, milliseconds: at most one period, so that a slow plugin does not delay the next
+ * round.
+ */
+function callTimeoutOf({ callTimeout, syncPeriod }: Pick<EvictionSettings, "callTimeout" | "syncPeriod">) {
+  return Math.min(callTimeout, syncPeriod);
 }

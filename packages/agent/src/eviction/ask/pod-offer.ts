@@ -1,15 +1,15 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import type { CandidateRecord, TopQuestion } from "@nodekeeper/api/decide";
 import { EvictionRecord } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
-import type { CandidateRecord, TopQuestion } from "../decide/decision.ts";
 import type { EncodablePod } from "../observe/observed-pod.ts";
 
-// Field numbers of the requests in proto/evictionplugin/v1alpha1; the pods are field 1 of all three.
+// Field numbers of the requests in proto/evictionplugin/v1alpha1. Field 1 of all three contains the pods.
 const ACTIVE_PODS = 1;
 const TOP_N = 2;
 const EVICTION_SCOPE = 3;
 const EVICTION_RECORDS = 4;
 
-/** The candidates of one round as sent to plugins. They are encoded once, on first use, for all plugins. */
+/** The candidates of one round, as sent to plugins. Encoded once for all plugins, on first use. */
 export class PodOffer {
   /** Sorted by UID. */
   readonly pods: readonly EncodablePod[];
@@ -19,25 +19,25 @@ export class PodOffer {
     this.pods = pods;
   }
 
-  /** The request of GetEvictPods and ThresholdMet, and the first part of GetTopEvictionPods where it offers all pods. */
+  /** The request of GetEvictPods and ThresholdMet, and the first part of GetTopEvictionPods if it offers all pods. */
   get bytes(): Buffer {
     this.#bytes ??= encodePods(this.pods);
     return this.#bytes;
   }
 
-  /** The size of the request, bytes; undefined where no plugin behind a socket was called. */
+  /** The size of the request, bytes; undefined if no plugin behind a socket was called. */
   get encodedBytes(): number | undefined {
     return this.#bytes?.length;
   }
 
-  /** The pods that a question offers. */
+  /** Returns the pods that a question offers. */
   podsFor({ candidateUids }: TopQuestion): readonly EncodablePod[] {
     if (candidateUids === null) return this.pods;
     const offered = new Set(candidateUids);
     return this.pods.filter(({ pod }) => offered.has(pod.uid));
   }
 
-  /** The request of GetTopEvictionPods, in parts to be sent in order. */
+  /** Returns the request of GetTopEvictionPods, in parts to send in order. */
   topRequest(question: TopQuestion): Buffer[] {
     const pods = question.candidateUids === null ? this.bytes : encodePods(this.podsFor(question));
     const writer = new BinaryWriter()

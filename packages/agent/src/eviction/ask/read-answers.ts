@@ -1,3 +1,12 @@
+import type {
+  ConditionAnswer,
+  EvictPodsAnswer,
+  MetType,
+  PodReference,
+  ThresholdAnswer,
+  TopAnswer,
+} from "@nodekeeper/api/decide";
+import { EvictionAnswerRefused } from "@nodekeeper/api/errors";
 import {
   type Condition,
   ConditionType,
@@ -9,23 +18,14 @@ import {
   ThresholdOperator,
 } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import { PodIdentity } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
-import { NodekeeperError } from "@nodekeeper/core/lib";
-import type {
-  ConditionAnswer,
-  EvictPodsAnswer,
-  MetType,
-  ThresholdAnswer,
-  TopAnswer,
-} from "../decide/answers.ts";
-import type { PodReference } from "../decide/pods.ts";
 
-// Bounds of texts from plugins, which are kept in state, records, Events and logs.
+// Bounds of texts from plugins. The texts are stored in state, records, Events and logs.
 const LONGEST_NAME = 253;
 const LONGEST_UNIT = 30;
 export const LONGEST_REASON = 1024;
 const MAX_EFFECTS = 8;
 
-/** Reads a plugin's GetEvictPods answer. Like the functions below, throws `invalid` for a pod that can't be decoded. */
+/** Reads a plugin's GetEvictPods answer. Like the functions below, throws `invalid` if a pod can't be decoded. */
 export function readEvictPods(response: GetEvictPodsResponse): EvictPodsAnswer {
   return {
     pods: response.evictPods.map((named) => ({
@@ -66,10 +66,7 @@ function readIdentity(bytes: Uint8Array): PodReference {
   try {
     identity = PodIdentity.decode(bytes);
   } catch (error) {
-    throw new NodekeeperError("invalid", "a pod in the answer can't be decoded", {
-      id: "NK1604",
-      cause: error,
-    });
+    throw new EvictionAnswerRefused({ problem: "a pod in the answer can't be decoded" }, { cause: error });
   }
   const { uid = "", namespace = "", name = "" } = identity.metadata ?? {};
   return {
@@ -89,7 +86,7 @@ function readCondition(condition: Condition | undefined): ConditionAnswer | null
   };
 }
 
-// An unknown met type counts as not met, so that no pod is evicted for it.
+// An unknown met type counts as not met: no pod is evicted for it.
 function metTypeOf(type: ThresholdMetType): MetType {
   if (type === ThresholdMetType.HARD_MET) return "hard";
   return type === ThresholdMetType.SOFT_MET ? "soft" : "none";

@@ -1,10 +1,11 @@
+import { EvictionPluginWithoutCalls } from "@nodekeeper/api/errors";
 import { childScope, type ScopedSignal } from "@nodekeeper/core/lib";
 import { type CallError, ExchangeLog, joinedErrors, type PluginRegistration } from "../../plugins/index.ts";
 import type { PluginMethod } from "../round-metrics.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
-/** A plugin that rounds call, for the time of one registration. */
+/** A plugin that rounds call, for the duration of one registration. */
 export interface ServedPlugin {
   readonly name: string;
   /** Undefined for an in-tree plugin. */
@@ -12,14 +13,14 @@ export interface ServedPlugin {
   readonly calls: EvictionPluginCalls;
   /** Aborts when the registration ends. */
   readonly scope: ScopedSignal;
-  /** The error of the last call by method; none where it succeeded. */
+  /** The error of the last call of each method; no entry if that call succeeded. */
   readonly errors: Map<PluginMethod, CallError>;
-  /** Its refused conditions in the last round. */
+  /** Its conditions that the last round refused. */
   problems: readonly string[];
-  /** Methods that returned UNIMPLEMENTED last. */
+  /** Methods whose last call returned UNIMPLEMENTED. */
   readonly unimplemented: Set<PluginMethod>;
   readonly deadlines: Map<PluginMethod, CallDeadline>;
-  /** Whether the registration ended because of a newer one of the same name. */
+  /** Whether the registration ended because of a newer one with the same name. */
   replaced: boolean;
   /** Wall milliseconds of the last answer. */
   answeredAt: number | undefined;
@@ -35,7 +36,7 @@ export interface EvictionPluginStatus {
   endpoint: string | undefined;
   /** Wall milliseconds of the last answer to any call. */
   answeredAt: number | undefined;
-  /** Of the last calls; undefined where nothing is wrong. */
+  /** The errors of the last calls; undefined if all succeeded. */
   lastError: CallError | undefined;
   /** Its refused conditions, each with the reason. */
   problems: readonly string[];
@@ -74,9 +75,12 @@ export function statusOf(plugin: ServedPlugin): EvictionPluginStatus {
   };
 }
 
-// Each call is optional, but a plugin without both of these can't report anything.
+// Every call is optional, but a plugin without both of these can't report anything.
 function errorOf({ errors, unimplemented }: ServedPlugin): CallError | undefined {
   if (errors.size > 0) return joinedErrors(errors.values());
   if (!unimplemented.has("ThresholdMet") || !unimplemented.has("GetEvictPods")) return undefined;
-  return { message: "the plugin implements neither ThresholdMet nor GetEvictPods", id: "NK1616" };
+  return {
+    message: "the plugin implements neither ThresholdMet nor GetEvictPods",
+    id: EvictionPluginWithoutCalls.id,
+  };
 }

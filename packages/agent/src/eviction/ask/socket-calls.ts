@@ -1,3 +1,4 @@
+import { EvictionAnswerRefused } from "@nodekeeper/api/errors";
 import {
   EvictionPluginDefinition,
   GetEvictPodsResponse,
@@ -10,12 +11,11 @@ import {
   RoundRequestsDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
-import { NodekeeperError } from "@nodekeeper/core/lib";
-import { checkAnswerSize, checkAnswerText } from "./answer-size.ts";
+import { answerShapes, checkAnswerSize, checkAnswerText } from "./answer-size.ts";
 import { LONGEST_REASON, readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
-// A plugin may answer with complete pods, up to a few thousand.
+// Complete pods in an answer are allowed, up to a few thousand.
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** The calls to a plugin behind a socket: those of rounds, and GetToken at registration. */
@@ -23,7 +23,7 @@ export interface SocketCalls extends EvictionPluginCalls {
   getToken(signal: AbortSignal): Promise<string>;
 }
 
-/** Calls a plugin that serves evictionplugin.v1alpha1 on a unix socket, over one connection until `close`. */
+/** Calls a plugin that serves evictionplugin.v1alpha1 on a unix socket. One connection is used until `close`. */
 export function socketCalls(endpoint: string): SocketCalls {
   const channel = new UnaryChannel(endpoint, { maxReceiveBytes: MAX_ANSWER_BYTES });
   const pathOf = (method: string) => `${EvictionPluginDefinition.fullName}/${method}`;
@@ -36,19 +36,19 @@ export function socketCalls(endpoint: string): SocketCalls {
     },
     async getEvictPods(offer, signal) {
       const answer = await ask("GetEvictPods", [offer.bytes], signal);
-      checkAnswerSize(answer, 1);
+      checkAnswerSize(answer, answerShapes.getEvictPods);
       const read = readEvictPods(decoded(GetEvictPodsResponse, answer));
       checkAnswerText(read.pods.map(({ pod, reason }) => ({ ...pod, reason })));
       return read;
     },
     async thresholdMet(offer, signal) {
       const answer = await ask("ThresholdMet", [offer.bytes], signal);
-      checkAnswerSize(answer, 8);
+      checkAnswerSize(answer, answerShapes.thresholdMet);
       return readThreshold(decoded(ThresholdMetResponse, answer));
     },
     async getTopEvictionPods(offer, question, signal) {
       const answer = await ask("GetTopEvictionPods", offer.topRequest(question), signal);
-      checkAnswerSize(answer, 1);
+      checkAnswerSize(answer, answerShapes.getTopEvictionPods);
       const read = readTop(decoded(GetTopEvictionPodsResponse, answer));
       checkAnswerText(read.pods);
       return read;
@@ -66,6 +66,6 @@ function decoded<T>(message: { decode(bytes: Uint8Array): T }, bytes: Uint8Array
   try {
     return message.decode(bytes);
   } catch (error) {
-    throw new NodekeeperError("invalid", "the answer can't be decoded", { id: "NK1604", cause: error });
+    throw new EvictionAnswerRefused({ problem: "the answer can't be decoded" }, { cause: error });
   }
 }

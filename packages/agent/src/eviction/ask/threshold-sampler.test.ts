@@ -29,7 +29,7 @@ function setUp(sampleMs = 0) {
   const sampler = new ThresholdSampler({
     host: new Host({ clock }),
     plugins,
-    onCrossed: (request) => requests.push(request),
+    pacing: { request: (request) => requests.push(request) },
     settings: () => state,
     // Time passes while a sample is taken.
     clock: {

@@ -1,28 +1,29 @@
-import type { Clock, Runnable } from "@nodekeeper/core/lib";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
+import { type Clock, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 import type { Host } from "../../host/index.ts";
-import type { RoundRequest } from "../round-pacing.ts";
-import type { EvictionSettings } from "../round-settings.ts";
+import type { RoundPacing } from "../round-pacing.ts";
 import type { EvictionPlugins } from "./plugins.ts";
 
 export interface ThresholdSamplerOptions {
   host: Pick<Host, "sample">;
   plugins: Pick<EvictionPlugins, "areSampled" | "newlyCrossed">;
-  onCrossed: (request: RoundRequest) => void;
+  pacing: Pick<RoundPacing, "request">;
   settings: () => Pick<EvictionSettings, "outOfTurnRounds">;
   clock: Clock;
 }
 
-/** From one sample to the next, milliseconds. */
+/** Minimum pause between samples, milliseconds. */
 export const SAMPLE_PERIOD_MS = 250;
-// Upper bound of the share of one core for sampling: expensive samples, as with hundreds of CPUs, are taken less often.
+// Target share of one core for sampling: if samples are expensive, for example with hundreds of CPUs, the pause is
+// extended up to the longest period.
 const LARGEST_SHARE = 0.002;
 const LONGEST_PERIOD_MS = 2_000;
-// The fastest of so many samples is their cost: the others include waits for a CPU.
+// The fastest of this many samples counts as their cost: the others include waits for a CPU.
 const COST_SAMPLES = 8;
 
 /**
- * Samples the machine between rounds, so that pressure is acted on within a fraction of a second: a threshold that was not
- * crossed by the previous sample starts a round out of turn.
+ * Samples the machine independently of rounds, so that the agent reacts to pressure within a fraction of a second: a
+ * threshold that the previous sample did not cross starts a round out of turn.
  */
 export class ThresholdSampler implements Runnable {
   readonly name = "eviction-sampler";
@@ -44,13 +45,13 @@ export class ThresholdSampler implements Runnable {
         Math.max(SAMPLE_PERIOD_MS, Math.min(...spentMs) / LARGEST_SHARE),
         LONGEST_PERIOD_MS,
       );
-      await clock.sleep(pauseMs, signal).catch(() => {});
+      await sleepOrAbort(clock, pauseMs, signal);
     }
   }
 
   #sample(): void {
-    const { host, plugins, onCrossed, settings } = this.#options;
+    const { host, plugins, pacing, settings } = this.#options;
     if (!settings().outOfTurnRounds || !plugins.areSampled) return;
-    for (const request of plugins.newlyCrossed(host.sample())) onCrossed(request);
+    for (const request of plugins.newlyCrossed(host.sample())) pacing.request(request);
   }
 }

@@ -1,11 +1,11 @@
+import type { EvictionPod } from "@nodekeeper/api/decide";
 import { type Container, Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import type { EvictionPod } from "../decide/pods.ts";
 import { podMessageOf } from "./pod-message.ts";
 import { type QosLevelReader, qosLevelReader } from "./qos-level.ts";
 import { readPod } from "./read-pod.ts";
 
-/** The fields of a pod that only in-tree plugins read; shaped as core v1's Pod. */
+/** The fields of a pod that only in-tree plugins read, with the structure of core v1's Pod. */
 export interface PodDetails {
   metadata?: { annotations: Readonly<Record<string, string>> } | undefined;
   spec?:
@@ -20,7 +20,7 @@ export interface PodDetails {
 
 type ContainerDetails = Pick<Container, "name" | "resources" | "restartPolicy">;
 
-/** A pod as used by decisions and in-tree plugins. */
+/** A pod for decisions and in-tree plugins. */
 export interface ObservedPod {
   readonly pod: EvictionPod;
   readonly details: PodDetails;
@@ -28,7 +28,7 @@ export interface ObservedPod {
 
 /** A pod that can also be sent to plugins behind sockets. */
 export interface EncodablePod extends ObservedPod {
-  /** The encoded core v1 Pod with the fields of the stripped message (proto/k8s/core/v1). Encoded once. */
+  /** Returns the encoded core v1 Pod with the fields of the stripped message (proto/k8s/core/v1). Encoded once. */
   encoded(): Uint8Array;
 }
 
@@ -36,7 +36,7 @@ const katalystQosLevel = qosLevelReader();
 
 /**
  * Reads a pod from the API server's JSON. Throws `invalid` for a pod without UID or name.
- * @param qosLevelOf default: by katalyst's annotation alone
+ * @param qosLevelOf default: katalyst's annotation only
  */
 export function observeJson(object: KubeObject, qosLevelOf: QosLevelReader = katalystQosLevel): EncodablePod {
   let message: Pod | undefined = podMessageOf(object);
@@ -46,7 +46,7 @@ export function observeJson(object: KubeObject, qosLevelOf: QosLevelReader = kat
     details: detailsOf(message),
     encoded: () => {
       bytes ??= Pod.encode(message!).finish();
-      // The bytes take a fourth of the message's memory.
+      // The bytes take a quarter of the message's memory.
       message = undefined;
       return bytes;
     },

@@ -15,8 +15,8 @@ import type {
 } from "./pod-json.ts";
 
 /**
- * Converts a pod of the API server's JSON to the message that is sent to plugins. Only declared fields are kept. Times,
- * quantities and volumes (inlined in JSON) have another structure; all other fields have the same names.
+ * Converts a pod in the API server's JSON to the message that is sent to plugins. Keeps only declared fields. Times,
+ * quantities and volumes (inlined in JSON) have a different structure; all other fields have the same names.
  */
 export function podMessageOf(object: KubeObject): Pod {
   const { metadata, spec, status } = object as JsonPod;
@@ -93,7 +93,7 @@ function quantitiesOf(list: Record<string, string> = {}): Record<string, Quantit
   return Object.fromEntries(Object.entries(list).map(([name, string]) => [name, { string: String(string) }]));
 }
 
-// A pod's times are whole seconds; malformed ones are left out.
+// A pod's times are whole seconds. Malformed ones are omitted.
 function timeOf(text: string | null | undefined) {
   const milliseconds = text ? Date.parse(text) : Number.NaN;
   return Number.isNaN(milliseconds) ? undefined : { seconds: BigInt(Math.floor(milliseconds / 1000)) };

@@ -19,15 +19,15 @@ export interface PodWatchOptions {
   log: Logger;
   metrics: EvictionRoundMetrics;
   kubeMetrics: KubeMetrics;
-  /** As of `observeJson`. */
+  /** As for `observeJson`. */
   qosLevelOf?: QosLevelReader;
   /** Notified of every pod that is added, updated or deleted. */
   observer?: PodObserver;
-  /** The readiness check fails when there was no watch for longer, milliseconds. Default 60,000. */
+  /** If the watch is lost for longer than this, the readiness check fails, milliseconds. Default: 60,000. */
   lostContactMs?: number;
 }
 
-/** A pod with its resourceVersion, so that an unchanged one is not decoded again. */
+/** A pod with its resourceVersion, so that an unchanged pod is not decoded again. */
 interface KnownPod extends EncodablePod {
   resourceVersion: string | undefined;
 }
@@ -41,14 +41,14 @@ const PODS: ApiResource = {
   verbs: ["list", "watch"],
   subresources: [],
 };
-// Pods are large, and the process does not return all memory once used for a page.
+// Pods are large, and the process does not return all memory that a page has used.
 const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
 
 /**
- * The pods of one node, by a watch on the API server. Of each pod it keeps the fields that eviction reads and the stripped
- * message, which is encoded when a plugin behind a socket needs it; never the whole object. A malformed object is counted,
- * logged once and skipped; an earlier version of it is kept, because the pod is not deleted.
+ * The pods of one node, from a watch on the API server. Keeps only the fields of each pod that eviction reads and the
+ * stripped message, which is encoded when a plugin behind a socket needs it. A malformed object is counted, logged once
+ * and skipped; the previous version of the pod is kept, because the pod is not deleted.
  */
 export class PodWatch implements NodePods, Runnable {
   readonly name = "eviction-pods";
@@ -105,7 +105,7 @@ export class PodWatch implements NodePods, Runnable {
     return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
   }
 
-  // Empties the list while reading it, so that the objects, ten times the size of what is kept, can be freed.
+  // Empties the list while reading it, so that the objects, ten times the size of the kept data, can be freed.
   #replace(objects: KubeObject[]): void {
     const listed = new Set<string>();
     for (let object = objects.pop(); object !== undefined; object = objects.pop()) {
@@ -136,7 +136,7 @@ export class PodWatch implements NodePods, Runnable {
     this.#options.observer?.seen(object, observed.pod);
   }
 
-  /** @param last the last object; undefined where the deletion was not watched */
+  /** @param last the last object; undefined if the deletion was not watched */
   #delete(uid: string | undefined, last?: KubeObject): void {
     const known = uid === undefined ? undefined : this.#pods.get(uid);
     if (uid === undefined || known === undefined) return;

@@ -1,15 +1,15 @@
+import type { QosClass } from "@nodekeeper/api/decide";
 import type { Pod, ResourceRequirements } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import { isQuantity, parseQuantity } from "@nodekeeper/core/lib";
-import type { QosClass } from "../decide/pods.ts";
 
 const computeResources = ["cpu", "memory"] as const;
 
-/** Positive amounts in nanos by "cpu" and "memory"; absent where not specified. */
+/** Positive amounts in nanos by "cpu" and "memory"; no entry if not specified. */
 type Amounts = Map<string, bigint>;
 
 /**
- * The QoS class of a pod: the one in its status, else computed from the requests and limits of CPU and memory, at pod
- * level where it has any (KEP-2837), else of its containers and init containers.
+ * Returns the QoS class of a pod: the one in its status; otherwise computed from the requests and limits for CPU and
+ * memory, at pod level if set (KEP-2837), otherwise of its containers and init containers.
  * https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/
  */
 export function qosClassOf(pod: Pod): QosClass {

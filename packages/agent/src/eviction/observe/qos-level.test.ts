@@ -1,5 +1,5 @@
+import type { QosLevel } from "@nodekeeper/api/decide";
 import { describe, expect, it } from "vitest";
-import type { QosLevel } from "../decide/pods.ts";
 import { qosLevelReader } from "./qos-level.ts";
 
 const ours = "katalyst.kubewharf.io/qos_level";

@@ -1,6 +1,6 @@
-import type { QosLevel } from "../decide/pods.ts";
+import type { QosLevel } from "@nodekeeper/api/decide";
 
-/** The levels that a pod can state. */
+/** The levels that an annotation can specify. */
 type StatedLevel = Exclude<QosLevel, "unknown">;
 
 /** An annotation with a value. */
@@ -9,10 +9,10 @@ export interface AnnotationValue {
   value: string;
 }
 
-/** Annotations that state a level, besides katalyst's own. */
+/** Annotations that specify a level, in addition to katalyst's annotation. */
 export type QosAnnotations = Readonly<Partial<Record<StatedLevel, readonly AnnotationValue[]>>>;
 
-/** Returns the QoS level that a pod's annotations state. */
+/** Returns the QoS level that a pod's annotations specify. */
 export type QosLevelReader = (annotations: Readonly<Record<string, string>>) => QosLevel;
 
 const QOS_LEVEL_KEY = "katalyst.kubewharf.io/qos_level";
@@ -20,7 +20,9 @@ const levels = ["reclaimed_cores", "shared_cores", "dedicated_cores", "system_co
 const bitOf = (level: StatedLevel) => 1 << levels.indexOf(level);
 const SHARED = bitOf("shared_cores");
 
-/** The levels of which a key is an annotation, and those that each of its values states; levels as bits. */
+/**
+ * An annotation key, the levels that it can specify, and the levels that each of its values specifies. Levels are bits.
+ */
 interface KnownKey {
   key: string;
   ofLevels: number;
@@ -28,15 +30,16 @@ interface KnownKey {
 }
 
 /**
- * Returns a reader of QoS levels, which knows katalyst's annotation and `added`. It takes one lookup for each key.
+ * Returns a reader of QoS levels for katalyst's annotation and those in `added`. It looks up each key once.
  *
- * 1. A pod has the level of which an annotation has a value, and no other annotation another value.
+ * 1. A pod has a level if an annotation has a value of that level, and no other annotation of that level has another
+ *    value.
  * 2. A pod without any of the annotations has the default, `shared_cores`.
- * 3. A pod has no known level, `unknown`, if its annotations state two levels, if one states a level and another one of that
- *    level has another value, or if none states a level and one of `shared_cores` has another value.
+ * 3. The level is `unknown` if the annotations specify two levels, if one specifies a level and another one of that
+ *    level has another value, or if none specifies a level and one of `shared_cores` has another value.
  *
- * As QoSConfiguration of katalyst-core, pkg/config/generic/qos.go, except that a key may have several values for a level, and
- * that the result for two levels does not depend on the order in which they are tried.
+ * Like QoSConfiguration of katalyst-core, pkg/config/generic/qos.go, except that a key may have several values for a
+ * level, and that the result for two levels does not depend on the order of the checks.
  */
 export function qosLevelReader(added: QosAnnotations = {}): QosLevelReader {
   const keys = keysOf(added);

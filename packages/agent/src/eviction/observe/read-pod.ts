@@ -1,6 +1,6 @@
+import type { EvictionPod, PodOwner } from "@nodekeeper/api/decide";
 import type { Pod, Time } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { EvictionPod, PodOwner } from "../decide/pods.ts";
 import { qosClassOf } from "./qos-class.ts";
 import type { QosLevelReader } from "./qos-level.ts";
 
@@ -8,7 +8,7 @@ const configSource = "kubernetes.io/config.source";
 const configMirror = "kubernetes.io/config.mirror";
 const softEvictNotifyKey = "katalyst.kubewharf.io/pod_soft_evict_notify";
 
-/** The API server's default of `terminationGracePeriodSeconds`. */
+/** The API server's default of `terminationGracePeriodSeconds`, seconds. */
 const DEFAULT_GRACE_SECONDS = 30;
 
 /** Reads the fields of a pod that eviction needs. Throws `invalid` for a pod without UID or name. */

@@ -1,11 +1,11 @@
 import type { StoredNodeEvent } from "../../state/index.ts";
 
-// The messages of `TaintReports`.
+// Matches the messages of `TaintReports`.
 const ABOUT_TAINT = /^taint (\S+) (added|restored|removed)/;
 
 /**
- * The taints of the Node that the agent recorded it added, and not that it or another client removed since, by
- * "key:effect", with the time of the record in wall milliseconds. Pure.
+ * Returns the taints of the Node that the agent recorded as added and not as removed since, by itself or by another
+ * client: by "key:effect", with the time of the record in wall milliseconds. Pure.
  * @param events the history of the node, oldest first
  */
 export function addedTaints(events: Iterable<Pick<StoredNodeEvent, "at" | "message">>): Map<string, number> {

@@ -1,14 +1,11 @@
+import { answerOf, conditionChanges, type Refusal, type RefusalReason } from "@nodekeeper/api/decide";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import type { Consequence } from "../../state/index.ts";
-import { answerOf } from "../decide/answers.ts";
-import { conditionChanges } from "../decide/condition-changes.ts";
-import type { Refusal } from "../decide/decision.ts";
-import type { RefusalReason } from "../decide/refusals.ts";
-import type { RoundRecord } from "../replay/round-record.ts";
 
-// A plugin can invent such requests without end; those of a plugin in dry run have no consequence by definition.
+// A plugin can make unlimited numbers of invalid requests, and requests of a plugin in dry run have no effect.
 const inconsequential: ReadonlySet<RefusalReason> = new Set(["unknownPod", "nameMismatch", "dryRun"]);
 
-/** What followed from a round, and the plugins that caused it: the record is kept on their account. Pure. */
+/** Returns the consequence of a round, and the plugins to which its record is attributed. Pure. */
 export function consequenceOf(record: RoundRecord): { consequence: Consequence; plugins: string[] } {
   const effects = pluginsOfEffects(record);
   if (effects.length > 0) return { consequence: "effect", plugins: distinct(effects) };
@@ -19,7 +16,7 @@ export function consequenceOf(record: RoundRecord): { consequence: Consequence; 
   return { consequence: "none", plugins: distinct(plugins) };
 }
 
-// Empty for a plugin that is not known.
+// An unknown plugin is returned as an empty name.
 function pluginsOfEffects({ input, decision }: RoundRecord): string[] {
   const { state, outcomes } = input;
   const started = new Map([...state.pending, ...state.interrupted].map(({ uid, plugin }) => [uid, plugin]));

@@ -1,16 +1,21 @@
+import {
+  type Ask,
+  type ConditionChange,
+  conditionChangeText,
+  type Decision,
+  type PodReference,
+  type Victim,
+} from "@nodekeeper/api/decide";
 import type { Logger } from "@nodekeeper/core/lib";
 import type { NewMark } from "../../state/index.ts";
-import { type ConditionChange, conditionChangeText } from "../decide/condition-changes.ts";
-import type { Ask, Decision, Victim } from "../decide/decision.ts";
-import type { PodReference } from "../decide/pods.ts";
 
-// Bounds the log when a plugin requests different pods each round.
+// Bounds the log if a plugin requests different pods each round.
 const MOST_LINES = 50;
 
 /**
- * Logs each decision in one line, with a static message and the reasons as keys, so that a log pipeline keeps them
- * beyond the node's lifetime. A decision that stays the same over rounds, such as a refusal, is logged once. What is
- * logged is returned as marks of the timeline.
+ * Logs each decision in one line, with a static message and the reasons as keys, so that log pipelines can keep
+ * decisions beyond the node's lifetime. A decision that repeats in consecutive rounds, such as a refusal, is logged
+ * once. Returns the logged decisions as marks of the timeline.
  */
 export class DecisionLog {
   readonly #log: Logger;
@@ -40,8 +45,8 @@ export class DecisionLog {
   }
 
   /**
-   * Logs a round's decision: at most 50 lines besides those of victims. Call once per round, before acting on it, also
-   * when the round could not be recorded.
+   * Logs a round's decision: at most 50 lines, not counting those of victims. Call once per round before acting on it,
+   * even if the round could not be recorded.
    */
   write(round: number, decision: Decision): NewMark[] {
     const { victims, dryRunVictims, withdrawals, refusals, ranking } = decision;
@@ -110,7 +115,7 @@ interface PodMark {
   plugin?: string | undefined;
 }
 
-/** A mark about a pod; its title is "default/web <text>". */
+/** Returns a mark about a pod with the title "default/web <text>". */
 export function markOf({ kind, pod: { uid, namespace, name }, text, round, plugin }: PodMark): NewMark {
   return {
     kind,

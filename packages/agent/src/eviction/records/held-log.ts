@@ -1,11 +1,11 @@
+import type { MetThreshold } from "@nodekeeper/api/decide";
+import { HardThresholdUnserved } from "@nodekeeper/api/errors";
+import { heldText, unservedText } from "@nodekeeper/api/wording";
 import type { Logger } from "@nodekeeper/core/lib";
-import type { MetThreshold } from "../decide/decision.ts";
-import { heldText } from "../wording/held.ts";
-import { unservedText } from "../wording/unserved.ts";
 
 /**
- * Logs why confirmed thresholds are on hold, and why no pod may be selected for hard ones: once when that starts and when
- * the reason changes.
+ * Logs why confirmed thresholds are on hold, and why no pod may be selected for hard ones: once when it starts, and
+ * when the reason changes.
  */
 export class HeldLog {
   readonly #log: Logger;
@@ -24,7 +24,7 @@ export class HeldLog {
         if (this.#held.get(plugin) === unserved.reason) continue;
         const why = unservedText(unserved);
         this.#log.warn(
-          { errorId: "NK1617", plugin, scope, reason: unserved.reason, why },
+          { errorId: HardThresholdUnserved.id, plugin, scope, reason: unserved.reason, why },
           "no pod may be selected for a met threshold",
         );
       }

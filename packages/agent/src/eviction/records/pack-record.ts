@@ -1,26 +1,34 @@
 import { deflateSync, inflateSync } from "node:zlib";
+import {
+  type DecideInput,
+  type Decision,
+  type EvictionPod,
+  type PluginAnswers,
+  type RankedCandidate,
+  type RankKeyName,
+  rankOrder,
+  referenceTo,
+} from "@nodekeeper/api/decide";
+import { type RoundRecord, readRecord } from "@nodekeeper/api/records";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { PluginAnswers } from "../decide/answers.ts";
-import type { Decision, RankedCandidate } from "../decide/decision.ts";
-import { type EvictionPod, referenceTo } from "../decide/pods.ts";
-import { type RankKeyName, rankOrder } from "../decide/rank.ts";
-import type { DecideInput } from "../decide/round.ts";
-import { type RoundRecord, readRecord } from "../replay/round-record.ts";
 
-// A low level, because this runs between the decision and acting on it.
+// A low level, because compression runs between the decision and acting on it.
 const COMPRESSION = { level: 3 };
 const NOT_ASKED = "no plugin requested it";
-/** A round that shares a smaller part of its pods with the base gets a new base. */
+/** A round that shares a smaller fraction of its pods with the base gets a new base. */
 const LEAST_SHARED = 0.8;
 const LARGEST_UNPACKED = 256 * 1024 * 1024;
 
-/** The pods that several rounds share, and their id in the store. */
+/** Pods that several rounds share, and the ID of this base in the store. */
 export interface PodBase {
   id: number;
   pods: ReadonlyMap<string, EvictionPod>;
 }
 
-/** The bytes of a round: of its pods those that differ from the base, of the ranking those with a request or a reason. */
+/**
+ * The encoded part of a round: only pods that differ from the base, and only ranked candidates that are requested or
+ * have a reason.
+ */
 interface PackedRound {
   input: Omit<DecideInput, "pods">;
   decision: Decision;
@@ -40,7 +48,10 @@ export function unpackBase(bytes: Uint8Array): EvictionPod[] {
   throw new NodekeeperError("corrupt", "the recorded pods are not a list");
 }
 
-/** Whether at least 80 % of the pods are those of the base. Unchanged pods are compared by identity. */
+/**
+ * Returns whether at least 80% of the pods are those of the base. Compares pods by identity: unchanged pods are the
+ * same objects.
+ */
 export function sharesEnough(base: PodBase, pods: readonly EvictionPod[]): boolean {
   const same = pods.filter((pod) => base.pods.get(pod.uid) === pod).length;
   return same >= Math.max(base.pods.size, pods.length) * LEAST_SHARED;
@@ -76,7 +87,7 @@ export function unpackRound(id: number, bytes: Uint8Array, base: readonly Evicti
   return { ...record, decision: { ...record.decision, ranking: whole } };
 }
 
-/** Decodes what the plugins of a round answered, without its pods. Throws `corrupt` for malformed bytes. */
+/** Decodes the plugins' answers of a round, without its pods. Throws `corrupt` for malformed bytes. */
 export function unpackAnswers(id: number, bytes: Uint8Array): PluginAnswers[] {
   const { input } = (unpack(bytes, `round ${id}`) ?? {}) as Partial<PackedRound>;
   if (Array.isArray(input?.plugins)) return input.plugins;
@@ -87,7 +98,7 @@ function isOrdinary({ outcome, why }: RankedCandidate): boolean {
   return outcome === "notAsked" && why === NOT_ASKED;
 }
 
-// Candidates without a request are not stored: they take the remaining ranks in rank order.
+// Candidates without a request are not stored. They occupy the remaining ranks in rank order.
 function wholeRanking(
   { ranking, exclusions }: Decision,
   pods: readonly EvictionPod[],

@@ -1,42 +1,13 @@
+import type { ContainerExit, PodEnding } from "@nodekeeper/api/records";
 import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
 
-/** A container that exited. */
-export interface ContainerExit {
-  /** The runtime's container ID without its scheme; empty where it is not known. */
-  id: string;
-  name: string;
-  exitCode: number | null;
-  /** The reason of the runtime or the kubelet: "OOMKilled", "Error", "Completed"; empty where there is none. */
-  reason: string;
-  /** Wall milliseconds; null where it is not known. */
-  at: number | null;
-  /** The memory limit in the pod spec of an OOM-killed container. Absent where it had none. */
-  memoryLimit?: string;
-}
-
-/** How a pod ends or has ended, from its object at the API server. Plain JSON. */
-export interface PodEnding {
-  /** When the deletion was requested (wall milliseconds) and with which grace period (seconds). */
-  deletion: { requestedAt: number; gracePeriodSeconds: number | null } | null;
-  /**
-   * The condition `DisruptionTarget` (KEP-3329), set before a pod is disrupted by the scheduler, the Eviction API, the
-   * taint manager, the pod garbage collector or the kubelet. `manager` is the client that set it, as managedFields show:
-   * "kube-scheduler"; absent if they do not.
-   */
-  disruption: { reason: string; message: string; at: number | null; manager?: string } | null;
-  phase: string;
-  /** `status.reason`, as the kubelet sets it: "Evicted", "Terminated" at node shutdown, "OutOfcpu" where it rejects. */
-  reason: string;
-  message: string;
-}
-
-/** Memory limits of a pod's containers by name, as quantities of the pod spec: "64Mi". */
+/** Memory limits of a pod's containers by container name, as quantities from the pod spec such as "64Mi". */
 export type MemoryLimits = Readonly<Record<string, string>>;
 
 const LONGEST_TEXT = 1_024;
 const MOST_CONTAINERS = 50;
 
-/** Reads how a Pod ends. Malformed fields count as absent; never throws. */
+/** Reads how a Pod ends. Malformed fields count as unset. Never throws. */
 export function endingOf({ metadata, status: given }: KubeObject): PodEnding {
   const status = recordOf(given);
   const graceSeconds = numberOf(metadata.deletionGracePeriodSeconds);
@@ -53,13 +24,13 @@ export function endingOf({ metadata, status: given }: KubeObject): PodEnding {
   };
 }
 
-/** Reads exits of containers, init containers first: `lastState`, then `state` of each. Never throws. */
+/** Reads the exits of containers, init containers first: `lastState`, then `state` of each. Never throws. */
 export function exitsOf({ status: given }: KubeObject): ContainerExit[] {
   const status = recordOf(given);
   return [status.initContainerStatuses, status.containerStatuses].flatMap(exitsIn);
 }
 
-/** Reads the memory limits of a Pod's containers that have one. Never throws. */
+/** Reads the memory limits of a Pod's containers. Containers without a limit are omitted. Never throws. */
 export function memoryLimitsOf({ spec: given }: KubeObject): MemoryLimits {
   const spec = recordOf(given);
   const limits: Record<string, string> = {};
@@ -90,7 +61,7 @@ function disruptionOf(
 // The key of the condition's item in a fieldsV1 set.
 const DISRUPTION_ITEM = 'k:{"type":"DisruptionTarget"}';
 
-// Several clients may own parts of one condition: then it is not known which of them set it.
+// If several clients own parts of the condition, it is unknown which of them set it.
 function managerOf(managedFields: unknown): { manager?: string } {
   const owners = listOf(managedFields).filter(({ fieldsV1 }) => {
     const conditions = recordOf(recordOf(recordOf(fieldsV1)["f:status"])["f:conditions"]);
@@ -136,7 +107,7 @@ function numberOf(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-// Go's zero time, "0001-01-01T00:00:00Z", counts as absent.
+// Go's zero time, "0001-01-01T00:00:00Z", counts as unset.
 function timeOf(value: unknown): number | null {
   const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return at > 0 ? at : null;

@@ -47,7 +47,7 @@ class Life {
           return this.#read(signal);
         },
       },
-      settings: () => ({ maxAgeMs: 3_600_000 }),
+      settings: () => ({ maxAge: 3_600_000 }),
       memoryUsageOf: () => 61 * 1024 * 1024,
       onOomKill: (kill) => void this.kills.push(kill),
       clock,

@@ -1,52 +1,39 @@
+import type { EvictionPod, PodReference } from "@nodekeeper/api/decide";
+import { StateDamaged } from "@nodekeeper/api/errors";
+import type { ContainerExit, NodePod, PodEnding } from "@nodekeeper/api/records";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { type Clock, type Logger, NodekeeperError, type Runnable, type Timer } from "@nodekeeper/core/lib";
+import { type Clock, type Logger, NodekeeperError, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 import {
   type EventSource,
   formatCursor,
   type PodLifecycleEvent,
   parseCursor,
 } from "../../lifecycle/index.ts";
-import type { HistoryStore, StoredNodeEvent, StoredNodePod } from "../../state/index.ts";
-import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import {
-  type ContainerExit,
-  endingOf,
-  exitsOf,
-  type MemoryLimits,
-  memoryLimitsOf,
-  type PodEnding,
-} from "./pod-ending.ts";
-
-/** The history of a pod that is or was on the node. Plain JSON. Times are wall milliseconds. */
-export interface NodePod extends PodReference {
-  /** When the agent first saw it. */
-  seenAt: number;
-  /** When it was deleted from the API server; null while it exists. */
-  leftAt: number | null;
-  /** Where its deletion was not watched: when it was last known to exist. Null where it was watched. */
-  lastKnownAt: number | null;
-  /** As last observed, without labels and annotations. */
-  pod: Omit<EvictionPod, "labels" | "annotationKeys">;
-  ending: PodEnding;
-  /** The newest 20 exits of containers, oldest first. */
-  exits: ContainerExit[];
-}
+  Backlog,
+  type HistoryStore,
+  type StoredNodeEvent,
+  type StoredNodePod,
+  WriteBehind,
+} from "../../state/index.ts";
+import { endingOf, exitsOf, type MemoryLimits, memoryLimitsOf } from "./pod-ending.ts";
 
 /** An OOM-killed container. */
 export interface OomKill {
   pod: PodReference;
   exit: ContainerExit;
-  /** The container's memory limit as in the pod spec; null where it has none or it is not known. */
+  /** The container's memory limit as in the pod spec; null if there is none or it is unknown. */
   limit: string | null;
-  /** Last known memory usage of the pod, bytes; undefined where it was not read. */
+  /** Last known memory usage of the pod, bytes; undefined if it was not read. */
   usageBytes: number | undefined;
 }
 
-/** Notified of the node's pods by `PodWatch`. */
+/** Receives changes of the node's pods from `PodWatch`. */
 export interface PodObserver {
   /** A pod was added or updated. */
   seen(object: KubeObject, pod: EvictionPod): void;
-  /** A pod was deleted; `last` is its last object, undefined where the deletion was not watched. */
+  /** A pod was deleted. `last` is its last object; undefined if the deletion was not watched. */
   left(uid: string, last: KubeObject | undefined): void;
   /** A list is complete: these are all pods of the node. */
   listed(uids: ReadonlySet<string>): void;
@@ -54,36 +41,35 @@ export interface PodObserver {
 
 export interface PodHistoryOptions {
   store: HistoryStore;
-  /** Undefined where no container runtime is configured. */
+  /** Undefined if no container runtime is configured. */
   events: EventSource | undefined;
-  settings: () => { maxAgeMs: number };
-  /** Last known memory usage of a pod, bytes; undefined where it was not read. */
+  settings: () => Pick<EvictionSettings["records"], "maxAge">;
+  /** Returns the last known memory usage of a pod, bytes; undefined if it was not read. */
   memoryUsageOf: (uid: string) => number | undefined;
   onOomKill: (kill: OomKill) => void;
   clock: Clock;
   log: Logger;
 }
 
-// Combines the changes at a pod's end into one transaction, milliseconds.
+// Delay that combines the changes at the end of a pod into one transaction, milliseconds.
 const SAVE_AFTER_MS = 200;
-const RETRY_MS = 5_000;
-// How often the time until which the history is complete is saved, milliseconds.
+// Interval at which the time until which the history is complete is saved, milliseconds.
 const HEARTBEAT_MS = 5 * 60_000;
 const MOST_EXITS = 20;
 const MOST_LEFT = 5_000;
-// Bounds memory while the disk is full.
+// Bounds memory while the database can't be written.
 const MOST_UNSAVED = 2_000;
 const STATIC_POD_UID = "kubernetes.io/config.hash";
 const OOM_KILLED = "OOMKilled";
 
 /**
- * The history of every pod of the node, whichever client or component caused it: when and why it was deleted, which
- * containers exited and how. Its sources are the watch of pods and pod lifecycle events; both are merged by container ID.
- * Kept in the state database as long as the records of eviction.
+ * The history of every pod of the node, regardless of which client or component caused a change: when and why the pod
+ * was deleted, and how its containers exited. The sources are the watch of pods and pod lifecycle events, merged by
+ * container ID. The history is kept in the state database as long as the records of eviction.
  *
  * 1. A pod that was deleted while the agent was not running is found by the first list; `lastKnownAt` is then set.
- * 2. Each OOM kill is reported to `onOomKill` once, also across restarts of the agent.
- * 3. While the state database can't be written, the newest 2,000 changes are kept in memory.
+ * 2. Each OOM kill is reported to `onOomKill` once, even across restarts of the agent.
+ * 3. While the state database can't be written, the newest 2,000 pod changes and 2,000 events are kept in memory.
  */
 export class PodHistory implements PodObserver, Runnable {
   readonly name = "eviction-history";
@@ -91,21 +77,27 @@ export class PodHistory implements PodObserver, Runnable {
   /** Existing pods by UID. */
   readonly #present = new Map<string, NodePod>();
   readonly #limits = new Map<string, MemoryLimits>();
-  /** UIDs at the API server by the UID at the runtime, which differ for static pods. */
+  /** API server UIDs by runtime UID. The two differ for static pods. */
   readonly #aliases = new Map<string, string>();
   readonly #unsavedPods = new Map<string, NodePod>();
-  #unsavedEvents: StoredNodeEvent[] = [];
+  readonly #unsavedEvents = new Backlog<StoredNodeEvent>(MOST_UNSAVED);
+  readonly #writes: WriteBehind;
   #cursor: string | null = null;
   #startedAt = 0;
-  /** Until when the history is complete from before the agent's start; null once the watch is synced. */
+  /** The time until which the history from before the agent's start is complete; null once the watch is synced. */
   #watchedBefore: number | null = null;
   #heardAt = 0;
-  #timer: Timer | undefined;
-  #isFailing = false;
-  #isClosed = false;
 
   constructor(options: PodHistoryOptions) {
     this.#options = options;
+    const { clock, log } = options;
+    this.#writes = new WriteBehind({
+      what: "the history of pods",
+      write: () => this.#write(),
+      onFailure: () => this.#bound(),
+      clock,
+      log,
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -115,9 +107,8 @@ export class PodHistory implements PodObserver, Runnable {
     const heartbeat = this.#beat(signal);
     if (events) await this.#readEvents(events, signal);
     await heartbeat;
-    this.#save();
-    this.#isClosed = true;
-    this.#timer?.cancel();
+    this.#writes.soon(0);
+    this.#writes.close();
   }
 
   seen(object: KubeObject, pod: EvictionPod): void {
@@ -165,23 +156,23 @@ export class PodHistory implements PodObserver, Runnable {
   listed(uids: ReadonlySet<string>): void {
     for (const uid of [...this.#present.keys()]) if (!uids.has(uid)) this.left(uid, undefined);
     for (const [alias, uid] of this.#aliases) if (!this.#present.has(uid)) this.#aliases.delete(alias);
-    // From here on the history is complete by this agent's own watch.
+    // From now on this agent's watch keeps the history complete.
     this.#watchedBefore = null;
     this.#heardAt = this.#options.clock.now();
   }
 
-  /** Adds an event of the node, such as a taint that was added. @param plugin as in `StoredNodeEvent` */
+  /** Adds an event of the node, for example an added taint. @param plugin as in `StoredNodeEvent` */
   addNodeEvent(message: string, plugin?: string): void {
     this.#addEvent("", this.#options.clock.now(), message, plugin);
   }
 
-  /** The recorded events of the node, oldest first; none if they can't be read. */
+  /** Returns the recorded events of the node, oldest first; empty if they can't be read. */
   nodeEvents(): StoredNodeEvent[] {
     const { store, log } = this.#options;
     try {
       return store.events("");
     } catch (error) {
-      log.error({ errorId: "NK1103", err: error }, "history of the node can't be read");
+      log.error({ errorId: StateDamaged.id, err: error }, "history of the node can't be read");
       return [];
     }
   }
@@ -198,7 +189,7 @@ export class PodHistory implements PodObserver, Runnable {
       }
     } catch (error) {
       log.error(
-        { errorId: "NK1103", err: error },
+        { errorId: StateDamaged.id, err: error },
         "history of pods can't be read, starting with an empty history",
       );
     }
@@ -206,8 +197,8 @@ export class PodHistory implements PodObserver, Runnable {
 
   async #beat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#options.clock.sleep(HEARTBEAT_MS, signal).catch(() => {});
-      if (!signal.aborted) this.#save();
+      await sleepOrAbort(this.#options.clock, HEARTBEAT_MS, signal);
+      if (!signal.aborted) this.#writes.flush();
     }
   }
 
@@ -253,7 +244,7 @@ export class PodHistory implements PodObserver, Runnable {
     }
   }
 
-  // Returns whether anything is new. The first report of an exit's time and reason is kept.
+  // Returns whether anything is new. The first reported time and reason of an exit are kept.
   #addExits(entry: NodePod, exits: readonly ContainerExit[], notBefore: number): boolean {
     const { onOomKill, memoryUsageOf } = this.#options;
     let isNew = false;
@@ -286,52 +277,39 @@ export class PodHistory implements PodObserver, Runnable {
   }
 
   #addEvent(uid: string, at: number, message: string, plugin?: string): void {
-    this.#unsavedEvents.push({ uid, at, message, ...(plugin === undefined ? {} : { plugin }) });
-    if (this.#unsavedEvents.length > MOST_UNSAVED) this.#unsavedEvents.shift();
-    this.#saveSoon(SAVE_AFTER_MS);
+    this.#unsavedEvents.add({ uid, at, message, ...(plugin === undefined ? {} : { plugin }) });
+    this.#writes.soon(SAVE_AFTER_MS);
   }
 
   #changed(entry: NodePod): void {
     this.#unsavedPods.delete(entry.uid);
     this.#unsavedPods.set(entry.uid, entry);
-    if (this.#unsavedPods.size > MOST_UNSAVED) {
-      const [oldest] = this.#unsavedPods.keys();
-      if (oldest !== undefined) this.#unsavedPods.delete(oldest);
-    }
-    this.#saveSoon(SAVE_AFTER_MS);
+    this.#writes.soon(SAVE_AFTER_MS);
   }
 
-  #saveSoon(ms: number): void {
-    if (this.#isClosed) return;
-    this.#timer ??= this.#options.clock.after(ms, () => {
-      this.#timer = undefined;
-      this.#save();
-    });
-  }
-
-  #save(): void {
-    const { store, settings, clock, log } = this.#options;
+  #write(): void {
+    const { store, settings, clock } = this.#options;
     const change = {
       pods: [...this.#unsavedPods.values()].map(storedOf),
-      events: this.#unsavedEvents,
+      events: this.#unsavedEvents.items,
       watchedAt: this.#watchedBefore ?? clock.now(),
       cursor: this.#cursor,
     };
-    try {
-      store.save(change, { maxAgeMs: settings().maxAgeMs, mostLeft: MOST_LEFT });
-      this.#unsavedPods.clear();
-      this.#unsavedEvents = [];
-      this.#isFailing = false;
-    } catch (error) {
-      if (!this.#isFailing)
-        log.error({ errorId: "NK1105", err: error }, "history of pods can't be saved, it is kept in memory");
-      this.#isFailing = true;
-      this.#saveSoon(RETRY_MS);
+    store.save(change, { maxAgeMs: settings().maxAge, mostLeft: MOST_LEFT });
+    this.#unsavedPods.clear();
+    this.#unsavedEvents.clear();
+  }
+
+  #bound(): void {
+    this.#unsavedEvents.bound();
+    for (const uid of this.#unsavedPods.keys()) {
+      if (this.#unsavedPods.size <= MOST_UNSAVED) return;
+      this.#unsavedPods.delete(uid);
     }
   }
 }
 
-/** Reads a stored pod of the history; undefined where it is malformed. */
+/** Reads a stored pod of the history; undefined if it is malformed. */
 export function readNodePod(stored: StoredNodePod): NodePod | undefined {
   const { uid, namespace, name, seenAt, leftAt, record } = stored;
   try {
@@ -348,8 +326,9 @@ export function storedOf({ uid, namespace, name, seenAt, leftAt, ...rest }: Node
   return { uid, namespace, name, seenAt, leftAt, record: JSON.stringify(rest) };
 }
 
-// The API server's times are whole seconds; the time of observation within that second is more exact. The kubelet ends a
-// pod by a deletion with grace period 0, which overwrites the requested one: the first deletion is kept.
+// The API server's timestamps have a resolution of one second; the observation within that second is more precise. The
+// kubelet finishes a pod with a deletion with grace period 0, which overwrites the requested one, so the first deletion
+// is kept.
 function refined(ending: PodEnding, before: PodEnding | undefined, now: number): PodEnding {
   const exact = (at: number) => (now - at >= 0 && now - at < 1_000 ? now : at);
   const { deletion, disruption } = ending;

@@ -1,32 +1,17 @@
+import { emptyEvictionState } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { EvictionStore, HistoryStore } from "../../state/index.ts";
-import { type EvictionState, emptyEvictionState } from "../decide/state.ts";
-import type { EvictionStep } from "../parts.ts";
-import type { RoundRecord } from "../replay/round-record.ts";
-import type { RecordCoverage } from "./coverage.ts";
-import { type NodePod, storedOf } from "./pod-history.ts";
+import { storedOf } from "./pod-history.ts";
 import type { EvictionRecords } from "./records.ts";
 
-/** A pod of the history in an exported file, beside whole rounds. */
-export interface PodLine {
-  kind: "pod";
-  pod: NodePod;
-  events: EvictionStep[];
-  steps: EvictionStep[];
-}
+/** A pod of the history, or the node itself, in an exported file. The file also contains complete rounds. */
+export type HistoryLine = ApiAnswers["eviction/history"]["lines"][number];
+type PodLine = Extract<HistoryLine, { kind: "pod" }>;
+type NodeLine = Extract<HistoryLine, { kind: "node" }>;
 
-/** The node itself in an exported file. */
-export interface NodeLine {
-  kind: "node";
-  state: Pick<EvictionState, "at" | "conditions">;
-  events: EvictionStep[];
-  /** Of the records in the file; absent in files of earlier versions, of which nothing is known to be complete. */
-  coverage?: RecordCoverage;
-}
-
-export type HistoryLine = PodLine | NodeLine;
-
-/** Stores that an exported file is read into. */
+/** The stores into which an exported file is imported. */
 export interface ImportTarget {
   records: EvictionRecords;
   evictions: EvictionStore;
@@ -35,7 +20,7 @@ export interface ImportTarget {
 
 const EVERYTHING = { maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
 
-/** Imports one line of an exported file into the stores. Throws `invalid` for a line that is not a record. */
+/** Imports one line of an exported file into the stores. Throws `invalid` if the line is not a record. */
 export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget): void {
   try {
     if (!("kind" in line)) target.records.save(line, []);

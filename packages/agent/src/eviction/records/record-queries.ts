@@ -1,42 +1,55 @@
 import { setImmediate } from "node:timers/promises";
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import {
+  type EvictionPolicy,
+  type EvictionState,
+  isFullDryRun,
+  type PodReference,
+  referenceTo,
+} from "@nodekeeper/api/decide";
+import { PodNotRecorded } from "@nodekeeper/api/errors";
+import {
+  addToExplanation,
+  coverageSince,
+  emptyExplanation,
+  explainConditions,
+  explainTaints,
+  type NodeExplanation,
+  type PodExplanation,
+  type RecordCoverage,
+  type RoundRecord,
+  type RoundSummary,
+} from "@nodekeeper/api/records";
+import { coverageLines } from "@nodekeeper/api/wording";
 import type { HistoryStore, RoundSpan, StoredNodePod } from "../../state/index.ts";
-import { type PodReference, referenceTo } from "../decide/pods.ts";
-import { type EvictionPolicy, isFullDryRun } from "../decide/policy.ts";
-import type { EvictionState } from "../decide/state.ts";
 import type { LiveTaints } from "../parts.ts";
 import { type RecentReadings, type RoundReadings, readingsOf } from "../readings.ts";
-import type { RoundRecord } from "../replay/round-record.ts";
-import { coverageLines } from "../wording/coverage.ts";
-import { coverageSince, type RecordCoverage } from "./coverage.ts";
-import { addToExplanation, emptyExplanation, type PodExplanation } from "./explain.ts";
-import { explainConditions, explainTaints, type NodeExplanation } from "./explain-node.ts";
 import { readNodePod } from "./pod-history.ts";
 import type { HistoryLine } from "./record-lines.ts";
 import { EvictionList, type EvictionPage } from "./recorded-evictions.ts";
 import type { EvictionRecords } from "./records.ts";
-import { type RoundSummary, summaryOf } from "./round-summary.ts";
+import { summaryOf } from "./round-summary.ts";
 
-// Decoding a round of a thousand pods takes a few milliseconds: yields to the event loop after so many rounds.
+// Decoding a round with a thousand pods takes a few milliseconds, so the event loop gets a turn after this number of
+// rounds.
 const ROUNDS_AT_ONCE = 3;
 const MOST_ROUNDS = 250;
-// Without the pods it takes a tenth of that.
+// Decoding without the pods takes a tenth of that.
 const READINGS_AT_ONCE = 25;
 const MOST_SUMMARIES_LENGTH = 2 * 1024 * 1024;
 const LAST_ROUNDS = 20;
 const MOST_OTHER_UIDS = 10;
 const PODS_AT_ONCE = 100;
-// Events of the node itself are stored under the empty UID.
+// Events of the node are stored under the empty UID.
 const NODE = "";
 
-/** What is in force in the running agent. */
+/** The current state of the running agent. */
 export interface EvictionInForce {
   nodeName: string;
-  /** After the last round. */
+  /** The state after the last round. */
   state: () => EvictionState | undefined;
-  /** As configured: the next round decides by it. */
+  /** The configured policy, which the next round uses. */
   policy: () => EvictionPolicy;
-  /** The Node's taints as last read or written; undefined if they are not known. */
+  /** The Node's taints as last read or written; undefined if unknown. */
   taints: () => LiveTaints | undefined;
 }
 
@@ -46,14 +59,14 @@ export class RecordQueries {
   readonly #history: HistoryStore;
   readonly #inForce: EvictionInForce | undefined;
 
-  /** @param inForce absent where no agent runs: then the stored state and the newest recorded round count */
+  /** @param inForce undefined if no agent is running: then the stored state and the newest recorded round are used */
   constructor(records: EvictionRecords, history: HistoryStore, inForce?: EvictionInForce) {
     this.#records = records;
     this.#history = history;
     this.#inForce = inForce;
   }
 
-  /** Conditions and taints set by eviction, and when they were set and cleared. */
+  /** Returns the conditions and taints set by eviction, and when they were set and cleared. */
   explainNode(): NodeExplanation {
     const state = this.#state();
     const { policy, nodeName } = this.#rules();
@@ -76,7 +89,7 @@ export class RecordQueries {
     return this.#inForce ? this.#inForce.state() : this.#records.loadState();
   }
 
-  // Not of the newest recorded round where an agent runs: rounds that repeat it are not recorded, and the configuration may
+  // A running agent does not use the newest recorded round: repeated rounds are not recorded, and the configuration may
   // have changed since.
   #rules(): { nodeName?: string; policy?: EvictionPolicy } {
     if (this.#inForce) return { nodeName: this.#inForce.nodeName, policy: this.#inForce.policy() };
@@ -85,8 +98,8 @@ export class RecordQueries {
   }
 
   /**
-   * Explains a pod by its UID or "namespace/name". Of several pods of a name: the newest one that was requested or has
-   * been deleted, else the newest. Throws `notFound`.
+   * Explains a pod by its UID or "namespace/name". If several pods have the name, selects the newest that was requested
+   * or deleted, otherwise the newest. Throws `notFound`.
    */
   async explainPod(uidOrName: string, signal: AbortSignal): Promise<PodExplanation> {
     const asked = this.#records.findPods(uidOrName);
@@ -116,7 +129,7 @@ export class RecordQueries {
     return pod ? [pod] : [];
   }
 
-  // For a pod without requests: the last round that observed it has its rank, or why it is not a candidate.
+  // If the pod was not requested, the last round that observed it has its rank, or why it is not a candidate.
   #addLastRound(explanation: PodExplanation): void {
     for (const record of this.#records.lastRounds(LAST_ROUNDS)) {
       if (!record.input.pods.some(({ uid }) => uid === explanation.uid)) continue;
@@ -139,11 +152,9 @@ export class RecordQueries {
       .join(" ")
       .replace(/^Records/, "the records");
     const taken = uidOrName.includes("/") ? "" : " (read as a UID; to look up a name write namespace/name)";
-    throw new NodekeeperError(
-      "notFound",
-      `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${kept.replace(/\.$/, "")}`,
-      { id: "NK1606" },
-    );
+    throw new PodNotRecorded({
+      problem: `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${kept.replace(/\.$/, "")}`,
+    });
   }
 
   #recordsSince(): number | null {
@@ -161,15 +172,18 @@ export class RecordQueries {
     return explanation;
   }
 
-  /** Pods that are or were on the node, by a part of "namespace/name" or by UID, at most `limit`; `more`: there are others. */
+  /**
+   * Finds current and former pods of the node by UID or a part of "namespace/name"; at most `limit`. `more`: there are
+   * others.
+   */
   findPods(text: string, limit: number): { items: Omit<StoredNodePod, "record">[]; more: boolean } {
     const found = this.#history.find(text, limit + 1);
     return { items: found.slice(0, limit), more: found.length > limit };
   }
 
   /**
-   * A page of the history of the node and its pods since a time (wall milliseconds), for export. The page with `after` 0
-   * starts with the node; pods follow by their number.
+   * Returns a page of the history of the node and its pods since a time (wall milliseconds), for export. The page with
+   * `after` 0 starts with the node; pods follow by their number.
    */
   historyPage(since: number, after: number): { lines: HistoryLine[]; next?: number } {
     const stored = this.#history.pods({ since, after, limit: PODS_AT_ONCE });
@@ -190,8 +204,8 @@ export class RecordQueries {
   }
 
   /**
-   * A page of rounds since a time (wall milliseconds) with an id above `after`, oldest first: at most 250 rounds or about
-   * 2 MiB. Pass the last id as `after` for the next page; an empty page is the end.
+   * Returns a page of rounds since a time (wall milliseconds) with an ID greater than `after`, oldest first: at most
+   * 250 rounds or about 2 MiB. Pass the last ID as `after` for the next page. An empty page is the end.
    */
   async rounds(since: number, after: number, signal: AbortSignal): Promise<RoundSummary[]> {
     const summaries: RoundSummary[] = [];
@@ -205,17 +219,20 @@ export class RecordQueries {
     return summaries;
   }
 
-  /** How many conditions eviction sets now. */
+  /** The number of conditions that eviction sets now. */
   get conditions(): number {
     return this.#state()?.conditions.length ?? 0;
   }
 
-  /** The id of the newest round; 0 where there is none. */
+  /** The ID of the newest round; 0 if there is none. */
   get lastRoundId(): number {
     return this.#records.nextId - 1;
   }
 
-  /** A page of the victims of rounds since a time (wall milliseconds), of rounds with an id above `after`, oldest first. */
+  /**
+   * Returns a page of the victims of rounds since a time (wall milliseconds) with an ID greater than `after`, oldest
+   * first.
+   */
   async evictions(
     since: number,
     after: number,
@@ -227,7 +244,8 @@ export class RecordQueries {
   }
 
   /**
-   * A page of what plugins observed, oldest first: of at most 250 recorded rounds, and with the last page of `recent` ones.
+   * Returns a page of the plugins' readings, oldest first: those of at most 250 recorded rounds; the last page also has
+   * those of `recent`.
    * @param selection as for `RoundSpan`
    */
   async readings(
@@ -250,7 +268,7 @@ export class RecordQueries {
     return { rounds: [...rounds, ...recent.between(since, until, stepMs)] };
   }
 
-  /** Complete rounds, oldest first, for export. Yields to the event loop between rounds. */
+  /** Returns complete rounds, oldest first, for export. Yields to the event loop regularly. */
   async *records(since: number, after: number, signal: AbortSignal): AsyncGenerator<RoundRecord> {
     let read = 0;
     for (const record of this.#records.roundsOneByOne({ since, after })) {

@@ -1,33 +1,18 @@
-import type { Victim } from "../decide/decision.ts";
-import { compareOutcomes, type EvictionOutcome, isFinal } from "../decide/outcome.ts";
-import type { PodReference } from "../decide/pods.ts";
-import type { RoundRecord } from "../replay/round-record.ts";
+import { compareOutcomes, isFinal, type Victim } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { RoundRecord } from "@nodekeeper/api/records";
 
-/** A victim of a round, and how its eviction ended. Plain JSON. */
-export interface RecordedEviction extends PodReference, Pick<Victim, "plugin" | "scope" | "kind" | "reason"> {
-  /** Wall milliseconds of the round that decided it. */
-  at: number;
-  round: number;
-  /** Whether it was only recorded, because the plugin is in dry run. */
-  dryRun: boolean;
-  /** Null while it is not known, and where it is in a later page. */
-  outcome: (Pick<EvictionOutcome, "result" | "message"> & { at: number }) | null;
-}
-
-/** A page of evictions, oldest first. */
-export interface EvictionPage {
-  items: RecordedEviction[];
-  /** The id of the round after which to continue; absent at the end. */
-  next?: number;
-}
+/** A page of the victims of rounds, oldest first. Continue after the round with the ID `next`. */
+export type EvictionPage = Omit<ApiAnswers["eviction/evictions"], "coverage">;
+type RecordedEviction = EvictionPage["items"][number];
 
 const MOST_ROUNDS = 1_000;
 const MOST_EVICTIONS = 1_000;
 
-/** Collects the victims of rounds, which are added in their order. */
+/** Collects the victims of rounds. Add the rounds in their order. */
 export class EvictionList {
   readonly #items: RecordedEviction[] = [];
-  /** Evictions without an outcome, by UID. */
+  /** Evictions without a final outcome, by UID. */
   readonly #open = new Map<string, RecordedEviction>();
   #rounds = 0;
   #next: number | undefined;

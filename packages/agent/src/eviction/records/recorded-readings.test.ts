@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decide } from "@nodekeeper/api/decide";
 import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
-import { decide } from "../decide/decide.ts";
 import { RecentReadings, type RoundReadings } from "../readings.ts";
 import { TestRounds, testPod, testThreshold } from "../testing/rounds.ts";
 import { RecordQueries } from "./record-queries.ts";
@@ -27,7 +27,7 @@ beforeEach(() => {
   database = StateDatabase.open({ directory, ...common });
   const records = new EvictionRecords({
     store: new EvictionStore(database),
-    settings: () => ({ maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: 64 * 1024 * 1024 }),
+    settings: () => ({ maxAge: Number.MAX_SAFE_INTEGER, maxSize: 64 * 1024 * 1024 }),
     ...common,
   });
   queries = new RecordQueries(records, new HistoryStore(database));

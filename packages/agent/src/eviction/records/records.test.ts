@@ -2,14 +2,13 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decide, type RankKeyName } from "@nodekeeper/api/decide";
+import type { RoundRecord } from "@nodekeeper/api/records";
+import { replay } from "@nodekeeper/api/replay";
 import { FakeClock, type Logger, silentLogger } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
-import { decide } from "../decide/decide.ts";
-import type { RankKeyName } from "../decide/rank.ts";
-import { replay } from "../replay/replay.ts";
-import type { RoundRecord } from "../replay/round-record.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
 import { RecordQueries } from "./record-queries.ts";
 import { EvictionRecords } from "./records.ts";
@@ -20,13 +19,13 @@ let database: StateDatabase;
 let store: EvictionStore;
 let records: EvictionRecords;
 let clock: FakeClock;
-let bounds: { maxAgeMs: number; maxBytes: number };
+let bounds: { maxAge: number; maxSize: number };
 const errors: unknown[] = [];
 
 beforeEach(() => {
   errors.length = 0;
   directory = mkdtempSync(join(tmpdir(), "nke-"));
-  bounds = { maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 };
+  bounds = { maxAge: 3_600_000, maxSize: 64 * 1024 * 1024 };
   open();
 });
 afterEach(() => {
@@ -149,7 +148,7 @@ describe("records", () => {
   });
 
   it("stay within their size, and keep the newest", () => {
-    bounds.maxBytes = 100_000;
+    bounds.maxSize = 100_000;
     const rounds = new TestRounds(manyPods(50));
     for (let count = 0; count < 200; count++) {
       rounds.pods = manyPods(50);
@@ -165,7 +164,7 @@ describe("records", () => {
   });
 
   it("keep the round at hand even where it alone is too large", () => {
-    bounds.maxBytes = 10;
+    bounds.maxSize = 10;
     play(new TestRounds(manyPods(10)), forcing("pod-1"));
     expect([...records.rounds()]).toHaveLength(1);
   });
@@ -175,9 +174,9 @@ describe("records", () => {
     play(rounds, forcing("pod-1"));
     records.save(quiet(rounds), [{ uid: "pod-1", at: clock.now(), message: "POST eviction: 201" }]);
     expect(records.steps("pod-1")).toHaveLength(1);
-    await clock.step(bounds.maxAgeMs + 1_000);
+    await clock.step(bounds.maxAge + 1_000);
     play(rounds, forcing("pod-2"));
-    await clock.step(bounds.maxAgeMs + 1_000);
+    await clock.step(bounds.maxAge + 1_000);
     play(rounds, forcing("pod-3"));
     expect([...records.rounds()].map(({ id }) => id)).toEqual([3]);
     expect(records.steps("pod-1")).toEqual([]);
@@ -202,14 +201,14 @@ describe("records", () => {
     clock.jump(-years);
     play(rounds, forcing("pod-4"));
     expect([...records.rounds()].map(({ id }) => id)).toEqual([1, 2, 3, 4]);
-    await clock.step(bounds.maxAgeMs + 1);
+    await clock.step(bounds.maxAge + 1);
     play(rounds, forcing("pod-1"));
     expect([...records.rounds()].map(({ id }) => id)).toEqual([5]);
     expect(records.coverage().oldest).toBeGreaterThan(clock.now() - 1_000);
   });
 
   it("with an effect stay when rounds without one fill the size, and those of one plugin when another has many", () => {
-    bounds.maxBytes = 200_000;
+    bounds.maxSize = 200_000;
     const pods = manyPods(50);
     const kept = (id: number) => [...records.rounds()].some((one) => one.id === id);
     const unknown = (plugin: string) => ({
@@ -234,7 +233,7 @@ describe("records", () => {
       play(rounds, { busy: { pods: [evictPod(`pod-${count % 50}`, { force: true })] } });
     }
     expect([kept(1), kept(104)]).toEqual([true, false]);
-    expect(store.recordBytes()).toBeLessThanOrEqual(bounds.maxBytes);
+    expect(store.recordBytes()).toBeLessThanOrEqual(bounds.maxSize);
   });
 
   it.each([
@@ -374,7 +373,7 @@ describe("queries", () => {
     for await (const { id } of new RecordQueries(records, new HistoryStore(database)).records(0, 0, signal)) {
       read.push(id);
       if (id !== 4) continue;
-      await clock.step(2 * bounds.maxAgeMs);
+      await clock.step(2 * bounds.maxAge);
       play(rounds, forcing("pod-20"));
     }
     expect(read).toEqual([1, 2, 3, 4, 11]);

@@ -1,13 +1,22 @@
+import type { EvictionPod, EvictionState, PluginAnswers, PodReference } from "@nodekeeper/api/decide";
+import { StateDamaged } from "@nodekeeper/api/errors";
+import {
+  type EvictionStep,
+  idleRound,
+  isWorthKeeping,
+  type RecordCoverage,
+  type RoundRecord,
+} from "@nodekeeper/api/records";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
 import { type Clock, codeOf, type Logger, NodekeeperError } from "@nodekeeper/core/lib";
-import type { EvictionStore, RecordBounds, RoundSpan, StoredRound } from "../../state/index.ts";
-import type { PluginAnswers } from "../decide/answers.ts";
-import type { EvictionPod, PodReference } from "../decide/pods.ts";
-import type { EvictionState } from "../decide/state.ts";
-import type { EvictionStep } from "../parts.ts";
-import { idleRound, isWorthKeeping, type RoundRecord } from "../replay/round-record.ts";
-import type { EvictionSettings } from "../round-settings.ts";
+import {
+  Backlog,
+  type EvictionStore,
+  type RecordBounds,
+  type RoundSpan,
+  type StoredRound,
+} from "../../state/index.ts";
 import { consequenceOf } from "./consequence.ts";
-import type { RecordCoverage } from "./coverage.ts";
 import {
   type PodBase,
   packBase,
@@ -18,7 +27,6 @@ import {
   unpackRound,
 } from "./pack-record.ts";
 import { readStoredState } from "./stored-state.ts";
-import { WaitingRounds } from "./waiting-rounds.ts";
 
 export interface EvictionRecordsOptions {
   store: EvictionStore;
@@ -28,18 +36,18 @@ export interface EvictionRecordsOptions {
 }
 
 /**
- * Eviction's part of the state database: its state, and the rounds in which something happened. Rounds and steps that can't
- * be written, as while the disk is full, are kept in memory, read from there, and written before the next round.
+ * Eviction's part of the state database: its state, and the rounds worth recording. Rounds and steps that can't be
+ * written, for example while the disk is full, are kept in memory, read from there, and written before the next round.
  */
 export class EvictionRecords {
   readonly #options: EvictionRecordsOptions;
   #base: PodBase | undefined;
   #lastId: number | undefined;
   #savedState = "";
-  /** Comparison key of the last round if nothing was decided in it: see `idleRound`. */
+  /** Comparison key of the last round if it decided nothing: see `idleRound`. */
   #idle: string | undefined;
-  readonly #waiting = new WaitingRounds();
-  /** Steps that could not be written: the caller keeps them too. */
+  readonly #waiting = waitingRounds();
+  /** Steps that could not be written. The caller keeps them too. */
   #waitingSteps: readonly EvictionStep[] = [];
   /** Wall milliseconds of the first waiting round that was dropped; undefined if none was. */
   #droppedSince: number | undefined;
@@ -48,29 +56,46 @@ export class EvictionRecords {
     this.#options = options;
   }
 
-  /** The state of the last round; undefined where there is none, or it can't be read. */
+  /** Returns the state of the last round; undefined if there is none or it can't be read. */
   loadState(): EvictionState | undefined {
-    const text = this.#options.store.state();
+    return this.loadLatest()?.state;
+  }
+
+  /** Like `loadState`. `isNewest`: the state is known to be the last one saved, even if the database lacks it. */
+  loadLatest(): { state: EvictionState; isNewest: boolean } | undefined {
+    const { store } = this.#options;
+    const ofBoot = this.#read(store.stateOfBoot());
+    const state = this.#read(store.state());
+    if (ofBoot && !(state && isLater(state, ofBoot))) return { state: ofBoot, isNewest: true };
+    return state && { state, isNewest: false };
+  }
+
+  /** Whether the last saved state survives an exit of the agent. */
+  get isStateKept(): boolean {
+    return this.#options.store.isStateKept;
+  }
+
+  #read(text: string | undefined): EvictionState | undefined {
     if (text === undefined) return undefined;
     try {
       return readStoredState(text, this.#options.log);
     } catch (error) {
       this.#options.log.error(
-        { errorId: "NK1103", err: error },
+        { errorId: StateDamaged.id, err: error },
         "stored eviction state can't be read, starting with an empty state",
       );
       return undefined;
     }
   }
 
-  /** The id of the next round. */
+  /** The ID of the next round. */
   get nextId(): number {
     this.#lastId ??= this.#options.store.lastRoundId();
     return this.#lastId + 1;
   }
 
   /**
-   * Writes waiting rounds, then the round's state, the round if it is worth keeping, and steps. Throws when the database
+   * Writes waiting rounds, then the round's state, the round if it is worth keeping, and steps. Throws if the database
    * can't be written: the round then waits, and the caller keeps the steps.
    */
   save(record: RoundRecord, steps: readonly EvictionStep[]): void {
@@ -82,7 +107,7 @@ export class EvictionRecords {
     const isRepeated = idle !== undefined && idle === this.#idle;
     const keep = isWorthKeeping(input, decision) && !isRepeated;
     this.#idle = idle;
-    const isWaiting = this.#waiting.length > 0;
+    const isWaiting = this.#waiting.items.length > 0;
     if (!keep && !isWaiting && steps.length === 0 && comparable === this.#savedState) return;
     const bounds = this.#bounds();
     if (keep) this.#lastId = record.id;
@@ -101,19 +126,22 @@ export class EvictionRecords {
     store.coverage.complete();
   }
 
-  // What is dropped from memory is never written.
+  // Rounds dropped from memory are never written.
   #wait(record: RoundRecord): void {
-    const dropped = this.#waiting.add(record);
-    if (dropped === undefined) return;
     const { coverage } = this.#options.store;
-    const at = dropped.input.now;
-    if (consequenceOf(dropped).consequence === "effect") {
-      this.#droppedSince ??= at;
-      coverage.addGap({ from: this.#droppedSince, to: at, why: DROPPED });
-    } else coverage.trimmed("requests", at);
+    this.#waiting.add(record);
+    for (const dropped of this.#waiting.bound()) {
+      const at = dropped.input.now;
+      if (consequenceOf(dropped).consequence === "effect") {
+        this.#droppedSince ??= at;
+        coverage.addGap({ from: this.#droppedSince, to: at, why: DROPPED });
+      } else coverage.trimmed("requests", at);
+    }
   }
 
-  /** Writes waiting rounds, a state that changed after its round, and steps. Throws when the database can't be written. */
+  /**
+   * Writes waiting rounds, a state that changed after its round, and steps. Throws if the database can't be written.
+   */
   saveState(state: EvictionState, steps: readonly EvictionStep[]): void {
     const { store, clock } = this.#options;
     try {
@@ -123,24 +151,27 @@ export class EvictionRecords {
       store.coverage.interrupted(clock.now());
       throw error;
     }
-    // Steps that wait are saved with the next round.
+    // Waiting steps are saved with the next round.
     if (this.#waitingSteps.length === 0) store.coverage.complete();
   }
 
-  /** Since when and where the rounds are complete, besides those that wait to be written: they are read from memory. */
+  /**
+   * Returns since when the rounds are complete, and their gaps. Waiting rounds are not gaps, because they are read from
+   * memory.
+   */
   coverage(): RecordCoverage {
     const { since, requests, gaps } = this.#options.store.coverage.get();
     return { oldest: since, requests, gaps };
   }
 
-  /** Whether what was written from a time on (wall milliseconds) may be missing. */
+  /** Returns whether data written since a time (wall milliseconds) may be missing. */
   hasLostWrites(since: number): boolean {
     return this.#options.store.coverage.hasLostWrites(since);
   }
 
   #bounds(): RecordBounds {
-    const { maxAgeMs, maxBytes } = this.#options.settings();
-    return { maxAgeMs, maxBytes };
+    const { maxAge, maxSize } = this.#options.settings();
+    return { maxAgeMs: maxAge, maxBytes: maxSize };
   }
 
   #saveWaiting(): void {
@@ -160,7 +191,7 @@ export class EvictionRecords {
       pods: podsOf(record),
       ...consequenceOf(record),
     };
-    // If the write fails, it is not known whether the base was stored.
+    // If the write fails, it is unknown whether the base was stored.
     this.#base = undefined;
     const id = this.#options.store.save({ state, round, steps }, bounds);
     if (id !== undefined) this.#base = { id, pods: basePods };
@@ -172,7 +203,10 @@ export class EvictionRecords {
     return base && sharesEnough(base, pods) && this.#options.store.hasBase(base.id) ? base : undefined;
   }
 
-  /** Rounds from `since` on (wall milliseconds) with an id greater than `after`, oldest first. Unreadable ones are logged and skipped. */
+  /**
+   * Returns rounds since `since` (wall milliseconds) with an ID greater than `after`, oldest first. Unreadable ones are
+   * logged and skipped.
+   */
   *rounds(selection: { since?: number; after?: number; limit?: number } = {}): IterableIterator<RoundRecord> {
     const read = this.#reader();
     for (const stored of this.#options.store.rounds(selection)) {
@@ -183,10 +217,10 @@ export class EvictionRecords {
   }
 
   #waitingAfter({ since = 0, after = 0 }: { since?: number; after?: number }): RoundRecord[] {
-    return this.#waiting.list().filter(({ id, input }) => id > after && input.now >= since);
+    return this.#waiting.items.filter(({ id, input }) => id > after && input.now >= since);
   }
 
-  /** Like `rounds`, but each round is a query of its own, so that rounds written or trimmed during the iteration are seen. */
+  /** Like `rounds`, but with one query per round, so that the iteration sees rounds written or trimmed meanwhile. */
   *roundsOneByOne({ since, after }: { since: number; after: number }): IterableIterator<RoundRecord> {
     const read = this.#reader();
     for (let last = after; ; ) {
@@ -200,22 +234,27 @@ export class EvictionRecords {
     }
   }
 
-  /** The rounds that concern a pod, oldest first, read one at a time because together they may be large. */
+  /**
+   * Returns the rounds that concern a pod, oldest first. Reads them one at a time, because together they may be large.
+   */
   *roundsOfPod(uid: string): IterableIterator<RoundRecord> {
     yield* this.#roundsWithIds(this.#options.store.roundIdsOfPod(uid));
-    yield* this.#waiting.list().filter((record) => podsOf(record).some((pod) => pod.uid === uid));
+    yield* this.#waiting.items.filter((record) => podsOf(record).some((pod) => pod.uid === uid));
   }
 
   *#roundsWithIds(ids: readonly number[]): IterableIterator<RoundRecord> {
     const read = this.#reader();
     for (const id of ids) {
       const stored = this.#options.store.round(id);
-      const record = stored ? read(stored) : this.#waiting.list().find((one) => one.id === id);
+      const record = stored ? read(stored) : this.#waiting.items.find((one) => one.id === id);
       if (record) yield record;
     }
   }
 
-  /** What plugins answered in the rounds of a span, oldest first; undefined for an unreadable round, which is logged. */
+  /**
+   * Returns the plugins' answers in the rounds of a span, oldest first; undefined for an unreadable round, which is
+   * logged.
+   */
   *answersBetween(
     span: RoundSpan,
   ): IterableIterator<{ id: number; at: number; plugins: PluginAnswers[] | undefined }> {
@@ -223,12 +262,12 @@ export class EvictionRecords {
       yield { id, at, plugins: this.#unlessCorrupt(id, () => unpackAnswers(id, body)) };
   }
 
-  /** Wall milliseconds of the oldest recorded round; undefined where there is none. */
+  /** Wall milliseconds of the oldest recorded round; undefined if there is none. */
   oldestAt(): number | undefined {
-    return this.#options.store.oldestRoundAt() ?? this.#waiting.list()[0]?.input.now;
+    return this.#options.store.oldestRoundAt() ?? this.#waiting.items[0]?.input.now;
   }
 
-  /** The last rounds, newest first. */
+  /** Returns the last rounds, newest first. */
   *lastRounds(count: number): IterableIterator<RoundRecord> {
     const newest = this.nextId - 1;
     yield* this.#roundsWithIds(Array.from({ length: count }, (_, back) => newest - back));
@@ -238,19 +277,19 @@ export class EvictionRecords {
     return [...this.#options.store.steps(uid), ...this.#waitingSteps.filter((step) => step.uid === uid)];
   }
 
-  /** The recorded pods with this UID or "namespace/name", newest first. */
+  /** Returns the recorded pods with this UID or "namespace/name", newest first. */
   findPods(uidOrName: string): PodReference[] {
     const [namespace = "", name] = uidOrName.split("/");
     const isIt = (pod: PodReference) =>
       name === undefined ? pod.uid === uidOrName : pod.namespace === namespace && pod.name === name;
-    const waiting = this.#waiting.list().flatMap(podsOf).filter(isIt).reverse();
+    const waiting = this.#waiting.items.flatMap(podsOf).filter(isIt).reverse();
     const { store } = this.#options;
     const stored = name === undefined ? [store.podOfUid(uidOrName)] : store.podsNamed(namespace, name);
     const pods = [...waiting, ...stored].filter((pod) => pod !== undefined);
     return [...new Map(pods.map(({ uid, ...rest }) => [uid, { uid, ...rest }])).values()];
   }
 
-  // Rounds with the same base follow each other, so that only the last base is kept.
+  // Rounds with the same base are adjacent, so only the last base is kept.
   #reader(): (stored: StoredRound) => RoundRecord | undefined {
     let last: { id: number; pods: readonly EvictionPod[] } | undefined;
     return ({ id, base, body }) =>
@@ -266,7 +305,7 @@ export class EvictionRecords {
     } catch (error) {
       if (codeOf(error) !== "corrupt") throw error;
       this.#options.log.error(
-        { errorId: "NK1103", err: error, round: id },
+        { errorId: StateDamaged.id, err: error, round: id },
         "recorded round can't be read, it is skipped",
       );
       return undefined;
@@ -280,9 +319,31 @@ export class EvictionRecords {
   }
 }
 
+// Rounds share unchanged pods: a round with a thousand pods takes about 100 kB.
+const MOST_WAITING = 64;
+const ranks = ["none", "refusal", "effect"] as const;
+
+/**
+ * Returns the backlog of rounds that could not be written yet. Above 64, rounds without a consequence are dropped
+ * first, then refusals, then rounds with an effect.
+ */
+export function waitingRounds(): Backlog<RoundRecord> {
+  return new Backlog(MOST_WAITING, (record) => {
+    const { consequence, plugins } = consequenceOf(record);
+    return { rank: ranks.indexOf(consequence), groups: plugins };
+  });
+}
+
+// Returns whether the database's state is newer than the file of this boot, which may be outdated if it could be
+// neither replaced nor removed.
+function isLater(state: EvictionState, than: EvictionState): boolean {
+  return state.boot?.id === than.boot?.id && (state.boot?.uptimeMs ?? 0) > (than.boot?.uptimeMs ?? 0);
+}
+
 const DROPPED = "the state directory could not be written, and more rounds than fit in memory waited";
 
-// The pods under which a round is found: victims, requested pods, and those whose eviction ended.
+// Returns the pods under which a round is found: victims, requested and ineligible pods, and those whose eviction
+// ended.
 function podsOf({ input, decision }: RoundRecord): PodReference[] {
   const { victims, dryRunVictims, withdrawals, ranking, exclusions, refusals } = decision;
   // A deleted pod is known only from its eviction.

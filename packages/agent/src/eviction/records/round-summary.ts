@@ -1,47 +1,9 @@
-import type { MetThreshold } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/outcome.ts";
-import type { PodReference } from "../decide/pods.ts";
-import type { RefusalReason } from "../decide/refusals.ts";
-import { thresholdText } from "../decide/threshold-text.ts";
-import type { RoundRecord } from "../replay/round-record.ts";
-import { heldText } from "../wording/held.ts";
-import { failureText } from "../wording/text.ts";
-import { unservedText } from "../wording/unserved.ts";
-
-/** A requested pod whose last eviction failed. */
-export interface PausedSummary {
-  /** Wall milliseconds; it is not evicted earlier. */
-  retryAt: number;
-  /** "default/web", the PodDisruptionBudget that refused the eviction; null where it is not known. */
-  budget: string | null;
-}
-
-/** One round in a line of `nodekeeper rounds`. */
-export interface RoundSummary {
-  id: number;
-  /** Wall milliseconds. */
-  at: number;
-  pods: number;
-  candidates: number;
-  plugins: number;
-  /**
-   * "memory-pressure (hard): memory 94.1 > threshold 90", followed by ", within its grace period" before it is confirmed,
-   * or by the reason of a hold.
-   */
-  met: string[];
-  victims: PodReference[];
-  dryRunVictims: PodReference[];
-  refusals: Partial<Record<RefusalReason, number>>;
-  /** The pods of the refusals with the reason "paused"; absent in answers of earlier versions. */
-  paused?: PausedSummary[];
-  withdrawals: number;
-  /** Outcomes of evictions of earlier rounds; the names are empty where they are not recorded. */
-  outcomes: (PodReference & Pick<EvictionOutcome, "result" | "message">)[];
-  failures: string[];
-}
+import { type MetThreshold, referenceTo, thresholdText } from "@nodekeeper/api/decide";
+import type { PausedSummary, RoundRecord, RoundSummary } from "@nodekeeper/api/records";
+import { failureText, heldText, unservedText } from "@nodekeeper/api/wording";
 
 export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
-  const pending = new Map(input.state.pending.map((pod) => [pod.uid, referenceOf(pod)]));
+  const pending = new Map(input.state.pending.map((pod) => [pod.uid, referenceTo(pod)]));
   const nameOf = (uid: string) => pending.get(uid) ?? { uid, namespace: "", name: "" };
   return {
     id,
@@ -50,8 +12,8 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
     candidates: decision.ranking.length,
     plugins: input.plugins.length,
     met: decision.thresholds.map((threshold) => metText(threshold, input.now)),
-    victims: decision.victims.map(referenceOf),
-    dryRunVictims: decision.dryRunVictims.map(referenceOf),
+    victims: decision.victims.map(referenceTo),
+    dryRunVictims: decision.dryRunVictims.map(referenceTo),
     refusals: decision.refusalCounts,
     paused: pausedOf(decision),
     withdrawals: decision.withdrawals.length,
@@ -78,8 +40,4 @@ function metText(threshold: MetThreshold, now: number): string {
   if (held) return `${text}, on hold: ${heldText(held, now)}`;
   if (unserved) return `${text}; ${unservedText(unserved)}`;
   return confirmed ? text : `${text}, within its grace period`;
-}
-
-function referenceOf({ uid, namespace, name }: PodReference): PodReference {
-  return { uid, namespace, name };
 }

@@ -1,6 +1,6 @@
+import { emptyEvictionState, STATE_VERSION } from "@nodekeeper/api/decide";
 import { createLogger } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
-import { emptyEvictionState, STATE_VERSION } from "../decide/state.ts";
 import { evictPod, nodeCondition, type TestPlugin, TestRounds, testPod } from "../testing/rounds.ts";
 import { readStoredState } from "./stored-state.ts";
 

@@ -1,6 +1,11 @@
+import {
+  type EvictionState,
+  emptyEvictionState,
+  outcomeResults,
+  STATE_VERSION,
+} from "@nodekeeper/api/decide";
+import { StateDamaged } from "@nodekeeper/api/errors";
 import { type Logger, NodekeeperError } from "@nodekeeper/core/lib";
-import { outcomeResults } from "../decide/outcome.ts";
-import { type EvictionState, emptyEvictionState, STATE_VERSION } from "../decide/state.ts";
 
 type Check = (value: unknown) => boolean;
 /** The checks of an item's fields. */
@@ -99,8 +104,8 @@ const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
 };
 
 /**
- * Reads a stored state of any version. Throws `corrupt` if it is not a JSON object. An item with a missing or wrong field
- * is skipped and logged; the rest is kept.
+ * Reads a stored state of any version. Throws `corrupt` if it is not a JSON object. An item with a missing or invalid
+ * field is skipped and logged; the rest is kept.
  */
 export function readStoredState(stored: string, log: Logger): EvictionState {
   const state = parsed(stored);
@@ -127,7 +132,7 @@ export function readStoredState(stored: string, log: Logger): EvictionState {
   if (dropped.length > 0) {
     log.error(
       {
-        errorId: "NK1103",
+        errorId: StateDamaged.id,
         version,
         expectedVersion: STATE_VERSION,
         count: dropped.length,
@@ -174,7 +179,7 @@ function fromVersion0(list: string, item: unknown): unknown {
   return list === "paused" ? { budget: null, ...(item as object) } : item;
 }
 
-// Version 1 did not store whether a request was about to be sent: it may have been since the decision.
+// Version 1 did not store whether a request was about to be sent. It may have been sent since the decision.
 function fromVersion1(list: string, item: unknown): unknown {
   if (!object(item) || (list !== "pending" && list !== "interrupted")) return item;
   const { since, acceptedAt } = item as Partial<ItemOf<"pending">>;

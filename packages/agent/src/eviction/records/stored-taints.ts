@@ -1,8 +1,7 @@
-import { mergeConditions } from "../decide/conditions.ts";
-import { type DesiredTaints, type TaintRules, taintsOf } from "../decide/taints.ts";
+import { type DesiredTaints, mergeConditions, type TaintRules, taintsOf } from "@nodekeeper/api/decide";
 import type { EvictionRecords } from "./records.ts";
 
-/** The taints of the stored conditions; none where the state can't be read, which is logged at the first round. */
+/** Returns the taints of the stored conditions; none if the state can't be read, which the first round logs. */
 export function storedTaints(records: EvictionRecords, rules: TaintRules): DesiredTaints {
   try {
     const conditions = records.loadState()?.conditions ?? [];

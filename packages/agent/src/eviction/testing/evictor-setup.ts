@@ -1,3 +1,4 @@
+import type { EvictionOutcome, PendingEviction, Victim } from "@nodekeeper/api/decide";
 import { ApiStatusError, type EventInput, type KubeObject } from "@nodekeeper/core/kube";
 import {
   createWorkQueueMetrics,
@@ -11,20 +12,18 @@ import { EvictionSender } from "../act/eviction-sender.ts";
 import { PodEvictor } from "../act/evictor.ts";
 import { createEvictorMetrics } from "../act/evictor-metrics.ts";
 import type { KillEnd, Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
-import type { Victim } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/outcome.ts";
-import type { PendingEviction } from "../decide/state.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
 import type { NodePods } from "../parts.ts";
 import { jsonPod } from "./round-parts.ts";
 import { testNode, testPolicy } from "./rounds.ts";
+import { TestLedger } from "./test-ledger.ts";
 
-/** An API server's own "no such pod". */
+/** Returns the API server's 404 for a missing pod. */
 export function noSuchPod(name: string, kind = "pods"): ApiStatusError {
   return statusError(404, "notFound", { kind, name });
 }
 
-/** A refusal as the API server words it. */
+/** Returns an error response of the API server. */
 export function statusError(
   httpStatus: number,
   code: NodekeeperError["code"],
@@ -59,26 +58,27 @@ export function pending(name: string, changes: Partial<PendingEviction> = {}): P
   return { ...rest, source: "threshold", ...progress, ...changes };
 }
 
-/** A node's pods at an API server scripted by a test, and the evictor. */
+/** An evictor with a node's pods at an API server that a test scripts. */
 export class TestEvictor implements NodePods {
   readonly clock = new FakeClock();
   readonly registry = new Registry();
   readonly pods = new Map<string, KubeObject>();
   readonly events: EventInput[] = [];
   readonly ended: string[] = [];
-  /** What was evicted, in order: every call that reached a killer. */
+  /** Every call that reached a killer, in order. */
   readonly kills: KillRequest[] = [];
-  /** Names that were read. */
+  /** The names of pods that were read. */
   readonly reads: string[] = [];
+  readonly ledger = new TestLedger(this.clock);
   readonly evictor: PodEvictor;
   isSynced = true;
-  /** Names of containers that run, of every pod; undefined where no runtime is asked. */
+  /** Names of the running containers of every pod; undefined if no runtime is used. */
   running: string[] | undefined;
   table = { default: "evictionApi" as KillerName, byQosLevel: {}, byQosClass: {} };
   policy = testPolicy();
-  /** What a reading does instead of answering; undefined lets it answer. */
+  /** Replaces the response of a read; undefined to return the pod. */
   onRead: (name: string) => Promise<KubeObject> | undefined = () => undefined;
-  /** What a killer answers. */
+  /** Returns the killer's result. */
   onKill: (request: KillRequest, signal: AbortSignal) => Promise<KillResult> = async () => ({
     kind: "accepted",
     message: "POST eviction: accepted",
@@ -110,7 +110,8 @@ export class TestEvictor implements NodePods {
       metrics,
     });
     this.evictor = new PodEvictor({
-      onEnded: (_pod, _plugin, text) => void this.ended.push(text),
+      ledger: this.ledger,
+      marks: { add: (made) => void this.ended.push(...made.map(({ title }) => title.replace(/^\S+ /, ""))) },
       sender,
       pods: this,
       containers: running && {
@@ -119,7 +120,6 @@ export class TestEvictor implements NodePods {
         forget: () => {},
         podDeleted: () => {},
         running: () => this.running ?? [],
-        takeSteps: () => [],
       },
       policy: () => this.policy,
       events,
@@ -134,18 +134,18 @@ export class TestEvictor implements NodePods {
     this.pods.set(name, jsonPod(name, changes) as KubeObject);
   }
 
-  /** The API server marks the pod as terminating, as when it accepts an eviction. */
+  /** Marks the pod as terminating, like an API server that accepts an eviction. */
   terminate(name: string, metadata: object = {}): void {
     this.put(name, { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z", ...metadata } });
   }
 
-  /** The pod is deleted, and the watch reports it. */
+  /** Deletes the pod and reports it through the watch. */
   remove(name: string): void {
     this.pods.delete(name);
     this.reportDeleted(name);
   }
 
-  /** The watch reports that the pod with this UID is deleted. */
+  /** Reports through the watch that the pod with this UID is deleted. */
   reportDeleted(uid: string): void {
     for (const listener of this.#listeners) listener(uid);
   }
@@ -154,7 +154,7 @@ export class TestEvictor implements NodePods {
     this.#running = this.evictor.run(this.#stop.signal);
   }
 
-  /** Starts evictions and runs them as far as they get without time passing. */
+  /** Starts evictions and runs them until they wait for time to pass. */
   async evict(...victims: Victim[]): Promise<void> {
     if (!this.#running) this.start();
     this.evictor.start(victims);
@@ -166,17 +166,17 @@ export class TestEvictor implements NodePods {
     await this.#running;
   }
 
-  /** Outcomes since the last call, as "name result". */
+  /** Returns the outcomes since the last call, as "name result". */
   outcomes(): string[] {
-    return this.evictor.takeOutcomes().map(({ uid, result }) => `${uid} ${result}`);
+    return this.ledger.takeOutcomes().map(({ uid, result }) => `${uid} ${result}`);
   }
 
   outcome(): EvictionOutcome | undefined {
-    return this.evictor.takeOutcomes()[0];
+    return this.ledger.takeOutcomes()[0];
   }
 
   steps(): string[] {
-    return this.evictor.takeSteps().map(({ message }) => message);
+    return this.ledger.takeSteps().map(({ message }) => message);
   }
 
   killed(): string[] {
@@ -210,16 +210,16 @@ export class TestEvictor implements NodePods {
 }
 
 /**
- * Makes evictors for the tests of a file, of pods by their names. After each test they are stopped, and have left nothing
- * behind.
- * @param running containers of every pod; undefined where no runtime is asked
+ * Returns a function that creates evictors for the tests of a file, for pods with the given names. After each test,
+ * stops them and checks that they left no timers or listeners.
+ * @param running containers of every pod; undefined if no runtime is used
  */
 export function testEvictors(): (names?: readonly string[], running?: string[]) => TestEvictor {
   const evictors: TestEvictor[] = [];
   afterEach(async () => {
     for (const test of evictors.splice(0)) {
       await test.stop();
-      // Nothing outlives run.
+      // Nothing outlives `run`.
       expect(test.clock.timers).toBe(0);
       expect(test.listeners).toBe(0);
     }
@@ -231,7 +231,7 @@ export function testEvictors(): (names?: readonly string[], running?: string[]) 
   };
 }
 
-/** A failed attempt that is tried again. */
+/** Returns the result of a failed attempt that is retried. */
 export const again = (changes: Partial<Extract<KillEnd, { kind: "retry" }>> = {}): KillEnd => ({
   kind: "retry",
   message: "503",

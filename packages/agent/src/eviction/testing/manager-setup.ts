@@ -2,17 +2,21 @@ import type { EventInput } from "@nodekeeper/core/kube";
 import { type BootTime, type Clock, FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { EvictionStore, type NewMark, StateDatabase } from "../../state/index.ts";
+import { DecisionEffects } from "../act/decision-effects.ts";
+import { Notifier } from "../act/notifier.ts";
 import { EvictionPlugins } from "../ask/plugins.ts";
 import type { EvictionSource } from "../ask/source.ts";
 import { BlockedEvictions } from "../blocked-evictions.ts";
+import { EvictionLedger } from "../ledger.ts";
 import { EvictionManager } from "../manager.ts";
 import type { NodePods } from "../parts.ts";
 import { EvictionRecords } from "../records/records.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
+import { RoundPacing } from "../round-pacing.ts";
 import { FakeCondition, FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { evictPod, testNode, testPolicy, testThreshold } from "./rounds.ts";
 
-/** An in-tree plugin with scripted answers. */
+/** Returns an in-tree plugin with scripted answers. */
 export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): EvictionSource {
   return {
     name,
@@ -23,7 +27,7 @@ export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): E
   };
 }
 
-/** One life of the agent, as far as eviction goes, on a state directory. */
+/** The eviction parts of one agent process, on a state directory. */
 export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly clock: C;
   readonly registry = new Registry();
@@ -31,13 +35,15 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly database: StateDatabase;
   readonly records: EvictionRecords;
   readonly plugins: EvictionPlugins;
-  readonly evictor = new FakeEvictor();
+  readonly ledger: EvictionLedger;
+  readonly evictor: FakeEvictor;
+  readonly pacing: RoundPacing;
   readonly tainter = new FakeTainter();
   readonly condition = new FakeCondition();
   readonly events: EventInput[] = [];
   readonly nodeEvents: string[] = [];
   readonly marks: NewMark[] = [];
-  /** How often readings of the machine were to be taken again. */
+  /** The number of times that the host's readings were discarded. */
   refreshes = 0;
   readonly manager: EvictionManager;
   settings = structuredClone(defaultEvictionSettings);
@@ -68,23 +74,37 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
       metrics: this.metrics,
       ...common,
     });
+    this.ledger = new EvictionLedger({
+      records: this.records,
+      bootTime: () => this.bootTime,
+      metrics: this.metrics,
+      ...common,
+    });
+    this.evictor = new FakeEvictor(this.ledger);
+    this.pacing = new RoundPacing(clock, () => this.settings.outOfTurnRounds);
+    const effects = new DecisionEffects({
+      tainter: this.tainter,
+      blocked: new BlockedEvictions(this.condition),
+      notifiers: [new Notifier({ record: (event) => void this.events.push(event) }, clock)],
+      history: { addNodeEvent: (message) => void this.nodeEvents.push(message) },
+      ...common,
+    });
     this.manager = new EvictionManager({
-      nodeName: testNode,
+      context: {
+        nodeName: testNode,
+        settings: () => this.settings,
+        policy: () => this.policy,
+        marks: { add: (marks) => void this.marks.push(...marks) },
+        metrics: this.metrics,
+        ...common,
+      },
       pods,
       plugins: this.plugins,
       evictor: this.evictor,
-      tainter: this.tainter,
-      blocked: new BlockedEvictions(this.condition),
-      records: this.records,
-      events: { record: (event) => void this.events.push(event) },
-      onNodeEvent: (message) => void this.nodeEvents.push(message),
-      onMarks: (marks) => void this.marks.push(...marks),
-      settings: () => this.settings,
-      policy: () => this.policy,
-      bootTime: () => this.bootTime,
-      onRoundStart: () => void this.refreshes++,
-      metrics: this.metrics,
-      ...common,
+      ledger: this.ledger,
+      effects,
+      pacing: this.pacing,
+      host: { refresh: () => void this.refreshes++ },
     });
   }
 
@@ -92,16 +112,16 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
     this.#running = this.manager.run(this.#stop.signal);
   }
 
-  /** Starts, or continues by one period. */
+  /** Starts the agent, or advances the clock by one period. */
   async round(): Promise<void> {
     const { clock } = this;
     if (!(clock instanceof FakeClock)) throw new Error("rounds are played on a fake clock");
-    if (this.#running) return await clock.step(this.settings.syncPeriodMs);
+    if (this.#running) return await clock.step(this.settings.syncPeriod);
     this.start();
     await clock.step(0);
   }
 
-  /** Ends as by SIGKILL: nothing more is written, whatever is under way. */
+  /** Ends like SIGKILL: nothing more is written, even if work is in progress. */
   kill(): void {
     this.database.close();
     this.#stop.abort();
@@ -118,7 +138,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   }
 }
 
-/** A plugin that requests these pods, forced. */
+/** Returns a plugin that requests hard eviction of these pods. */
 export const forcing = (...names: string[]) =>
   sourceOf("forcing", {
     getEvictPods: async () => ({

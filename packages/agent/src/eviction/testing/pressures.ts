@@ -1,21 +1,21 @@
-import type { ThresholdAnswer } from "../decide/answers.ts";
+import type { ThresholdAnswer } from "@nodekeeper/api/decide";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "./rounds.ts";
 
-/** A plugin with a met hard threshold, which names the pod a. */
+/** Returns a plugin with a met hard threshold that names the pod a. */
 export const hard = (changes: Partial<ThresholdAnswer> = {}): TestPlugin => ({
   threshold: { metType: "hard", ...changes },
   top: ["a"],
 });
 
-/** The same with a soft one. */
+/** Like `hard`, with a soft threshold. */
 export const soft = (changes: Partial<ThresholdAnswer> = {}) => hard({ metType: "soft", ...changes });
 
-/** A plugin that requests these pods, forced. */
+/** Returns a plugin that requests hard eviction of these pods. */
 export const forced = (...names: string[]): TestPlugin => ({
   pods: names.map((name) => evictPod(name, { force: true })),
 });
 
-/** Rounds with the pods a and b; a ranks first. */
+/** Returns rounds with the pods a and b; a ranks lowest. */
 export function someRounds(policy = {}): TestRounds {
   return new TestRounds([testPod("a"), testPod("b", { priority: 5 })], policy);
 }

@@ -1,11 +1,11 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 
-// "k8s" and a zero byte, then a runtime.Unknown, whose field 2 is the object.
+// The magic bytes: "k8s" and a zero byte. A runtime.Unknown follows; its field 2 is the object.
 const MAGIC_BYTES = 4;
 const RAW_OBJECT = 2;
 
-/** The pod of an API server's protobuf answer (`application/vnd.kubernetes.protobuf`), in its envelope as a GET has it. */
+/** Returns the pod in an API server's protobuf response to a GET (`application/vnd.kubernetes.protobuf`). */
 export function podOfEnvelope(envelope: Uint8Array): Pod {
   const reader = new BinaryReader(envelope.subarray(MAGIC_BYTES));
   while (reader.pos < reader.len) {

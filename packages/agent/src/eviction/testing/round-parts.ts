@@ -1,14 +1,20 @@
+import type {
+  DesiredTaints,
+  EvictionOutcome,
+  EvictionProgress,
+  PendingEviction,
+  Victim,
+  Withdrawal,
+} from "@nodekeeper/api/decide";
+import type { EvictionStep } from "@nodekeeper/api/records";
 import type { DesiredNodeCondition } from "../act/node-condition.ts";
 import type { BlockedCondition } from "../blocked-evictions.ts";
-import type { Victim, Withdrawal } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/outcome.ts";
-import type { EvictionProgress, PendingEviction } from "../decide/state.ts";
-import type { DesiredTaints } from "../decide/taints.ts";
+import type { EvictionLedger } from "../ledger.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
-import type { EvictionStep, Evictor, NodePods, Tainter } from "../parts.ts";
+import type { Evictor, NodePods, Tainter } from "../parts.ts";
 import { testNode } from "./rounds.ts";
 
-/** A pod in the API server's JSON; its UID is its name. */
+/** Returns a pod in the API server's JSON, with its name as UID. */
 export function jsonPod(name: string, changes: { spec?: object; metadata?: object; status?: object } = {}) {
   return {
     apiVersion: "v1",
@@ -40,28 +46,35 @@ export class FakePods implements NodePods {
   }
 }
 
-/** Records its calls; `onStart` may throw. */
+/** Records its calls. `onStart` may throw. */
 export class FakeEvictor implements Evictor {
   readonly started: Victim[] = [];
   readonly resumed: PendingEviction[] = [];
   readonly interrupted: EvictionOutcome[] = [];
   readonly withdrawn: Withdrawal[] = [];
-  outcomes: EvictionOutcome[] = [];
-  steps: EvictionStep[] = [];
+  readonly #ledger: Pick<EvictionLedger, "progress" | "outcome" | "step">;
+  /** Reports outcomes of evictions. */
+  readonly outcomes = {
+    push: (...outcomes: EvictionOutcome[]) => outcomes.forEach((one) => void this.#ledger.outcome(one)),
+  };
+  /** Reports steps of evictions. */
+  readonly steps = { push: ({ uid, message }: EvictionStep) => this.#ledger.step(uid, message) };
   forbidden: string | undefined;
-  /** Reports progress of an eviction. */
-  advance: (progress: EvictionProgress) => void = () => {};
   /** Called when evictions start. */
   onStart: (victims: readonly Victim[], roundId: number) => void = () => {};
+
+  constructor(ledger: Pick<EvictionLedger, "progress" | "outcome" | "step">) {
+    this.#ledger = ledger;
+  }
 
   start(victims: readonly Victim[], roundId: number): void {
     this.onStart(victims, roundId);
     this.started.push(...victims);
   }
 
-  onProgress(listener: (progress: EvictionProgress) => void): () => void {
-    this.advance = listener;
-    return () => {};
+  /** Reports progress of an eviction. */
+  advance(progress: EvictionProgress): void {
+    this.#ledger.progress(progress);
   }
 
   /** Reports that an eviction was sent and accepted; monotonic times. */
@@ -81,19 +94,11 @@ export class FakeEvictor implements Evictor {
   reportInterrupted(_eviction: PendingEviction, outcome: EvictionOutcome): void {
     this.interrupted.push(outcome);
   }
-
-  takeOutcomes(): EvictionOutcome[] {
-    return this.outcomes.splice(0);
-  }
-
-  takeSteps(): EvictionStep[] {
-    return this.steps.splice(0);
-  }
 }
 
 export class FakeTainter implements Tainter {
   readonly desired: (DesiredTaints & { isComplete: boolean })[] = [];
-  /** How many rounds left the taints as they are. */
+  /** The number of rounds that left the taints unchanged. */
   suspended = 0;
 
   setDesired(taints: DesiredTaints, isComplete: boolean): void {
@@ -105,7 +110,7 @@ export class FakeTainter implements Tainter {
   }
 }
 
-/** Records the desired conditions, once for each change. */
+/** Records the desired conditions, one entry per change. */
 export class FakeCondition implements BlockedCondition {
   readonly desired: (DesiredNodeCondition | undefined)[] = [];
   lastError: string | undefined;

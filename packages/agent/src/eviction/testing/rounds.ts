@@ -1,25 +1,29 @@
+import {
+  type ConditionAnswer,
+  type DecideInput,
+  type Decision,
+  decide,
+  type EvictionPod,
+  type EvictionPolicy,
+  type EvictionProgress,
+  type EvictPodAnswer,
+  emptyEvictionState,
+  type PluginAnswers,
+  type PodReference,
+  prepareRound,
+  releaseTimeMs,
+  stateAt,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopAnswers,
+  withProgress,
+} from "@nodekeeper/api/decide";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
-import type {
-  ConditionAnswer,
-  EvictPodAnswer,
-  PluginAnswers,
-  ThresholdAnswer,
-  TopAnswer,
-  TopAnswers,
-} from "../decide/answers.ts";
-import { decide } from "../decide/decide.ts";
-import type { Decision } from "../decide/decision.ts";
-import type { EvictionPod, PodReference } from "../decide/pods.ts";
-import type { EvictionPolicy } from "../decide/policy.ts";
-import { prepareRound } from "../decide/prepare.ts";
-import { releaseTimeMs } from "../decide/release.ts";
-import type { DecideInput } from "../decide/round.ts";
-import { type EvictionProgress, emptyEvictionState, stateAt, withProgress } from "../decide/state.ts";
 
-/** The node of all pods here. */
+/** The node of all test pods. */
 export const testNode = "node-1";
 
-/** A pod that may be evicted; its UID is its name. */
+/** Returns a pod that may be evicted, with its name as UID. */
 export function testPod(name: string, changes: Partial<EvictionPod> = {}): EvictionPod {
   return {
     uid: name,
@@ -44,7 +48,7 @@ export function testPod(name: string, changes: Partial<EvictionPod> = {}): Evict
   };
 }
 
-/** As a plugin names a test pod. */
+/** Returns the reference by which a plugin names a test pod. */
 export function named(name: string): PodReference {
   return { uid: name, namespace: "default", name };
 }
@@ -57,7 +61,7 @@ export function nodeCondition(name: string, changes: Partial<ConditionAnswer> = 
   return { target: "node", name, effects: ["NoSchedule"], met: true, ...changes };
 }
 
-/** The answers of a test plugin; empty if not given. A string instead of an answer is a failure. */
+/** The answers of a test plugin; empty if not set. A string instead of an answer is a failure. */
 export interface TestPlugin {
   pods?: EvictPodAnswer[] | string;
   podsCondition?: ConditionAnswer;
@@ -79,7 +83,7 @@ export function testThreshold(changes: Partial<ThresholdAnswer> = {}): Threshold
   };
 }
 
-/** Answers of test plugins by their names. */
+/** Returns the answers of test plugins, given by name. */
 export function answersOf(plugins: Record<string, TestPlugin>): PluginAnswers[] {
   return Object.entries(plugins).map(([plugin, { pods = [], podsCondition = null, threshold = {} }]) => ({
     plugin,
@@ -88,7 +92,7 @@ export function answersOf(plugins: Record<string, TestPlugin>): PluginAnswers[] 
   }));
 }
 
-/** Answers of test plugins to GetTopEvictionPods; those without one are left out. */
+/** Returns the answers of test plugins to GetTopEvictionPods. Plugins without one are omitted. */
 export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   return Object.entries(plugins).flatMap(([plugin, { top }]): TopAnswers[] => {
     if (top === undefined) return [];
@@ -99,14 +103,14 @@ export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   });
 }
 
-/** The default policy without cooldown, limits and shortest grace period, which most tests are not about. */
+/** Returns the default policy without cooldown, limits and minimum grace period, which most tests do not need. */
 export function testPolicy(changes: Partial<EvictionPolicy> = {}): EvictionPolicy {
   const { grace, ...policy } = structuredClone(defaultEvictionPolicy);
   const limits = { windowMs: 60 * 60_000, perNode: null, perNamespace: null, perOwner: null };
   return { ...policy, cooldownMs: 0, limits, grace: { ...grace, shortestSeconds: 0 }, ...changes };
 }
 
-/** Plays rounds one after another, each with the state the one before left. */
+/** Plays consecutive rounds. Each starts with the state of the previous one. */
 export class TestRounds {
   pods: EvictionPod[];
   policy: EvictionPolicy;
@@ -119,7 +123,7 @@ export class TestRounds {
     this.policy = testPolicy(policy);
   }
 
-  /** Plays one round; GetTopEvictionPods counts only of plugins that `prepareRound` has questions for. */
+  /** Plays one round. Answers to GetTopEvictionPods count only for plugins that `prepareRound` has questions for. */
   play(plugins: Record<string, TestPlugin>): Decision {
     const input = this.input(plugins);
     const decision = decide(input);
@@ -142,12 +146,12 @@ export class TestRounds {
     return { ...round, tops: topsOf(plugins).filter(({ plugin }) => asked.has(plugin)) };
   }
 
-  /** Lets time pass, seconds. */
+  /** Advances the time, seconds. */
   pass(seconds: number): void {
     this.now += seconds * 1000;
   }
 
-  /** Notes that evictions were sent and accepted now, each with its own grace period. */
+  /** Records that evictions were sent and accepted now, each with its pod's own grace period. */
   accept(...names: string[]): void {
     const at = this.now;
     const progress = names.flatMap((uid): EvictionProgress[] => {
@@ -161,24 +165,23 @@ export class TestRounds {
     this.state = withProgress(this.state, progress);
   }
 
-  /** Steps the wall clock, seconds: no time passes. */
+  /** Steps the wall clock, seconds, without time passing. */
   stepClock(seconds: number): void {
     this.now += seconds * 1000;
     this.state = stateAt(this.state, this.now, 0);
   }
 
-  /** Takes pods off the node. */
+  /** Removes pods from the node. */
   remove(...names: string[]): void {
     this.pods = this.pods.filter((pod) => !names.includes(pod.name));
   }
 
-  /** Changes a pod. */
   change(name: string, changes: Partial<EvictionPod>): void {
     this.pods = this.pods.map((pod) => (pod.name === name ? { ...pod, ...changes } : pod));
   }
 }
 
-/** Names in the order of the victims. */
+/** Returns the names in the order of the victims. */
 export function namesOf(pods: readonly PodReference[]): string[] {
   return pods.map((pod) => pod.name);
 }

@@ -11,12 +11,12 @@ import type { PluginRegistration } from "../../plugins/index.ts";
 
 export type PluginService = Partial<EvictionPluginServiceImplementation>;
 
-/** A pod as a plugin names it. */
+/** Returns a pod as a plugin names it. */
 export function podBytes(uid: string, name = uid, namespace = "default"): Uint8Array {
   return Pod.encode(Pod.fromPartial({ metadata: { uid, name, namespace } })).finish();
 }
 
-/** The names of the pods a plugin was offered. */
+/** Returns the names of the pods offered to a plugin. */
 export function offeredNames({ activePods }: GetEvictPodsRequest): string[] {
   return activePods.map((bytes) => Pod.decode(bytes).metadata?.name ?? "");
 }
@@ -25,7 +25,7 @@ export function metCondition(conditionName: string): DeepPartial<Condition> {
   return { conditionName, effects: ["NoSchedule"], metCondition: true };
 }
 
-/** Serves an eviction plugin on a socket; calls that are not given have empty answers. */
+/** Serves an eviction plugin on a socket. Calls that are not set have empty answers. */
 export async function servePlugin(socket: string, service: PluginService = {}): Promise<Server> {
   const server = createServer({ "grpc.max_receive_message_length": -1 });
   server.add(EvictionPluginDefinition, {
@@ -41,5 +41,6 @@ export async function servePlugin(socket: string, service: PluginService = {}): 
 
 export function registrationOf(name: string, endpoint: string, generation = 1): PluginRegistration {
   const registrationSocket = `${endpoint}.registration`;
-  return { type: "EvictionPlugin", name, endpoint, registrationSocket, versions: ["v1alpha1"], generation };
+  const versions = ["v1alpha1"];
+  return { type: "EvictionPlugin", name, endpoint, registrationSocket, versions, uid: 0, generation };
 }

@@ -2,7 +2,7 @@ import type { KubeClient, KubeObject } from "@nodekeeper/core/kube";
 import { type Clock, codeOf, toNodekeeperError } from "@nodekeeper/core/lib";
 import { type Reading, SharedReading } from "../../host/index.ts";
 import { customNodeResource } from "../../reporting/index.ts";
-import type { ResourceListReader } from "./parts.ts";
+import type { ResourceListReader } from "./in-tree-plugin.ts";
 
 export interface AllocatableOptions {
   client: Pick<KubeClient, "resolve" | "get">;

@@ -1,24 +1,22 @@
-import { Counter, type Logger, type Registry } from "@nodekeeper/core/lib";
+import { ReadingMissing } from "@nodekeeper/api/errors";
+import { type Logger, metricTable, type Registry } from "@nodekeeper/core/lib";
 import { type Reading, readingProblem } from "../../host/index.ts";
 
-/** Counts missing readings of in-tree eviction plugins. */
-export interface InTreeEvictionMetrics {
-  missingReadings: Counter<"plugin" | "reading">;
-}
-
-/** Create one for each registry. */
-export function createInTreeEvictionMetrics(registry: Registry): InTreeEvictionMetrics {
+/** Metrics of in-tree eviction plugins. Create one per registry. */
+export function createInTreeEvictionMetrics(registry: Registry) {
+  const { counter } = metricTable(registry, "nodekeeper_intree_");
   return {
-    missingReadings: new Counter({
-      name: "nodekeeper_intree_missing_readings_total",
-      help: "Number of readings that were missing, stale or failed when an in-tree eviction plugin needed them.",
-      labelNames: ["plugin", "reading"],
-      registers: [registry],
-    }),
+    missingReadings: counter(
+      "missing_readings_total",
+      "Number of readings that were missing, stale or failed when an in-tree eviction plugin needed them.",
+      ["plugin", "reading"],
+    ),
   };
 }
 
-/** Counts the missing readings of one plugin, and logs when a reading becomes missing and available again. */
+export type InTreeEvictionMetrics = ReturnType<typeof createInTreeEvictionMetrics>;
+
+/** Counts the missing readings of one plugin, and logs when a reading becomes missing or available again. */
 export class MissingReadings {
   readonly #plugin: string;
   readonly #log: Logger;
@@ -31,7 +29,10 @@ export class MissingReadings {
     this.#metrics = metrics;
   }
 
-  /** The value of a reading; undefined if it is missing. @param name name for logs and metrics, such as "memory" */
+  /**
+   * Returns the value of a reading; undefined if it is missing.
+   * @param name name for logs and metrics, such as "memory"
+   */
   valueOf<T>(name: string, reading: Reading<T>): T | undefined {
     const problem = readingProblem(reading);
     const known = this.#missing.has(name);
@@ -44,7 +45,7 @@ export class MissingReadings {
     this.#metrics.missingReadings.inc({ plugin: this.#plugin, reading: name });
     if (!known) {
       this.#log.warn(
-        { errorId: "NK1612", plugin: this.#plugin, reading: name, problem },
+        { errorId: ReadingMissing.id, plugin: this.#plugin, reading: name, problem },
         "reading of eviction plugin missing, it evicts no pod without it",
       );
     }

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import type { NodeMemory } from "../../host/index.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { judgeNode, type NumaMemorySettings, watermarksOf } from "./numa-memory.ts";
-import { numaMemoryPressure } from "./numa-memory-plugin.ts";
+import { judgeNode, type NumaMemorySettings, numaMemoryPressure, watermarksOf } from "./numa-memory.ts";
 import { Gi, Mi, never, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
 
 const { numaMemory: defaults } = defaultInTreeEvictionSettings;
@@ -73,6 +72,12 @@ describe("a node", () => {
       expect(verdict.severity).toBe("reclaimed");
       ({ count } = verdict);
     }
+  });
+
+  it("counts no more dangerous samples than there are counts until all pods are candidates", () => {
+    const settings = { ...defaults, reclaimedCounts: 5, allCounts: 3, dangerCounts: 10 };
+    // All pods are candidates from count 6 on, and a first dangerous sample counts 3 less than that.
+    expect(judgeNode(0, 0, watermarks, settings)).toEqual({ count: 3, severity: "reclaimed" });
   });
 
   it("with plenty of page cache never takes more than reclaimed pods, whatever the settings", () => {

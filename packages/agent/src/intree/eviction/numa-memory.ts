@@ -1,27 +1,19 @@
-import type { NodeMemory } from "../../host/index.ts";
-import type { MemoryGrace, Severity } from "./severity.ts";
-import type { RankingMetric } from "./victim-ranking.ts";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
+import type { ObservedPod } from "../../eviction/index.ts";
+import type { HostSample, NodeMemory } from "../../host/index.ts";
+import type { PodMemory } from "../../pod-usage/index.ts";
+import type {
+  InTreePlugin,
+  Observation,
+  PluginContext,
+  PressureRule,
+  ThresholdValues,
+  Victims,
+} from "./in-tree-plugin.ts";
+import { RegularRounds } from "./regular-rounds.ts";
+import { bytesOnNode, candidatesFor, graceFor, memoryVictims, type Severity } from "./victims.ts";
 
-/** Thresholds of memory pressure on a NUMA node, and the selection of pods. */
-export interface NumaMemorySettings extends MemoryGrace {
-  /** Added to the kernel's low watermark, bytes, 0 or more, so that eviction does not alternate with kswapd. */
-  lowGuardBytes: number;
-  /** Added to the kernel's min watermark, bytes, 0 or more. Below the sum, reclaimed pods are evicted immediately. */
-  minGapBytes: number;
-  /** Minimum of the low watermark while inactive page cache is below this, bytes, 0 or more. */
-  lowReserveBytes: number;
-  /** Upper bound of these three as a share of the node's memory, 0 to 1; katalyst's values are for large servers. */
-  largestReserveShare: number;
-  /** Number of samples below the low watermark after which reclaimed pods are candidates; 1 or more. */
-  reclaimedCounts: number;
-  /** Number of samples below the low watermark after which all pods are candidates; more than `reclaimedCounts`. */
-  allCounts: number;
-  /** Below the min watermark, counting continues from this many samples before `allCounts`; 0 or more. */
-  dangerCounts: number;
-  /** Minimum share of the node's memory that a victim uses, 0 to 1. */
-  victimMinimumShare: number;
-  ranking: readonly RankingMetric[];
-}
+export type NumaMemorySettings = EvictionSettings["numaMemory"];
 
 // After this many samples, a sample far below the watermark counts twice.
 const COUNTS_BEFORE_DOUBLE = 2;
@@ -32,16 +24,16 @@ export interface Watermarks {
   lowBytes: number;
   /** Below this, free memory is far below the low watermark. */
   gapBytes: number;
-  /** Whether inactive page cache is short, so that the kernel cannot reclaim memory from it. */
+  /** Whether inactive page cache is short, so that the kernel can't reclaim memory from it. */
   isCacheShort: boolean;
 }
 
-/** The kernel's watermarks plus the configured gaps, increased if inactive page cache is short. */
+/** Returns the kernel's watermarks plus the configured gaps, increased if inactive page cache is short. */
 export function watermarksOf(node: NodeMemory, settings: NumaMemorySettings): Watermarks {
   const largest = settings.largestReserveShare * node.totalBytes;
-  const guard = Math.min(settings.lowGuardBytes, largest);
-  const gapBytes = Math.min(settings.minGapBytes, largest);
-  const reserve = Math.min(settings.lowReserveBytes, largest);
+  const guard = Math.min(settings.lowGuard, largest);
+  const gapBytes = Math.min(settings.minGap, largest);
+  const reserve = Math.min(settings.lowReserve, largest);
   const minBytes = node.minBytes + gapBytes;
   const lowBytes = node.lowBytes + guard;
   const isCacheShort = node.inactiveFileBytes < Math.max(reserve, lowBytes);
@@ -49,16 +41,16 @@ export function watermarksOf(node: NodeMemory, settings: NumaMemorySettings): Wa
   return { minBytes, lowBytes: raised, gapBytes, isCacheShort };
 }
 
-/** Severity for a node, and its sample count. */
+/** The severity for a node, and its sample count. */
 export interface NodeVerdict {
   count: number;
   severity: Severity;
 }
 
 /**
- * Evaluates one sample of a node. Below the min watermark, reclaimed pods are candidates immediately, and other pods only
- * if the page cache is short as well, since a node full of page cache permanently has little free memory. Below the low
- * watermark, samples are counted.
+ * Evaluates one sample of a node. Below the min watermark, reclaimed pods are candidates immediately. Other pods are
+ * candidates only if page cache is also short, because a node full of page cache always has little free memory. Below
+ * the low watermark, samples are counted.
  */
 export function judgeNode(
   before: number,
@@ -66,7 +58,9 @@ export function judgeNode(
   { minBytes, lowBytes, gapBytes, isCacheShort }: Watermarks,
   settings: NumaMemorySettings,
 ): NodeVerdict {
-  const { reclaimedCounts, allCounts, dangerCounts } = settings;
+  const { reclaimedCounts } = settings;
+  const dangerCounts = Math.min(settings.dangerCounts, settings.allCounts);
+  const allCounts = Math.max(settings.allCounts, reclaimedCounts + 1);
   // While the kernel can reclaim page cache, only reclaimed pods are candidates, regardless of the settings.
   const worst: Severity = isCacheShort ? "all" : "reclaimed";
   if (freeBytes < minBytes) {
@@ -84,4 +78,154 @@ export function judgeNode(
   }
   // The count decreases by one for each sample, starting from at most reclaimedCounts.
   return { count: Math.min(Math.max(0, before - 1), reclaimedCounts), severity: "none" };
+}
+
+const SCOPE = "NumaMemory";
+const NODES_SAMPLE_MS = 1_000;
+const STILL_SHARE = 0.002;
+
+/**
+ * Evicts pods under memory pressure of a single NUMA node. Based on katalyst-core
+ * pkg/agent/evictionmanager/plugin/memory/numa_pressure.go.
+ */
+export const numaMemoryPressure: InTreePlugin<NumaMemorySettings> = {
+  name: "numa-memory-pressure-eviction-plugin",
+  pressure: (context) => new NumaMemoryRule(context),
+};
+
+/** A NUMA node under pressure. */
+interface PressedNode {
+  node: NodeMemory;
+  severity: Severity;
+  lowBytes: number;
+}
+
+/** The NUMA nodes of the machine, and those under pressure, worst first. */
+interface NumaPressure {
+  nodes: readonly NodeMemory[];
+  pressed: readonly PressedNode[];
+}
+
+class NumaMemoryRule implements PressureRule<NumaPressure> {
+  readonly #context: PluginContext<NumaMemorySettings>;
+  /** Counts of samples below the low watermark, by node. */
+  #counts = new Map<number, number>();
+  #pressed: readonly PressedNode[] = [];
+  /** Time of the last evaluated reading. */
+  #lookedAt: number | undefined;
+  /** The last sample of nodes: monotonic time, free bytes of the machine, and thresholds crossed. */
+  #sampled = { at: Number.NEGATIVE_INFINITY, free: 0, crossed: [] as readonly string[] };
+  readonly #rounds: RegularRounds;
+
+  constructor(context: PluginContext<NumaMemorySettings>) {
+    this.#context = context;
+    this.#rounds = new RegularRounds(context);
+  }
+
+  async observe(pods: readonly ObservedPod[], signal: AbortSignal): Promise<Observation<NumaPressure>> {
+    const { readings, valueIn } = this.#context;
+    const reading = await readings.nodeMemory(signal);
+    const nodes = valueIn("nodeMemory", reading);
+    if (!nodes) {
+      // A failed reading does not change the counts.
+      this.#pressed = [];
+      return {};
+    }
+    // A cached reading is counted only once.
+    if (this.#lookedAt !== reading.at) this.#judge(nodes);
+    this.#lookedAt = reading.at;
+    const pressure = this.#pressed.length > 0 ? { nodes, pressed: this.#pressed } : undefined;
+    // A node full of page cache always has little free memory. This is not reported if there are no candidate pods.
+    const worst = this.#pressed.find(({ severity }) => candidatesFor(pods, severity).length > 0);
+    if (!worst) return { values: this.#tightest(nodes), pressure };
+    return { values: freeMemory(worst), metType: "hard", pressure };
+  }
+
+  /**
+   * Returns the nodes below the min watermark, for which pods are evicted immediately. Counts change only in rounds.
+   */
+  crossed(sample: HostSample): readonly string[] {
+    const { settings, clock } = this.#context;
+    const now = clock.monotonic();
+    const { freeBytes = 0, totalBytes = 0 } = sample.memory() ?? {};
+    const { at, free, crossed } = this.#sampled;
+    // Readings of nodes are expensive: they are sampled once a second while the machine's free memory hardly changes.
+    const isStill = Math.abs(freeBytes - free) < STILL_SHARE * totalBytes;
+    if (isStill && now - at < NODES_SAMPLE_MS) return crossed;
+    const inDanger = (sample.nodeMemory() ?? []).filter(
+      (node) => node.freeBytes < watermarksOf(node, settings()).minBytes,
+    );
+    const names = inDanger.map(({ id }) => `free memory of NUMA node ${id}`);
+    this.#sampled = { at: now, free: freeBytes, crossed: names };
+    return names;
+  }
+
+  /** Returns the top pods of the worst node with candidates, as many as requested. */
+  async victims(
+    pods: readonly ObservedPod[],
+    { nodes, pressed }: NumaPressure,
+    { topN }: { topN: number },
+    signal: AbortSignal,
+  ): Promise<Victims | undefined> {
+    const { memories, valueIn } = this.#context;
+    const settings = this.#context.settings();
+    const known = valueIn("podMemory", await memories.of(pods, signal));
+    if (!known) return undefined;
+    for (const { node, severity } of pressed) {
+      const candidates = candidatesFor(pods, severity);
+      const onNode = (memory: PodMemory) => bytesOnNode(memory, node, nodes);
+      const ranked = memoryVictims(candidates, known, node, onNode, settings);
+      if (ranked.length > 0)
+        return { pods: ranked.slice(0, topN), gracePeriodSeconds: graceFor(severity, settings) };
+    }
+    return undefined;
+  }
+
+  // Returns the values of the node with the least free memory above its low watermark.
+  #tightest(nodes: readonly NodeMemory[]): ThresholdValues | undefined {
+    const settings = this.#context.settings();
+    const [tightest] = nodes
+      .map((node) => ({ node, lowBytes: watermarksOf(node, settings).lowBytes }))
+      .sort((a, b) => headroom(a) - headroom(b));
+    return tightest && freeMemory(tightest);
+  }
+
+  #judge(nodes: readonly NodeMemory[]): void {
+    const settings = this.#context.settings();
+    // A sample of a round out of turn only detects free memory below the min watermark. It is not counted.
+    const isEarly = !this.#rounds.take();
+    const last = new Map(this.#pressed.map(({ node, severity }) => [node.id, severity]));
+    const counts = new Map<number, number>();
+    const pressed: PressedNode[] = [];
+    for (const node of nodes) {
+      const watermarks = watermarksOf(node, settings);
+      const before = this.#counts.get(node.id) ?? 0;
+      const { count, severity } =
+        isEarly && (last.has(node.id) || node.freeBytes >= watermarks.minBytes)
+          ? { count: before, severity: last.get(node.id) ?? "none" }
+          : judgeNode(before, node.freeBytes, watermarks, settings);
+      counts.set(node.id, count);
+      if (severity === "none") continue;
+      pressed.push({ node, severity, lowBytes: Math.max(watermarks.lowBytes, watermarks.minBytes) });
+    }
+    this.#counts = counts;
+    this.#pressed = pressed.sort((a, b) => compareNodes(a, b));
+  }
+}
+
+type MeasuredNode = Pick<PressedNode, "node" | "lowBytes">;
+
+function freeMemory({ node, lowBytes }: MeasuredNode): ThresholdValues {
+  const values = { thresholdValue: lowBytes, observedValue: node.freeBytes };
+  return { scope: SCOPE, ...values, operator: "lessThan", unit: "bytes" };
+}
+
+function headroom({ node, lowBytes }: MeasuredNode): number {
+  return node.freeBytes - lowBytes;
+}
+
+// Nodes on which all pods are candidates come first, then the node furthest below its watermark.
+function compareNodes(a: PressedNode, b: PressedNode): number {
+  if (a.severity !== b.severity) return a.severity === "all" ? -1 : 1;
+  return headroom(a) - headroom(b) || a.node.id - b.node.id;
 }

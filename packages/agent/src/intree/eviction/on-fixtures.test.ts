@@ -93,7 +93,7 @@ describe("two sockets, cgroup v1", () => {
     // 4 GiB are free, 1.5 % of 251.75 GiB is not.
     expect((await plugin("system").thresholdMet(pods, never)).metType).toBe("none");
     await clock.step(0);
-    const systemMemory = { ...defaultInTreeEvictionSettings.systemMemory, freeMinimumBytes: 5 * Gi };
+    const systemMemory = { ...defaultInTreeEvictionSettings.systemMemory, freeMinimum: 5 * Gi };
     const strict = pluginsOn("two-sockets-v1", { ...defaultInTreeEvictionSettings, systemMemory });
     expect(await strict.plugin("system").thresholdMet(pods, never)).toMatchObject({
       metType: "none",

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { pidOveruse } from "./pid-overuse-plugin.ts";
+import { pidOveruse } from "./pid-overuse.ts";
 import { never, TestMachine, testPod } from "./testing/parts.ts";
 
 const pods = ["few", "many", "most", "unknown"].map((name) => testPod(name));
@@ -12,7 +12,7 @@ async function namedAbove(threshold: number, machine = new TestMachine()) {
     most: { cpu: 0, pids: 5_000 },
     unknown: { cpu: 0, pids: undefined },
   };
-  const plugin = inTreeSource(pidOveruse, machine.parts(), () => ({ threshold, gracePeriodSeconds: null }));
+  const plugin = inTreeSource(pidOveruse, machine.parts(), () => ({ threshold, gracePeriod: 0 }));
   return (await plugin.getEvictPods(pods, never)).pods;
 }
 
@@ -40,7 +40,7 @@ it("selects no pod on a machine without readings, and counts that", async () => 
   machine.activity = {};
   expect(await namedAbove(1, machine)).toEqual([]);
   const silent = new TestMachine();
-  const plugin = inTreeSource(pidOveruse, silent.parts(), () => ({ threshold: 1, gracePeriodSeconds: null }));
+  const plugin = inTreeSource(pidOveruse, silent.parts(), () => ({ threshold: 1, gracePeriod: 0 }));
   expect((await plugin.getEvictPods(pods, never)).pods).toEqual([]);
   expect(await silent.registry.metrics()).toContain('reading="podPids"} 1');
 });

@@ -6,12 +6,11 @@ import type { ObservedPod } from "../../eviction/index.ts";
 import type { Reading } from "../../host/index.ts";
 import { amountsOf } from "../../pod-usage/index.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { reclaimedResourcePressure } from "./reclaimed-resource-plugin.ts";
 import {
   crossedThreshold,
   enoughFor,
   type ReclaimedResourceSettings,
-  rankByScore,
+  reclaimedResourcePressure,
 } from "./reclaimed-resources.ts";
 import { never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
 
@@ -21,55 +20,62 @@ const cpu = "resource.katalyst.kubewharf.io/reclaimed_millicpu";
 const memory = "resource.katalyst.kubewharf.io/reclaimed_memory";
 const settings = (changes: Partial<ReclaimedResourceSettings>): ReclaimedResourceSettings => ({
   ...defaults,
-  thresholds: {},
+  thresholds: [],
   ...changes,
 });
 
 describe("thresholds", () => {
   it.each([
-    ["not above", { a: "50" }, { a: "10" }, { thresholds: { a: 5 } }, undefined],
-    ["above", { a: "51" }, { a: "10" }, { thresholds: { a: 5 } }, ["hard", "a", 50, 51]],
-    ["nothing lent", { a: "1" }, { a: "0" }, { thresholds: { a: 5 } }, ["hard", "a", 0, 1]],
+    ["not above", { a: "50" }, { a: "10" }, { thresholds: ["a=5"] }, undefined],
+    ["above", { a: "51" }, { a: "10" }, { thresholds: ["a=5"] }, ["hard", "a", 50, 51]],
+    ["nothing lent", { a: "1" }, { a: "0" }, { thresholds: ["a=5"] }, ["hard", "a", 0, 1]],
     [
       "nothing lent, but to be skipped",
       { a: "1" },
       { a: "0" },
-      { thresholds: { a: 5 }, skipZeroResources: ["a"] },
+      { thresholds: ["a=5"], skipZeroResources: ["a"] },
       undefined,
     ],
-    ["an unknown allocatable quantity", { a: "1" }, { b: "0" }, { thresholds: { a: 5 } }, undefined],
-    ["an invalid allocatable quantity", { a: "1" }, { a: "a lot" }, { thresholds: { a: 5 } }, undefined],
+    ["an unknown allocatable quantity", { a: "1" }, { b: "0" }, { thresholds: ["a=5"] }, undefined],
+    ["an invalid allocatable quantity", { a: "1" }, { a: "a lot" }, { thresholds: ["a=5"] }, undefined],
     ["without a threshold", { a: "1000" }, { a: "1" }, {}, undefined],
     [
       "soft",
       { a: "15" },
       { a: "10" },
-      { thresholds: { a: 5 }, softThresholds: { a: 1.2 } },
+      { thresholds: ["a=5"], softThresholds: ["a=1.2"] },
       ["soft", "a", 12, 15],
     ],
     [
       "hard before soft",
       { a: "15", b: "60" },
       { a: "10", b: "10" },
-      { thresholds: { b: 5 }, softThresholds: { a: 1.2 } },
+      { thresholds: ["b=5"], softThresholds: ["a=1.2"] },
       ["hard", "b", 50, 60],
     ],
     [
       "hard before soft in the other order",
       { b: "15", a: "60" },
       { a: "10", b: "10" },
-      { thresholds: { a: 5 }, softThresholds: { b: 1.2 } },
+      { thresholds: ["a=5"], softThresholds: ["b=1.2"] },
       ["hard", "a", 50, 60],
     ],
     [
       "the largest factor",
       { a: "60", b: "100" },
       { a: "10", b: "10" },
-      { thresholds: { a: 5, b: 5 } },
+      { thresholds: ["a=5", "b=5"] },
       ["hard", "b", 50, 100],
     ],
-    ["fractions", { a: "1500m" }, { a: "1" }, { thresholds: { a: 1.4 } }, ["hard", "a", 1.4, 1.5]],
-  ] as const)("%s", (_, requested, allocatable, changes, expected) => {
+    ["the last of two rates", { a: "30" }, { a: "10" }, { thresholds: ["a=1", "a=5"] }, undefined],
+    ["fractions", { a: "1500m" }, { a: "1" }, { thresholds: ["a=1.4"] }, ["hard", "a", 1.4, 1.5]],
+  ] as [
+    string,
+    Record<string, string>,
+    Record<string, string>,
+    Partial<ReclaimedResourceSettings>,
+    unknown,
+  ][])("%s", (_, requested, allocatable, changes, expected) => {
     const crossed = crossedThreshold(amountsOf(requested), amountsOf(allocatable), settings(changes));
     expect(crossed && [crossed.metType, crossed.resource, crossed.threshold, crossed.requested]).toEqual(
       expected,
@@ -82,18 +88,22 @@ describe("thresholds", () => {
       fc.constantFrom("a", "b", "c", "d"),
       fc.double({ min: 0.1, max: 5, noNaN: true }),
     );
+    const listOf = (table: Record<string, number>) => Object.entries(table).map((pair) => pair.join("="));
     const reversed = <T>(list: Record<string, T>) => Object.fromEntries(Object.entries(list).reverse());
     fc.assert(
       fc.property(amounts, amounts, rates, rates, (requested, allocatable, thresholds, softThresholds) => {
         const crossed = crossedThreshold(
           amountsOf(requested),
           amountsOf(allocatable),
-          settings({ thresholds, softThresholds }),
+          settings({ thresholds: listOf(thresholds), softThresholds: listOf(softThresholds) }),
         );
         const other = crossedThreshold(
           amountsOf(reversed(requested)),
           amountsOf(reversed(allocatable)),
-          settings({ thresholds: reversed(thresholds), softThresholds: reversed(softThresholds) }),
+          settings({
+            thresholds: listOf(thresholds).reverse(),
+            softThresholds: listOf(softThresholds).reverse(),
+          }),
         );
         expect(other).toEqual(crossed);
         const isHard = Object.entries(thresholds).some(
@@ -107,24 +117,8 @@ describe("thresholds", () => {
 });
 
 describe("ranking", () => {
-  const scored = (name: string, requested: number, score?: number) => ({
-    ...testPod(name),
-    requested,
-    score,
-  });
+  const requesting = (name: string, requested: number) => ({ ...testPod(name), requested });
   const names = (pods: readonly ObservedPod[]) => pods.map(({ pod }) => pod.name);
-
-  it("is by score, then by request, then by UID", () => {
-    const pods = [
-      scored("b", 5),
-      scored("a", 5),
-      scored("c", 9),
-      scored("d", 1, 7),
-      scored("e", 1, 3),
-      scored("f", 2, 7),
-    ];
-    expect(names(rankByScore(pods))).toEqual(["e", "f", "d", "c", "a", "b"]);
-  });
 
   it.each([
     [10, ["a"]],
@@ -133,7 +127,7 @@ describe("ranking", () => {
     [0, ["a", "b", "c"]],
     [99, ["a"]],
   ])("of soft pressure takes enough to get down to %i", (threshold, expected) => {
-    const pods = [scored("a", 5), scored("b", 5), scored("c", 4)];
+    const pods = [requesting("a", 5), requesting("b", 5), requesting("c", 4)];
     expect(names(enoughFor(pods, 14, threshold))).toEqual(expected);
   });
 });
@@ -149,7 +143,7 @@ describe("the plugin", () => {
     testPod("none", { qosLevel: "reclaimed_cores" }),
   ];
 
-  function setup(changes: Partial<ReclaimedResourceSettings> = {}, scoreOf?: (pod: ObservedPod) => number) {
+  function setup(changes: Partial<ReclaimedResourceSettings> = {}) {
     const machine = new TestMachine();
     const state = {
       allocatable: {
@@ -159,7 +153,7 @@ describe("the plugin", () => {
         problems: [],
       } as Reading<Record<string, string>>,
     };
-    const parts = machine.parts({ allocatable: () => state.allocatable, ...(scoreOf ? { scoreOf } : {}) });
+    const parts = machine.parts({ allocatable: () => state.allocatable });
     const plugin = inTreeSource(reclaimedResourcePressure, parts, () => ({ ...defaults, ...changes }));
     const top = async (scope = cpu, topN = 1) => {
       const answer = await plugin.getTopEvictionPods(pods, topQuestion(plugin.name, scope, topN), never);
@@ -191,16 +185,14 @@ describe("the plugin", () => {
     expect((await plugin.thresholdMet(ended, never)).metType).toBe("none");
   });
 
-  it("takes the tolerance, the grace period and the scores it is given", async () => {
-    const { plugin, top } = setup({ toleranceSeconds: 7, gracePeriodSeconds: null }, ({ pod }) =>
-      pod.name === "small" ? 1 : 2,
-    );
+  it("takes the tolerance and the grace period it is given", async () => {
+    const { plugin, top } = setup({ tolerance: 7_000, gracePeriod: 0 });
     expect((await plugin.thresholdMet(pods, never)).gracePeriodSeconds).toBe(7);
-    expect(await top()).toEqual({ pods: ["small"], gracePeriodSeconds: null });
+    expect(await top()).toEqual({ pods: ["large"], gracePeriodSeconds: null });
   });
 
   it("of soft pressure names enough pods", async () => {
-    const { plugin, top } = setup({ thresholds: { [memory]: 5 }, softThresholds: { [cpu]: 2 } });
+    const { plugin, top } = setup({ thresholds: [`${memory}=5`], softThresholds: [`${cpu}=2`] });
     expect((await plugin.thresholdMet(pods, never)).metType).toBe("soft");
     expect((await top(cpu, 0)).pods).toEqual(["large", "other"]);
   });

@@ -1,11 +1,11 @@
-import type { EvictionPluginParts } from "./parts.ts";
+import type { EvictionPluginParts } from "./in-tree-plugin.ts";
 
-// Tolerance for rounds that start slightly late or early.
+// Tolerance for rounds that start slightly early or late, as a fraction of the period.
 const REGULAR_SHARE = 0.8;
 
 /**
- * Distinguishes regular rounds from rounds out of turn, for plugins that count samples: sample counts represent time, so
- * only one sample for each round period may be counted.
+ * Distinguishes regular rounds from rounds out of turn, for plugins that count samples. Sample counts represent time,
+ * so only one sample per round period may be counted.
  */
 export class RegularRounds {
   readonly #parts: Pick<EvictionPluginParts, "clock" | "roundPeriodMs">;
@@ -16,7 +16,7 @@ export class RegularRounds {
     this.#parts = parts;
   }
 
-  /** Whether to count a sample of this round. If true, the next one is counted a period later. */
+  /** Returns whether to count a sample of this round. If true, the next one is counted one period later. */
   take(): boolean {
     const { clock, roundPeriodMs } = this.#parts;
     const now = clock.monotonic();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { type RootfsOveruseSettings, rootfsOveruse } from "./rootfs-overuse-plugin.ts";
-import { type RootfsPressureSettings, rootfsPressure, rootfsShortage } from "./rootfs-pressure-plugin.ts";
+import { type RootfsOveruseSettings, rootfsOveruse } from "./rootfs-overuse.ts";
+import { type RootfsPressureSettings, rootfsPressure, rootfsShortage } from "./rootfs-pressure.ts";
 import { Gi, Mi, never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
 
 const { rootfsPressure: defaults, rootfsOveruse: overuse } = defaultInTreeEvictionSettings;
@@ -28,12 +28,7 @@ it.each([
   ["space at the threshold", { availableBytes: 10 * Gi }, {}, undefined],
   ["inodes", { inodesFree: 49 }, {}, "inodes"],
   ["space before inodes", { availableBytes: Gi, inodesFree: 0 }, {}, "space"],
-  [
-    "inodes where space is not looked at",
-    { availableBytes: 0, inodesFree: 0 },
-    { minimumFreePercent: 0 },
-    "inodes",
-  ],
+  ["inodes where space is not looked at", { availableBytes: 0, inodesFree: 0 }, { minimumFree: 0 }, "inodes"],
   ["a file system that creates inodes as needed", { inodes: 0, inodesFree: 0 }, {}, undefined],
   ["a small file system", { sizeBytes: 9 * Gi, availableBytes: 0 }, {}, undefined],
   ["enough", {}, {}, undefined],
@@ -119,17 +114,17 @@ describe("rootfs overuse", () => {
 
   it.each([
     ["no threshold", {}, []],
-    ["shared pods above theirs", { sharedThresholdBytes: Gi }, ["large"]],
-    ["reclaimed pods above theirs", { reclaimedThresholdBytes: 1 }, ["lent", "small"]],
-    ["both, the largest first", { sharedThresholdBytes: Gi, reclaimedThresholdBytes: Gi }, ["large", "lent"]],
-    ["so many in a round", { sharedThresholdBytes: 1, reclaimedThresholdBytes: 1, mostPods: 1 }, ["large"]],
-    ["shared pods of other namespaces", { sharedThresholdBytes: 1, sharedNamespaces: ["jobs"] }, []],
-    ["shared pods of a namespace", { sharedThresholdBytes: 1, sharedNamespaces: ["default"] }, ["large"]],
-    ["none at the threshold", { sharedThresholdBytes: 9 * Gi }, []],
+    ["shared pods above theirs", { sharedThreshold: Gi }, ["large"]],
+    ["reclaimed pods above theirs", { reclaimedThreshold: 1 }, ["lent", "small"]],
+    ["both, the largest first", { sharedThreshold: Gi, reclaimedThreshold: Gi }, ["large", "lent"]],
+    ["so many in a round", { sharedThreshold: 1, reclaimedThreshold: 1, mostPods: 1 }, ["large"]],
+    ["shared pods of other namespaces", { sharedThreshold: 1, sharedNamespaces: ["jobs"] }, []],
+    ["shared pods of a namespace", { sharedThreshold: 1, sharedNamespaces: ["default"] }, ["large"]],
+    ["none at the threshold", { sharedThreshold: 9 * Gi }, []],
   ])("names %s", async (_, settings, expected) => expect(names(await namedBy(settings))).toEqual(expected));
 
   it("names as soft, with the figures", async () => {
-    expect(await namedBy({ sharedThresholdBytes: Gi, gracePeriodSeconds: 20 })).toMatchObject([
+    expect(await namedBy({ sharedThreshold: Gi, gracePeriod: 20_000 })).toMatchObject([
       {
         reason: "writable layers use 9663676416 bytes > threshold 1073741824",
         force: false,

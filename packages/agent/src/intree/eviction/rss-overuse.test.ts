@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { MEMORY_ENHANCEMENT, overuseReason, type RssOveruseSettings, statedRate } from "./rss-overuse.ts";
-import { rssOveruse } from "./rss-overuse-plugin.ts";
+import {
+  MEMORY_ENHANCEMENT,
+  overuseReason,
+  type RssOveruseSettings,
+  rssOveruse,
+  statedRate,
+} from "./rss-overuse.ts";
 import { Gi, Mi, never, TestMachine, type TestPod, testPod, uses } from "./testing/parts.ts";
 
 const { rssOveruse: defaults } = defaultInTreeEvictionSettings;
@@ -96,10 +101,11 @@ describe("the plugin", () => {
   });
 
   it.each([
-    [{}, 1],
-    [{ tier: "batch" }, 1],
-    [{ tier: "batch", zone: "a" }, 0],
-    [{ tier: "web" }, 0],
+    [[], 1],
+    [["tier=batch"], 1],
+    [["tier=batch", "zone=a"], 0],
+    [["tier=web"], 0],
+    [["tier=web", "tier=batch"], 1],
   ])("looks at pods with the labels %j", async (labels, count) => {
     const pod = { requests: [{ memory: "1Gi" }], labels: { tier: "batch" } };
     expect((await namedOf(pod, { settings: { labels } })).pods).toHaveLength(count);

@@ -2,8 +2,13 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { CpuHistory, type CpuSample, evaluateCpu, type SystemCpuSettings } from "./system-cpu.ts";
-import { systemCpuPressure } from "./system-cpu-plugin.ts";
+import {
+  CpuHistory,
+  type CpuSample,
+  evaluateCpu,
+  type SystemCpuSettings,
+  systemCpuPressure,
+} from "./system-cpu.ts";
 import { never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
 
 const { systemCpu: defaults } = defaultInTreeEvictionSettings;

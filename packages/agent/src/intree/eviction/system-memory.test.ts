@@ -2,8 +2,12 @@ import { describe, expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import type { EvictionSource, ObservedPod } from "../../eviction/index.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { judgeFreeMemory, judgePressure, type SystemMemorySettings } from "./system-memory.ts";
-import { systemMemoryPressure } from "./system-memory-plugin.ts";
+import {
+  judgeFreeMemory,
+  judgePressure,
+  type SystemMemorySettings,
+  systemMemoryPressure,
+} from "./system-memory.ts";
 import { Gi, Mi, never, stall, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
 
 const { systemMemory: defaults } = defaultInTreeEvictionSettings;
@@ -24,8 +28,8 @@ describe("free memory", () => {
     ["below the minimum, which is lower", Gi - 1, 100, Mi, "reclaimed"],
     ["none at all, with an unknown scale and no minimum", 0, undefined, 0, "none"],
     ["below the minimum, with an unknown scale", Mi - 1, undefined, Mi, "reclaimed"],
-  ])("%s", (_, free, scale, freeMinimumBytes, severity) => {
-    expect(judgeFreeMemory(memory(free, scale), { freeMinimumBytes })).toMatchObject({
+  ])("%s", (_, free, scale, freeMinimum, severity) => {
+    expect(judgeFreeMemory(memory(free, scale), { freeMinimum })).toMatchObject({
       severity,
       observed: free,
       operator: "lessThan",
@@ -86,7 +90,7 @@ describe("the plugin", () => {
 
   function setup(changes: Partial<SystemMemorySettings> = {}) {
     const machine = new TestMachine();
-    const settings = { ...defaults, freeMinimumBytes: Gi, ...changes };
+    const settings = { ...defaults, freeMinimum: Gi, ...changes };
     machine.memory = memory(Gi / 2);
     machine.nodes = [node(0, Gi / 2)];
     machine.pods = {
@@ -145,7 +149,7 @@ describe("the plugin", () => {
     let onNode: ObservedPod[] = [...pods];
     const plugin = inTreeSource(systemMemoryPressure, machine.parts({ nodePods: () => onNode }), () => ({
       ...defaults,
-      freeMinimumBytes: Gi,
+      freeMinimum: Gi,
     }));
     await plugin.thresholdMet(pods, never);
     expect((await top(plugin)).pods).toEqual(["lent-large"]);
@@ -185,9 +189,9 @@ describe("the plugin", () => {
 
   it("takes settings that changed meanwhile", async () => {
     const { machine, plugin, settings } = setup();
-    settings.freeMinimumBytes = 0;
+    settings.freeMinimum = 0;
     expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
-    settings.freeMinimumBytes = Gi;
+    settings.freeMinimum = Gi;
     settings.ranking = ["usage"];
     await machine.clock.step(9_000);
     await plugin.thresholdMet(pods, never);
@@ -236,7 +240,7 @@ describe("the plugin", () => {
     const lent = testPod("lent", { qosLevel: "reclaimed_cores" });
 
     function pressed(changes: Partial<SystemMemorySettings> = {}) {
-      const { machine, plugin } = setup({ freeMinimumBytes: 0, ...changes });
+      const { machine, plugin } = setup({ freeMinimum: 0, ...changes });
       machine.burstable = stall(40);
       machine.pods = {
         lent: { memory: uses(Gi), memoryPressure: stall(0) },

@@ -17,7 +17,7 @@ export interface Devices {
 
 /** Memory of one type on one NUMA node, or on several with an unknown distribution. */
 export interface MemoryBlock {
-  /** Resource name: "memory", or "hugepages-2Mi" and the like. */
+  /** Resource name: "memory", or for example "hugepages-2Mi". */
   readonly type: string;
   readonly bytes: bigint;
   readonly nodes: readonly number[];
@@ -42,11 +42,11 @@ export interface ClaimedDevice {
 export interface PodHolding extends Resources {
   readonly namespace: string;
   readonly name: string;
-  /** Devices of the claims referenced by its containers, repeated for each reference. */
+  /** Devices of the claims that its containers reference, repeated for each reference. */
   readonly claimed: readonly ClaimedDevice[];
 }
 
-/** The kubelet's responses to List and GetAllocatableResources, which are called one after the other. */
+/** The kubelet's responses to List and GetAllocatableResources, which are called sequentially. */
 export interface KubeletAnswer {
   /** CPUs and memory are empty if the kubelet's CPU manager and memory manager policies are not static. */
   readonly allocatable: Resources;

@@ -7,7 +7,7 @@ import { ZoneLedger } from "./zones.ts";
 /** Default zone type of DRA devices. */
 export const CLAIMED_DEVICE_ZONE = "DRADevice";
 
-/** The relevant attributes of a device in the format of resource.k8s.io/v1. */
+/** The relevant attributes of a device, in the format of resource.k8s.io/v1. */
 export type DeviceAttributes = Readonly<Record<string, DeviceAttribute>>;
 
 interface DeviceAttribute {
@@ -26,7 +26,10 @@ export type DeviceAttributesLookup = (
 /** The devices that drivers stream to this agent. */
 export interface ReportedDevices {
   readonly attributesOf: DeviceAttributesLookup;
-  /** Calls back when a driver's devices become known, for example after a restart. Returns a function that unsubscribes. */
+  /**
+   * Calls `callback` when a driver's devices become known, for example after a restart. Returns a function that
+   * unsubscribes.
+   */
   onKnown(callback: () => void): () => void;
 }
 
@@ -44,9 +47,9 @@ const OWN_NUMA_NODES = ["numaNode", "numaNodeID", "numa"];
 const OTHER_NUMA_NODES = ["dra.net/numaNode", "dra.cpu/numaNodeID"];
 
 /**
- * Creates a zone for each DRA device allocated to a pod, below the NUMA node in its attributes. Capacity and availability
- * are in ResourceSlices and not known here, so the zones only have allocations, and are not counted on NUMA nodes. Several
- * pods may use one device, through one claim or several.
+ * Creates a zone for each DRA device allocated to a pod, below the NUMA node in the device's attributes. Capacity and
+ * availability are in ResourceSlices and unknown here, so the zones have only allocations and are not counted on NUMA
+ * nodes. Several pods may use one device, through one or several claims.
  * @param zoneTypes zone types by driver name
  * @returns the zones of devices whose NUMA node is unknown
  */
@@ -89,7 +92,7 @@ interface Held extends ClaimedDevice {
   readonly consumers: Set<string>;
 }
 
-// By driver, then by device name in Kubernetes' notation: <driver>/<pool>/<device>.
+// By driver, then by device name in Kubernetes notation: <driver>/<pool>/<device>.
 function collect(holders: readonly ClaimHolder[], problems: Problems): Map<string, Map<string, Held>> {
   const byDriver = new Map<string, Map<string, Held>>();
   for (const { consumer, claimed } of holders) {
@@ -109,13 +112,13 @@ function collect(holders: readonly ClaimHolder[], problems: Problems): Map<strin
   return byDriver;
 }
 
-/** A device's NUMA node from the first attribute that has one; undefined if none has. */
+/** Returns a device's NUMA node from the first attribute that has one; undefined if none has. */
 function numaNodeOf(driver: string, attributes: DeviceAttributes): number | undefined {
   const own = OWN_NUMA_NODES.flatMap((name) => [name, `${driver}/${name}`]);
   for (const name of [NUMA_NODE, ...own, ...OTHER_NUMA_NODES]) {
-    // The first item of a list is the device's own node, the others are close nodes: KEP-6072.
+    // The first item of a list is the device's own node. The others are close nodes: KEP-6072.
     const value = attributes[name]?.int ?? attributes[name]?.ints?.[0];
-    // Negative values mean no node, as in the kernel's numa_node files.
+    // A negative value means no node, as in the kernel's numa_node files.
     if (value !== undefined && value >= 0) return Number(value);
   }
   return undefined;

@@ -9,7 +9,10 @@ export interface DeviceHolder {
   readonly devices: readonly Devices[];
 }
 
-/** Limit of zones for one resource: device plugins may offer thousands of shares of a device, which are only counted. */
+/**
+ * Limit of zones for one resource. Device plugins may offer thousands of shares of a device; above the limit they are
+ * only counted.
+ */
 export const MAX_ZONES_OF_A_RESOURCE = 1_024;
 
 interface Device {
@@ -21,10 +24,10 @@ interface Device {
 }
 
 /**
- * Counts devices on the NUMA nodes they have affinity to, and creates a zone for each device whose resource has a zone
- * type. The capacity is the number of healthy or allocated devices: the kubelet does not report unhealthy devices that are
- * not allocated. A device with affinity to several nodes counts on each, as in katalyst; the zone of a device without
- * affinity is beside the sockets.
+ * Counts devices on the NUMA nodes to which they have affinity, and creates a zone for each device whose resource has a
+ * zone type. The capacity is the number of healthy or allocated devices: the kubelet does not report unhealthy devices
+ * that are not allocated. A device with affinity to several nodes counts on each, as in katalyst. The zone of a device
+ * without affinity is placed beside the sockets.
  * @param zoneTypes zone types by resource name
  * @returns the zones of devices without affinity
  */

@@ -3,8 +3,8 @@ import { PodResources } from "./pod-resources.ts";
 import type { KubeletReporterSettings } from "./settings.ts";
 
 /**
- * The devices of ResourceClaims that the kubelet's running pods use, as `<driver>/<pool>/<device>`. Throws `unsupported`
- * for a kubelet that does not name them (before Kubernetes 1.31), `unavailable` where it can't be reached.
+ * Returns the devices of ResourceClaims used by the kubelet's running pods, as `<driver>/<pool>/<device>`. Throws
+ * `unsupported` if the kubelet does not name them (before Kubernetes 1.31), `unavailable` if it can't be reached.
  */
 export async function devicesInUse(
   {

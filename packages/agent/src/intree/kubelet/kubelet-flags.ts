@@ -2,7 +2,7 @@ import type { Clock } from "@nodekeeper/core/lib";
 import type { Host } from "../../host/index.ts";
 import type { TopologyManager } from "./topology-policy.ts";
 
-// Searching all processes takes milliseconds, and the kubelet is rarely restarted.
+// Searching all processes takes milliseconds, and the kubelet is rarely restarted. Milliseconds.
 const SEARCH_INTERVAL_MS = 60_000;
 
 const flags: Readonly<Record<string, keyof TopologyManager>> = {
@@ -22,7 +22,7 @@ export class KubeletFlags {
     this.#clock = clock;
   }
 
-  /** The kubelet's topology manager flags; empty if there are none or its process is not visible. */
+  /** Returns the kubelet's topology manager flags; empty if there are none or its process is not visible. */
   async read(signal: AbortSignal): Promise<Partial<TopologyManager>> {
     const now = this.#clock.monotonic();
     if (this.#pid === undefined && now < this.#notBefore) return {};
@@ -33,7 +33,7 @@ export class KubeletFlags {
   }
 }
 
-/** Parses the flags of a command line, `--name=value` or `--name value`; the last one takes precedence. */
+/** Parses the flags of a command line, `--name=value` or `--name value`. The last one takes precedence. */
 export function topologyFlags(line: readonly string[]): Partial<TopologyManager> {
   const found: Partial<TopologyManager> = {};
   for (const [at, argument] of line.entries()) {

@@ -13,7 +13,7 @@ import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 export interface KubeletReading extends ZoneOutput {
   /** Topology policy in the format of the CustomNodeResource; undefined if unknown. */
   readonly policy: string | undefined;
-  /** False where the kubelet does not list pods that run and that it listed before: see `ListedPods`. */
+  /** False if the kubelet omits running pods that it listed before: see `ListedPods`. */
   readonly isComplete: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface KubeletReaderOptions {
   settings: KubeletReporterSettings;
   host: Host;
   clock: Clock;
-  /** Running pods: PodResources has no UIDs and no change notifications. */
+  /** Running pods: PodResources has neither UIDs nor change notifications. */
   pods: RunningPods;
   /** Devices streamed by drivers: PodResources has no NUMA affinity of DRA devices. */
   devices: ReportedDevices;
@@ -50,12 +50,12 @@ export class KubeletReader {
   }
 
   /**
-   * Reads everything. Throws if the machine or the kubelet cannot be read, since a partial reading would look like removed
-   * resources. A policy that cannot be read keeps its last value and is listed in the problems.
+   * Reads everything. Throws if the machine or the kubelet can't be read, because a partial reading would look like
+   * removed resources. If the policy can't be read, its last value is kept and the error is listed in the problems.
    */
   async read(signal: AbortSignal): Promise<KubeletReading> {
-    const { podResourcesSocket, maxAnswerBytes, deviceZones } = this.#settings;
-    // A new connection for each reading, so that none belongs to a kubelet that was restarted.
+    const { podResourcesSocket, maxAnswerBytes, deviceZones, siblingNumaMaxDistance } = this.#settings;
+    // A new connection for each reading, so that none refers to a kubelet that was restarted.
     const podResources = new PodResources(podResourcesSocket, maxAnswerBytes);
     try {
       const [machine, policyProblem, answer] = await Promise.all([
@@ -69,6 +69,7 @@ export class KubeletReader {
         machine,
         answer,
         deviceZones,
+        siblingNumaMaxDistance,
         deviceAttributes: this.#devices.attributesOf,
         podUid,
       });

@@ -1,3 +1,4 @@
+import { KubeletResourcesOmitted, PodResourcesUnreadable } from "@nodekeeper/api/errors";
 import {
   FieldType,
   type GetReportContentResponse,
@@ -28,9 +29,9 @@ interface Content {
 }
 
 /**
- * Reports the machine's sockets, NUMA nodes and devices, their allocations, and the kubelet's topology policy as status of
- * the CustomNodeResource. While the kubelet is unavailable nothing is reported, so that the last content is kept; it is
- * also kept while a kubelet that has just started does not list its pods yet.
+ * Reports the machine's sockets, NUMA nodes and devices, their allocations, and the kubelet's topology policy as status
+ * of the CustomNodeResource. While the kubelet is unavailable, nothing is reported, so that the last content is kept.
+ * The last content is also kept while a kubelet that has just started does not list its pods yet.
  */
 export class KubeletReporter implements ReporterSource {
   readonly name = KUBELET_REPORTER_NAME;
@@ -51,13 +52,13 @@ export class KubeletReporter implements ReporterSource {
   }
 
   /**
-   * Reads the kubelet; while the content is watched, returns the last reading. Throws `unavailable`, `deadline`,
-   * `exhausted` or `corrupt` if the kubelet cannot be read.
+   * Reads the kubelet. While the content is watched, returns the last reading. Throws `unavailable`, `deadline`,
+   * `exhausted` or `corrupt` if the kubelet can't be read.
    */
   async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
     const { clock, settings } = this.#options;
     const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncIntervalMs;
-    // A watch reads after each event, so a reading in between would find no change.
+    // A watch reads after each event, so another reading would find no change.
     if (this.#last && isRecent && this.#watches > 0 && !this.#isUnavailable) {
       signal.throwIfAborted();
       return this.#response(this.#last.content);
@@ -66,8 +67,8 @@ export class KubeletReporter implements ReporterSource {
   }
 
   /**
-   * Yields the content immediately and after each change. The kubelet is read shortly after a pod changed or a driver's
-   * devices became known, and periodically. Throws the signal's reason when it aborts.
+   * Yields the content immediately and after each change. Reads the kubelet periodically, and shortly after a pod
+   * changed or a driver's devices became known. Throws the signal's reason when it aborts.
    */
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
     const { clock, settings } = this.#options;
@@ -82,7 +83,7 @@ export class KubeletReporter implements ReporterSource {
         change.clear();
         const content = await this.#readings.fresh(signal).catch(() => undefined);
         signal.throwIfAborted();
-        // Polls also publish content, so compare with the last content published by either.
+        // Polls also publish content, so both the last content of this watch and the last published one are compared.
         if (content && !(sameContent(content, last) && sameContent(content, this.#lastGiven))) {
           last = content;
           yield this.#response(content);
@@ -105,7 +106,7 @@ export class KubeletReporter implements ReporterSource {
     } catch (error) {
       if (signal.aborted) return;
       this.#options.log.warn(
-        { errorId: "NK1409", err: error },
+        { errorId: PodResourcesUnreadable.id, err: error },
         "failed to follow pod events, querying the kubelet periodically",
       );
     }
@@ -132,18 +133,18 @@ export class KubeletReporter implements ReporterSource {
       this.#logChange(reading);
       this.#isComplete = reading.isComplete;
       const zones = JSON.stringify(reading.zones);
-      // A kubelet that has just started does not list its pods yet: what they hold stays as it was.
+      // A kubelet that has just started does not list its pods yet. Their allocations stay published.
       const content =
         this.#last && !reading.isComplete ? this.#last.content : { zones, policy: reading.policy };
       this.#last = { content, at: clock.monotonic() };
       return content;
     } catch (error) {
-      // The caller aborted, which is not an error of the kubelet.
+      // The caller aborted. This is not an error of the kubelet.
       if (signal.aborted) throw error;
       metrics.readings.inc({ result: codeOf(error) });
       if (!this.#isUnavailable)
         log.warn(
-          { errorId: "NK1409", err: error },
+          { errorId: PodResourcesUnreadable.id, err: error },
           "failed to read the kubelet's PodResources, the last content stays published",
         );
       this.#isUnavailable = true;
@@ -151,14 +152,18 @@ export class KubeletReporter implements ReporterSource {
     }
   }
 
-  // Logged when problems start, change or end, since they last for many readings.
+  // Logged only when problems start, change or end, because they last for many readings.
   #logChange({ problems }: KubeletReading): void {
     const current = problems.join("; ");
     if (current === this.#lastProblems) return;
     this.#lastProblems = current;
     const { log } = this.#options;
     if (current === "") log.info({}, "all resources of the kubelet are reported again");
-    else log.warn({ errorId: "NK1810", problems }, "some resources of the kubelet are not reported");
+    else
+      log.warn(
+        { errorId: KubeletResourcesOmitted.id, problems },
+        "some resources of the kubelet are not reported",
+      );
   }
 
   #response(content: Content): GetReportContentResponse {

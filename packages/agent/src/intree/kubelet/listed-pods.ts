@@ -4,17 +4,19 @@ import type { PodUidLookup } from "./pod-uids.ts";
 const LONGEST_MS = 60_000;
 
 /**
- * Recognizes answers of a kubelet that does not list all of its pods yet: after its start it serves PodResources before
- * it has read its pods from the API server (kubernetes pkg/kubelet/kubelet.go, Run), and answers without them.
+ * Recognizes responses of a kubelet that does not list all of its pods yet. After its start, the kubelet serves
+ * PodResources before it has received its pods from the API server (kubernetes pkg/kubelet/kubelet.go, Run), and
+ * responds without them.
  */
 export class ListedPods {
-  /** UIDs of the pods of the last complete answer, by namespace and name. */
+  /** UIDs of the pods in the last complete response, by namespace and name. */
   #uids: ReadonlyMap<string, string> = new Map();
   #lackingSince: number | undefined;
 
   /**
-   * Whether an answer lists every pod of the last complete answer that still runs. An answer that lacks one is taken for
-   * complete once pods have been lacking for a minute: a pod may run on after it was deleted by force.
+   * Returns whether a response lists every pod of the last complete response that is still running. After pods have
+   * been missing for a minute, a response counts as complete: the containers of a force-deleted pod may still be
+   * running.
    * @param nowMs monotonic milliseconds
    */
   isComplete(pods: readonly PodHolding[], podUid: PodUidLookup, nowMs: number): boolean {

@@ -24,6 +24,15 @@ async function write(machine: FixtureMachine) {
   return { root, host, reader: new MachineReader(host) };
 }
 
+/** Both directions, sorted by CPU. */
+const pairs = (...cores: [number, number][]) =>
+  cores
+    .flatMap(([one, other]) => [
+      [one, other],
+      [other, one],
+    ])
+    .sort(([a], [b]) => a! - b!);
+
 const signal = new AbortController().signal;
 
 describe("machineOf", () => {
@@ -38,6 +47,30 @@ describe("machineOf", () => {
       { id: 0, cpus: [0, 1], socket: 4 },
       { id: 1, cpus: [2, 3], socket: 0 },
       { id: 2, cpus: [] },
+    ]);
+  });
+
+  it("pairs the threads of a core, of which there are two; cores have the same numbers on each socket", () => {
+    const nodes = [
+      { id: 0, cpus: [0, 1, 4, 5] },
+      { id: 1, cpus: [2, 3, 6] },
+    ];
+    const at = (id: number, socket: number, core?: number) => ({
+      id,
+      socket,
+      ...(core === undefined ? {} : { core }),
+    });
+    const cpus = [at(0, 0, 0), at(1, 0, 1), at(2, 1, 0), at(3, 1), at(4, 0, 0), at(5, 0, 1), at(6, 1)];
+    expect(
+      machineOf(nodes, { online: [], present: [], cpus }).map(({ threadSiblings }) => threadSiblings),
+    ).toEqual([
+      [
+        [0, 4],
+        [1, 5],
+        [4, 0],
+        [5, 1],
+      ],
+      undefined,
     ]);
   });
 });
@@ -81,8 +114,20 @@ describe("MachineReader", () => {
       "two sockets, two CPUs offline, memory on one",
       twoSockets,
       [
-        { id: 0, socket: 0, cpus: [0, 1, 2, 3, 8, 9, 10, 11], memoryBytes: 131_072_000 * 1024 },
-        { id: 1, socket: 1, cpus: [4, 5, 6, 7, 12, 13], memoryBytes: 0 },
+        {
+          id: 0,
+          socket: 0,
+          cpus: [0, 1, 2, 3, 8, 9, 10, 11],
+          memoryBytes: 131_072_000 * 1024,
+          threadSiblings: pairs([0, 8], [1, 9], [2, 10], [3, 11]),
+        },
+        {
+          id: 1,
+          socket: 1,
+          cpus: [4, 5, 6, 7, 12, 13],
+          memoryBytes: 0,
+          threadSiblings: pairs([4, 12], [5, 13]),
+        },
       ],
     ],
     [

@@ -1,10 +1,12 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { CacheGroup, CpuTopology, Host, NumaNode, Reading } from "../../host/index.ts";
+import type { CacheGroup, CpuTopology, Host, LogicalCpu, NumaNode, Reading } from "../../host/index.ts";
 
 /** A NUMA node with its socket. */
 export interface MachineNode extends NumaNode {
-  /** Absent for a node without CPUs, such as a memory-only node. */
+  /** Undefined for a node without CPUs, such as a memory-only node. */
   socket?: number;
+  /** Each CPU with the other thread of its core, sorted, if cores have two threads. */
+  threadSiblings?: readonly (readonly [cpu: number, sibling: number])[];
   /** L3 caches, if the node has more than one. */
   cacheGroups?: readonly CacheGroup[];
 }
@@ -13,8 +15,8 @@ export interface MachineNode extends NumaNode {
 export type Machine = readonly MachineNode[];
 
 /**
- * Assigns each NUMA node to the socket of its first CPU. With NUMA disabled in firmware, a node spans several sockets,
- * which a tree of zones cannot represent. If the machine reports no sockets, all CPUs are in socket 0.
+ * Assigns each NUMA node to the socket of its first CPU. If NUMA is disabled in firmware, a node spans several sockets,
+ * which a tree of zones can't represent. If the machine reports no sockets, all CPUs are in socket 0.
  */
 export function machineOf(
   nodes: readonly NumaNode[],
@@ -22,22 +24,43 @@ export function machineOf(
   caches: readonly CacheGroup[] = [],
 ): Machine {
   const sockets = new Map(topology?.cpus.map(({ id, socket }) => [id, socket]));
+  const threads = threadPairs(topology?.cpus ?? []);
   return nodes
     .map((node) => {
       const [first] = node.cpus;
       if (first === undefined) return node;
-      // A cache that spans nodes cannot be placed below one of them.
+      const threadSiblings = node.cpus.flatMap((cpu) => {
+        const sibling = threads.get(cpu);
+        return sibling === undefined ? [] : [[cpu, sibling] as const];
+      });
+      // A cache that spans nodes can't be placed below one of them.
       const cacheGroups = caches.filter(({ cpus }) => cpus.every((cpu) => node.cpus.includes(cpu)));
       return {
         ...node,
         socket: sockets.get(first) ?? 0,
+        ...(threadSiblings.length > 0 ? { threadSiblings } : {}),
         ...(cacheGroups.length > 1 ? { cacheGroups } : {}),
       };
     })
     .sort((a, b) => a.id - b.id);
 }
 
-/** Reads the machine repeatedly; NUMA nodes and sockets only after hotplug of CPUs or memory. */
+/** Returns the other thread of each CPU whose core has exactly two. */
+function threadPairs(cpus: readonly LogicalCpu[]): ReadonlyMap<number, number> {
+  const placed = cpus.filter(({ socket, core }) => socket !== undefined && core !== undefined);
+  const cores = Map.groupBy(placed, ({ socket, core }) => `${socket}/${core}`);
+  const pairs = [...cores.values()].flatMap((threads) => {
+    const [one, other, third] = threads.map(({ id }) => id);
+    if (one === undefined || other === undefined || third !== undefined) return [];
+    return [
+      [one, other],
+      [other, one],
+    ] as const;
+  });
+  return new Map(pairs);
+}
+
+/** Reads the machine repeatedly. NUMA nodes and sockets are read again only after hotplug of CPUs or memory. */
 export class MachineReader {
   readonly #host: Host;
   #known: { machine: Machine; mark: string } | undefined;
@@ -46,9 +69,9 @@ export class MachineReader {
     this.#host = host;
   }
 
-  /** Reads the machine. Throws, for example `unavailable`, if a part of it cannot be read. */
+  /** Reads the machine. Throws, for example `unavailable`, if any part can't be read. */
   async read(signal: AbortSignal): Promise<Machine> {
-    // These two are one small file each; the topology takes two files for each CPU.
+    // Each of these two is one small file. The topology takes two files per CPU.
     const [online, memory] = await Promise.all([
       this.#host.onlineCpus(signal),
       this.#host.memoryTotal(signal),
@@ -70,7 +93,7 @@ export class MachineReader {
   }
 }
 
-// Zones from a partial reading would look as if a part of the machine had been removed.
+// A partial reading would look as if a part of the machine had been removed.
 function complete<T>(reading: Reading<T>, what: string): T {
   if (reading.state === "failed") throw reading.error;
   if (reading.state !== "read") throw new NodekeeperError("unavailable", `${what}: ${reading.message}`);

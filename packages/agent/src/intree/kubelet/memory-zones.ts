@@ -10,8 +10,8 @@ export interface Consumer {
 }
 
 /**
- * Adds memory and huge pages to the zones of NUMA nodes. The capacity of "memory" is the machine's and already set; that
- * of huge pages is the allocatable amount, since the kubelet manages all of them.
+ * Adds memory and huge pages to the zones of NUMA nodes. The capacity of "memory" is the machine's and already set. The
+ * capacity of huge pages is the allocatable amount, because the kubelet manages all of them.
  */
 export function enterMemory(
   nodes: ReadonlyMap<number, ZoneLedger>,
@@ -28,7 +28,8 @@ export function enterMemory(
     if (block.type !== "memory") add(capacity, block.type, block.bytes);
   }
   const room = new RemainingMemory(nodes);
-  // Blocks of a single node first, since their placement is known; the rest in an order independent of the response.
+  // Blocks on a single node come first, because their placement is known; the others in an order independent of the
+  // response.
   const blocks = consumers
     .flatMap(({ consumer, memory }) =>
       memory.map((block) => ({ consumer, ...onKnownNodes(nodes, block, problems) })),
@@ -76,8 +77,8 @@ class RemainingMemory {
   }
 
   /**
-   * Distributes a block. The kubelet's static memory manager policy fills the nodes of a block in the order of their IDs
-   * (https://kubernetes.io/docs/tasks/administer-cluster/memory-manager/). Any excess is assigned to the last.
+   * Distributes a block. The kubelet's static memory manager policy fills the nodes of a block in the order of their
+   * IDs (https://kubernetes.io/docs/tasks/administer-cluster/memory-manager/). Any excess is assigned to the last node.
    */
   take(type: string, bytes: bigint, on: readonly number[]): [node: number, part: bigint][] {
     const parts: [number, bigint][] = [];

@@ -1,23 +1,19 @@
-import { Counter, Gauge, type Registry } from "@nodekeeper/core/lib";
+import { metricTable, type Registry } from "@nodekeeper/core/lib";
 
-export interface KubeletReporterMetrics {
-  readings: Counter<"result">;
-  unknownPods: Gauge;
-}
-
-/** Create one for each registry. */
-export function createKubeletReporterMetrics(registry: Registry): KubeletReporterMetrics {
+/** Metrics of the kubelet reporter. Create one per registry. */
+export function createKubeletReporterMetrics(registry: Registry) {
+  const { counter, gauge } = metricTable(registry, "nodekeeper_intree_kubelet_");
   return {
-    readings: new Counter({
-      name: "nodekeeper_intree_kubelet_readings_total",
-      help: "Number of readings of the kubelet's PodResources API, by result (ok, incomplete while it does not list all of its pods, or an error code).",
-      labelNames: ["result"],
-      registers: [registry],
-    }),
-    unknownPods: new Gauge({
-      name: "nodekeeper_intree_kubelet_unknown_pods",
-      help: "Number of pods with allocations in the kubelet's PodResources API that are not running in the container runtime.",
-      registers: [registry],
-    }),
+    readings: counter(
+      "readings_total",
+      "Number of readings of the kubelet's PodResources API, by result (ok, incomplete while it does not list all of its pods, or an error code).",
+      ["result"],
+    ),
+    unknownPods: gauge(
+      "unknown_pods",
+      "Number of pods with allocations in the kubelet's PodResources API that are not running in the container runtime.",
+    ),
   };
 }
+
+export type KubeletReporterMetrics = ReturnType<typeof createKubeletReporterMetrics>;

@@ -13,7 +13,8 @@ import { type KubeletAnswer, kubeletAnswer } from "./answer.ts";
 const { fullName, methods } = PodResourcesListerDefinition;
 
 /**
- * Client of the kubelet's PodResources API. Connects on the first call, and again after the kubelet was unavailable:
+ * Client of the kubelet's PodResources API. Connects on the first call, and reconnects after the kubelet was
+ * unavailable:
  * https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/#monitoring-device-plugin-resources
  */
 export class PodResources {
@@ -29,7 +30,7 @@ export class PodResources {
     this.#channel = new UnaryChannel(path, { maxReceiveBytes: maxAnswerBytes });
   }
 
-  /** Calls List and GetAllocatableResources. The caller sets a deadline by the signal. Throws `corrupt` for invalid data. */
+  /** Calls GetAllocatableResources and List. The caller's signal bounds the time. Throws `corrupt` for invalid data. */
   async read(signal: AbortSignal): Promise<KubeletAnswer> {
     const allocatable = await this.#call(
       methods.getAllocatableResources.name,

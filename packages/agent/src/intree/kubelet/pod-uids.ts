@@ -5,18 +5,18 @@ export type PodUidLookup = (namespace: string, name: string) => string | undefin
 
 /** The pods of this node in the container runtime. */
 export interface RunningPods {
-  /** Resolves once the runtime's pods have been listed; before that all pods would seem to have exited. */
+  /** Resolves once the runtime's pods have been listed. Before that, all pods would seem to have exited. */
   listed(signal: AbortSignal): Promise<void>;
-  /** The pods running now. */
+  /** Returns a lookup of the pods running now. */
   uids(): PodUidLookup;
   /** Yields an item for each pod lifecycle event from now on, until the signal aborts. */
   changes(signal: AbortSignal): AsyncIterable<unknown>;
 }
 
 /**
- * Looks up pods in the container runtime. Only pods with a ready sandbox count, since older kubelets still report
- * allocations of completed pods. Of several pods with the same name, such as recreated ones of a StatefulSet, the newest
- * is returned.
+ * Looks up pods in the container runtime. Only pods with a ready sandbox count, because older kubelets still report
+ * allocations of completed pods. If several pods have the same name, such as a recreated pod of a StatefulSet, the
+ * newest is returned.
  * @param pods the current pods, such as an event log's snapshot
  */
 export function podUidLookup(pods: readonly Pod[]): PodUidLookup {

@@ -6,11 +6,11 @@ export class Problems {
     if (this.#problems.size < MAX_KEPT) this.#problems.add(problem);
   }
 
-  /** Sorted, so that the same problems produce the same text. */
+  /** Returns the problems, sorted so that the same problems produce the same text. */
   list(): string[] {
     return [...this.#problems].sort();
   }
 }
 
-// A faulty device plugin often causes the same kind of problem for each of its devices.
+// A faulty device plugin often causes the same problem for each of its devices.
 const MAX_KEPT = 64;

@@ -20,8 +20,8 @@ export interface TopologyManager {
 }
 
 /**
- * The policy in the format of the CustomNodeResource: "None", "RestrictedPodLevel" and the like. Throws `invalid` for
- * unknown values.
+ * Returns the policy in the format of the CustomNodeResource, for example "None" or "RestrictedPodLevel". Throws
+ * `invalid` for unknown values.
  */
 export function topologyPolicy({ policy, scope }: TopologyManager): string {
   if (policy === "none") return "None";
@@ -36,8 +36,8 @@ export function topologyPolicy({ policy, scope }: TopologyManager): string {
 }
 
 /**
- * The topology manager settings of a KubeletConfiguration (YAML or JSON), with the kubelet's defaults for absent fields.
- * Throws `invalid` for other documents:
+ * Returns the topology manager settings of a KubeletConfiguration (YAML or JSON), with the kubelet's defaults for
+ * missing fields. Throws `invalid` for other documents:
  * https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
  */
 export function topologyManagerOf(text: string): TopologyManager {
@@ -55,7 +55,7 @@ export function topologyManagerOf(text: string): TopologyManager {
   };
 }
 
-/** The kubelet's configuration file, which is read only when it has changed. */
+/** The kubelet's configuration file. It is read only if it has changed. */
 export class KubeletConfigFile {
   readonly #path: string;
   #known: { readonly stamp: string; readonly topologyManager: TopologyManager } | undefined;
@@ -64,9 +64,12 @@ export class KubeletConfigFile {
     this.#path = path;
   }
 
-  /** Settings of the topology manager. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming the file. */
+  /**
+   * Returns the settings of the topology manager. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming
+   * the file.
+   */
   async topologyManager(): Promise<TopologyManager> {
-    // Read before the file, so that a change in between is detected by the next call.
+    // Read before the file, so that the next call detects a change in between.
     const stamp = await stampOf(this.#path).catch((error) => unreadable(this.#path, error));
     if (this.#known?.stamp === stamp) return this.#known.topologyManager;
     const text = await readBounded(this.#path);
@@ -85,7 +88,7 @@ function own(words: Readonly<Record<string, string>>, name: string): string | un
 }
 
 function word(value: unknown, name: string, otherwise: string): string {
-  // The kubelet treats an empty string as absent.
+  // The kubelet treats an empty string as unset.
   if (value === undefined || value === null || value === "") return otherwise;
   if (typeof value !== "string") throw new NodekeeperError("invalid", `${name} is not a string`);
   return value;

@@ -101,6 +101,7 @@ const convert = ({ machine, answer }: World): ZoneOutput =>
     machine,
     answer,
     deviceZones,
+    siblingNumaMaxDistance: 255,
     // Two are on a node, and of the others nothing is known.
     deviceAttributes: (_, __, device) => (Number(device) < 2 ? { numaNode: { int: 0 } } : undefined),
     podUid: (_, name) => `uid-of-${name}`,

@@ -29,15 +29,62 @@ describe("distances and caches", () => {
   ];
   const distance = (value: string) => ({ name: "numa_distance", value });
 
-  it("are attributes of NUMA nodes, and those of one socket are siblings", () => {
+  it("are attributes of NUMA nodes", () => {
     const zones = byName(convert(machine, {}).zones);
-    expect(zones["Socket0/Numa0"]).toMatchObject({
-      attributes: [distance("10,12,32")],
-      siblings: [{ type: "Numa", name: "1", attributes: [distance("12")] }],
-    });
-    expect(zones["Socket0/Numa1"]).toMatchObject({ siblings: [{ type: "Numa", name: "0" }] });
+    expect(zones["Socket0/Numa0"]).toMatchObject({ attributes: [distance("10,12,32")] });
     expect(zones["Socket1/Numa2"]).toMatchObject({ attributes: [distance("32,32,10")] });
-    expect(zones["Socket1/Numa2"]).not.toHaveProperty("siblings");
+  });
+
+  // The cases of katalyst's GetSiblingNumaInfo: the nearest nodes, if they are not farther than the maximum.
+  const siblings = (...names: string[]) => names.map((name) => ({ type: "Numa", name }));
+  it.each<[number, Record<string, unknown>]>([
+    [0, {}],
+    [11, {}],
+    [12, { "Socket0/Numa0": siblings("1"), "Socket0/Numa1": siblings("0") }],
+    [31, { "Socket0/Numa0": siblings("1"), "Socket0/Numa1": siblings("0") }],
+    [
+      32,
+      {
+        "Socket0/Numa0": siblings("1"),
+        "Socket0/Numa1": siblings("0"),
+        "Socket1/Numa2": siblings("0", "1"),
+      },
+    ],
+  ])("make the nearest nodes siblings up to a distance of %d", (siblingNumaMaxDistance, expected) => {
+    const zones = byName(convert(machine, {}, { siblingNumaMaxDistance }).zones);
+    const found = Object.entries(zones).flatMap(([name, { siblings }]) =>
+      siblings ? [[name, siblings]] : [],
+    );
+    expect(Object.fromEntries(found)).toEqual(expected);
+  });
+
+  it("threads of one core, and CPUs that the kubelet reserves, are attributes of their node", () => {
+    const threads: Machine = [
+      {
+        id: 0,
+        cpus: [0, 1, 4, 5],
+        socket: 0,
+        threadSiblings: [
+          [0, 4],
+          [1, 5],
+          [4, 0],
+          [5, 1],
+        ],
+      },
+      { id: 1, cpus: [2, 3], socket: 1 },
+    ];
+    const attributes = (cpus: number[]) =>
+      Object.values(byName(convert(threads, { allocatable: { ...nothing, cpus } }).zones)).flatMap(
+        ({ attributes }) => attributes ?? [],
+      );
+    const topology = { name: "thread_topology_info", value: "0:4,1:5,4:0,5:1" };
+    expect(attributes([3, 5])).toEqual([
+      topology,
+      { name: "reserved_cpu_list", value: "0-1,4" },
+      { name: "reserved_cpu_list", value: "2" },
+    ]);
+    // Without a static CPU manager the kubelet lists no CPUs: which it reserves is not known.
+    expect(attributes([])).toEqual([topology]);
   });
 
   it("are zones below the NUMA node, with the CPUs that are free and held", () => {

@@ -3,6 +3,7 @@ import { type DeviceAttributesLookup, enterClaimedDevices } from "./claimed-zone
 import { enterDevices } from "./device-zones.ts";
 import type { Machine, MachineNode } from "./machine.ts";
 import { enterMemory } from "./memory-zones.ts";
+import { cpuListText, enterNumaAttributes } from "./numa-attributes.ts";
 import { Problems } from "./problems.ts";
 import { add, type TopologyZone, ZoneLedger, zonesOf } from "./zones.ts";
 
@@ -14,29 +15,32 @@ export interface ZoneInput {
    * those of other drivers have the zone type "DRADevice".
    */
   readonly deviceZones: ReadonlyMap<string, string>;
+  /** Maximum distance of the nearest NUMA nodes to be siblings. A node's distance to itself is 10. */
+  readonly siblingNumaMaxDistance: number;
   /** Attributes of DRA devices. */
   readonly deviceAttributes: DeviceAttributesLookup;
-  /** UID of a running pod; undefined if it is not running or not yet known. */
+  /** Returns the UID of a running pod; undefined if it is not running or not yet known. */
   readonly podUid: (namespace: string, name: string) => string | undefined;
 }
 
 export interface ZoneOutput {
   readonly zones: TopologyZone[];
-  /** "namespace/name" of pods with allocations and an unknown UID, whose allocations are not reported. */
+  /** "namespace/name" of pods with allocations whose UID is unknown. Their allocations are not reported. */
   readonly unknownPods: string[];
   /** Problems of the kubelet's response, one line each. */
   readonly problems: string[];
 }
 
 /**
- * Converts the kubelet's response to zones: sockets, their NUMA nodes, their devices. Unknown values are absent, never
- * zero. The result is independent of the order of pods, containers and devices in the response.
+ * Converts the kubelet's response to zones: sockets, their NUMA nodes, and their devices. Unknown values are omitted,
+ * never zero. The result is independent of the order of pods, containers and devices in the response.
  */
 export function topologyZones(input: ZoneInput): ZoneOutput {
-  const { machine, answer, deviceZones, deviceAttributes, podUid } = input;
+  const { machine, answer, deviceZones, siblingNumaMaxDistance, deviceAttributes, podUid } = input;
   const problems = new Problems();
   const nodes = new Map(machine.map((node) => [node.id, nodeLedger(node)]));
-  enterDistances(machine, nodes);
+  const allocatableCpus = answer.allocatable.cpus;
+  enterNumaAttributes({ machine, nodes, allocatableCpus, siblingNumaMaxDistance });
   const groups = enterCacheGroups(machine, nodes);
   const unknownPods = new Set<string>();
   const holders = answer.pods.filter(holdsAnything).map((pod) => {
@@ -48,7 +52,7 @@ export function topologyZones(input: ZoneInput): ZoneOutput {
     holder.consumer === undefined ? [] : [{ ...holder, consumer: holder.consumer }],
   );
 
-  enterCpus(machine, nodes, groups, answer.allocatable.cpus, consumers, problems);
+  enterCpus(machine, nodes, groups, allocatableCpus, consumers, problems);
   enterMemory(nodes, answer.allocatable, consumers, problems);
   const apart = [
     ...enterDevices(nodes, answer.allocatable, holders, deviceZones, problems),
@@ -72,23 +76,8 @@ function nodeLedger({ id, cpus, memoryBytes }: MachineNode): ZoneLedger {
   return ledger;
 }
 
-// Names and values of katalyst-core pkg/consts/cnr.go.
-const NUMA_DISTANCE = "numa_distance";
+// Name from katalyst-core pkg/consts/cnr.go.
 const CPU_LISTS = "cpu_lists";
-
-// Adds distances to all nodes as an attribute, and nodes of the same socket as siblings.
-function enterDistances(machine: Machine, nodes: ReadonlyMap<number, ZoneLedger>): void {
-  for (const { id, socket, distances } of machine) {
-    if (!distances) continue;
-    const { attributes, siblings } = nodes.get(id)!;
-    attributes.push({ name: NUMA_DISTANCE, value: distances.join(",") });
-    for (const [at, other] of machine.entries()) {
-      if (other.id === id || other.socket === undefined || other.socket !== socket) continue;
-      const distance = { name: NUMA_DISTANCE, value: String(distances[at]) };
-      siblings.push({ type: "Numa", name: String(other.id), attributes: [distance] });
-    }
-  }
-}
 
 /** Creates a zone for each L3 cache below its NUMA node. Returns the zones by CPU. */
 function enterCacheGroups(
@@ -106,17 +95,6 @@ function enterCacheGroups(
     }
   }
   return byCpu;
-}
-
-// "0-3,8", the kernel's cpulist format.
-function cpuListText(cpus: readonly number[]): string {
-  const ranges: [first: number, last: number][] = [];
-  for (const cpu of cpus) {
-    const range = ranges.at(-1);
-    if (range && cpu === range[1] + 1) range[1] = cpu;
-    else ranges.push([cpu, cpu]);
-  }
-  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",");
 }
 
 function enterCpus(

@@ -19,10 +19,12 @@ export interface Attribute {
 export interface Sibling {
   type: string;
   name: string;
-  attributes: Attribute[];
 }
 
-/** A topology zone of the CustomNodeResource, with the used fields of katalyst's `node.katalyst.kubewharf.io/v1alpha1`. */
+/**
+ * A topology zone of the CustomNodeResource, with the fields of katalyst's `node.katalyst.kubewharf.io/v1alpha1` that
+ * are used.
+ */
 export interface TopologyZone {
   /** "Socket", "Numa", "L3CacheGroup", "DRADevice", or another type of device such as "GPU". */
   type: string;
@@ -52,14 +54,14 @@ export class ZoneLedger {
     this.name = name;
   }
 
-  /** Adds to a pod's allocation in this zone. */
+  /** Adds an amount to a pod's allocation in this zone. */
   hold(consumer: string, resource: string, amount: bigint): void {
     const amounts = this.#held.get(consumer) ?? new Map();
     this.#held.set(consumer, amounts);
     add(amounts, resource, amount);
   }
 
-  /** The zone with its children, independent of the order of additions. */
+  /** Returns the zone with its children, independent of the order of additions. */
   zone(): TopologyZone {
     const allocations = [...this.#held]
       .map(([consumer, amounts]) => ({ consumer, requests: resourceList(amounts) }))
@@ -80,19 +82,18 @@ export class ZoneLedger {
   }
 }
 
-/** The zones of ledgers, sorted by type and name; numeric names are sorted as numbers. */
+/** Returns the zones of ledgers, sorted by type and name. Numeric names are sorted as numbers. */
 export function zonesOf(ledgers: readonly ZoneLedger[]): TopologyZone[] {
   return [...ledgers]
     .sort((a, b) => compareText(a.type, b.type) || compareNames(a.name, b.name))
     .map((ledger) => ledger.zone());
 }
 
-/** Adds an amount to a resource. */
 export function add(amounts: Amounts, resource: string, amount: bigint): void {
   amounts.set(resource, (amounts.get(resource) ?? 0n) + amount);
 }
 
-/** Whether a resource is counted in bytes. */
+/** Returns whether a resource is measured in bytes. */
 function isMemory(resource: string): boolean {
   return resource === "memory" || resource.startsWith("hugepages-");
 }

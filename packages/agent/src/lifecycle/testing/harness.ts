@@ -44,7 +44,7 @@ export function createHarness(options: HarnessOptions = {}) {
       controller.abort(stopped("test is over"));
       await running;
     },
-    /** The emitted events as "type container", PodSync with the pod's UID. */
+    /** Returns the emitted events as "type container"; PodSync with the pod's UID. */
     emitted(): string[] {
       const emitted: string[] = [];
       for (let sequence = 1; sequence <= generator.events.last; sequence++) {
@@ -54,7 +54,7 @@ export function createHarness(options: HarnessOptions = {}) {
       }
       return emitted;
     },
-    /** Log lines with this message. */
+    /** Returns the log lines with this message. */
     logged: (message: string) => lines.filter(({ msg }) => msg === message),
     async metric(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
       const metric = await registry.getSingleMetric(`nodekeeper_lifecycle_${name}`)?.get();

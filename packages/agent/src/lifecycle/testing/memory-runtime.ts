@@ -27,7 +27,7 @@ interface MemoryPod {
 
 export type MemoryCall = "listPods" | "listPod" | "podStatus" | "version" | "hints";
 
-/** An in-memory runtime whose behaviour and faults a test can set. */
+/** An in-memory runtime with configurable behavior and faults. */
 export class MemoryRuntime implements Runtime {
   readonly pods = new Map<string, MemoryPod>();
   /** Number of calls by method. */
@@ -38,24 +38,26 @@ export class MemoryRuntime implements Runtime {
     version: 0,
     hints: 0,
   };
-  /** Called before each call returns, with the pod's UID if it has one: may throw or delay. */
+  /**
+   * Called at the start of each call with the pod's UID, or with "" if the call has none. May throw or delay.
+   */
   before: (call: MemoryCall, uid: string, signal: AbortSignal) => Promise<void> | void = () => {};
   /** Called between reading the state and returning it. */
   after: (call: MemoryCall, uid: string) => Promise<void> | void = () => {};
-  /** Changes the pods that a list returns. */
+  /** Changes the pods in lists. */
   lie: (pod: Pod) => Pod | undefined = (pod) => pod;
-  /** Behaviour of `hints`: `none` throws unsupported, `off` ends immediately. */
+  /** Behavior of `hints`: `none` throws `unsupported`, `off` ends immediately. */
   events: "none" | "off" | "on" = "none";
   runtimeName = "memory";
   runtimeVersion = "1.0";
-  /** Number of connections made to it. */
+  /** Number of connections made to the runtime. */
   connected = 1;
   readonly #clock: Clock | undefined;
   #streams = new Set<{ queue: RuntimeHint[]; wake: () => void; end: unknown; ended: boolean }>();
   readonly #inFlight = new Set<CallInFlight>();
   #created = 0n;
 
-  /** @param clock if given, `latencyMs` elapses on it */
+  /** @param clock the clock for `delay` and for the start times of calls */
   constructor(clock?: Clock) {
     this.#clock = clock;
   }
@@ -94,7 +96,7 @@ export class MemoryRuntime implements Runtime {
     }
   }
 
-  /** Ends every stream, with an error where given. */
+  /** Ends every stream, with an error if one is passed. */
   endStreams(error?: unknown): void {
     for (const stream of this.#streams) {
       stream.end = error;
@@ -107,7 +109,7 @@ export class MemoryRuntime implements Runtime {
     return this.#streams.size;
   }
 
-  /** Delays a call by the runtime's clock. */
+  /** Delays a call by `ms` on the runtime's clock. */
   async delay(ms: number, signal: AbortSignal): Promise<void> {
     await this.#clock?.sleep(ms, signal);
   }

@@ -4,26 +4,31 @@ import { join } from "node:path";
 import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createServer, type Server, ServerError, Status } from "nice-grpc";
-import { PluginManager, type PluginManagerOptions } from "../manager.ts";
+import { PluginManager, type PluginManagerOptions, type PluginSettings } from "../manager.ts";
 import type { PluginStatus } from "../status.ts";
 import type { PluginHandler, PluginRegistration } from "../types.ts";
 
-/** A new temporary directory, with a function that removes it. */
+/** Creates a temporary directory. Returns its path and a function that removes it. */
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), "nkp-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A handler that records its calls and whose behaviour a test can set. */
+/** A handler that records its calls, with configurable behavior. */
 export class RecordingHandler implements PluginHandler {
   readonly type: string;
   readonly calls: string[] = [];
   readonly serving = new Map<string, PluginRegistration>();
-  /** Awaited by every call of register. */
+  /** Result of `holdMs` in milliseconds. */
+  hold = 0;
+  /** Awaited by every call of `register`. */
   onRegister: (registration: PluginRegistration) => Promise<void> | void = () => {};
 
-  constructor(type = "ReporterPlugin") {
+  readonly inTreeNames: ReadonlySet<string>;
+
+  constructor(type = "ReporterPlugin", inTreeNames: readonly string[] = []) {
     this.type = type;
+    this.inTreeNames = new Set(inTreeNames);
   }
 
   validate({ versions }: { versions: string[] }): void {
@@ -40,6 +45,14 @@ export class RecordingHandler implements PluginHandler {
     this.serving.set(registration.name, registration);
   }
 
+  holdMs(): number {
+    return this.hold;
+  }
+
+  forget(name: string): void {
+    this.calls.push(`forget ${name}`);
+  }
+
   deregister(registration: PluginRegistration, reason: string): void {
     this.calls.push(`deregister ${registration.name} ${registration.generation}: ${reason}`);
     if (this.serving.get(registration.name)?.generation === registration.generation) {
@@ -53,7 +66,7 @@ export interface ServedPlugin {
   path: string;
   notices: { pluginRegistered: boolean; error: string }[];
   infoCalls: number;
-  /** Number of next notifications that fail. */
+  /** Number of upcoming notifications that fail. */
   failNotices: number;
   close(): void;
 }
@@ -93,7 +106,7 @@ export async function servePlugin(
   return served;
 }
 
-/** A running manager with the state that tests inspect. */
+/** A running manager and the state that tests inspect. */
 export interface RunningManager {
   manager: PluginManager;
   handler: RecordingHandler;
@@ -102,22 +115,44 @@ export interface RunningManager {
   stop(): Promise<void>;
 }
 
-export function startManager(directory: string, options: Partial<PluginManagerOptions> = {}): RunningManager {
-  const handler = new RecordingHandler();
+export interface TestManagerOptions
+  extends Partial<Omit<PluginManagerOptions, "settings">>,
+    Partial<PluginSettings> {
+  inTreeNames?: readonly string[];
+}
+
+export function startManager(directory: string, options: TestManagerOptions = {}): RunningManager {
+  const {
+    handlers,
+    clock = systemClock,
+    nameStore,
+    onChange,
+    watches,
+    inTreeNames = [],
+    ...settings
+  } = options;
+  const handler = new RecordingHandler(undefined, inTreeNames);
   const registry = new Registry();
   const manager = new PluginManager({
-    directories: [directory],
-    handlers: [handler],
-    clock: systemClock,
+    settings: {
+      directories: [directory],
+      endpointDirectories: [],
+      allowedUids: [],
+      nameOwners: [],
+      rescanInterval: 500,
+      livenessInterval: 100,
+      infoTimeout: 10_000,
+      notifyTimeout: 5_000,
+      maxPlugins: 256,
+      ...settings,
+    },
+    handlers: handlers ?? [handler],
+    clock,
     log: silentLogger,
     registry,
-    rescanIntervalMs: 500,
-    livenessIntervalMs: 100,
-    dialTimeoutMs: 10_000,
-    infoTimeoutMs: 10_000,
-    notifyTimeoutMs: 5_000,
-    maxPlugins: 256,
-    ...options,
+    ...(nameStore ? { nameStore } : {}),
+    ...(onChange ? { onChange } : {}),
+    ...(watches ? { watches } : {}),
   });
   const controller = new AbortController();
   const running = manager.run(controller.signal);

@@ -13,7 +13,10 @@ import { readPolicies } from "../read-policies.ts";
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
 
-/** The only policy of a YAML text; its fields are given without the list around it. */
+/**
+ * Compiles a YAML text that contains a single policy.
+ * @param fields the policy's fields, without the enclosing list
+ */
 export function policyOf(fields: string): Policy {
   const text = `policies:\n  - ${fields.trim().replaceAll("\n", "\n    ")}\n`;
   const { policies, problems } = readPolicies("test.yaml", text);
@@ -21,7 +24,7 @@ export function policyOf(fields: string): Policy {
   return policies[0]!;
 }
 
-/** A node at ease, all of it read now. */
+/** Returns a snapshot of a node without pressure, read at `at`. */
 export function snapshotAt(at: number): NodeSnapshot {
   const read = <T>(value: T): Part<T> => ({ value, at });
   const calm = { avg10: 0, avg60: 0, avg300: 0 };
@@ -40,7 +43,7 @@ export function snapshotAt(at: number): NodeSnapshot {
   };
 }
 
-/** A node whose readings a test sets, and the policies on it. */
+/** A node with configurable readings, and its policies. */
 export class TestNode implements NodeReadings {
   readonly clock = new FakeClock();
   readonly registry = new Registry();
@@ -48,7 +51,7 @@ export class TestNode implements NodeReadings {
   snapshot: NodeSnapshot = snapshotAt(this.clock.monotonic());
   usages: Record<string, PodUsage> = {};
   usageReads = 0;
-  /** The fields that were asked for. */
+  /** The fields that were requested. */
   usageFields: string[] = [];
   readonly #metrics = createPolicyMetrics(this.registry);
 
@@ -56,7 +59,7 @@ export class TestNode implements NodeReadings {
     return this.snapshot;
   }
 
-  /** Memory in bytes that is available, read now. */
+  /** Sets the available memory in bytes, read now. */
   setAvailable(available: number | undefined): void {
     this.snapshot.memory = { value: { total: 16 * Gi, available }, at: this.clock.monotonic() };
   }

@@ -1,7 +1,7 @@
 import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import type { ReporterSource } from "../source.ts";
 
-/** An in-tree plugin whose answers a test gives. */
+/** An in-tree plugin whose responses are scripted by a test. */
 export class Scripted implements ReporterSource {
   readonly name: string;
   answer: () => Promise<GetReportContentResponse>;

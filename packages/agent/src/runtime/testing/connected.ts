@@ -8,7 +8,7 @@ export interface ConnectedOptions {
   settings?: Partial<RuntimeSettings>;
 }
 
-/** A client of a test runtime. Dispose it at the end of the test. */
+/** Starts a test runtime and a client for it. Dispose of it at the end of the test. */
 export async function connected(answers: CriAnswers, options: ConnectedOptions = {}) {
   const server = await CriServer.serve(answers);
   const registry = new Registry();
@@ -39,12 +39,12 @@ export async function connected(answers: CriAnswers, options: ConnectedOptions =
   };
 }
 
-/** A listed sandbox of the pod with this UID. */
+/** Returns a listed sandbox of the pod with this UID. */
 export function sandboxOf(uid: string, id = `${uid}-sandbox`) {
   return { id, metadata: { uid, name: `pod-${uid}`, namespace: "default" }, createdAt: 1n };
 }
 
-/** A listed running container. */
+/** Returns a listed running container. */
 export function containerOf(podSandboxId: string, id: string) {
   return { id, podSandboxId, metadata: { name: id }, state: 1 as const, createdAt: 2n };
 }

@@ -16,17 +16,20 @@ type Methods = typeof methods;
 type Method = keyof Methods;
 type Request<M extends Method> = ReturnType<Methods[M]["requestType"]["decode"]>;
 type Answer<M extends Method> = Parameters<Methods[M]["responseType"]["fromPartial"]>[0] | Uint8Array;
-/** The server's end of a stream, for tests that write to it directly. */
+/** The server side of a stream, for tests that write to it directly. */
 export type Stream = ServerWritableStream<unknown, unknown>;
 
-/** Responses of a test runtime: a message or its raw bytes; streams yield them. Omitted methods are unimplemented. */
+/**
+ * Responses of a test runtime: messages or their raw bytes. Streams yield them. Omitted methods are
+ * unimplemented.
+ */
 export type CriAnswers = {
   [M in Method]?: Methods[M]["responseStream"] extends true
     ? (request: Request<M>, stream: Stream) => AsyncIterable<Answer<M>> | Iterable<Answer<M>>
     : (request: Request<M>) => Promise<Answer<M>> | Answer<M>;
 };
 
-/** A gRPC error. */
+/** Returns a gRPC error. */
 export function refusal(code: status, details = "no"): Error {
   return Object.assign(new Error(details), { code, details });
 }
@@ -34,7 +37,7 @@ export function refusal(code: status, details = "no"): Error {
 /** A test runtime on a real socket. */
 export class CriServer implements AsyncDisposable {
   readonly path: string;
-  /** Read on each call, so that a test can change them. */
+  /** Read on each call, so tests can change them. */
   answers: CriAnswers;
   /** Number of calls by method. */
   readonly calls = new Map<string, number>();
@@ -57,7 +60,7 @@ export class CriServer implements AsyncDisposable {
     return this.calls.get(method) ?? 0;
   }
 
-  /** Listens; also again after `kill`. */
+  /** Starts listening. Can be called again after `kill`. */
   async start(): Promise<void> {
     const server = new Server({ "grpc.max_send_message_length": -1 });
     for (const name of Object.keys(methods) as Method[]) this.#add(server, name);
@@ -69,7 +72,7 @@ export class CriServer implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Closes every connection and stops listening, as a killed process does. */
+  /** Closes all connections and stops listening, as if the process had been killed. */
   kill(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;

@@ -24,8 +24,9 @@ code { font-family: ui-monospace, monospace; font-size: 0.9em; }
 `;
 
 /**
- * The form for a token. It is sent to the address that shows it, so that the browser keeps the fragment, which names the view.
- * @param problem why there is no session, in a sentence or two; undefined before the first try
+ * The sign-in form. It is posted to the address that shows it, so that the browser keeps the fragment, which names the
+ * view.
+ * @param problem why there is no session, in a sentence or two; undefined before the first attempt
  */
 export function signInForm(status: number, problem: string | undefined): Reply {
   const alert = problem ? `<p role="alert" id="problem" class="problem">${escaped(problem)}</p>` : "";
@@ -49,7 +50,7 @@ ${alert}
   );
 }
 
-/** Asks whether to end the session. A link must not end it: other sites may have links. */
+/** Asks for confirmation before the session ends. A link alone must not end it, because other sites may have links. */
 export function signOutForm(): Reply {
   return document(
     200,
@@ -84,7 +85,7 @@ ${body}
 `,
     headers: {
       "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
-      // With no-referrer, browsers would send the form with the origin "null".
+      // With no-referrer, browsers send the form with the origin "null".
       "Referrer-Policy": "same-origin",
       Vary: "Accept",
     },
@@ -93,7 +94,7 @@ ${body}
 
 const LONGEST_TEXT = 500;
 
-/** Names of accounts and reasons of authorizers, for HTML: neither markup, nor control characters or direction marks. */
+/** Escapes account names and authorizers' reasons for HTML: no markup, control characters or direction marks. */
 function escaped(text: string): string {
   return text
     .slice(0, LONGEST_TEXT)

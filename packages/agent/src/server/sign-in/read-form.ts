@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 
-// A token that fits a cookie, percent-encoded at worst.
+// The largest token that fits in a cookie, percent-encoded in the worst case.
 const LONGEST_FORM_BYTES = 16 * 1024;
 
-/** The body of a form; undefined where it is longer than 16 KiB, or does not arrive as a whole. Never rejects. */
+/** Reads the body of a form. Resolves with undefined if it exceeds 16 KiB or is incomplete. Never rejects. */
 export async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
-    // What is left stays unread, and the connection open for the answer.
+    // The rest stays unread, and the connection stays open for the response.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       bytes += (chunk as Buffer).length;
       if (bytes > LONGEST_FORM_BYTES) return undefined;

@@ -2,59 +2,61 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-// `__Host-`: the browser takes it over TLS only, and from this host only, not from another name of its domain.
+// `__Host-`: browsers accept the cookie only over TLS and send it only to this host, not to other hosts of its domain.
 const NAME = "__Host-nodekeeper";
-// Lax rather than Strict: a link to a view in a message of another user has to open it. Only a link gets the cookie from
-// another site, and a link changes nothing: forms of other sites are refused (host-guard.ts).
+// Lax instead of Strict, so that a link in another user's message opens a view. From another site, only a link sends
+// the cookie, and a link changes nothing: forms of other sites are refused (host-guard.ts).
 const ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Lax";
-// Browsers keep 4,096 bytes of name and value: RFC 6265, 6.1.
+// Browsers keep 4,096 bytes of name and value (RFC 6265, 6.1).
 const LONGEST_VALUE = 4_000;
 const LONGEST_TOKEN = 16 * 1024;
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Whether a Cookie header has a session, of whatever key. */
+/** Whether a Cookie header has a session, regardless of its key. */
 export function hasSession(header: string | undefined): boolean {
   return header?.includes(`${NAME}=`) === true;
 }
 
 /**
- * Keeps the token of a browser in a cookie of the browser's session.
+ * Stores the token of a browser in a session cookie.
  *
- * 1. The token is encrypted (AES-256-GCM): browsers send a host's cookies to all its ports, and whatever else serves HTTPS
- *    on the node must not get a token of the cluster.
- * 2. The key is derived from the server's private key: sessions continue when the agent restarts, nothing of them is stored
- *    on the node, and they end when that key is replaced.
+ * 1. The token is encrypted (AES-256-GCM): browsers send a host's cookies to all its ports, and other HTTPS servers on
+ *    the node must not get a cluster token.
+ * 2. The key is derived from the server's private key: sessions survive restarts of the agent, are not stored on the
+ *    node, and end when that key is replaced.
  */
 export class SessionCookies {
   readonly #key: Buffer;
 
-  /** @param privateKey the server's, in PEM */
+  /** @param privateKey the server's private key, PEM */
   constructor(privateKey: string) {
     this.#key = Buffer.from(hkdfSync("sha256", privateKey, "", "nodekeeper session cookie 1", 32));
   }
 
-  /** The value of Set-Cookie that keeps a token. Throws `exhausted` for one that no cookie can hold. */
+  /** Returns the Set-Cookie value that stores a token. Throws `exhausted` if the token does not fit in a cookie. */
   keep(token: string): string {
     const value = token.length > LONGEST_TOKEN ? undefined : this.#seal(token);
     if (value !== undefined && value.length <= LONGEST_VALUE) return `${NAME}=${value}; ${ATTRIBUTES}`;
     throw new NodekeeperError("exhausted", `the token is too long for a cookie: ${token.length} characters`);
   }
 
-  /** The value of Set-Cookie that ends the session. */
+  /** Returns the Set-Cookie value that ends the session. */
   clear(): string {
     return `${NAME}=; Max-Age=0; ${ATTRIBUTES}`;
   }
 
-  /** The token in a request's Cookie header; undefined where there is none, or none of this key. */
+  /**
+   * Returns the token in a request's Cookie header. Undefined if there is none, or it was encrypted with another key.
+   */
   tokenOf(header: string | undefined): string | undefined {
     const cookies = header?.split(/; */) ?? [];
     const value = cookies.find((cookie) => cookie.startsWith(`${NAME}=`))?.slice(NAME.length + 1);
     return value === undefined ? undefined : this.#open(value);
   }
 
-  // A token of base64 shrinks by as much as base64url adds.
+  // Compressed: deflate saves on a base64 token about what base64url adds.
   #seal(token: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES });

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { PathForbidden } from "@nodekeeper/api/errors";
 import { codeOf, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import type { AccessCheck } from "../delegated-access.ts";
 import { prefersPage } from "../page.ts";
@@ -7,42 +8,42 @@ import type { Routed } from "../router.ts";
 import { signInForm, signOutForm } from "./documents.ts";
 import { hasSession, SessionCookies } from "./session-cookie.ts";
 
-/** Where the page is, and where its form is sent to. */
+/** The path of the page, to which its form is posted. */
 const PAGE_PATH = "/";
 const SIGN_OUT_PATH = "/sign-out";
 const HANDLER = "sign-in";
 
 /**
- * Lets people read a server that asks for tokens: a browser sends none by itself. A form takes a token, a cookie keeps it, and
- * each request is then decided on by that token as by one of the Authorization header.
+ * Signs users in to a server that requires tokens, because browsers do not send one. A form takes a token and a cookie
+ * stores it; each request is then authorized by that token as by one in the Authorization header.
  */
 export class SignIn {
   readonly #check: AccessCheck;
-  /** Undefined before the server has its certificate: it does not listen then. */
+  /** Undefined until the server has its certificate; it does not listen before. */
   #cookies: SessionCookies | undefined;
 
-  /** @param check decides about the token of a form, by the right to get the page */
+  /** @param check authorizes the token of a form to get the page */
   constructor(check: AccessCheck) {
     this.#check = check;
   }
 
-  /** @param privateKey the server's, in PEM. Sessions of another key end */
+  /** @param privateKey the server's private key, PEM. Sessions of another key end */
   useKey(privateKey: string): void {
     this.#cookies = new SessionCookies(privateKey);
   }
 
-  /** Whether a request has a form as its body. */
+  /** Whether the body of a request is a form. */
   takesForm({ method, url }: Pick<IncomingMessage, "method" | "url">): boolean {
     const [path] = (url ?? "").split("?", 1);
     return method === "POST" && (path === PAGE_PATH || path === SIGN_OUT_PATH);
   }
 
-  /** The token of a browser that is signed in. */
+  /** Returns the token of a signed-in browser. */
   tokenOf({ cookie }: IncomingHttpHeaders): string | undefined {
     return this.#cookies?.tokenOf(cookie);
   }
 
-  /** Answers requests to sign in or out; undefined for all others. `form` is what `readForm` has read. */
+  /** Serves requests to sign in or out. Undefined for all others. `form` is the result of `readForm`. */
   async answer(
     { method, path }: { method: string | undefined; path: string },
     form: URLSearchParams | undefined,
@@ -57,7 +58,7 @@ export class SignIn {
     return undefined;
   }
 
-  /** The form, in place of an error for a browser that asks for the page; undefined for all other requests. */
+  /** Returns the form instead of an error if a browser requests the page. Undefined for all other requests. */
   formFor(error: unknown, path: string, { method, headers }: IncomingMessage): Routed | undefined {
     if (path !== PAGE_PATH || method === "POST" || !prefersPage(headers.accept)) return undefined;
     const isNew = codeOf(error) === "unauthenticated" && !hasSession(headers.cookie);
@@ -78,7 +79,7 @@ export class SignIn {
     }
   }
 
-  // Relative, so that it works behind a proxy's prefix. The browser keeps the fragment of its address.
+  // Relative, so that it works behind a proxy's path prefix. The browser keeps the fragment of its address.
   #redirect(cookie: string | undefined): Reply {
     const headers = { Location: "./", ...(cookie ? { "Set-Cookie": cookie } : {}) };
     return { status: 303, contentType: "text/plain; charset=utf-8", body: "", headers };
@@ -89,15 +90,15 @@ function formReply(error: unknown, problem: string | undefined): Reply {
   return withRetryAfter(withChallenge(signInForm(statusOfCode[codeOf(error)], problem)), error);
 }
 
-/** What happened and what to do, without the token. */
+/** What happened and what to do. Does not contain the token. */
 function problemOf(error: unknown): string {
   const message = messageOf(error);
   switch (codeOf(error)) {
     case "unauthenticated":
       return "The token has expired, or is not one of this cluster. Create a new one.";
     case "forbidden":
-      // Or the agent itself lacks the right to ask.
-      if (errorIdOf(error) !== "NK1709") return `${message}.`;
+      // Otherwise the agent itself is not allowed to create reviews.
+      if (errorIdOf(error) !== PathForbidden.id) return `${message}.`;
       return `${message}. Bind a role with the right below to this account, or use the token of another one.`;
     case "exhausted":
       return "The token is too long: a cookie has room for about 4,000 characters. Use one of a service account.";

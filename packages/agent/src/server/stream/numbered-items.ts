@@ -1,10 +1,10 @@
 import { SharedWork } from "@nodekeeper/core/lib";
 
-/** Items that are sent one by one, in the order of their ids. */
+/** Items that are sent one by one, ordered by id. */
 export interface NumberedItems {
-  /** The id of the newest; 0 where there is none. */
+  /** The newest id; 0 if there are no items. */
   readonly lastId: number;
-  /** Some of those with a greater id, in order; none where they can't be read. */
+  /** Returns some of the items with a greater id, in order. Empty if they cannot be read. */
   after(id: number, signal: AbortSignal): Promise<readonly NumberedItem[]>;
 }
 
@@ -14,15 +14,15 @@ interface NumberedItem {
 
 interface Page {
   after: number;
-  /** The newest item when it was read. */
+  /** The newest id at the time of the read. */
   last: number;
   work: SharedWork<readonly NumberedItem[]>;
   found: readonly NumberedItem[] | undefined;
 }
 
 /**
- * The same items, of which the last page is read once for all streams that continue from the same item: a round is decoded
- * with all its pods, which takes milliseconds.
+ * Shares the last page among all streams that continue from the same item, because decoding a round with all its pods
+ * takes milliseconds.
  */
 export class SharedItems implements NumberedItems {
   readonly #items: NumberedItems;
@@ -47,7 +47,7 @@ export class SharedItems implements NumberedItems {
     return page.found;
   }
 
-  /** Frees the page, when the last stream has ended. */
+  /** Drops the page. Called when the last stream has ended. */
   clear(): void {
     this.#page = undefined;
   }

@@ -1,17 +1,20 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { formatCursor, type LogPosition, parseCursor } from "../../lifecycle/index.ts";
 
-/** How far a stream has been sent. Undefined where a topic is not followed. */
+/** The positions of a stream. Undefined for topics that are not followed. */
 export interface Positions {
-  /** Of lifecycle events. */
+  /** Position in the lifecycle event log. */
   events: LogPosition | undefined;
-  /** The id of the last round. */
+  /** Id of the last round. */
   rounds: number | undefined;
-  /** The id of the last mark. */
+  /** Id of the last mark. */
   marks: number | undefined;
 }
 
-/** The `id` of a message: what a client sends to continue after it. "1a2b-17.42.7", with a hyphen for what is not followed. */
+/**
+ * Formats the `id` of a message, which a client sends to resume after it: "1a2b-17.42.7", with a hyphen for each topic
+ * that is not followed.
+ */
 export function formatPositions({ events, rounds, marks }: Positions): string {
   return `${events ? formatCursor(events) : "-"}.${rounds ?? "-"}.${marks ?? "-"}`;
 }

@@ -1,10 +1,10 @@
 import { type Clock, SharedWork, withDeadline } from "@nodekeeper/core/lib";
 import { HANDLER_DEADLINE_MS, type JsonRoute } from "../api.ts";
 
-/** An answer that takes no parameters. */
+/** A route without parameters. */
 export type StreamedState = Pick<JsonRoute, "path" | "handle">;
 
-/** An answer of the API, and a number that changes with it. */
+/** A response of the API, and a number that changes with it. */
 export interface StateVersion {
   version: number;
   /** As JSON. */
@@ -12,7 +12,7 @@ export interface StateVersion {
 }
 
 /**
- * Answers of the API, read once for all streams that follow them: at most once per `intervalMs`, and only while a stream asks.
+ * Responses of the API, read once for all streams that follow them: at most once per `intervalMs`, and only on demand.
  */
 export class StreamedStates {
   readonly #reads: ReadonlyMap<string, SharedWork<string>>;
@@ -39,13 +39,13 @@ export class StreamedStates {
     return [...this.#reads.keys()];
   }
 
-  /** The current answer of a path; the one before, or undefined, where it can't be read now. */
+  /** Returns the current response of a path. If it cannot be read now, returns the last one, or undefined. */
   async current(path: string, signal: AbortSignal): Promise<StateVersion | undefined> {
     const had = this.#last.get(path);
     const readAt = this.#clock.monotonic();
     if (had && readAt - had.readAt < this.#intervalMs) return had;
     const text = await this.#read(path, signal);
-    // Of another stream, perhaps, that waited for the same answer.
+    // Another stream may have stored the same response meanwhile.
     const last = this.#last.get(path);
     if (text === undefined) return last;
     const version = last?.text === text ? last.version : ++this.#version;
@@ -54,7 +54,7 @@ export class StreamedStates {
     return current;
   }
 
-  /** Frees the answers, when the last stream has ended. */
+  /** Drops the responses. Called when the last stream has ended. */
   clear(): void {
     this.#last.clear();
   }
@@ -63,7 +63,7 @@ export class StreamedStates {
     try {
       return await this.#reads.get(path)!.join(signal);
     } catch {
-      // The path itself answers the error.
+      // The path itself reports the error.
       signal.throwIfAborted();
       return undefined;
     }

@@ -1,52 +1,66 @@
-import { type Clock, LoopTurns, NodekeeperError } from "@nodekeeper/core/lib";
-import { readParameters } from "../contract/parameters.ts";
-import { streamParameters, streamTopics } from "../contract/stream.ts";
+import { readParameters, streamParameters, streamTopics } from "@nodekeeper/api/http";
+import { type Clock, LoopTurns, NodekeeperError, sleepOrAbort } from "@nodekeeper/core/lib";
+import { beforeAnyLog, type LogPosition } from "../../lifecycle/index.ts";
 import { eventsAfter, type LifecycleReader } from "../lifecycle-routes.ts";
 import { type NumberedItems, SharedItems } from "./numbered-items.ts";
+
 import { formatPositions, type Positions, parsePositions } from "./positions.ts";
 import { type StreamedState, StreamedStates } from "./states.ts";
 
-/** Topics besides lifecycle events that are sent item by item. */
+/** Topics sent item by item, besides lifecycle events. */
 export const numberedTopics = ["rounds", "marks"] as const;
 export type NumberedTopic = (typeof numberedTopics)[number];
 
 export interface StreamsOptions {
-  /** Answers that are sent whole when they change, by the path of their route. They take no parameters. */
+  /** Responses that are sent whole when they change, by the path of their route. They take no parameters. */
   states: readonly StreamedState[];
-  /** Undefined where lifecycle is off. */
+  /** Undefined if lifecycle is disabled. */
   events: LifecycleReader["events"] | undefined;
-  /** By topic; undefined where its part is off. */
+  /** By topic. Undefined if its part is disabled. */
   numbered: Readonly<Record<NumberedTopic, NumberedItems | undefined>>;
   clock: Clock;
-  /** How many streams may be open at a time. Default: 16. */
+  /** Maximum number of open streams. Default: 16. */
   mostStreams?: number;
 }
 
 /** An open stream of server-sent events. */
 export interface OpenStream {
-  /** Pieces of the answer's body. The next one is made when the client has taken the last. */
+  /** Pieces of the response body. The next one is created after the client has read the last. */
   pieces(signal: AbortSignal): AsyncGenerator<string>;
-  /** To be called once, when the answer has ended. */
+  /** Must be called once, when the response has ended. */
   close(): void;
 }
 
-/** How often streams look for what is new, milliseconds. */
+/** What a stream has been sent, besides its positions. */
+interface Sent {
+  /** The version of each state. */
+  states: Map<string, number>;
+  /** By topic, the newest id when nothing could be read. */
+  unreadable: Map<NumberedTopic, number>;
+  /** When `waiting` was last sent, monotonic milliseconds. */
+  waitingSentAt: number;
+}
+
+/** How often streams poll for changes, milliseconds. */
 export const TICK_MS = 500;
 const STATE_INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 10_000;
-// An event and not a comment, which a browser does not pass on to the page: it must know that the agent is there.
+// An event instead of a comment, because browsers do not pass comments to the page, which must know that the agent is
+// alive.
 const HEARTBEAT = "event: heartbeat\ndata: {}\n\n";
 const RECONNECT_MS = 2_000;
 const MOST_STREAMS = 16;
 const MOST_EVENTS_AT_ONCE = 200;
 
 /**
- * Streams of what changes, as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ * Streams of changes as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  *
- * 1. Lifecycle events, rounds and marks are sent in order, each once; a client that sends the `id` of its last message continues
- *    after it, also across restarts of the agent. A cursor that has expired, or is of another log, yields a snapshot.
- * 2. Answers of the API are sent whole: when a stream starts, and when they change.
- * 3. Nothing is kept for a stream but its positions: a slow client gets later what a fast one gets now.
+ * 1. Lifecycle events, rounds and marks are sent in order, each once. A client that sends the `id` of its last message
+ *    resumes after it, also across restarts of the agent. A cursor that has expired, or is from another log, yields a
+ *    snapshot. So does a stream opened before the node's pods are known, which is sent `waiting` with the reason until
+ *    then.
+ * 2. Responses of the API are sent whole: when a stream starts, and when they change.
+ * 3. Streams are not buffered; only their positions are kept. A slow client gets later what a fast one gets now.
  * 4. Nothing is read while no stream is open.
  */
 export class Streams {
@@ -66,20 +80,20 @@ export class Streams {
     }
   }
 
-  /** How many streams are open. */
+  /** Number of open streams. */
   get count(): number {
     return this.#open;
   }
 
-  /** The topics whose parts are on. */
+  /** The enabled topics. */
   get topics(): string[] {
     const { events } = this.#options;
     return [...(events ? ["events"] : []), ...this.#numbered.keys(), ...this.#states.paths];
   }
 
   /**
-   * Opens a stream. Throws `invalid` for an unknown topic or a malformed cursor, `throttled` where too many are open.
-   * @param lastEventId the header with which a browser continues; it overrides the parameter `cursor`
+   * Opens a stream. Throws `invalid` for an unknown topic or a malformed cursor, `throttled` if too many are open.
+   * @param lastEventId the header with which a browser resumes; overrides the parameter `cursor`
    */
   open(query: URLSearchParams, lastEventId: string | undefined): OpenStream {
     const { topics = "", cursor } = readParameters(streamParameters, query);
@@ -122,7 +136,7 @@ export class Streams {
     const numberOf = (topic: NumberedTopic) =>
       wanted.has(topic) ? (given?.[topic] ?? this.#numbered.get(topic)?.lastId) : undefined;
     return {
-      events: events && wanted.has("events") ? (given?.events ?? events.position) : undefined,
+      events: events && wanted.has("events") ? (given?.events ?? startOf(events)) : undefined,
       rounds: numberOf("rounds"),
       marks: numberOf("marks"),
     };
@@ -134,12 +148,11 @@ export class Streams {
     signal: AbortSignal,
   ): AsyncGenerator<string> {
     const { clock } = this.#options;
-    const sent = new Map<string, number>();
-    const unreadable = new Map<NumberedTopic, number>();
+    const sent: Sent = { states: new Map(), unreadable: new Map(), waitingSentAt: Number.NEGATIVE_INFINITY };
     yield `retry: ${RECONNECT_MS}\nevent: open\nid: ${formatPositions(positions)}\ndata: ${JSON.stringify({ topics: [...wanted] })}\n\n`;
     let sentAt = clock.monotonic();
     while (!signal.aborted) {
-      for await (const piece of this.#news(wanted, positions, { sent, unreadable }, signal)) {
+      for await (const piece of this.#news(wanted, positions, sent, signal)) {
         yield piece;
         sentAt = clock.monotonic();
       }
@@ -147,37 +160,45 @@ export class Streams {
         yield HEARTBEAT;
         sentAt = clock.monotonic();
       }
-      await clock.sleep(TICK_MS, signal).catch(() => {});
+      await sleepOrAbort(clock, TICK_MS, signal);
     }
   }
 
   async *#news(
     wanted: ReadonlySet<string>,
     positions: Positions,
-    { sent, unreadable }: { sent: Map<string, number>; unreadable: Map<NumberedTopic, number> },
+    sent: Sent,
     signal: AbortSignal,
   ): AsyncGenerator<string> {
-    yield* this.#newEvents(positions, signal);
-    for (const topic of numberedTopics) yield* this.#newItems(topic, positions, unreadable, signal);
+    yield* this.#newEvents(positions, sent, signal);
+    for (const topic of numberedTopics) yield* this.#newItems(topic, positions, sent, signal);
     for (const path of this.#states.paths) {
       if (!wanted.has(path)) continue;
       await this.#turns.pass();
       const current = await this.#states.current(path, signal);
-      if (!current || sent.get(path) === current.version) continue;
-      sent.set(path, current.version);
+      if (!current || sent.states.get(path) === current.version) continue;
+      sent.states.set(path, current.version);
       yield `event: ${path}\ndata: ${current.text}\n\n`;
     }
   }
 
-  async *#newEvents(positions: Positions, signal: AbortSignal): AsyncGenerator<string> {
-    const { events } = this.#options;
+  async *#newEvents(positions: Positions, sent: Sent, signal: AbortSignal): AsyncGenerator<string> {
+    const { events, clock } = this.#options;
+    const unknown = positions.events && events?.unknown;
+    if (unknown) {
+      if (clock.monotonic() - sent.waitingSentAt < HEARTBEAT_MS) return;
+      sent.waitingSentAt = clock.monotonic();
+      const { id, message } = unknown;
+      yield `event: waiting\ndata: ${JSON.stringify({ topic: "events", id, message })}\n\n`;
+      return;
+    }
     while (events && positions.events && !signal.aborted) {
       const { log, sequence } = positions.events;
       if (log === events.id && sequence === events.last) return;
       await this.#turns.pass();
       const { items, position } = eventsAfter(events, positions.events, MOST_EVENTS_AT_ONCE, () => true);
       positions.events = position;
-      // One piece: the position is that of its last item.
+      // One piece, because the position is that of its last item.
       yield items
         .map((item, at) => {
           const id = at === items.length - 1 ? `id: ${formatPositions(positions)}\n` : "";
@@ -187,25 +208,24 @@ export class Streams {
     }
   }
 
-  // `unreadable`: the newest id at which nothing could be read, by topic.
   async *#newItems(
     topic: NumberedTopic,
     positions: Positions,
-    unreadable: Map<NumberedTopic, number>,
+    { unreadable }: Sent,
     signal: AbortSignal,
   ): AsyncGenerator<string> {
     const items = this.#numbered.get(topic);
     let position = positions[topic];
     if (!items || position === undefined) return;
-    // Of a state directory that was replaced: its items count from 1 again.
+    // The state directory was replaced, so ids start from 1 again.
     if (position > items.lastId) positions[topic] = position = 0;
     while (position < items.lastId && unreadable.get(topic) !== items.lastId) {
       if (signal.aborted) return;
       await this.#turns.pass();
-      // Before it is read: one that comes meanwhile is another.
+      // Read before the items: an item added meanwhile is a later one.
       const newest = items.lastId;
       const found = await items.after(position, signal);
-      // Items that can't be read, or are not written yet: not read again until there is another.
+      // Items that cannot be read, or are not written yet. Not read again until there is a newer one.
       if (found.length === 0) unreadable.set(topic, newest);
       for (const item of found) {
         position = item.id;
@@ -214,4 +234,9 @@ export class Streams {
       }
     }
   }
+}
+
+// A stream opened before the node's pods are known gets a snapshot.
+function startOf(events: LifecycleReader["events"]): LogPosition {
+  return events.unknown ? beforeAnyLog : events.position;
 }

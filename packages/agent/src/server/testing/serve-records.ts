@@ -1,22 +1,23 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decide } from "@nodekeeper/api/decide";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
-import { decide } from "../../eviction/decide/decide.ts";
-import { EvictionRecords, RecordQueries, type RoundRecord } from "../../eviction/index.ts";
+import { EvictionRecords, RecordQueries } from "../../eviction/index.ts";
 import type { TestPlugin, TestRounds } from "../../eviction/testing/rounds.ts";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
 import { evictionRoutes } from "../index.ts";
 import { serveRoutes } from "./serve-routes.ts";
 
-/** Eviction's records in SQLite, and the routes of the JSON API that read them over HTTP. */
+/** Eviction records in SQLite, served by the routes of the JSON API over HTTP. */
 export interface ServedRecords {
-  /** Of the database; removed by `stop`. */
+  /** State directory; removed by `stop`. */
   directory: string;
   records: EvictionRecords;
   /** "127.0.0.1:41235" */
   address: string;
-  /** Plays the next round and records it, with steps (UID and message) since the round before. */
+  /** Plays and records the next round, with steps (UID and message) since the previous round. */
   play(
     rounds: TestRounds,
     plugins: Record<string, TestPlugin>,
@@ -25,12 +26,12 @@ export interface ServedRecords {
   stop(): Promise<void>;
 }
 
-/** Serves records of which none expires. */
+/** Serves records that do not expire. */
 export async function serveRecords(): Promise<ServedRecords> {
   const directory = mkdtempSync(join(tmpdir(), "nks-"));
   const common = { clock: systemClock, log: silentLogger };
   const database = StateDatabase.open({ directory, ...common });
-  const bounds = { maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: 64 * 1024 * 1024 };
+  const bounds = { maxAge: Number.MAX_SAFE_INTEGER, maxSize: 64 * 1024 * 1024 };
   const records = new EvictionRecords({
     store: new EvictionStore(database),
     settings: () => bounds,

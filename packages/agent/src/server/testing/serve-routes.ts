@@ -1,7 +1,7 @@
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { createStatusServer, type JsonRoute } from "../index.ts";
 
-/** A status server with these routes alone. */
+/** A status server with only these routes. */
 export interface ServedRoutes {
   /** "127.0.0.1:41235" */
   address: string;
@@ -9,8 +9,8 @@ export interface ServedRoutes {
 }
 
 /**
- * Serves routes of the JSON API over HTTP, by default at a free port. The server's clock stands still: on a busy machine a
- * handler may take longer than its deadline.
+ * Serves routes of the JSON API over HTTP, by default on a free port. The server's clock does not advance, because a
+ * handler may exceed its deadline on a busy machine.
  */
 export async function serveRoutes(
   routes: readonly JsonRoute[],

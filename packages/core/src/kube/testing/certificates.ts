@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Whether `makeAuthority` can work here. */
+/** Whether `makeAuthority` can be used on this machine. */
 export const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
 
 export interface Pair {
@@ -10,7 +10,7 @@ export interface Pair {
   key: string;
 }
 
-/** A certificate authority for one test, and the certificates it signs. */
+/** A certificate authority for one test. */
 export interface Authority {
   ca: string;
   issue(name: string, alternativeNames?: string): Pair;

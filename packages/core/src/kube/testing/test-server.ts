@@ -7,7 +7,7 @@ import { createKubeClient, type KubeClientOptions } from "../client.ts";
 import { createKubeMetrics } from "../metrics.ts";
 import type { ApiResource, KubeApiClient } from "../types.ts";
 
-/** A request as the server got it, and the answer to be written. */
+/** A received request and its pending response. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
@@ -17,12 +17,12 @@ export interface Exchange {
 
 export type Handler = (exchange: Exchange) => void;
 
-/** A real HTTP server whose answers the test writes. */
+/** A real HTTP server whose responses are written by the test. */
 export interface TestServer extends AsyncDisposable {
   url: URL;
   exchanges: Exchange[];
   handler: Handler;
-  /** New connections so far. */
+  /** Number of accepted connections. */
   connections: number;
 }
 

@@ -1,5 +1,5 @@
-import { counted, refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { counted, refusalWord } from "@nodekeeper/api/wording";
 import { Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table, type TableRow } from "../../parts/table.tsx";
@@ -15,7 +15,7 @@ interface Props {
   candidates: Candidates | undefined;
 }
 
-/** The limits of eviction, how much of each is used, and which pods can't be evicted now or ever. */
+/** The limits of eviction, their usage, and the pods that cannot be evicted now or at all. */
 export function BudgetsSection({ budgets, candidates }: Props) {
   if (!budgets)
     return (

@@ -1,10 +1,6 @@
-import {
-  conditionTaintsText,
-  nodeTaintText,
-  shownTaints,
-} from "../../../../agent/src/eviction/wording/index.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { conditionTaintsText, nodeTaintText, shownTaints } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
-import type { ApiAnswers } from "../../api.ts";
 import { Waiting } from "../../parts/notice.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -17,7 +13,7 @@ type Condition = Conditions["conditions"][number];
 
 const MOST_EVENTS = 20;
 
-/** Conditions and taints that eviction sets on the node: by which plugin, since when, until when. */
+/** Conditions and taints set on the node by eviction: by which plugin, since when, until when. */
 export function ConditionsSection({ conditions: known }: { conditions: Conditions | undefined }) {
   if (!known)
     return (

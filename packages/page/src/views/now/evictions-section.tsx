@@ -1,7 +1,7 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { outcomeText } from "@nodekeeper/api/wording";
 import { useRef } from "preact/hooks";
-import { outcomeText } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
-import type { ApiAnswers } from "../../api.ts";
 import type { Live } from "../../live.ts";
 import { nodeNow } from "../../node-clock.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
@@ -18,11 +18,11 @@ type Page = ApiAnswers["eviction/evictions"];
 type Result = NonNullable<Eviction["outcome"]>["result"];
 
 const SINCE_MS = 3_600_000;
-// The address stays the same for so long: what is shown is not asked for from the start with each draw.
+// The query stays the same for this long, so that rendering does not restart the request.
 const STEP_MS = 600_000;
 const MOST_SHOWN = 20;
 
-/** The evictions of the last hour, the last first, with how they ended. */
+/** The evictions of the last hour, newest first, with their outcomes. */
 export function EvictionsSection({ live }: { live: Live }) {
   const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - SINCE_MS;
   const { value, problem } = useAnswer("eviction/evictions", { since }, versionOf(live));

@@ -1,14 +1,14 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 export type Eviction = ApiAnswers["eviction/evictions"]["items"][number];
 
-/** An eviction; or equal requests of a plugin in dry run, which are repeated each round, with their number. */
+/** An eviction; or identical dry-run requests of a plugin, which are repeated each round, with their number. */
 export interface EvictionGroup {
   last: Eviction;
   times: number;
 }
 
-/** The evictions, the last first. @param items oldest first */
+/** Groups evictions, newest first. @param items oldest first */
 export function groupEvictions(items: readonly Eviction[]): EvictionGroup[] {
   const groups: EvictionGroup[] = [];
   const ofDryRun = new Map<string, EvictionGroup>();

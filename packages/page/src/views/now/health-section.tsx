@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { Badge } from "../../parts/badge.tsx";
 import { Remedy } from "../../parts/remedy.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -6,7 +6,7 @@ import { shown } from "../../text.ts";
 
 type Check = ApiAnswers["node"]["health"]["checks"][number];
 
-/** Health checks that fail, or pass with a warning, each with what to do. */
+/** Health checks that fail or pass with a warning, each with its remedy. */
 export function HealthSection({ node: { health } }: { node: ApiAnswers["node"] }) {
   const shownChecks = health.checks
     .filter(({ ok, warning }) => !ok || warning !== undefined)

@@ -9,7 +9,7 @@ import { QosSection } from "./qos-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
 import { UnderWaySection } from "./under-way-section.tsx";
 
-/** `#/now`: whether pods are evicted, what presses the node, what is done about it, and what limits that. */
+/** `#/now`: whether pods are evicted, which thresholds are met, the resulting actions, and their limits. */
 export function NowView({ live }: ViewProps) {
   const { node } = live;
   if (!node) return <Waiting>Waiting for the agent's first answer.</Waiting>;

@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { dryRunText } from "../../dry-run.ts";
 import { shown } from "../../text.ts";
 

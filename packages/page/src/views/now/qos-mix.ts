@@ -1,9 +1,9 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 type Mix = ApiAnswers["eviction/candidates"]["mix"];
 type Level = Mix[number]["qosLevel"];
 
-// As eviction ranks them, the first to be evicted first.
+// In eviction order.
 const levels: readonly Level[] = [
   "reclaimed_cores",
   "shared_cores",
@@ -20,7 +20,7 @@ export interface LevelCount {
   classes: number[];
 }
 
-/** Pods by level, in the order of eviction, without levels that no pod has. */
+/** Returns pods by level in eviction order, without levels that have no pods. */
 export function mixByLevel(mix: Mix): LevelCount[] {
   return levels.flatMap((level) => {
     const classes = qosClasses.map((qosClass) =>

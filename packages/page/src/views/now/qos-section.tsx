@@ -1,11 +1,11 @@
-import { counted } from "../../../../agent/src/eviction/wording/index.ts";
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { counted } from "@nodekeeper/api/wording";
 import { Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { mixByLevel, qosClasses } from "./qos-mix.ts";
 
-/** The pods of the node by katalyst's QoS level and by QoS class: a bar, and the numbers. */
+/** The node's pods by katalyst QoS level and by QoS class: a bar, and the numbers. */
 export function QosSection({ candidates }: { candidates: ApiAnswers["eviction/candidates"] | undefined }) {
   const levels = mixByLevel(candidates?.mix ?? []);
   return (

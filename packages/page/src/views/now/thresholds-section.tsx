@@ -1,7 +1,7 @@
-import { isDryRun } from "../../../../agent/src/eviction/replay/index.ts";
-import { heldText, thresholdText, unservedText } from "../../../../agent/src/eviction/wording/index.ts";
+import { isDryRun, thresholdText } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { heldText, unservedText } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
-import type { ApiAnswers } from "../../api.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -19,7 +19,7 @@ interface Props {
   dryRunPlugins: readonly string[];
 }
 
-/** Thresholds that are met, since when, and what their evictions wait for. */
+/** Met thresholds, since when, and what their evictions wait for. */
 export function ThresholdsSection({ budgets, dryRunPlugins }: Props) {
   return (
     <Section

@@ -1,5 +1,5 @@
-import { refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { refusalWord } from "@nodekeeper/api/wording";
 import { Badge } from "../../parts/badge.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -9,7 +9,7 @@ import { shown } from "../../text.ts";
 
 type Budgets = ApiAnswers["eviction/budgets"];
 
-/** Evictions that have not ended: in progress, queued, on hold for a limit, and failed ones that are retried. */
+/** Unfinished evictions: in progress, queued, on hold for a limit, and failed ones that are retried. */
 export function UnderWaySection({ budgets }: { budgets: Budgets | undefined }) {
   if (!budgets) return null;
   const rows = [

@@ -1,6 +1,6 @@
 import type { PluginRow } from "./groups.ts";
 
-/** "12 a minute"; fewer than one as "1 in 5 min". Undefined where nothing is counted. */
+/** "12 a minute"; below one a minute, "3 since it registered" or "none yet". Undefined if calls are not counted. */
 export function rateText({ calls }: Pick<PluginRow, "calls">): string | undefined {
   if (!calls) return undefined;
   const { perMinute, count } = calls;
@@ -8,7 +8,7 @@ export function rateText({ calls }: Pick<PluginRow, "calls">): string | undefine
   return count === 0 ? "none yet" : `${count} since it registered`;
 }
 
-/** "3 of 400 failed"; undefined where none did. */
+/** "3 of 400 failed". Undefined if none failed. */
 export function failureText({ calls }: Pick<PluginRow, "calls">): string | undefined {
   return calls && calls.failures > 0 ? `${calls.failures} of ${calls.count} failed` : undefined;
 }
@@ -18,7 +18,7 @@ export function durationText(ms: number): string {
   return ms >= 1_000 ? `${Number((ms / 1_000).toPrecision(2))} s` : `${Number(ms.toPrecision(2))} ms`;
 }
 
-/** A plot of durations in words: "60 calls: last 3 ms, median 2 ms, longest 12 ms, 1 failed." */
+/** Describes a plot of durations in words: "60 calls: last 3 ms, median 2 ms, longest 12 ms, 1 failed." */
 export function latencyText(durations: readonly { ms: number; ok: boolean }[]): string {
   const last = durations.at(-1);
   if (!last) return "No calls yet.";

@@ -14,13 +14,13 @@ import { stateText, typeText } from "./words.ts";
 const MOST_PROBLEMS = 100;
 
 interface DetailsProps {
-  /** As in the address. */
+  /** Name in the address. */
   name: string;
   plugins: readonly Plugin[];
   live: Live;
 }
 
-/** Everything about the plugins of one name; several where it has several types. */
+/** Details of all plugins of one name; several if it registered as several types. */
 export function PluginDetails({ name, plugins, live }: DetailsProps) {
   const found = plugins.filter(({ row }) => addressName(row) === name);
   return (

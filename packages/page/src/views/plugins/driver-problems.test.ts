@@ -1,5 +1,5 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { expect, it } from "vitest";
-import type { ApiAnswers } from "../../api.ts";
 import { withDriverProblems } from "./driver-problems.ts";
 import { pluginRow } from "./testing/rows.ts";
 
@@ -37,7 +37,7 @@ it("a driver has the problems of its devices, slices and claims; other plugins k
   expect(withDriverProblems(rows, [driver], [claims]).map(({ problems }) => problems)).toEqual([
     [
       "its own",
-      "1 device is quarantined: invalid, and not published",
+      "1 device is quarantined, and not published",
       "the API server refuses ResourceSlice mine: too long",
       "ResourceSlice theirs of another client is in one of its pools",
       "the kubelet refused its DRA plugin: name taken",

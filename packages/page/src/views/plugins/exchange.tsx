@@ -9,11 +9,11 @@ import { messageText } from "./message-text.ts";
 interface ExchangeProps {
   type: string;
   name: string;
-  /** Asked for again when it changes. */
+  /** When it changes, the exchange is requested again. */
   version: unknown;
 }
 
-/** What a plugin and the agent exchanged last, by kind of call, with the durations of the last calls. */
+/** The last exchanges between a plugin and the agent, by call, with the durations of recent calls. */
 export function Exchange({ type, name, version }: ExchangeProps) {
   const { value, problem } = useAnswer("plugins/exchange", { type, name }, version);
   if (!value && problem) return <Problem problem={problem}>The last exchange can't be shown.</Problem>;

@@ -1,22 +1,22 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
-/** A socket's plugin, or a plugin inside the agent. */
+/** The plugin of a socket, or an in-tree plugin. */
 export type PluginRow = ApiAnswers["plugins"][number];
 
-/** Failing first. */
+/** Most severe first. */
 export const healths = ["failing", "impaired", "changing", "healthy"] as const;
 export type Health = (typeof healths)[number];
 
-/** A plugin of one type: its row that counts, and those of its other sockets. */
+/** A plugin of one type: its primary row, and those of its other sockets. */
 export interface Plugin {
-  /** Unique among plugins, and the same as long as the plugin is there. */
+  /** Unique among plugins, and stable while the plugin exists. */
   key: string;
   row: PluginRow;
   others: PluginRow[];
   health: Health;
 }
 
-// The state that matters most first: what serves now, what is kept of it, what it attempts.
+// Most relevant first: serving now, content retained, attempts in progress.
 const precedence = [
   "registered",
   "in-tree",
@@ -29,15 +29,15 @@ const precedence = [
 ];
 
 /**
- * Rows by plugin, failing first and by name within each health. Sockets of the same name and type are one plugin, as of one
- * that was started again; a socket that has not named a plugin is one of its own.
+ * Groups rows by plugin, failing first, then by name within each health. Sockets with the same name and type are one
+ * plugin, for example after a restart. A socket without a plugin name is a separate plugin.
  */
 export function groupPlugins(rows: readonly PluginRow[]): Plugin[] {
   const groups = Map.groupBy(rows, keyOf);
   return [...groups].map(([key, all]) => plugin(key, all)).sort(compare);
 }
 
-/** In the page's address: the plugin's name, or the socket's path where it has named none. */
+/** Returns the plugin's name in addresses, or the socket's path if it has no name. */
 export function addressName({ name, registrationSocket }: PluginRow): string {
   return name || registrationSocket || "";
 }
@@ -62,7 +62,7 @@ function healthOf(row: PluginRow, others: readonly PluginRow[]): Health {
   return row.state === "registered" || row.state === "in-tree" ? "healthy" : "changing";
 }
 
-/** Whether a socket can't be registered. */
+/** Whether registration of the socket failed. */
 export function isBroken({ state }: PluginRow): boolean {
   return state === "refused" || state === "failed";
 }

@@ -3,7 +3,7 @@ import { healthText } from "./words.ts";
 
 const marks: Record<Health, string> = { failing: "✕", impaired: "△", changing: "…", healthy: "✓" };
 
-/** A health as a mark and a word, coloured. */
+/** A health as a mark and a word, colored. */
 export function HealthMark({ health }: { health: Health }) {
   return (
     <span class={`health ${health}`}>

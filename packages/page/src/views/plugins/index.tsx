@@ -8,7 +8,7 @@ import { withDriverProblems } from "./driver-problems.ts";
 import { groupPlugins } from "./groups.ts";
 import { PluginList } from "./list.tsx";
 
-/** Plugins and drivers by health; `#/plugins/<name>` is one of them. */
+/** Plugins and drivers by health. `#/plugins/<name>` shows one of them. */
 export function PluginsView({ live, address }: ViewProps) {
   const { devices = [], claims = [] } = live;
   const plugins = useMemo(

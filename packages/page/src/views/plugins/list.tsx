@@ -12,7 +12,7 @@ import { stateText, summaryText, typeText } from "./words.ts";
 const columns = ["Plugin", "State", "Last contact", "Calls", "Mean time"];
 const MOST_PROBLEMS = 3;
 
-/** All plugins, failing first; what is wrong with one is below its row. */
+/** All plugins, failing first; problems of a plugin are below its row. */
 export function PluginList({ plugins }: { plugins: readonly Plugin[] }) {
   const byKey = new Map(plugins.map((plugin) => [plugin.key, plugin]));
   const { order, reading } = useHeldOrder([...byKey.keys()]);

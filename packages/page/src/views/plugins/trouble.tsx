@@ -5,7 +5,7 @@ import { adviceText, stateText } from "./words.ts";
 
 const LONGEST = 1_000;
 
-/** What is wrong with a plugin, and what to do; nothing where nothing is. At most `most` refused parts. */
+/** Problems of a plugin and their remedies. Empty if there are none. Shows at most `most` refused parts. */
 export function Trouble({ plugin, most }: { plugin: Plugin; most: number }) {
   const { error, errorId, problems } = plugin.row;
   const advice = adviceText(plugin);

@@ -4,8 +4,8 @@ import { keepOrder } from "../../parts/keep-order.ts";
 const READING_MS = 5_000;
 
 /**
- * The order of rows, kept as it is while the keyboard's focus is among them and for five seconds after the pointer moved over
- * them. `reading` are the handlers of the element around the rows.
+ * Returns the order of rows, held while the keyboard focus is among them and for five seconds after the pointer moved
+ * over them. `reading` has the event handlers for the element around the rows.
  */
 export function useHeldOrder(sorted: readonly string[]) {
   const order = useRef<readonly string[]>([]);

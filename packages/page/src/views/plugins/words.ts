@@ -6,7 +6,7 @@ const types: Record<string, string> = {
   DRAPlugin: "device driver",
 };
 
-/** What a plugin is, in words. */
+/** Returns a plugin type in words. */
 export function typeText(type: string): string {
   return types[type] ?? (type || "type not known yet");
 }
@@ -22,14 +22,14 @@ const states: Record<string, string> = {
   lost: "disconnected, its last content stays published for its grace period",
 };
 
-/** A state in words; of one that serves, also whether its last call failed. */
+/** Returns a state in words. For a serving plugin, includes whether its last call failed. */
 export function stateText({ state, error }: Pick<PluginRow, "state" | "error">): string {
   const text = states[state] ?? state;
   const isServing = state === "registered" || state === "in-tree";
   return isServing && error ? `${text}, its last call failed` : text;
 }
 
-/** The word for a health that is read beside its colour and mark. */
+/** Health in words, next to its color and mark. */
 export const healthText: Record<Health, string> = {
   failing: "failing",
   impaired: "with problems",
@@ -46,7 +46,10 @@ export function summaryText(plugins: readonly Plugin[]): string {
   return `${plugins.length} ${plugins.length === 1 ? "plugin" : "plugins"}: ${counts.join(", ")}.`;
 }
 
-/** What an operator does about a plugin in this state where its error has no entry in the catalogue; undefined where nothing. */
+/**
+ * Returns what an operator should do about a plugin in this state if its error is not in the catalog. Undefined if
+ * there is nothing to do.
+ */
 export function adviceText({ row }: Pick<Plugin, "row">): string | undefined {
   switch (row.state) {
     case "refused":

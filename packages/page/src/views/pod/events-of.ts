@@ -1,7 +1,7 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { LifecycleEvent } from "../../live.ts";
 
-/** A pod's events of the log and of the stream, oldest first, each once. */
+/** Returns a pod's events from the log and the stream, oldest first, deduplicated. */
 export function eventsOf(
   uid: string,
   logged: ApiAnswers["events"]["items"],

@@ -1,4 +1,4 @@
-/** What is missing about pods where eviction is off, and how to have it. */
+/** What is unknown about pods because eviction is disabled, and how to enable recording. */
 export function EvictionIsOff() {
   return (
     <p class="notice">

@@ -1,24 +1,24 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 type HistoryPod = ApiAnswers["eviction/pods"]["items"][number];
 type RuntimePod = ApiAnswers["pods"]["items"][number];
 
-/** A pod to choose: of the history, of the container runtime, or of both. */
+/** A listed pod, from the history, the container runtime, or both. */
 export interface ListedPod {
   uid: string;
   namespace: string;
   name: string;
-  /** Whether the history has it, so that it is explained by its UID. */
+  /** Whether the history has it, so that it can be explained by UID. */
   isRecorded: boolean;
-  /** Containers as the runtime has them: "2 of 3 run"; undefined where it has none of the pod. */
+  /** State of its containers in the runtime: "2 of 3 run". Undefined if the runtime does not have the pod. */
   containers: string | undefined;
-  /** When it was deleted, milliseconds since the epoch; null while it exists. */
+  /** Deletion time, milliseconds since the epoch. Null while it exists. */
   leftAt: number | null;
 }
 
 /**
- * The pods whose name contains a text, or whose UID it is: those that exist by name, then the others, the last deleted first.
- * A static pod has another UID at the runtime than its mirror pod at the API server: these are one.
+ * Returns the pods whose name contains a text or whose UID equals it: existing ones by name, then the others, last
+ * deleted first. A static pod and its mirror pod, which have different UIDs in the runtime and the API server, are one.
  */
 export function listPods(
   text: string,

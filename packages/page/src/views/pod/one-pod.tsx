@@ -21,12 +21,12 @@ const UNDER_WAY_EVERY_MS = 5_000;
 interface Props {
   namespace: string;
   name: string;
-  /** Of several pods that had the name; else the one that the agent finds most worth explaining. */
+  /** Selects one of several pods of this name. Default: the one the agent considers most relevant. */
   uid: string | undefined;
   live: Live;
 }
 
-/** Why a pod was evicted, deleted or kept, and what the container runtime saw of it. */
+/** Why a pod was evicted, deleted or kept, and what the container runtime observed of it. */
 export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const [known, setKnown] = useState<string | undefined>(asked);
   const [isFollowed, setFollowed] = useState(false);
@@ -46,7 +46,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const running = runtimePod(runtime.value?.items ?? [], uid, isMirror);
   const title = `${shown(namespace)}/${shown(name)}`;
   const isWaiting = !explanation && !explained.problem && !isOff;
-  // Of a busy node events come in all the time: what is long is drawn again only where it is another explanation.
+  // Events arrive continuously on a busy node, so the long parts are rerendered only if the explanation changes.
   const story = useMemo(
     () =>
       explanation && (

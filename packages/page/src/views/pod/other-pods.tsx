@@ -1,5 +1,5 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { addressOf } from "../../address.ts";
-import type { ApiAnswers } from "../../api.ts";
 import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
@@ -7,16 +7,16 @@ import { shown } from "../../text.ts";
 interface Props {
   namespace: string;
   name: string;
-  /** Of the pod that is shown. */
+  /** UID of the pod shown. */
   uid: string | undefined;
-  /** Whether there is a history of pods. */
+  /** Whether pod history is recorded. */
   isOn: boolean;
   version: string;
-  /** Other pods of the name that the container runtime has. */
+  /** Other pods of this name in the container runtime. */
   runtime: ApiAnswers["pods"]["items"];
 }
 
-/** Other pods that have or had the name, as those of a StatefulSet do, by their UIDs. */
+/** Other current or former pods of this name, such as those of a StatefulSet, by UID. */
 export function OtherPods({ namespace, name, uid, isOn, version, runtime }: Props) {
   const fullName = `${namespace}/${name}`;
   const { value } = useAnswer("eviction/pods", isOn ? { text: fullName, limit: 1_000 } : undefined, version);

@@ -17,7 +17,7 @@ const words: Readonly<Record<LifecycleEvent["type"], string>> = {
   PodSync: "status read again",
 };
 
-/** The lifecycle events of a pod: the log's, and those that come in while the page is open. */
+/** The lifecycle events of a pod: from the log, and live while the page is open. */
 export function PodEvents({ uid, live }: { uid: string; live: Live }) {
   const logged = useAnswer("events", { uid, limit: 1_000 }, live.missedAt);
   const last = live.events.at(-1);
@@ -40,7 +40,7 @@ export function PodEvents({ uid, live }: { uid: string; live: Live }) {
           key: sequence,
           cells: [
             <Time at={at} />,
-            words[type],
+            type === "PodSync" && reason ? "removed, status not read" : words[type],
             container && (container.kind === "sandbox" ? "sandbox" : shown(container.name)),
             exitCode,
             shown(reason),

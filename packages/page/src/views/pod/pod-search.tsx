@@ -14,10 +14,10 @@ import { type ListedPod, listPods } from "./listed-pods.ts";
 
 const MOST_SHOWN = 200;
 const PAUSE_MS = 200;
-// Of a name of 253 characters, its namespace, and the slash.
+// Two names of 253 characters and a slash.
 const LONGEST_TEXT = 507;
 
-/** The pods that are or were on the node, to choose from. */
+/** Current and former pods of the node, for selection. */
 export function PodSearch({ live, text }: { live: Live; text: string }) {
   const [typed, setTyped] = useState(text);
   const wanted = useDeferred(typed.trim(), PAUSE_MS);

@@ -3,8 +3,9 @@ import type { Live } from "../../live.ts";
 const REFUSED_EVERY_MS = 15_000;
 
 /**
- * Changes when there may be something new about a pod: a round that selected it or in which its eviction ended, a lifecycle
- * event of it, or that answers may have been missed. A round that refused pods does not name them: those count every 15 s.
+ * Changes if there may be news about a pod: a round that selected it or in which its eviction ended, a lifecycle event
+ * of the pod, or messages that may have been missed. Rounds with refusals do not name the pods, so they count at most
+ * every 15 s.
  */
 export function podVersion(live: Live, uid: string | undefined): string {
   const isIt = (pod: { uid: string }) => pod.uid === uid;

@@ -1,15 +1,15 @@
+import { counted, rankText } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { counted, rankText } from "../../../../agent/src/eviction/wording/index.ts";
 import { Problem } from "../../parts/notice.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { RankedPods } from "../../parts/ranked-pods.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import type { ExplainedRound } from "./story.ts";
 
-// So many are read and shown without being asked for.
+// Up to this many are loaded and shown without a request by the user.
 const FEW_CANDIDATES = 30;
 
-/** The ranking of a round: the pod and the others that were requested; all candidates when that is wanted. */
+/** The ranking of a round: the pod and the other requested pods, or on request all candidates. */
 export function RankingTable({ round }: { round: ExplainedRound }) {
   const { place, others, candidates, id, ranking } = round;
   const [isWhole, setWhole] = useState(candidates <= FEW_CANDIDATES);

@@ -1,10 +1,10 @@
-import { type RoundLine, roundLines } from "../../../../agent/src/eviction/wording/index.ts";
+import { type RoundLine, roundLines } from "@nodekeeper/api/wording";
 import { Prose } from "../../parts/prose.tsx";
 import { RoundLink } from "../../parts/round-link.tsx";
 import { RankingTable } from "./ranking-table.tsx";
 import type { ExplainedRound } from "./story.ts";
 
-/** A round from the point of view of a pod: what was met, requested and decided, and the ranking. */
+/** A round from a pod's point of view: what was met, requested and decided, and the ranking. */
 export function RoundFacts({ round }: { round: ExplainedRound }) {
   return (
     <>

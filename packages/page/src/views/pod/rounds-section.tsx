@@ -1,11 +1,11 @@
+import { counted, roundHeading } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { counted, roundHeading } from "../../../../agent/src/eviction/wording/index.ts";
 import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { RoundFacts } from "./round-facts.tsx";
 import { decidingRound, type ExplainedRound, type Explanation } from "./story.ts";
 
-/** The round that decided about the pod, then the others, the last first. */
+/** The round that decided about the pod, then the others, newest first. */
 export function RoundsSection({ explanation }: { explanation: Explanation }) {
   const { rounds, omitted } = explanation;
   const deciding = decidingRound(explanation);
@@ -30,7 +30,7 @@ export function RoundsSection({ explanation }: { explanation: Explanation }) {
   );
 }
 
-// Of up to 50 rounds, only those that are opened are drawn.
+// Of up to 50 rounds, only opened ones are rendered.
 function OtherRound({ round }: { round: ExplainedRound }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { Badge } from "../../parts/badge.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -13,13 +13,13 @@ type Exit = NonNullable<Explanation["history"]>["exits"][number];
 type Container = RuntimePod["containers"][number];
 
 interface Props {
-  /** Undefined where the runtime does not have it, or has not answered. */
+  /** Undefined if the runtime does not have it, or has not responded. */
   pod: RuntimePod | undefined;
   runtime: Answer<ApiAnswers["pods"]>;
   exits: readonly Exit[];
 }
 
-/** What the container runtime has of the pod now, and how its containers exited. */
+/** The pod's current state in the container runtime, and how its containers exited. */
 export function RuntimeSection({ pod, runtime, exits }: Props) {
   return (
     <>

@@ -1,10 +1,10 @@
-import { timelineOf } from "../../../../agent/src/eviction/wording/index.ts";
+import { timelineOf } from "@nodekeeper/api/wording";
 import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Time } from "../../parts/time.tsx";
 import type { Explanation } from "./story.ts";
 
-/** What happened to the pod, each step with its offset from its selection. */
+/** Steps of the pod, each with its offset from the pod's selection. */
 export function Steps({ explanation }: { explanation: Explanation }) {
   const steps = timelineOf(explanation);
   if (steps.length === 0) return null;

@@ -1,5 +1,5 @@
-import type { Verdict } from "../../../../agent/src/eviction/wording/index.ts";
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { Verdict } from "@nodekeeper/api/wording";
 import type { Tone } from "../../parts/badge.tsx";
 
 export type Explanation = ApiAnswers["eviction/explain"];
@@ -7,14 +7,14 @@ export type ExplainedRound = Explanation["rounds"][number];
 
 type RuntimePod = ApiAnswers["pods"]["items"][number];
 
-/** The pod as it was recorded last; undefined where it was not. */
+/** Returns the last recorded state of the pod. Undefined if it was not recorded. */
 export function recordedPod({ rounds, history }: Explanation) {
   return rounds.findLast(({ pod }) => pod !== null)?.pod ?? history?.pod;
 }
 
 /**
- * The pod as the container runtime has it, among those of its name. A static pod has another UID there than its mirror pod
- * at the API server.
+ * Returns the pod in the container runtime, among those of its name. A static pod has another UID there than its mirror
+ * pod in the API server.
  */
 export function runtimePod(
   named: readonly RuntimePod[],
@@ -24,7 +24,9 @@ export function runtimePod(
   return named.find((pod) => pod.uid === uid) ?? (isMirror ? named[0] : undefined);
 }
 
-/** The round that the verdict is about: the last that selected the pod, else the last that was asked to evict it. */
+/**
+ * Returns the round that the verdict is about: the last that selected the pod, or else the last with a request for it.
+ */
 export function decidingRound({ rounds }: Explanation): ExplainedRound | undefined {
   return (
     rounds.findLast(({ victim }) => victim !== null) ??
@@ -33,7 +35,7 @@ export function decidingRound({ rounds }: Explanation): ExplainedRound | undefin
   );
 }
 
-/** Whether the pod's last eviction has not ended: its steps are still to come. */
+/** Whether the pod's last eviction is in progress, so that more steps follow. */
 export function isUnderWay({ rounds }: Explanation): boolean {
   const chosen = rounds.findLast(({ victim }) => victim !== null);
   if (!chosen) return false;

@@ -4,8 +4,8 @@ import { WIDEST_MS } from "../timeline/scale.ts";
 const AROUND_MS = 2 * 60_000;
 
 /**
- * The timeline around what happened, from the first to the last of these times with two minutes before and after; of more than
- * the timeline shows at once, the end.
+ * Returns the address of the timeline from the first to the last of these times, with a margin of two minutes. If the
+ * range is too wide for the timeline, its end is shown.
  */
 export function timelineAddress(times: readonly number[]): string | undefined {
   if (times.length === 0) return undefined;

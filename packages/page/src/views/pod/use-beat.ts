@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Counts up every `everyMs` milliseconds; does not count where that is undefined. */
+/** Returns a counter incremented every `everyMs` milliseconds. Stopped if that is undefined. */
 export function useBeat(everyMs: number | undefined): number {
   const [count, setCount] = useState(0);
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import type { Live } from "../../live.ts";
 
-/** A version that does not change while no agent answers, and changes when one does again. */
+/** Returns a version that is stable while the agent is unreachable, and changes when it is reachable again. */
 export function useLiveVersion({ connection }: Pick<Live, "connection">, version: string): string {
   const lostAt = useRef(0);
   const kept = useRef(version);

@@ -1,16 +1,11 @@
-import {
-  coverageLines,
-  podText,
-  timelineOf,
-  verdictOf,
-} from "../../../../agent/src/eviction/wording/index.ts";
+import { coverageLines, podText, timelineOf, verdictOf } from "@nodekeeper/api/wording";
 import { Badge } from "../../parts/badge.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { shown } from "../../text.ts";
 import { type Explanation, recordedPod, stampOf } from "./story.ts";
 import { timelineAddress } from "./timeline-address.ts";
 
-/** The verdict, as `nodekeeper explain pod` has it, and what decides about the pod. */
+/** The verdict, as in `nodekeeper explain pod`, and the properties that decide about the pod. */
 export function VerdictPanel({ explanation }: { explanation: Explanation }) {
   const { uid, recordsSince, coverage } = explanation;
   const kept = coverageLines(coverage, recordsSince);

@@ -11,7 +11,7 @@ const tabs = [
   { name: "devices", title: "Devices", Tab: DevicesTab },
 ] as const;
 
-/** What the agent publishes: objects and their fields, topology zones, devices. `#/resources/<tab>` is one of them. */
+/** What the agent publishes: objects and their fields, topology zones, devices. `#/resources/<tab>` selects one. */
 export function ResourcesView({ live, address }: ViewProps) {
   const wanted = address.path[0] ?? tabs[0].name;
   const tab = tabs.find(({ name }) => name === wanted);

@@ -1,5 +1,5 @@
+import { counted, reasonText } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { counted, reasonText } from "../../../../agent/src/eviction/wording/index.ts";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { RankedPods } from "../../parts/ranked-pods.tsx";
@@ -9,7 +9,7 @@ import type { RoundRecord } from "./words.ts";
 
 const MOST_AT_FIRST = 50;
 
-/** All candidates in rank order with their outcomes, and the pods that were none. */
+/** All candidates by rank with their outcomes, and the excluded pods. */
 export function CandidatesSection({ record }: { record: RoundRecord }) {
   const [isWhole, setWhole] = useState(false);
   const { ranking, exclusions } = record.decision;
@@ -29,7 +29,7 @@ export function CandidatesSection({ record }: { record: RoundRecord }) {
   );
 }
 
-// Made while it is open only: there may be many.
+// Rendered only while open, because there may be many.
 function Exclusions({ exclusions }: { exclusions: RoundRecord["decision"]["exclusions"] }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -7,7 +7,7 @@ import { Table } from "../../parts/table.tsx";
 import { shown } from "../../text.ts";
 import { decidedPods, type RoundRecord } from "./words.ts";
 
-/** Pods that were selected, and evictions that were withdrawn or ended; conditions and taints that are set. */
+/** Selected pods, withdrawn or ended evictions, and the conditions and taints that are set. */
 export function DecidedSection({ record }: { record: RoundRecord }) {
   const pods = decidedPods(record);
   const { conditions, taints } = record.decision;
@@ -19,7 +19,7 @@ export function DecidedSection({ record }: { record: RoundRecord }) {
           label="Pods about which something was decided"
           columns={["Pod", "Decision", "Requested by", "Why"]}
           rows={pods.map(({ pod, what, plugins, why, tone }, index) => ({
-            // Several plugins may have notified one pod.
+            // Several plugins may have notified the same pod.
             key: `${index} ${pod.uid}`,
             cells: [
               <PodLink {...pod} />,

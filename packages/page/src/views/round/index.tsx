@@ -3,7 +3,7 @@ import type { ViewProps } from "../../view-props.ts";
 import { OneRound } from "./one-round.tsx";
 import { RoundList } from "./round-list.tsx";
 
-/** `#/round/<id>`: what a round read and decided. `#/round`: the last rounds to choose from. */
+/** `#/round/<id>`: what a round read and decided. `#/round`: recent rounds to choose from. */
 export function RoundView({ live, address: { path } }: ViewProps) {
   if (live.node?.eviction === null) return <EvictionOff />;
   if (!live.node) return <Waiting>Waiting for the agent's first answer.</Waiting>;

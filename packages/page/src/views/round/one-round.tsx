@@ -16,7 +16,7 @@ import { ThresholdsSection } from "./thresholds-section.tsx";
 import { type RoundRecord, sentenceOf } from "./words.ts";
 
 interface Props {
-  /** Undefined where the address has something else than a number. */
+  /** Undefined if the address does not have a number. */
   id: number | undefined;
   text: string;
   live: Live;
@@ -24,7 +24,7 @@ interface Props {
 
 /** What a round read, what it decided about each candidate, and why. */
 export function OneRound({ id, text, live }: Props) {
-  // One that is not recorded yet is asked for again when another round is, or the agent answers again.
+  // A round that is not recorded yet is requested again when another is recorded, or the agent is reachable again.
   const version = `${live.rounds.at(-1)?.id} ${live.connection.state === "lost"}`;
   const isKnown = live.rounds.some((round) => round.id === id);
   const { value, problem } = useAnswer(
@@ -34,7 +34,7 @@ export function OneRound({ id, text, live }: Props) {
   );
   const record = value?.records.find((one) => one.id === id);
   const isTooLarge = value?.tooLarge.some((one) => one.id === id) ?? false;
-  // A record never changes: it is drawn once, however many messages the stream sends.
+  // A record is immutable, so it is rendered once, regardless of the stream's messages.
   const whole = useMemo(() => record && <Whole record={record} />, [record]);
   return (
     <>

@@ -1,5 +1,5 @@
-import { isFullDryRun } from "../../../../agent/src/eviction/replay/index.ts";
-import { age } from "../../../../agent/src/eviction/wording/index.ts";
+import { isFullDryRun } from "@nodekeeper/api/decide";
+import { age } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
 import { dryRunNames } from "../../dry-run.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
@@ -8,7 +8,7 @@ import { Section } from "../../parts/section.tsx";
 import { shown } from "../../text.ts";
 import type { RoundRecord } from "./words.ts";
 
-/** The policy by which it was decided: what limits it, and whether evictions were sent at all. */
+/** The policy of the round: its limits, and whether evictions were sent at all. */
 export function PolicySection({ record }: { record: RoundRecord }) {
   const { policy } = record.input;
   const { burst, limits, cooldownMs, grace, skip } = policy;

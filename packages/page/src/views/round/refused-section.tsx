@@ -1,5 +1,5 @@
+import { counted, reasonText, refusalWord } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { counted, reasonText, refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
 import { PluginLinks } from "../../parts/plugin-links.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Prose } from "../../parts/prose.tsx";

@@ -1,5 +1,5 @@
+import { outcomeText, refusalWord } from "@nodekeeper/api/wording";
 import type { ComponentChildren } from "preact";
-import { outcomeText, refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
 import type { Live, Round } from "../../live.ts";
 import { nodeNow } from "../../node-clock.ts";
@@ -13,14 +13,14 @@ import { Time } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 
-// Fewer rounds than a page of the API has, also where each is recorded.
+// Has fewer rounds than a page of the API, even if every round is recorded.
 const SINCE_MS = 900_000;
-// The address of the question stays the same for so long.
+// The query stays the same for this long.
 const STEP_MS = 60_000;
 const MOST_SHOWN = 50;
 const MOST_LINES = 5;
 
-/** The last recorded rounds, the newest first, with those that come. */
+/** Recently recorded rounds, newest first, updated live. */
 export function RoundList({ live }: { live: Live }) {
   const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - SINCE_MS;
   const { value, problem } = useAnswer("eviction/rounds", { since });

@@ -1,4 +1,5 @@
-import { methodOf, thresholdText } from "../../../../agent/src/eviction/wording/index.ts";
+import { thresholdText } from "@nodekeeper/api/decide";
+import { methodOf } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -8,7 +9,7 @@ import { consequenceOf, type RoundRecord } from "./words.ts";
 
 type Answers = RoundRecord["input"]["plugins"][number];
 
-/** What each plugin reported against its threshold, what followed, and the pods that it requested by name. */
+/** What each plugin reported against its threshold, the consequence, and the pods it requested by name. */
 export function ThresholdsSection({ record }: { record: RoundRecord }) {
   const { plugins } = record.input;
   return (

@@ -1,18 +1,11 @@
-import {
-  age,
-  counted,
-  graceText,
-  heldText,
-  outcomeText,
-  unservedText,
-} from "../../../../agent/src/eviction/wording/index.ts";
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { age, counted, graceText, heldText, outcomeText, unservedText } from "@nodekeeper/api/wording";
 
 export type RoundRecord = ApiAnswers["eviction/records"]["records"][number];
 type Decision = RoundRecord["decision"];
 type Met = Decision["thresholds"][number];
 
-/** What a round decided, in a sentence or two: the victims, or why there are none. */
+/** Summarizes what a round decided: the victims, or why there are none. */
 export function sentenceOf({ input, decision }: RoundRecord): string {
   const { victims, dryRunVictims, withdrawals, refusals, refusalCounts, thresholds } = decision;
   const dry =
@@ -36,7 +29,9 @@ export function sentenceOf({ input, decision }: RoundRecord): string {
   return `${none}; conditions of the node changed.`;
 }
 
-/** What followed from a threshold: "met for 12s; on hold: cooldown …". Undefined: it was not met. */
+/**
+ * Describes the consequence of a threshold: "met for 12s; on hold: cooldown …". If `met` is undefined, it was not met.
+ */
 export function consequenceOf(met: Met | undefined, now: number): string {
   if (!met) return "not met";
   const { since, gracePeriodSeconds, confirmed, held } = met;
@@ -47,17 +42,17 @@ export function consequenceOf(met: Met | undefined, now: number): string {
   return `${lasting}; the plugin was asked for pods`;
 }
 
-/** A pod about which something was decided, beside its rank. */
+/** A pod with a decision other than its rank. */
 interface DecidedPod {
   pod: { uid: string; namespace: string; name: string };
   what: string;
-  /** Empty where none requested it. */
+  /** Empty if no plugin requested it. */
   plugins: readonly string[];
   why: string;
   tone: "bad" | "warn" | "quiet";
 }
 
-/** Victims in their order, those of dry run, evictions that were withdrawn or ended, pods that are only notified. */
+/** Returns victims in order, then dry-run victims, withdrawn or ended evictions, and pods that are only notified. */
 export function decidedPods({ input, decision }: RoundRecord): DecidedPod[] {
   const pending = new Map(input.state.pending.map((pod) => [pod.uid, pod]));
   const grace = ({ uid, gracePeriodSeconds }: Decision["victims"][number]) =>
@@ -100,7 +95,7 @@ export function decidedPods({ input, decision }: RoundRecord): DecidedPod[] {
   ];
 }
 
-/** How many requests were not granted beyond those that are listed; at most 200 of a plugin are recorded. */
+/** Returns the number of refused requests beyond those listed. At most 200 per plugin are recorded. */
 export function unlistedRefusals({ refusals, refusalCounts }: Decision): number {
   const all = Object.values(refusalCounts).reduce((sum, count) => sum + (count ?? 0), 0);
   return Math.max(all - refusals.length, 0);

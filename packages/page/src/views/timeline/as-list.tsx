@@ -21,7 +21,7 @@ export interface AsListProps {
 
 const MOST = 200;
 
-/** The same as text, in tables: for screen readers, and to copy. Made while it is open only. */
+/** The timeline as text in tables, for screen readers and copying. Rendered only while open. */
 export function AsList(props: AsListProps) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -167,7 +167,7 @@ function Pods({ rows, range, now, onSelect }: AsListProps) {
   );
 }
 
-// One line for each container: its last life, and how often it exited.
+// One line per container: its last run, and how often it exited.
 function containersText(pod: PodBars, range: Range, now: number): string[] {
   const byName = new Map<string, Bar[]>();
   for (const bar of pod.bars.values()) {

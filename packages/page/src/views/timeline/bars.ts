@@ -1,30 +1,30 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { LifecycleEvent } from "../../live.ts";
 import type { Range } from "./scale.ts";
 
 export type PodStatus = ApiAnswers["pods"]["items"][number];
 
-/** How long a container ran, as far as it is known. */
+/** A run of a container, as far as known. */
 export interface Bar {
   /** The container's id. */
   id: string;
   /** Empty for a sandbox. */
   name: string;
   kind: "container" | "sandbox";
-  /** Undefined: before what is known. Never after `to`. */
+  /** Undefined: it started before the known events. Never after `to`. */
   from: number | undefined;
-  /** Undefined: it runs. */
+  /** Undefined: it is running. */
   to: number | undefined;
   exitCode: number | undefined;
-  /** The runtime's: "OOMKilled". */
+  /** As reported by the runtime: "OOMKilled". */
   reason: string;
-  /** Restart count; undefined where it is not known. */
+  /** Restart count. Undefined if unknown. */
   attempt: number | undefined;
-  /** Whether its exit was not observed: `to` is when it was found missing. */
+  /** Whether its exit was not observed. `to` is then the time when it was found missing. */
   isLost: boolean;
 }
 
-/** The bars of a pod: sandboxes and containers, in the order in which they were observed. */
+/** The bars of a pod: sandboxes and containers, in the order of observation. */
 export interface PodBars {
   uid: string;
   namespace: string;
@@ -35,7 +35,7 @@ export interface PodBars {
 /** Pods by UID. */
 export type Pods = Map<string, PodBars>;
 
-/** Adds events in the order of the log. The same events give the same bars, in whatever pieces they come. */
+/** Adds events in log order. The same events yield the same bars, regardless of how they are split into batches. */
 export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
   for (const { type, at, pod, container, exitCode, reason } of events) {
     if (!container) continue;
@@ -46,7 +46,7 @@ export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
       continue;
     }
     if (known?.to !== undefined) continue;
-    // The clock may have jumped back since the start.
+    // The clock may have been set back since the start.
     const to = Math.max(at, known?.from ?? at);
     if (type === "ContainerDied")
       bars.set(container.id, { ...(known ?? newBar(container)), to, exitCode, reason });
@@ -73,9 +73,9 @@ function newBar({ id, name, kind }: Pick<Bar, "id" | "name" | "kind">): Bar {
 }
 
 /**
- * The bars of events, completed by what the runtime reported of the pods that exist: containers without an event, restart
- * counts, and starts before the events. What is known from events is not changed by it.
- * @param listed undefined until it is known; pods up to the event `sequence`, as of `at`
+ * Returns the bars of events, supplemented by the runtime's list of existing pods: containers without an event, restart
+ * counts, and starts before the events. It does not override what events show.
+ * @param listed undefined until known; pods up to the event `sequence`, as of `at`
  */
 export function barsOf(
   events: Iterable<LifecycleEvent>,
@@ -98,7 +98,7 @@ export function barsOf(
       if (bar) bars.set(container.id, bar);
     }
   }
-  // Its exit is not among the events: they were missed.
+  // Its exit event was missed.
   for (const { bars } of pods.values())
     for (const [id, bar] of bars)
       if (bar.to === undefined && !present.has(id) && !startedLater.has(id))
@@ -108,7 +108,7 @@ export function barsOf(
 
 type Listed = PodStatus["containers"][number];
 
-// The runtime's clock is the node's, as is the agent's; still, one may have been read before a jump.
+// The runtime and the agent share the node's clock, but it may have been set between the two readings.
 function completed(bar: Bar, { attempt, startedAt, createdAt, exitCode, reason }: Listed): Bar {
   const started = startedAt ?? createdAt;
   const from = bar.from ?? (started === undefined ? undefined : Math.min(started, bar.to ?? started));
@@ -137,12 +137,12 @@ function listedBar(container: Listed): Bar | undefined {
   };
 }
 
-// Of a process that SIGTERM ended: it was asked to stop.
+// The exit code of a process terminated by SIGTERM: it was asked to stop.
 const TERMINATED = 143;
 
 export type BarEnd = "running" | "completed" | "stopped" | "failed" | "oom" | "unknown";
 
-/** What a bar's end means: colour and shape go by it. */
+/** Classifies a bar's end, which determines its color and shape. */
 export function endOf({ to, exitCode, reason, isLost }: Bar): BarEnd {
   if (to === undefined) return "running";
   if (reason === "OOMKilled") return "oom";
@@ -151,7 +151,7 @@ export function endOf({ to, exitCode, reason, isLost }: Bar): BarEnd {
   return exitCode === 0 ? "completed" : "failed";
 }
 
-/** Whether a bar has a part in a stretch of time. */
+/** Whether a bar overlaps a range. */
 export function isWithin({ from, to }: Bar, range: Range): boolean {
   return (from ?? Number.NEGATIVE_INFINITY) <= range.to && (to ?? Number.POSITIVE_INFINITY) >= range.from;
 }

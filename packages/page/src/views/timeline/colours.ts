@@ -1,6 +1,6 @@
 const NAMES = ["text", "quiet", "ground", "raised", "edge", "line", "ok", "warn", "bad"] as const;
 
-/** The page's colours for drawing on canvases, as main.css has them for the light or dark scheme of now. */
+/** The page's colors for drawing on canvases, from main.css for the current color scheme. */
 export type Colours = Record<(typeof NAMES)[number], string>;
 
 export function coloursOf(element: Element): Colours {

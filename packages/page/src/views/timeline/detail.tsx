@@ -14,12 +14,12 @@ export interface DetailProps {
   selection: Selection;
   pods: Pods;
   marks: readonly Mark[];
-  /** Marks that are drawn as one with the selected one. */
+  /** Marks drawn together with the selected one. */
   beside: readonly Mark[];
   signals: readonly Signal[];
   now: number;
   isReading: boolean;
-  /** The address of what is shown now. */
+  /** The address of the current view. */
   address: string;
   onSelect(selection: Selection): void;
   onClose(): void;
@@ -27,7 +27,7 @@ export interface DetailProps {
 
 const MOST_LINES = 50;
 
-/** What is known of the selected thing, and where there is more. */
+/** Details of the selected item, with links to more. */
 export function Detail(props: DetailProps) {
   const content = contentOf(props);
   return (
@@ -249,7 +249,7 @@ export function nameOfPod({ namespace, name }: { namespace: string; name: string
   return `${shown(namespace)}/${shown(name)}`;
 }
 
-/** "runs for 5 min", "ran for 12 s: OOMKilled (exit 137)". */
+/** "runs for 5 min", "ran for 12 s: OOMKilled (exit 137)" */
 export function lifeText(bar: Bar, now: number): string {
   if (bar.to === undefined) return bar.from === undefined ? "runs" : `runs for ${age(now - bar.from)}`;
   const ran = bar.from === undefined ? "exited" : `ran for ${age(bar.to - bar.from)}`;

@@ -4,14 +4,14 @@ import { xOf } from "./scale.ts";
 import type { Sprites } from "./sprites.ts";
 
 export interface DrawnRows extends RowsPicture {
-  /** Where the time axis begins. */
+  /** Where the time axis starts. */
   left: number;
   height: number;
   ticks: readonly { at: number }[];
   colours: Colours;
 }
 
-/** Draws the rows on a canvas that is as wide as the labels and the axis together. */
+/** Draws the rows on a canvas as wide as the labels and the axis together. */
 export function drawRows(canvas: CanvasRenderingContext2D, rows: DrawnRows, sprites: Sprites): void {
   const { left, axisPx, height, colours } = rows;
   canvas.clearRect(0, 0, left + axisPx, height);
@@ -35,7 +35,8 @@ export function drawRows(canvas: CanvasRenderingContext2D, rows: DrawnRows, spri
   canvas.restore();
 }
 
-// Before the log starts, and where it has not been read: nothing is known, which is not the same as nothing happened.
+// Before the start of the log, or where it has not been read, events are unknown, which does not mean that nothing
+// happened.
 function drawUnknown(
   canvas: CanvasRenderingContext2D,
   { knownSince, range, axisPx, height, colours }: DrawnRows,

@@ -1,7 +1,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Colours, coloursOf } from "./colours.ts";
 
-/** Calls `draw` once in the next frame after each rendering, however often the component is rendered until then. */
+/**
+ * Calls `draw` once in the next frame after rendering, regardless of how often the component is rendered until then.
+ */
 export function useFrame(draw: () => void): void {
   const latest = useRef(draw);
   const frame = useRef(0);
@@ -15,7 +17,7 @@ export function useFrame(draw: () => void): void {
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
 }
 
-/** The width of an element in CSS pixels, 0 before it is known. */
+/** Returns the width of an element in CSS pixels; 0 until known. */
 export function useWidth(element: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -30,7 +32,7 @@ export function useWidth(element: { current: HTMLElement | null }): number {
   return width;
 }
 
-/** The colours of the page's scheme; they change with it. */
+/** Returns the colors of the page's color scheme, updated when it changes. */
 export function useColours(): Colours {
   const [colours, setColours] = useState(() => coloursOf(document.documentElement));
   useEffect(() => {
@@ -42,7 +44,7 @@ export function useColours(): Colours {
   return colours;
 }
 
-/** Sizes a canvas for the screen's pixels and returns its context, scaled to CSS pixels. */
+/** Sizes a canvas for the device pixel ratio and returns its context, scaled to CSS pixels. */
 export function contextOf(
   canvas: HTMLCanvasElement,
   width: number,

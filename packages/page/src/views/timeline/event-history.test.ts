@@ -1,6 +1,7 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
-import { type ApiAnswers, Refusal, Unreachable } from "../../api.ts";
+import { Refusal, Unreachable } from "../../api.ts";
 import type { LifecycleEvent } from "../../live.ts";
 import { EventHistory, type EventReader, MOST_EVENTS } from "./event-history.ts";
 import { eventAt } from "./testing.ts";
@@ -35,13 +36,14 @@ class FakeLog implements EventReader {
         items: [{ kind: "snapshot", cursor: `${this.id}-${this.last}`, pods: [] }],
         cursor: `${this.id}-${this.last}`,
         end: true,
+        problems: [],
       };
     const last = Math.min(after + Number(limit), this.last);
     const items = Array.from({ length: Math.max(last - after, 0) }, (_, index) => {
       const event = this.at(after + index + 1);
       return { kind: "event" as const, cursor: `${this.id}-${event.sequence}`, event };
     });
-    return { items, cursor: `${this.id}-${Math.max(last, after)}`, end: last === this.last };
+    return { items, cursor: `${this.id}-${Math.max(last, after)}`, end: last === this.last, problems: [] };
   }
 
   async pods(): Promise<ApiAnswers["pods"]> {

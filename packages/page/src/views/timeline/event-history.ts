@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { LifecycleEvent } from "../../live.ts";
 import { addEvents, barsOf, type PodStatus, type Pods } from "./bars.ts";
 import { OneRead } from "./one-read.ts";
@@ -9,37 +9,37 @@ type EventPage = ApiAnswers["events"];
 type PodPage = ApiAnswers["pods"];
 type Query = Record<string, string | number | undefined>;
 
-/** Where events and pods are read from. */
+/** Reads events and pods. */
 export interface EventReader {
   events(query: Query, signal: AbortSignal): Promise<EventPage>;
   pods(query: Query, signal: AbortSignal): Promise<PodPage>;
-  /** Wall milliseconds. */
+  /** Wall-clock time, milliseconds. */
   now(): number;
 }
 
-/** A stretch of time to be shown; `isLive` where it moves with the time. */
+/** The range to show. `isLive` if it moves with the time. */
 export interface Wanted extends Range {
   isLive: boolean;
 }
 
-/** Events in memory: some three hours of a busy node, about 10 MB. */
+/** Maximum number of events in memory: some three hours of a busy node, about 10 MB. */
 export const MOST_EVENTS = 30_000;
 export const PAGE = 1_000;
-// What is kept when there were too many; reading stops there.
+// Number of events kept after trimming. Reading stops there.
 const ROOM = MOST_EVENTS - 2 * PAGE;
-// How long the start of the log is taken as it was.
+// How long the start of the log is cached.
 const START_MS = 60_000;
 
 /**
- * The lifecycle events of the shown stretch of time, from the log and the stream, and the bars of containers made of them.
+ * The lifecycle events of the shown range, from the log and the stream, and the resulting container bars.
  *
- * 1. Each event counts once, and the order is that of the log.
- * 2. At most `MOST_EVENTS` are kept. Where a stretch has more, the newest are shown while it moves with the time, else the oldest.
- * 3. One request at a time; it is cancelled when what it is for is not wanted any more.
+ * 1. Events are deduplicated and in log order.
+ * 2. At most `MOST_EVENTS` are kept. If a range has more, the newest are shown while it is live, otherwise the oldest.
+ * 3. One request at a time; it is canceled when its purpose is obsolete.
  */
 export class EventHistory {
   pods: Pods = new Map();
-  /** When the oldest event of the log was; undefined until it is known, and where the log is empty. */
+  /** Time of the oldest event in the log. Undefined until known, or if the log is empty. */
   logStart: number | undefined;
   /** Increases with every change of `pods`. */
   version = 0;
@@ -47,7 +47,7 @@ export class EventHistory {
   readonly #onChange: () => void;
   #spans: Span[] = [];
   #listed: { pods: PodStatus[]; sequence: number; at: number } | undefined;
-  // Events that follow the list were dropped: what they ended would be shown as running.
+  // Set if events after the list were dropped: containers that exited would otherwise be shown as running.
   #mustList = false;
   #log = "";
   #lastLive = 0;
@@ -67,12 +67,12 @@ export class EventHistory {
     return this.#reading.wanted !== undefined;
   }
 
-  /** Why they can't be read: an `Unreachable` is tried again. */
+  /** Why events cannot be read. An `Unreachable` is retried. */
   get error(): unknown {
     return this.#reading.error;
   }
 
-  /** Since when all events up to now, or to the end of what was read, are known. */
+  /** Since when all events are known, up to now or to the end of what was read. */
   get knownSince(): number | undefined {
     const from = this.#wanted?.from ?? Number.POSITIVE_INFINITY;
     const span =
@@ -81,7 +81,7 @@ export class EventHistory {
     return span && Number.isFinite(span.since) ? span.since : span?.events[0]?.at;
   }
 
-  /** Until when events are known without a hole: undefined for all. */
+  /** Until when events are known without a gap. Undefined if there is none. */
   get knownUntil(): number | undefined {
     const from = this.#wanted?.from ?? 0;
     const missing = missingFor(this.#spans, from, this.#newest);
@@ -89,7 +89,7 @@ export class EventHistory {
     return this.#spans.findLast(({ last }) => last === missing.after)?.events.at(-1)?.at;
   }
 
-  /** Takes the events of the stream that it does not have yet. */
+  /** Takes new events from the stream. */
   takeLive(events: readonly LifecycleEvent[]): void {
     const added = events.slice(events.findLastIndex(({ sequence }) => sequence <= this.#lastLive) + 1);
     const [first, last] = [added[0], added.at(-1)];
@@ -103,7 +103,7 @@ export class EventHistory {
     );
   }
 
-  /** Forgets all, as events were missed: a log that was replaced, or one that continued without this page. */
+  /** Drops everything because events were missed: the log was replaced, or continued without this page. */
   reset(): void {
     this.close();
     this.#spans = [];
@@ -113,7 +113,7 @@ export class EventHistory {
     this.version++;
   }
 
-  /** Reads what is missing for a stretch of time. To be called whenever it moves, and when anything changed. */
+  /** Reads what is missing for a range. Must be called whenever the range moves or anything changes. */
   want(wanted: Wanted): void {
     this.#wanted = wanted;
     const isWhole =
@@ -166,7 +166,7 @@ export class EventHistory {
       signal.throwIfAborted();
       const since = "since" in missing ? missing.since : Number.POSITIVE_INFINITY;
       const span = this.#spanOf(page, since);
-      // What follows has expired meanwhile, or is of another log.
+      // The following events have expired meanwhile, or are from another log.
       if (!span) return this.#startOver();
       const newest = this.#newest;
       if (isLive && newest - span.last > ROOM) {
@@ -203,7 +203,7 @@ export class EventHistory {
     this.#onChange();
   }
 
-  // It moves on while events expire.
+  // The start of the log moves as events expire.
   async #findStart(signal: AbortSignal): Promise<void> {
     if (this.#reader.now() - this.#startedAt < START_MS) return;
     const { items } = await this.#reader.events({ since: 0, limit: 1 }, signal);
@@ -250,7 +250,7 @@ export class EventHistory {
   }
 }
 
-// What is read goes forward from its start: it serves a stretch that starts there or soon after.
+// Events are read forward from the start, so a read serves ranges that start there or soon after.
 function serves(read: Wanted | undefined, { from, to }: Wanted): boolean {
   return read !== undefined && from >= read.from && from - read.from <= (to - from) / 2;
 }

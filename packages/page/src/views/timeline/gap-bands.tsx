@@ -1,7 +1,7 @@
 import { type Gap, gapText, gapWord } from "./gaps.ts";
 import { type Range, xOf } from "./scale.ts";
 
-// A word needs so much room.
+// Minimum width for the label.
 const WORD_PX = 90;
 const LEAST_PX = 2;
 
@@ -12,7 +12,7 @@ interface Props {
   axisPx: number;
 }
 
-/** Bands over all that is on the axis where the node was not observed, with what that means for those who do not see them. */
+/** Bands across the axis for periods without observation, with a description for screen readers. */
 export function GapBands({ gaps, range, left, axisPx }: Props) {
   if (gaps.length === 0) return null;
   return (

@@ -2,12 +2,15 @@ import { age, at as timeText } from "../../text.ts";
 import type { Mark } from "./marks.ts";
 import type { Range } from "./scale.ts";
 
-/** A time in which the node was not observed: an empty timeline there does not show that nothing happened. */
+/** A period in which the node was not observed. An empty timeline there does not mean that nothing happened. */
 export interface Gap extends Range {
   kind: "stopped" | "killed" | "paused";
 }
 
-/** The gaps that reach into a range, oldest first: each ends with a mark of a start of the agent, or of a round after a pause. */
+/**
+ * Returns the gaps that overlap a range, oldest first. Each ends with a mark for a start of the agent or for a round
+ * after a pause.
+ */
 export function gapsOf(marks: readonly Mark[], range: Range): Gap[] {
   return marks.flatMap(({ kind, at, unobservedSince }) => {
     if (unobservedSince === undefined || unobservedSince > range.to || at < range.from) return [];
@@ -20,18 +23,12 @@ function kindOf(kind: Mark["kind"]): Gap["kind"] {
   return kind === "agentStartedAfterKill" ? "killed" : "stopped";
 }
 
-const WORDS: Readonly<Record<Gap["kind"], string>> = {
-  stopped: "Agent down",
-  killed: "Agent down",
-  paused: "No rounds",
-};
-
-/** A word or two, for the band itself. */
+/** Returns a label for the band. */
 export function gapWord({ kind }: Gap): string {
-  return WORDS[kind];
+  return kind === "paused" ? "No rounds" : "Agent down";
 }
 
-/** "Agent down for 5 min, …: nothing was observed": what a screen reader reads, and the list has. */
+/** "Agent down for 5 min, …: nothing was observed", for screen readers and the list. */
 export function gapText(gap: Gap): string {
   const { kind, from, to } = gap;
   const since =

@@ -1,4 +1,4 @@
-/** The time under the pointer, for those that show it: without drawing the view again for each move. */
+/** The time under the pointer, for components that show it. Avoids rerendering the view on each move. */
 export class Hover {
   readonly #listeners = new Set<(at: number | undefined) => void>();
   at: number | undefined;
@@ -9,7 +9,7 @@ export class Hover {
     for (const listener of this.#listeners) listener(at);
   }
 
-  /** Returns how to stop. */
+  /** Returns a function that unsubscribes. */
   listen(listener: (at: number | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -36,7 +36,7 @@ const FIRST_SIGNALS = 4;
 const MARK_PX = 15;
 const SLACK_PX = 6;
 
-/** The node over time: readings against thresholds, containers, and what happened, on one axis. */
+/** The node over time: readings against thresholds, containers, and marks, on one axis. */
 export function TimelineView({ live, address }: ViewProps) {
   const data = useData(live);
   const { events, marks, signals } = data;
@@ -90,13 +90,13 @@ export function TimelineView({ live, address }: ViewProps) {
     search.current = new AbortController();
     const from = marks.find(({ id }) => id === selectedMark)?.at ?? (direction > 0 ? range.from : range.to);
     const known = neighbourOf(marks, from, direction);
-    // What has been read reaches half a width beyond what is shown.
+    // The data read extends half a width beyond the shown range.
     if (known && Math.abs(known.at - (range.from + range.to) / 2) <= range.to - range.from)
       return showMark(known);
     const { signal } = search.current;
     findMark(readMarks, from, direction, { widthMs: range.to - range.from, now: nodeNow(), signal }).then(
       (found) => found && showMark(found),
-      // What refuses to answer, or does not, is shown by the frame and the notices.
+      // The frame and the notices show errors of the agent and lost connections.
       () => {},
     );
   };
@@ -139,7 +139,7 @@ export function TimelineView({ live, address }: ViewProps) {
   const latestActions = useRef(actions);
   latestActions.current = actions;
   useEffect(() => {
-    // Keys work wherever one is in the view, and where what is around it is focused, as after a click on a bar.
+    // Keys work anywhere in the view, and if an element around it has the focus, as after a click on a bar.
     const onKey = (event: KeyboardEvent) => {
       const { target } = event;
       if (!(target instanceof Node) || !section.current) return;

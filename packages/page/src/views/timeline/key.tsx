@@ -16,7 +16,7 @@ const KINDS: readonly Mark["kind"][] = [
   "roundsPaused",
 ];
 
-/** What shapes and colours mean, and the keys. */
+/** The meaning of shapes and colors, and the keyboard shortcuts. */
 export function Key() {
   return (
     <details class="tl-key">

@@ -1,5 +1,5 @@
 export interface KeyActions {
-  /** By a share of the width. */
+  /** `share` is a fraction of the width. */
   pan(share: number): void;
   zoom(factor: number): void;
   mark(direction: 1 | -1): void;
@@ -12,7 +12,7 @@ type PressedKey = Pick<
   "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey" | "target" | "preventDefault"
 >;
 
-/** Does what a key is for; keys of the browser, and those for a field, are left alone. */
+/** Performs the action of a key. Browser shortcuts, and keys typed in input fields, are ignored. */
 export function takeKey(event: PressedKey, actions: KeyActions): void {
   if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target)) return;
   const action = actionOf(event.key, event.shiftKey ? 0.5 : 0.1, actions);

@@ -4,7 +4,7 @@ import type { Range } from "./scale.ts";
 
 const SHOWN = 3;
 
-/** What happened last in the shown stretch, in words: what one reads first, and what is read out when it comes. */
+/** The latest marks in the shown range, in words: a summary that is also announced by screen readers. */
 export function Latest({
   marks,
   range,

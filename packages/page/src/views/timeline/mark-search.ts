@@ -3,9 +3,10 @@ import type { ReadPage } from "./paged-history.ts";
 import { WIDEST_MS } from "./scale.ts";
 
 /**
- * The next or the previous mark from a time on, wherever it is: backwards in stretches that double, as marks are read forwards.
- * @param widthMs how far back is looked first
- * @returns undefined where there is none, or none within a month
+ * Finds the next or previous mark from a time on. Because marks are read forward, it searches backward in ranges that
+ * double.
+ * @param widthMs width of the first range searched backward
+ * @returns undefined if there is none, or, backward, none within a month
  */
 export async function findMark(
   read: ReadPage<Mark>,
@@ -27,7 +28,7 @@ export async function findMark(
     let after: number | undefined;
     do {
       const { items, next } = await read({ since, until, after, step: 0 }, signal);
-      // The answer has starts of the agent, too, that end a time of which a part is within.
+      // The response also has agent starts after `until` whose unobserved period overlaps the range.
       found = neighbourOf(items, from, -1) ?? found;
       after = next;
     } while (after !== undefined);

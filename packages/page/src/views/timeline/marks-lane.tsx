@@ -9,7 +9,7 @@ export interface MarksLaneProps {
   onSelect(mark: Mark): void;
 }
 
-/** What happened to the node, as buttons on the axis. One of them can be reached with Tab, the others by keys. */
+/** Marks of the node, as buttons on the axis. Only one is in the tab order; the others are reached by keys. */
 export function MarksLane({ groups, left, selectedId, onSelect }: MarksLaneProps) {
   const isSelected = ({ marks }: MarkGroup) => marks.some(({ id }) => id === selectedId);
   const reachable = groups.find(isSelected) ?? groups.at(-1);

@@ -3,16 +3,16 @@ import { type Range, xOf } from "./scale.ts";
 
 export type { Mark } from "../../live.ts";
 
-/** Marks whose places on the axis are too close to be distinguished. */
+/** Marks that are too close on the axis to be distinguished. */
 export interface MarkGroup {
-  /** Pixels from the axis' start. */
+  /** Pixels from the start of the axis. */
   x: number;
   marks: readonly [Mark, ...Mark[]];
 }
 
 export type Tone = "bad" | "warn" | "ok" | "quiet";
 
-/** How a kind of mark is drawn and named. Shapes differ, as colour alone is not seen by all. */
+/** How a kind of mark is drawn and named. Shapes differ, because not everyone can distinguish colors. */
 export interface Look {
   word: string;
   glyph: string;
@@ -41,18 +41,18 @@ const LOOKS: Record<Mark["kind"], Look> = {
 const OTHER: Look = { word: "Event", glyph: "•", tone: "quiet" };
 const KINDS: readonly string[] = Object.keys(LOOKS);
 
-/** The look of a kind; one that a newer agent has is shown as an event. */
+/** Returns the look of a kind. Unknown kinds of newer agents are shown as events. */
 export function lookOf(kind: string): Look {
   return (Object.hasOwn(LOOKS, kind) && LOOKS[kind as Mark["kind"]]) || OTHER;
 }
 
-/** The mark of a group that it is drawn as: the gravest. */
+/** Returns the most severe mark of a group, by which the group is drawn. */
 export function gravest(marks: readonly [Mark, ...Mark[]]): Mark {
   const rank = ({ kind }: Mark) => (KINDS.indexOf(kind) + KINDS.length + 1) % (KINDS.length + 1);
   return marks.reduce((found, mark) => (rank(mark) < rank(found) ? mark : found));
 }
 
-/** Marks in the range, grouped where they are closer than `leastPx`, from the left. `marks` are oldest first. */
+/** Groups marks in the range that are closer than `leastPx`, from left to right. `marks` are oldest first. */
 export function groupMarks(marks: readonly Mark[], range: Range, px: number, leastPx: number): MarkGroup[] {
   const groups: { x: number; marks: [Mark, ...Mark[]] }[] = [];
   for (const mark of marks) {
@@ -65,12 +65,12 @@ export function groupMarks(marks: readonly Mark[], range: Range, px: number, lea
   return groups;
 }
 
-/** The first mark after a time, or the last one before it. Marks are oldest first. */
+/** Returns the first mark after a time, or the last one before it. Marks are oldest first. */
 export function neighbourOf(marks: readonly Mark[], at: number, direction: 1 | -1): Mark | undefined {
   return direction > 0 ? marks.find((mark) => mark.at > at) : marks.findLast((mark) => mark.at < at);
 }
 
-/** Adds marks to others; each once, by id, oldest first. */
+/** Merges marks, deduplicated by id, oldest first. */
 export function mergeMarks(known: readonly Mark[], added: readonly Mark[]): Mark[] {
   const byId = new Map([...known, ...added].map((mark) => [mark.id, mark]));
   return [...byId.values()].sort((a, b) => a.at - b.at || a.id - b.id);

@@ -1,11 +1,11 @@
-import { missingLines } from "../../../../agent/src/eviction/wording/coverage.ts";
+import { missingLines } from "@nodekeeper/api/wording";
 import { Refusal } from "../../api.ts";
 import type { Live } from "../../live.ts";
 import { shown, at as timeText } from "../../text.ts";
 import type { Range } from "./scale.ts";
 import type { TimelineData } from "./use-data.ts";
 
-/** What is missing in the shown stretch, and what can be done about it. */
+/** What is missing in the shown range, and what to do about it. */
 export function Notices({ live, data, range }: { live: Live; data: TimelineData; range: Range }) {
   const { node } = live;
   const { events, isReading, isCut, missedAt } = data;
@@ -15,6 +15,8 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   const texts = [
     node && !node.lifecycle && "Lifecycle is off: to see containers, turn it on (lifecycle.enabled).",
     node && !node.eviction && "Eviction is off: for readings and evictions, turn it on (eviction.enabled).",
+    live.waitingFor !== undefined &&
+      `The agent does not know this node's pods yet: ${shown(live.waitingFor, 300)}`,
     events.logStart !== undefined &&
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,
@@ -29,7 +31,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
     isCut && "There are more marks or readings than fit. Zoom in.",
     missedAt !== undefined &&
       missedAt > range.from &&
-      `Events were missed at ${timeText(missedAt)}; the log was read again.`,
+      `Events before ${timeText(missedAt)} may be missing; the log was read again.`,
     ...data.problems.map(problemText),
   ];
   const shownTexts = [...new Set(texts)].filter((text) => typeof text === "string");
@@ -42,7 +44,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   );
 }
 
-// Where a part is off, or the connection is lost, the frame shows that.
+// The frame shows that a part is disabled or the connection is lost.
 function problemText(problem: unknown): string | undefined {
   if (!(problem instanceof Refusal) || problem.isNotFound) return undefined;
   return `The agent refuses to answer for the past: ${shown(problem.message, 300)}`;

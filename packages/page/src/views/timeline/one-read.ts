@@ -3,15 +3,15 @@ import { Refusal } from "../../api.ts";
 const RETRY_MS = 3_000;
 
 interface OneReadOptions {
-  /** Wall milliseconds. */
+  /** Wall-clock time, milliseconds. */
   now(): number;
-  /** Called when a read has ended, and not where it was cancelled. */
+  /** Called when a read has ended, unless it was canceled. */
   onChange(): void;
 }
 
-/** One read of the past at a time, which can be cancelled, and how the last one ended. */
+/** Runs one read of the history at a time. It can be canceled, and keeps the result of the last one. */
 export class OneRead<Wanted> {
-  /** Why the last one failed: an `Unreachable` is tried again. */
+  /** Why the last read failed. An `Unreachable` is retried. */
   error: unknown;
   readonly #options: OneReadOptions;
   #current: { wanted: Wanted; stop: AbortController } | undefined;
@@ -21,18 +21,18 @@ export class OneRead<Wanted> {
     this.#options = options;
   }
 
-  /** What is being read for; undefined where nothing is. */
+  /** What is being read. Undefined if nothing is. */
   get wanted(): Wanted | undefined {
     return this.#current?.wanted;
   }
 
-  /** Whether a new one may be answered: not where the part is off, and not within three seconds of a failure. */
+  /** Whether a new read may start: not if the part is disabled, and not within three seconds of a failure. */
   get mayStart(): boolean {
     const isOff = this.error instanceof Refusal && this.error.isNotFound;
     return !isOff && this.#options.now() - this.#failedAt >= RETRY_MS;
   }
 
-  /** Reads in place of the one under way. `read` ends, without an effect, once its signal aborts. */
+  /** Starts a read, canceling the current one. `read` must end without effect once its signal aborts. */
   start(wanted: Wanted, read: (signal: AbortSignal) => Promise<void>): void {
     this.cancel();
     const stop = new AbortController();

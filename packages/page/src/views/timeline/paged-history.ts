@@ -1,7 +1,7 @@
 import { OneRead } from "./one-read.ts";
 import type { Range } from "./scale.ts";
 
-/** What a history reads from: one page of the items of a stretch of time, oldest first. */
+/** Reads one page of the items in a range, oldest first. */
 export type ReadPage<T> = (
   query: PageQuery,
   signal: AbortSignal,
@@ -10,9 +10,9 @@ export type ReadPage<T> = (
 export interface PageQuery {
   since: number;
   until: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   after: number | undefined;
-  /** At most one item per so long, where the address can thin them; milliseconds. */
+  /** At most one item per interval, if the path supports thinning; milliseconds. */
   step: number;
 }
 
@@ -21,13 +21,13 @@ export interface PagedHistoryOptions<T> {
   merge: (known: readonly T[], added: readonly T[]) => T[];
   onChange: () => void;
   now: () => number;
-  /** Items that are kept at most; a stretch that has more is read up to there. */
+  /** Maximum number of items kept. In a range that has more, reading stops there. */
   most: number;
-  /** Whether fewer items are asked for where the stretch is long. */
+  /** Whether fewer items are requested for long ranges. */
   isThinned: boolean;
 }
 
-// As many as can be distinguished on a wide screen.
+// As many as are distinguishable on a wide screen.
 const MOST_STEPS = 800;
 
 interface Stretch extends Range {
@@ -35,12 +35,12 @@ interface Stretch extends Range {
 }
 
 /**
- * Items of a stretch of time that were before the page was opened: marks, readings. What is shown and half as much on both sides
- * is read at once, so that a short move needs no request.
+ * Items of a range before the page was opened: marks, readings. Reads the shown range and half its width on both sides,
+ * so that short moves need no request.
  */
 export class PagedHistory<T> {
   items: readonly T[] = [];
-  /** Whether the stretch has more than is kept. */
+  /** Whether the range has more items than are kept. */
   isCut = false;
   version = 0;
   readonly #options: PagedHistoryOptions<T>;
@@ -61,7 +61,10 @@ export class PagedHistory<T> {
     return this.#reading.error;
   }
 
-  /** Reads what a stretch lacks up to `end`, since when the stream has all. A request that serves another one is cancelled. */
+  /**
+   * Reads what is missing in a range up to `end`, after which the stream has everything. Cancels a request for another
+   * range.
+   */
   want(range: Range, end: number): void {
     const { isThinned } = this.#options;
     const step = isThinned ? Math.floor((range.to - range.from) / MOST_STEPS) : 0;
@@ -84,7 +87,7 @@ export class PagedHistory<T> {
     this.#reading.cancel();
   }
 
-  /** Forgets what is held, as after a change of the agent. */
+  /** Drops all items, for example after a change of the agent. */
   reset(): void {
     this.close();
     this.#held = undefined;
@@ -107,7 +110,7 @@ export class PagedHistory<T> {
   }
 }
 
-// Finer than needed is good enough, up to a point: else a long stretch would keep the items of a short one.
+// A finer step is acceptable up to a point; otherwise a long range would keep the items of a short one.
 function covers(held: Stretch | undefined, wanted: Stretch): boolean {
   return (
     held !== undefined && held.from <= wanted.from && held.to >= wanted.to && held.step <= 2 * wanted.step + 1

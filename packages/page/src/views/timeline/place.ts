@@ -1,21 +1,21 @@
 import { addressOf } from "../../address.ts";
 import { NARROWEST_MS, type Range, WIDEST_MS } from "./scale.ts";
 
-/** What is selected, as it is written in the address. */
+/** The selected item, as written in the address. */
 export type Selection =
   | { kind: "mark"; id: number }
   | { kind: "pod"; uid: string }
   | { kind: "container"; uid: string; id: string }
   | { kind: "reading"; plugin: string; scope: string; at: number };
 
-/** The part of the timeline that an address names. */
+/** The part of the timeline that an address selects. */
 export interface Place {
   /** Undefined: the last minutes, moving with the time. */
   range: Range | undefined;
   selection: Selection | undefined;
 }
 
-/** Reads "from=…&to=…&at=…"; what can't be read is left out. */
+/** Parses "from=…&to=…&at=…". Malformed parameters are ignored. */
 export function readPlace(query: URLSearchParams): Place {
   const [from, to] = [query.get("from"), query.get("to")].map((text) =>
     /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0,
@@ -35,7 +35,7 @@ export function placeAddress({ range, selection }: Place): string {
   });
 }
 
-// Names may contain anything but control characters: parts are separated by one that URLs escape.
+// Names may contain anything except control characters, so parts are separated by one, which URLs escape.
 const SEPARATOR = "\n";
 
 function writeSelection(selection: Selection): string {

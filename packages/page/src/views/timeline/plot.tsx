@@ -10,7 +10,7 @@ import { type MetPeriod, metPeriods, readingAt, type Signal } from "./signals.ts
 export interface PlotProps {
   signal: Signal;
   range: Range;
-  /** Where the axis begins and how long it is, CSS pixels. */
+  /** Where the axis starts and its length, CSS pixels. */
   left: number;
   axisPx: number;
   ticks: readonly { at: number }[];
@@ -24,10 +24,10 @@ export interface PlotProps {
 
 const HEIGHT = 86;
 const Y_AXIS = 58;
-/** A reading is shown at times up to so long after it. */
+/** A reading is shown for times up to this long after it. */
 export const LONGEST_MS = 60_000;
 
-/** Observed values of one signal against its threshold. */
+/** Observed values of a signal against its threshold. */
 export function Plot(props: PlotProps) {
   const { signal, range, left, axisPx, colours, hover, selectedAt, marks } = props;
   const place = useRef<HTMLDivElement>(null);
@@ -76,7 +76,7 @@ export function nameOf({ plugin, scope }: Pick<Signal, "plugin" | "scope">): str
   return `${shown(scope || plugin, 60)}${scope ? ` (${shown(plugin, 60)})` : ""}`;
 }
 
-/** "94.1 % > 90 %: met (hard)", at a time; without one, the last. */
+/** Formats the reading at a time, or the last one: "94.1 % > 90 %: met (hard)". */
 export function valueText(signal: Signal, time: number | undefined): string {
   const { observed, threshold, met, unit, operator } = signal;
   const index = time === undefined ? signal.at.length - 1 : readingAt(signal, time, LONGEST_MS);
@@ -136,7 +136,8 @@ function optionsOf(
   };
 }
 
-// From zero where values are near it; else from a little below the least, so that a difference to the threshold is seen.
+// Starts from zero if values are near it; otherwise slightly below the minimum, so that the distance to the threshold
+// is visible.
 function paddedRange(least: number | null, most: number | null): [number, number] {
   if (least === null || most === null) return [0, 1];
   const low = least >= 0 && least < most / 3 ? 0 : least;
@@ -156,7 +157,7 @@ function drawPeriods(plot: uPlot, periods: readonly MetPeriod[], colours: Colour
     ctx.globalAlpha = 0.18;
     ctx.fillRect(x, bbox.top, end - x, bbox.height);
     ctx.globalAlpha = 1;
-    // Hard is a thick line above, soft a thin one: colour alone is not seen by all.
+    // Hard is a thick line at the top, soft a thin one, because not everyone can distinguish colors.
     ctx.fillRect(x, bbox.top, end - x, (met === "hard" ? 4 : 1.5) * ratio);
   }
   ctx.restore();

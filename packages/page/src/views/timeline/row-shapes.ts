@@ -3,19 +3,19 @@ import { lookOf, type Mark, type Tone } from "./marks.ts";
 import type { Row } from "./rows.ts";
 import { type Range, xOf } from "./scale.ts";
 
-/** What the canvas of the rows is drawn from. Lengths are CSS pixels. */
+/** Input for drawing the rows on a canvas. Lengths are CSS pixels. */
 export interface RowsPicture {
-  /** The rows to be drawn, and where the first begins. */
+  /** The rows to draw, and where the first starts. */
   rows: readonly Row[];
   top: number;
   rowHeight: number;
-  /** How much of a row's height its label has, above the bars. */
+  /** Height of the label above the bars in a row. */
   labelPx: number;
   range: Range;
   axisPx: number;
-  /** Until when running containers are drawn: the time up to which is known what happened. */
+  /** The time up to which events are known. Running containers are drawn up to here. */
   now: number;
-  /** Since when events are known: what runs since an unknown time is drawn from there. */
+  /** Since when events are known. Bars with an unknown start are drawn from here. */
   knownSince: number;
   /** Marks of pods, by UID. */
   marks: ReadonlyMap<string, readonly Mark[]>;
@@ -26,7 +26,7 @@ export interface RowsPicture {
 /** A rectangle: left, top, width, height. */
 export type Box = readonly [number, number, number, number];
 
-/** Where a sign is drawn: its centre. */
+/** A sign and its center. */
 export interface Sign {
   glyph: string;
   tone: Tone;
@@ -34,13 +34,13 @@ export interface Sign {
   y: number;
 }
 
-/** What is to be drawn, each kind in the order in which it covers what is before it. */
+/** Shapes to draw; later ones of a kind cover earlier ones. */
 export interface RowShapes {
   bars: Record<BarTone, Box[]>;
   sandboxes: Box[];
   starts: Box[];
   selected: Box | undefined;
-  /** How bars ended: texts end at `x`. They have no more than `room`. */
+  /** How bars ended. Texts end at `x` and are at most `room` wide. */
   labels: { text: string; x: number; y: number; room: number }[];
   signs: Sign[];
 }
@@ -60,7 +60,10 @@ const SIGNS: Record<BarEnd, [glyph: string, tone: Tone] | undefined> = {
   unknown: ["?", "quiet"],
 };
 
-/** The shapes of the rows: containers as bars, sandboxes as thin ones below, how they ended, and marks of their pods. */
+/**
+ * Returns the shapes of the rows: containers as bars, sandboxes as thin bars below, how they ended, and marks of their
+ * pods.
+ */
 export function shapesOf(picture: RowsPicture): RowShapes {
   const shapes: RowShapes = {
     bars: { line: [], quiet: [], bad: [] },
@@ -88,7 +91,7 @@ function addRow(shapes: RowShapes, row: Row, y: number, picture: RowsPicture): v
     else addSandbox(shapes, bar, y + rowHeight - 5, picture);
   }
   if (!isPod) return;
-  // The first on top: an eviction rather than its end.
+  // The first is on top: the eviction covers its end.
   for (const mark of marks.get(row.pod.uid)?.toReversed() ?? []) {
     const x = xOf(mark.at, range, axisPx);
     const { glyph, tone } = lookOf(mark.kind);
@@ -96,7 +99,7 @@ function addRow(shapes: RowShapes, row: Row, y: number, picture: RowsPicture): v
   }
 }
 
-/** The part of a row's height that the containers of one name have, and up to where it has been drawn. */
+/** The part of a row's height for the containers of one name, and how far it has been drawn. */
 interface Lane {
   top: number;
   height: number;
@@ -106,10 +109,10 @@ interface Lane {
   lastSign: number;
 }
 
-// More would be too thin to be seen: the others are drawn with the last.
+// More would be too thin to see. The remaining containers share the last lane.
 const MOST_LANES = 4;
 
-// Containers of a pod run side by side: one that fails is not covered by one that does not.
+// Containers of a pod run concurrently: one that fails must not be covered by another.
 function lanesOf({ bars }: Row, top: number, height: number): Map<string, Lane> {
   const names = [...new Set(bars.filter(({ kind }) => kind === "container").map(({ name }) => name))];
   const count = Math.min(names.length, MOST_LANES);
@@ -130,7 +133,7 @@ function addSandbox(shapes: RowShapes, bar: Bar, y: number, picture: RowsPicture
   if (to >= 0 && from <= picture.axisPx) shapes.sandboxes.push([from, y, to - from, 2]);
 }
 
-// Of what falls on the same pixel, thousands of bars perhaps, one is drawn.
+// Of potentially thousands of bars on the same pixel, one is drawn.
 function addBar(shapes: RowShapes, bar: Bar, lane: Lane, picture: RowsPicture): void {
   const { axisPx, selected } = picture;
   const { top, height } = lane;
@@ -142,7 +145,7 @@ function addBar(shapes: RowShapes, bar: Bar, lane: Lane, picture: RowsPicture): 
     shapes.bars[toneOf(end)].push([from, top, to - from, height]);
     lane.drawnTo = to;
   }
-  // A start is an edge, so that restarts are seen in a row of bars.
+  // A start is drawn as an edge, so that restarts are visible in a row of bars.
   if (bar.from !== undefined && from >= lane.lastStart + 2) {
     shapes.starts.push([from, top - 2, 1, height + 2]);
     lane.lastStart = from;
@@ -158,7 +161,7 @@ function addBar(shapes: RowShapes, bar: Bar, lane: Lane, picture: RowsPicture): 
   lane.lastSign = to;
 }
 
-// Cut at the edges, so that no number is too large for a canvas.
+// Clipped at the edges, because canvases do not handle very large numbers.
 function extentOf({ from, to }: Bar, { range, axisPx, now, knownSince }: RowsPicture): [number, number] {
   const start = xOf(from ?? Math.max(knownSince, range.from), range, axisPx);
   const end = xOf(to ?? Math.max(now, from ?? 0), range, axisPx);

@@ -24,15 +24,15 @@ export interface RowsBoxProps {
   onRow(row: Row): void;
 }
 
-/** Labels are above the bars where there is no room beside them. */
+/** Labels are above the bars if there is no space beside them. */
 export const isNarrow = (left: number) => left < 100;
 export const rowHeightOf = (left: number) => (isNarrow(left) ? 44 : 26);
 const LABEL_PX = 20;
-// Drawn beyond what is visible, so that focus can move on.
+// Rows rendered beyond the visible ones, so that the focus can move on.
 const OVERSCAN = 3;
 const HIGHEST_PX = 560;
 
-/** The rows of pods: labels as buttons, bars on one canvas; only those in view exist. */
+/** The rows of pods: labels as buttons, bars on one canvas. Only visible rows are rendered. */
 export function RowsBox(props: RowsBoxProps) {
   const { rows, left, axisPx, expanded } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -52,7 +52,7 @@ export function RowsBox(props: RowsBoxProps) {
     const y = first * rowHeight - top;
     drawRows(context, { ...props, rows: visible, top: y, rowHeight, labelPx, height }, sprites);
   });
-  // With fewer rows than before, it is scrolled back to the last.
+  // If there are fewer rows than before, scrolls back to the last.
   useLayoutEffect(() => {
     if (box.current && box.current.scrollTop !== top) box.current.scrollTop = top;
   }, [total, height]);

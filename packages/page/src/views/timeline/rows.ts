@@ -2,23 +2,23 @@ import type { Bar, PodBars, Pods } from "./bars.ts";
 import { isWithin } from "./bars.ts";
 import type { Range } from "./scale.ts";
 
-/** A row: a pod, or below an expanded pod the containers of one name. */
+/** A row: a pod, or the containers of one name below an expanded pod. */
 export interface Row {
   key: string;
   pod: PodBars;
-  /** The containers' name; undefined for the pod's own row. */
+  /** The container name. Undefined for the pod's own row. */
   container: string | undefined;
-  /** The row's bars in the shown stretch, in the order in which they were observed. */
+  /** The row's bars in the shown range, in the order of observation. */
   bars: readonly Bar[];
 }
 
-/** Whether a pod's "namespace/name" contains a text; an empty text matches all. */
+/** Whether a pod's "namespace/name" contains a text. An empty text matches all. */
 export function isMatch({ namespace, name }: Pick<PodBars, "namespace" | "name">, filter: string): boolean {
   return `${namespace}/${name}`.toLowerCase().includes(filter.trim().toLowerCase());
 }
 
 /**
- * The UIDs of the pods that have a bar in the range: first those to which something happened in it, then by namespace and name.
+ * Returns the UIDs of the pods that have a bar in the range: pods with events in it first, then by namespace and name.
  * @param marked UIDs of pods with a mark in the range
  */
 export function orderOf(pods: Pods, range: Range, marked: ReadonlySet<string>): string[] {
@@ -39,8 +39,8 @@ function isEventful({ from, to }: Bar, range: Range): boolean {
 }
 
 /**
- * The rows of the pods that match, in a given order; pods that are not in it yet follow. Pods without a bar in the range
- * have none.
+ * Returns the rows of matching pods in a given order, followed by pods not in it yet. Pods without a bar in the range
+ * have no row.
  */
 export function rowsOf(
   pods: Pods,
@@ -64,7 +64,9 @@ export function rowsOf(
   return rows;
 }
 
-/** The bar of a row at a time, the one on top; `slackMs` is how far beside it still counts. Containers are above sandboxes. */
+/**
+ * Returns the topmost bar of a row at a time. `slackMs` is the tolerance on both sides. Containers are above sandboxes.
+ */
 export function barAt({ bars }: Pick<Row, "bars">, at: number, slackMs: number): Bar | undefined {
   const near = { from: at - slackMs, to: at + slackMs };
   const found = bars.filter((bar) => isWithin(bar, near));

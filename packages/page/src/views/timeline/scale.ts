@@ -1,24 +1,24 @@
-/** A stretch of the time axis: wall milliseconds of the node, `to` after `from`. */
+/** A range of the time axis, wall-clock milliseconds of the node. `to` is after `from`. */
 export interface Range {
   from: number;
   to: number;
 }
 
-/** The narrowest stretch that can be shown, and the widest. */
+/** The narrowest and the widest range that can be shown. */
 export const NARROWEST_MS = 2_000;
 export const WIDEST_MS = 31 * 86_400_000;
 
-/** Where a time is on an axis of so many pixels; outside 0 to `px` for times outside the range. */
+/** Returns the position of a time on an axis `px` pixels long. Times outside the range are outside 0 to `px`. */
 export function xOf(at: number, { from, to }: Range, px: number): number {
   return ((at - from) / (to - from)) * px;
 }
 
-/** The time at a pixel of the axis. */
+/** Returns the time at a pixel of the axis. */
 export function timeAt(x: number, { from, to }: Range, px: number): number {
   return from + (x / px) * (to - from);
 }
 
-/** The range with its width times `factor`; `around` stays where it is. The width is kept within its bounds. */
+/** Scales the range's width by `factor` around a fixed time. The width is clamped to its bounds. */
 export function zoomed({ from, to }: Range, factor: number, around: number): Range {
   const width = to - from;
   const next = Math.min(Math.max(width * factor, NARROWEST_MS), WIDEST_MS);
@@ -30,13 +30,16 @@ export function panned({ from, to }: Range, byMs: number): Range {
   return { from: Math.round(from + byMs), to: Math.round(to + byMs) };
 }
 
-/** A range of two times in either order, at least as wide as the narrowest. */
+/** Returns the range between two times in any order, at least as wide as the narrowest. */
 export function rangeBetween(a: number, b: number): Range {
   const from = Math.round(Math.min(a, b));
   return { from, to: Math.max(Math.round(Math.max(a, b)), from + NARROWEST_MS) };
 }
 
-/** How often a live axis of this width moves, milliseconds: a second at ten minutes, not more often than four times a second. */
+/**
+ * Returns how often a live axis of this width moves, milliseconds: a second at ten minutes, at most four times a
+ * second.
+ */
 export function moveEveryMs(widthMs: number): number {
   return Math.min(Math.max(Math.round(widthMs / 600), 250), 60_000);
 }
@@ -56,16 +59,16 @@ const TICK_PX = 90;
 export interface Tick {
   at: number;
   label: string;
-  /** Whether the label has the date: the first tick, and the first of each day. */
+  /** Whether the label has the date: on the first tick, and the first of each day. */
   isDate: boolean;
 }
 
-/** Round times of day for an axis of so many pixels, about 90 pixels apart or more. */
+/** Returns round times of day for an axis `px` pixels long, at least about 90 pixels apart. */
 export function ticksOf(range: Range, px: number): Tick[] {
   const width = range.to - range.from;
   const least = (width * TICK_PX) / Math.max(px, TICK_PX);
   const step = STEPS.find((each) => each >= least) ?? STEPS.at(-1)!;
-  // Steps of hours and days are round in the reader's time zone.
+  // Steps of hours and days are aligned to the reader's time zone.
   const zone = new Date(range.from).getTimezoneOffset() * MINUTE;
   const ticks: Tick[] = [];
   let lastDay = "";
@@ -79,7 +82,7 @@ export function ticksOf(range: Range, px: number): Tick[] {
   return ticks;
 }
 
-// Made once: making one takes longer than a thousand uses.
+// Created once, because creation takes longer than a thousand uses.
 const DATE_LABEL = new Intl.DateTimeFormat([], { month: "short", day: "numeric" });
 const MINUTE_LABEL = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const SECOND_LABEL = new Intl.DateTimeFormat([], { timeStyle: "medium", hourCycle: "h23" });

@@ -4,7 +4,10 @@ import { lookOf, type Mark } from "./marks.ts";
 import type { Selection } from "./place.ts";
 import { endLabel } from "./row-shapes.ts";
 
-/** What is selected, in words that do not change with the time: they are read out once. Empty where it is not known. */
+/**
+ * Describes the selected item in words that do not change with the time, because screen readers announce them once.
+ * Empty if unknown.
+ */
 export function selectedText(
   selection: Selection | undefined,
   { pods, marks }: { pods: Pods; marks: readonly Mark[] },

@@ -3,29 +3,29 @@ import type { Range } from "./scale.ts";
 
 type Reading = RoundReadings["readings"][number];
 
-/** What one plugin observed of one signal, as columns for a plot. */
+/** The observations of one signal by one plugin, as columns for a plot. */
 export interface Signal {
   key: string;
   plugin: string;
-  /** Empty where the plugin named none. */
+  /** Empty if the plugin named none. */
   scope: string;
   unit: string | undefined;
   operator: Reading["operator"];
-  /** Wall milliseconds, oldest first. Null values stand for a hole. */
+  /** Wall-clock milliseconds, oldest first. Null values mark a gap. */
   at: number[];
   observed: (number | null)[];
   threshold: (number | null)[];
   met: Reading["met"][];
 }
 
-/** A period in which the threshold was met in each round. */
+/** A period in which every round met the threshold. */
 export interface MetPeriod extends Range {
   met: "soft" | "hard";
 }
 
 export const keyOf = ({ plugin, scope }: Pick<Reading, "plugin" | "scope">) => `${plugin}\n${scope}`;
 
-/** Rounds of the records and of the stream together, each once, oldest first. */
+/** Merges rounds of the records and the stream, deduplicated, oldest first. */
 export function mergeRounds(
   older: readonly RoundReadings[],
   newer: readonly RoundReadings[],
@@ -34,7 +34,7 @@ export function mergeRounds(
   return [...byTime.values()].sort((a, b) => a.at - b.at);
 }
 
-/** How far apart readings of following rounds are at most; more than that is a hole in the plot. */
+/** Returns the maximum distance between readings of consecutive rounds. A longer one is a gap in the plot. */
 export function longestStep(rounds: readonly RoundReadings[]): number {
   const steps = rounds.slice(1).map(({ at }, index) => at - rounds[index]!.at);
   const [median = 5_000] = steps.sort((a, b) => a - b).slice(steps.length >> 1);
@@ -42,8 +42,8 @@ export function longestStep(rounds: readonly RoundReadings[]): number {
 }
 
 /**
- * Since when the rounds of the stream have no hole; a connection that was lost, or that a hidden page gave up, leaves one.
- * Undefined where there are none.
+ * Returns since when the rounds of the stream have no gap. Gaps occur if the connection was lost or closed by a hidden
+ * page. Undefined if there are no rounds.
  */
 export function wholeSince(rounds: readonly RoundReadings[]): number | undefined {
   const longest = longestStep(rounds);
@@ -51,7 +51,7 @@ export function wholeSince(rounds: readonly RoundReadings[]): number | undefined
   return rounds[Math.max(hole, 0)]?.at;
 }
 
-/** The signals for which a value was reported, with all their readings. */
+/** Returns the signals with a reported value, with all their readings. */
 export function signalsOf(rounds: readonly RoundReadings[]): Signal[] {
   const signals = new Map<string, Signal>();
   const longest = longestStep(rounds);
@@ -84,7 +84,9 @@ function add(
   signal.met.push(met);
 }
 
-/** The periods in which the threshold was met: from the first round that reports it to the first that does not. */
+/**
+ * Returns the periods in which the threshold was met: from the first round that reports it to the first that does not.
+ */
 export function metPeriods({ at, met }: Pick<Signal, "at" | "met">): MetPeriod[] {
   const periods: MetPeriod[] = [];
   for (const [index, kind] of met.entries()) {
@@ -97,7 +99,7 @@ export function metPeriods({ at, met }: Pick<Signal, "at" | "met">): MetPeriod[]
   return periods;
 }
 
-/** The reading at a time: the last one before it, at most `longestMs` old. Undefined in holes. */
+/** Returns the reading at a time: the last one before it, at most `longestMs` old. Undefined in gaps. */
 export function readingAt({ at, observed }: Signal, time: number, longestMs: number): number | undefined {
   let [low, high] = [0, at.length];
   while (low < high) {
@@ -111,8 +113,8 @@ export function readingAt({ at, observed }: Signal, time: number, longestMs: num
 }
 
 /**
- * Signals in the order in which a reader needs them: those met in the range, the longest first, then those whose value came
- * closest to the threshold, then by name.
+ * Sorts signals by relevance: those met in the range, longest first, then those closest to their threshold, then by
+ * name.
  */
 export function bySeverity(signals: readonly Signal[], range: Range): Signal[] {
   const ranked = signals.map((signal) => ({
@@ -131,7 +133,7 @@ function metMs(signal: Signal, range: Range): number {
     .reduce((sum, { from, to }) => sum + Math.min(to, range.to) - Math.max(from, range.from) + 1, 0);
 }
 
-// 1 at the threshold, less below it; of both directions.
+// 1 at the threshold, less below it, for both operators.
 function closenessOf({ at, observed, threshold, operator }: Signal, range: Range): number {
   let closest = Number.NEGATIVE_INFINITY;
   for (const [index, time] of at.entries()) {

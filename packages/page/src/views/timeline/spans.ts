@@ -1,21 +1,21 @@
 import type { LifecycleEvent } from "../../live.ts";
 
-/** A part of the event log without holes: the events with sequence numbers after `after`, up to `last`. */
+/** A contiguous part of the event log: the events with sequence numbers after `after`, up to `last`. */
 export interface Span {
-  /** Since when it has all events, wall milliseconds. */
+  /** Since when it has all events, wall-clock milliseconds. */
   since: number;
   after: number;
   last: number;
   events: readonly LifecycleEvent[];
 }
 
-/** The parts of a cursor: the log's id and a sequence number. */
+/** Splits a cursor into the log's id and a sequence number. */
 export function positionOf(cursor: string): { log: string; sequence: number } {
   const dash = cursor.lastIndexOf("-");
   return { log: cursor.slice(0, dash), sequence: Number(cursor.slice(dash + 1)) };
 }
 
-/** Adds a span; spans that overlap or adjoin become one. The answer is in the order of the log, each event once. */
+/** Adds a span. Spans that overlap or adjoin are merged. The result is in log order, deduplicated. */
 export function withSpan(spans: readonly Span[], added: Span): Span[] {
   const before = spans.filter(({ last }) => last < added.after);
   const behind = spans.filter(({ after }) => after > added.last);
@@ -35,8 +35,8 @@ function joined(one: Span, other: Span): Span {
 }
 
 /**
- * The spans with at most so many events: the newest are dropped first, as far as they are after `to`, then the oldest. The
- * last span, which the stream continues, stays, if need be without events.
+ * Trims spans to at most `most` events: drops the newest after `to` first, then the oldest. The last span, which the
+ * stream continues, is always kept, even if it has no events.
  */
 export function trimmed(spans: readonly Span[], most: number, to: number): Span[] {
   const kept = [...spans];
@@ -66,10 +66,10 @@ export function trimmed(spans: readonly Span[], most: number, to: number): Span[
 }
 
 /**
- * From where events have to be read for the time from `from` on: a time, or a sequence number to continue after; undefined where
- * nothing is missing. Events up to the log's newest are wanted, also for a stretch in the past: a container that ran during
- * all of it may have no event but its exit later.
- * @param newest sequence number of the newest event that is known to be in the log
+ * Returns from where events must be read for the time since `from`: a time, or a sequence number. Undefined if nothing
+ * is missing. Also for a past range, events up to the newest are required, because the only event of a container that
+ * ran during all of it may be its later exit.
+ * @param newest sequence number of the newest known event in the log
  */
 export function missingFor(
   spans: readonly Span[],
@@ -79,10 +79,10 @@ export function missingFor(
   const found = spans.findLast(({ since }) => since <= from);
   if (!found) return { since: from };
   if (found === spans.at(-1) && found.last >= newest) return undefined;
-  // It ends long before: what is between is not wanted.
+  // The span ends long before the range, so events in between are not needed.
   const isFar = newest - found.last > FAR && (found.events.at(-1)?.at ?? Number.NEGATIVE_INFINITY) < from;
   return isFar ? { since: from } : { after: found.last };
 }
 
-// A hole of so many events is read even where its end would do.
+// Gaps up to this many events are always read.
 const FAR = 1_000;

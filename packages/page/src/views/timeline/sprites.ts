@@ -3,12 +3,14 @@ const SIGN_FONT = "bold 12px system-ui, sans-serif";
 const SIGN_BOX = 22;
 const MOST = 200;
 
-/** Signs and texts for canvases, drawn once and copied: drawing text is what costs most where there are thousands. */
+/**
+ * Signs and texts for canvases, drawn once and copied, because drawing text is the main cost if there are thousands.
+ */
 export class Sprites {
   readonly #signs = new Map<string, HTMLCanvasElement>();
   readonly #widths = new Map<string, number>();
 
-  /** Draws a sign with an edge in the ground's colour, so that it is seen on bars and beside them. */
+  /** Draws a sign outlined in the background color, so that it is visible on bars and next to them. */
   sign(
     canvas: CanvasRenderingContext2D,
     glyph: string,
@@ -21,7 +23,7 @@ export class Sprites {
     const key = `${glyph} ${colour} ${ground} ${ratio}`;
     let sprite = this.#signs.get(key);
     if (!sprite) {
-      // The colours of both schemes, at each zoom of the browser.
+      // Cached for both color schemes and each zoom level of the browser.
       if (this.#signs.size >= MOST) this.#signs.clear();
       sprite = signOf(glyph, colour, ground, ratio);
       this.#signs.set(key, sprite);
@@ -29,7 +31,7 @@ export class Sprites {
     canvas.drawImage(sprite, x - SIGN_BOX / 2, y - SIGN_BOX / 2, SIGN_BOX, SIGN_BOX);
   }
 
-  /** Draws a text that ends at `x`, where there is room for it. */
+  /** Draws a text that ends at `x`, if there is space for it. */
   text(
     canvas: CanvasRenderingContext2D,
     text: string,

@@ -11,14 +11,14 @@ export interface StackProps {
   axisPx: number;
   ticks: readonly Tick[];
   hover: Hover;
-  /** Until when the axis has passed; the rest is the future. */
+  /** Up to when the axis is in the past. */
   now: number;
   show(range: Range): void;
   click(at: number, event: PointerEvent): void;
   children: ComponentChildren;
 }
 
-/** All that is on the time axis, one above the other: times on top, and one line through all of it under the pointer. */
+/** Everything on the time axis, stacked: times at the top, and one vertical line under the pointer. */
 export function Stack({ range, left, axisPx, ticks, hover, now, show, click, children }: StackProps) {
   const element = useRef<HTMLDivElement>(null);
   const line = useRef<HTMLDivElement>(null);

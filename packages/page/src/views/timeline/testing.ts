@@ -1,6 +1,6 @@
 import type { LifecycleEvent } from "../../live.ts";
 
-/** An event for tests: at `sequence` seconds, a start of a container, unless `more` has something else. */
+/** Returns an event for tests: a container start at `sequence` seconds, unless `more` overrides it. */
 export function eventAt(sequence: number, more: Partial<LifecycleEvent> = {}): LifecycleEvent {
   return {
     sequence,

@@ -5,10 +5,10 @@ import type { Range } from "./scale.ts";
 export interface ToolbarProps {
   range: Range;
   isLive: boolean;
-  /** Why the time stands still although it is live; undefined where it moves. */
+  /** Why the time is stopped although the axis is live. Undefined if it moves. */
   stopped: string | undefined;
   filter: string;
-  /** How many pods are shown, of how many. */
+  /** Number of pods shown, and in total. */
   shownPods: number;
   pods: number;
   isReading: boolean;
@@ -30,7 +30,7 @@ const WIDTHS: readonly [number, string][] = [
   [86_400_000, "24 h"],
 ];
 
-/** Where on the axis one is, and how to get elsewhere. */
+/** The position on the axis, and navigation. */
 export function Toolbar(props: ToolbarProps) {
   const { range, isLive, stopped, onPan, onZoom, onMark, onLast } = props;
   const width = range.to - range.from;
@@ -119,7 +119,7 @@ function Jump({ range, onJump }: Pick<ToolbarProps, "range" | "onJump">) {
           ref={input}
           type="datetime-local"
           step="1"
-          // The browser's own: a value that followed the axis would overwrite what is being typed.
+          // Uncontrolled: a value that followed the axis would overwrite the user's input.
           onFocus={({ currentTarget }) => (currentTarget.value ||= localText((range.from + range.to) / 2))}
         />
       </label>
@@ -128,7 +128,7 @@ function Jump({ range, onJump }: Pick<ToolbarProps, "range" | "onJump">) {
   );
 }
 
-/** "2026-11-22T03:12:05" in the reader's time zone, as the input has it. */
+/** Formats a time in the reader's time zone for the input: "2026-11-22T03:12:05". */
 function localText(at: number): string {
   const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19);

@@ -4,15 +4,15 @@ import { type Place, placeAddress, readPlace, type Selection } from "./place.ts"
 import { moveEveryMs, type Range, WIDEST_MS } from "./scale.ts";
 
 export const DEFAULT_WIDTH_MS = 600_000;
-// What has just happened is not at the very edge.
+// Keeps the latest events off the edge.
 const LEAD = 0.01;
-// Browsers refuse addresses that change more than a hundred times in half a minute.
+// Browsers reject more than a hundred address changes in 30 s.
 const WRITE_AFTER_MS = 400;
 
-// How often the axis moves for those who want little motion: as seldom as shows what happens all the same.
+// How often the axis moves if reduced motion is preferred: as rarely as still keeps events visible.
 const calmMs = (widthMs: number) => Math.max(moveEveryMs(widthMs), widthMs * LEAD * 0.8);
 
-/** The shown stretch of time and what is selected; both are in the address. */
+/** The shown range and the selection. The address has both. */
 export interface Axis {
   range: Range;
   /** Whether it moves with the time. */
@@ -20,17 +20,17 @@ export interface Axis {
   /** The time up to which running containers are drawn. */
   now: number;
   selection: Selection | undefined;
-  /** Shows a stretch; undefined: the last minutes. */
+  /** Shows a range; undefined: the last minutes. */
   show(range: Range | undefined, how?: "push" | "replace"): void;
-  /** Shows the last so many milliseconds. */
+  /** Shows the last `widthMs` milliseconds. */
   showLast(widthMs: number): void;
-  /** Selects, and shows a stretch where one is given. */
+  /** Selects an item, and shows a range if given. */
   select(selection: Selection | undefined, range?: Range): void;
 }
 
 /**
  * @param now the node's clock
- * @param stoppedAt when the connection was lost: the time stands still
+ * @param stoppedAt when the connection was lost; the time stops there
  */
 export function useAxis(address: Address, now: () => number, stoppedAt: number | undefined): Axis {
   const [place, setPlace] = useState<Place>(() => readPlace(address.query));
@@ -39,7 +39,7 @@ export function useAxis(address: Address, now: () => number, stoppedAt: number |
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const query = address.query.toString();
   useEffect(() => {
-    // Of this view's own making: it may have moved on since.
+    // Written by this view, which may have moved on since.
     if (query === written.current) return;
     written.current = query;
     setPlace(readPlace(address.query));
@@ -81,7 +81,7 @@ export function useAxis(address: Address, now: () => number, stoppedAt: number |
   };
 }
 
-/** The time, read again every `everyMs` while it moves and the page is visible. */
+/** Returns the time, updated every `everyMs` while it moves and the page is visible. */
 function useNow(now: () => number, everyMs: number, isMoving: boolean): number {
   const [time, setTime] = useState(now);
   useEffect(() => {

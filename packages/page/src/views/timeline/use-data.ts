@@ -10,36 +10,36 @@ import { mergeRounds, type Signal, signalsOf, wholeSince } from "./signals.ts";
 
 const MOST_MARKS = 5_000;
 const MOST_ROUNDS = 2_000;
-// The stream's list may have lost its first ones then.
+// Beyond this, the stream's list may have dropped its oldest marks.
 const MOST_LIVE_MARKS = 1_000;
-// Messages of the stream come later than what they are about.
+// Messages of the stream arrive after the events they report.
 const OVERLAP_MS = 5_000;
 
 interface Histories {
   events: EventHistory;
   marks: PagedHistory<Mark>;
   readings: PagedHistory<RoundReadings>;
-  /** Since when the stream is followed without a loss, milliseconds of the browser's clock. */
+  /** Since when the stream has been followed without loss, milliseconds of the browser's clock. */
   openedAt: number;
   missedAt: number | undefined;
 }
 
-/** What the timeline shows: what was read of the past and what the stream sends, without duplicates. */
+/** The data of the timeline: history and stream, deduplicated. */
 export interface TimelineData extends Pick<Histories, "events"> {
   marks: readonly Mark[];
   signals: readonly Signal[];
   isReading: boolean;
-  /** Why something of the past can't be read. */
+  /** Why parts of the history cannot be read. */
   problems: readonly unknown[];
   /** Whether there are more marks or readings than are kept. */
   isCut: boolean;
   /** When events were missed last. */
   missedAt: number | undefined;
-  /** Reads what a stretch of time lacks. */
+  /** Reads what is missing in a range. */
   want(range: Range, isLive: boolean): void;
 }
 
-/** Follows `live` and the past; the component is drawn again when more of the past has been read. */
+/** Follows `live` and the history. Rerenders the component when more history has been read. */
 export function useData(live: Live): TimelineData {
   const [, setVersion] = useState(0);
   const histories = useRef<Histories>(undefined);
@@ -72,7 +72,7 @@ export function useData(live: Live): TimelineData {
     isCut: marks.isCut || readings.isCut,
     missedAt: live.missedAt,
     want(range, isLive) {
-      // Without the node's answer it is not known what is turned off.
+      // Without the node's response, the disabled parts are unknown.
       if (live.connection.state !== "open" || !live.node) return;
       const streamed = histories.current!.openedAt + nodeClock.skewMs + OVERLAP_MS;
       if (live.node.lifecycle) events.want({ ...range, isLive });

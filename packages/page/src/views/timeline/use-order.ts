@@ -13,8 +13,8 @@ interface Order {
 }
 
 /**
- * The order of pods and signals. It is made again when another stretch is shown, and every five seconds while it moves with the
- * time: rows that change places under the pointer can't be read.
+ * Returns the order of pods and signals. Recomputed when another range is shown, and every five seconds while live:
+ * rows that move under the pointer are unreadable.
  */
 export function useOrder(
   { events, marks, signals }: TimelineData,

@@ -1,19 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { panned, type Range, rangeBetween, timeAt, zoomed } from "./scale.ts";
 
-/** The axis that a pointer moves on, in CSS pixels of its element. */
+/** The axis under the pointer, in CSS pixels of its element. */
 export interface PointerAxis {
   range: Range;
   left: number;
   axisPx: number;
   show(range: Range): void;
-  /** The time under the pointer; undefined where it has left. */
+  /** The time under the pointer. Undefined if it has left. */
   hover(at: number | undefined): void;
-  /** A click or a tap at a time; `target` is what it hit. */
+  /** A click or tap at a time. `target` is the element hit. */
   click(at: number, event: PointerEvent): void;
 }
 
-// Less than that is a click.
+// A shorter movement is a click.
 const DRAG_PX = 5;
 const WHEEL_FACTOR = 1.0015;
 
@@ -24,9 +24,9 @@ interface Drag {
 }
 
 /**
- * Mouse: drag selects a stretch to zoom to, with Shift it pans; the wheel zooms with Ctrl and pans sideways. Touch: a finger pans,
- * two fingers zoom; up and down scrolls the page.
- * @returns the selected pixels of the axis while a stretch is dragged
+ * Mouse: dragging selects a range to zoom to, or pans with Shift; the wheel zooms with Ctrl, and pans when scrolled
+ * sideways. Touch: one finger pans, two fingers zoom; vertical movement scrolls the page.
+ * @returns the selected pixels of the axis while dragging
  */
 export function usePointer(
   element: { current: HTMLElement | null },
@@ -55,7 +55,7 @@ export function usePointer(
     listen("pointerdown", (event, x) => {
       if (event.button !== 0 || x < 0 || x > latest.current.axisPx || isControl(event.target)) return;
       pointers.set(event.pointerId, x);
-      // A second finger makes it a zoom, which ends without a click.
+      // A second finger starts a zoom, which does not end in a click.
       drag = { startX: x, range: latest.current.range, kind: pointers.size > 1 ? "pan" : "undecided" };
     });
     listen("pointermove", (event, x) => {

@@ -2,10 +2,10 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Range } from "./scale.ts";
 import type { TimelineData } from "./use-data.ts";
 
-// While one pans, what is passed by quickly is not asked for.
+// While panning, ranges that are passed quickly are not requested.
 const AFTER_MS = 150;
 
-/** Reads what the shown stretch lacks, shortly after it has been shown. */
+/** Reads what is missing in the shown range after a short delay. */
 export function useWanted(data: TimelineData, range: Range, isLive: boolean): void {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const latest = useRef<() => void>(() => {});

@@ -1,4 +1,4 @@
-/** The items of a list as it is typed: separated by commas. */
+/** Splits a typed comma-separated list into items. */
 export function itemsOf(text: string): string[] {
   return text
     .split(",")
@@ -6,7 +6,7 @@ export function itemsOf(text: string): string[] {
     .filter((item) => item !== "");
 }
 
-/** The list with an item added at its end, or without it. */
+/** Returns the list with an item appended, or removed if present. */
 export function toggled(text: string, item: string): string {
   const items = itemsOf(text);
   const others = items.filter((each) => each !== item);

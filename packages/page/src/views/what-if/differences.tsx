@@ -1,5 +1,5 @@
+import { counted, differenceText, replaySentences } from "@nodekeeper/api/wording";
 import { useMemo, useState } from "preact/hooks";
-import { counted, differenceText, replaySentences } from "../../../../agent/src/eviction/wording/index.ts";
 import { Section } from "../../parts/section.tsx";
 import { shown } from "../../text.ts";
 import type { ReplayResult } from "./messages.ts";
@@ -8,9 +8,9 @@ import type { ReplayState } from "./use-replay.ts";
 
 const ROUNDS_AT_FIRST = 25;
 
-/** What would have been decided otherwise, as `nodekeeper replay` has it. */
+/** Decisions that would have been different, as in `nodekeeper replay`. */
 export function Differences({ replay: { result } }: { replay: ReplayState }) {
-  // The page is drawn with each message of the stream; this only with another result.
+  // The page is rendered on each message of the stream; this only if the result changes.
   return useMemo(
     () =>
       result && (

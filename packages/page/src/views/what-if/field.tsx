@@ -5,19 +5,21 @@ import { COUNT, type Field } from "./fields.ts";
 
 interface FieldProps {
   field: Field;
-  /** What is typed, or the value in force. */
+  /** The typed text, or the value in force. */
   text: string;
   inForce: string;
-  /** The text of its value in the recorded policy; undefined where that is not known. */
+  /** The value in the recorded policy as text. Undefined if unknown. */
   recorded: string | undefined;
   problem: string | undefined;
-  /** Items to choose for a list. */
+  /** Items to choose from, for a list. */
   choices: readonly string[];
-  /** @param text undefined for that in force */
+  /** @param text undefined: the value in force */
   onChange(text: string | undefined): void;
 }
 
-/** One setting: its input, what it does, and how it differs from the configuration in force and the recorded policy. */
+/**
+ * A setting: its input, its description, and how it differs from the configuration in force and the recorded policy.
+ */
 export function FieldInput(props: FieldProps) {
   const { field, text, inForce, problem } = props;
   const id = `what-if-${field.name}`;
@@ -79,7 +81,7 @@ function Input({
   );
 }
 
-// Beside typing them: the names are known.
+// In addition to typing, because the names are known.
 function Choices({ field, text, choices, onChange }: FieldProps) {
   const items = itemsOf(text);
   return (

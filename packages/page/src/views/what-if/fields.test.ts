@@ -1,8 +1,7 @@
+import { evictionPolicyOf } from "@nodekeeper/api/decide";
+import { policyDifferences } from "@nodekeeper/api/replay";
+import { defaultConfiguration, policySettings } from "@nodekeeper/api/settings";
 import { describe, expect, it } from "vitest";
-import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
-import { policySettings } from "../../../../agent/src/config/edit-setting.ts";
-import { defaultConfiguration } from "../../../../agent/src/config/index.ts";
-import { policyDifferences } from "../../../../agent/src/eviction/replay/index.ts";
 import { applyTexts, fields, recordedText, textsOf } from "./fields.ts";
 import { applyingIt, snippetOf } from "./yaml.ts";
 

@@ -1,16 +1,16 @@
-import { policySettings, readTyped, type Setting } from "../../../../agent/src/config/edit-setting.ts";
-import type { EvictionPolicy } from "../../../../agent/src/eviction/replay/index.ts";
-import type { ApiAnswers } from "../../api.ts";
+import type { EvictionPolicy } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { policySettings, readTyped, type Setting } from "@nodekeeper/api/settings";
 
-/** A field of the form: a setting of the policy. */
+/** A form field for a setting of the policy. */
 export interface Field {
   readonly setting: Setting;
   /** Its name in addresses: "limits.perNode". */
   readonly name: string;
   readonly label: string;
-  /** What a text of it is written in: "duration, such as 30s"; empty for yes or no. */
+  /** The format of its text: "duration, such as 30s"; empty for a boolean. */
   readonly unit: string;
-  /** The setting's value in a policy, which may be of an earlier version. */
+  /** The setting's value in a policy, which may be from an earlier version. */
   readonly inPolicy: (policy: EvictionPolicy) => unknown;
 }
 
@@ -23,12 +23,12 @@ type Configuration = ApiAnswers["configuration"];
 
 const SECTION = "eviction.";
 const DURATION = "such as 30s, 5m or 1h";
-/** The unit of numbers without a sign. */
+/** The unit of counts, where 0 means no limit. */
 export const COUNT = "number; 0: no limit";
 const NAMES = "names, separated by commas";
 const PLUGINS = `${NAMES}; * for all, -name for an exception`;
 
-/** All settings of the policy, in the order of questions: how many, which, how long, what then. */
+/** All settings of the policy, in the order: how many, which, how long, and then what. */
 export const fieldGroups: readonly FieldGroup[] = [
   {
     title: "How many pods are evicted",
@@ -116,22 +116,22 @@ export const fieldGroups: readonly FieldGroup[] = [
 
 export const fields: readonly Field[] = fieldGroups.flatMap((group) => group.fields);
 
-/** The texts of all fields as a configuration has them, by their names. */
+/** Returns the texts of all fields for a configuration, by name. */
 export function textsOf(configuration: Pick<Configuration, "eviction">): ReadonlyMap<string, string> {
   return new Map(fields.map(({ name, setting }) => [name, setting.toText(valueIn(configuration, name))]));
 }
 
-/** What has been typed, against the configuration in force. */
+/** The typed changes, applied to the configuration in force. */
 export interface EditedPolicy {
-  /** The section `eviction` with the typed values; where a text is refused, with the value in force. */
+  /** The section `eviction` with the typed values. Invalid texts are replaced by the value in force. */
   eviction: Configuration["eviction"];
-  /** Fields whose value is another than that in force, with the value as the configuration file has it. */
+  /** Fields whose value differs from the one in force, with the value as in the configuration file. */
   changed: { field: Field; written: unknown }[];
-  /** Why texts are refused, by the field's name. */
+  /** Why texts are invalid, by field name. */
   problems: ReadonlyMap<string, string>;
 }
 
-/** Applies typed texts, by the names of their fields, to the configuration in force. */
+/** Applies typed texts, by field name, to the configuration in force. */
 export function applyTexts(
   configuration: Pick<Configuration, "eviction">,
   typed: ReadonlyMap<string, string>,
@@ -153,7 +153,7 @@ export function applyTexts(
   return { eviction, changed, problems };
 }
 
-/** The field's value in a recorded policy as a text of the form; undefined where an earlier version did not record it. */
+/** Returns the field's value in a recorded policy as text. Undefined if an earlier version did not record it. */
 export function recordedText({ setting, inPolicy }: Field, policy: EvictionPolicy): string | undefined {
   try {
     const value = inPolicy(policy);
@@ -169,7 +169,7 @@ function field(name: string, label: string, unit: string, inPolicy: Field["inPol
   return { setting, name, label, unit, inPolicy };
 }
 
-// The configuration writes no limit as 0, the policy as null.
+// "No limit" is 0 in the configuration and null in the policy.
 function limit(name: "perNode" | "perNamespace" | "perOwner"): Field["inPolicy"] {
   return ({ limits }) => limits[name] ?? 0;
 }

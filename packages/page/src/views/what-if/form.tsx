@@ -1,6 +1,6 @@
+import type { EvictionPolicy } from "@nodekeeper/api/decide";
+import { counted } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import type { EvictionPolicy } from "../../../../agent/src/eviction/replay/index.ts";
-import { counted } from "../../../../agent/src/eviction/wording/index.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { FieldInput } from "./field.tsx";
 import { type EditedPolicy, type FieldGroup, fieldGroups, recordedText } from "./fields.ts";
@@ -12,14 +12,14 @@ interface FormProps {
   edited: EditedPolicy;
   /** The policy of the last replayed round. */
   recorded: EvictionPolicy | undefined;
-  /** Names of eviction plugins that are registered. */
+  /** Names of registered eviction plugins. */
   plugins: readonly string[];
-  /** @param text undefined for that in force */
+  /** @param text undefined: the value in force */
   onChange(name: string, text: string | undefined): void;
   onReset(): void;
 }
 
-/** Every setting of the policy. */
+/** All settings of the policy. */
 export function PolicyForm(props: FormProps) {
   const { typed, edited, onReset } = props;
   return (
@@ -40,7 +40,7 @@ export function PolicyForm(props: FormProps) {
   );
 }
 
-// Room for all of it; on a phone a group is opened when it is needed.
+// On a wide screen all groups are open; on a phone they are opened on demand.
 const WIDE = "(min-width: 60rem)";
 
 function Group({

@@ -1,63 +1,60 @@
-import type {
-  EvictionPolicy,
-  PolicyDifference,
-  Replay,
-} from "../../../../agent/src/eviction/replay/index.ts";
+import type { EvictionPolicy } from "@nodekeeper/api/decide";
+import type { PolicyDifference, Replay } from "@nodekeeper/api/replay";
 
-/** What the view sends to its worker. */
+/** Messages from the view to its worker. */
 export type ToWorker =
-  /** Read the rounds since a time, milliseconds since the epoch, in place of those read before; then replay them. */
+  /** Read the rounds since a time, milliseconds since the epoch, replacing those read before; then replay them. */
   | { kind: "read"; since: number }
-  /** Read the rounds that follow those that were read, also those recorded since. */
+  /** Read the rounds that follow, including those recorded since. */
   | { kind: "readMore" }
-  /** Replay what is read with this policy, in place of the replay that runs. @param run increases from one to the next */
+  /** Replay the rounds read with this policy, replacing the current replay. @param run increasing */
   | { kind: "replay"; run: number; policy: EvictionPolicy }
-  /** Continue a replay that was stopped. */
+  /** Resume a stopped replay. */
   | { kind: "resume" }
-  /** Stop reading and replaying. What is read is kept, and the replay as far as it is. */
+  /** Stop reading and replaying. The rounds read and the partial result are kept. */
   | { kind: "stop" };
 
-/** What the worker sends. */
+/** Messages from the worker. */
 export type FromWorker =
   | { kind: "records"; records: RecordsRead }
   | { kind: "progress"; run: number; done: number; of: number }
   | { kind: "result"; result: ReplayResult };
 
-/** Which recorded rounds have been read. */
+/** The recorded rounds read so far. */
 export interface RecordsRead {
   rounds: number;
-  /** Times of the first and the last one, milliseconds since the epoch; null without any. */
+  /** Times of the first and last round, milliseconds since the epoch; null if there are none. */
   first: number | null;
   last: number | null;
-  /** The id of the last one; 0 without any. */
+  /** Id of the last round; 0 if there is none. */
   lastId: number;
-  /** The policy of the last one. */
+  /** Policy of the last round. */
   policy: EvictionPolicy | null;
-  /** Rounds that the agent leaves out, because they exceed its largest answer. */
+  /** Rounds omitted by the agent because they exceed the maximum response size. */
   tooLarge: { id: number; bytes: number }[];
   isReading: boolean;
   /** Whether there are more. */
   hasMore: boolean;
-  /** Whether the page keeps as many as it can. */
+  /** Whether the page has reached its limit of rounds. */
   isFull: boolean;
   /** Why reading ended early. */
   failure?: ReadFailure;
 }
 
-/** `refused`: the agent's own message. `unreachable`: no agent answers. */
+/** `refused`: the agent's error. `unreachable`: the agent does not respond. */
 export interface ReadFailure {
   kind: "refused" | "unreachable";
-  /** Of HTTP; 0 where no agent answers. */
+  /** HTTP status; 0 if the agent is unreachable. */
   status: number;
   message: string;
 }
 
 export interface ReplayResult {
   run: number;
-  /** Of the rounds replayed so far; while rounds are being read, those are not all. */
+  /** Covers the rounds replayed so far, which is only a part while rounds are being read. */
   replay: Replay;
   /** Settings that differ from the policy of the last round. */
   policy: PolicyDifference[];
-  /** Rounds that can't be replayed. */
+  /** Rounds that cannot be replayed. */
   malformed: { id: number; message: string }[];
 }

@@ -1,4 +1,4 @@
-import { counted } from "../../../../agent/src/eviction/wording/index.ts";
+import { counted } from "@nodekeeper/api/wording";
 import { nodeNow } from "../../node-clock.ts";
 import { Section } from "../../parts/section.tsx";
 import { at, shown } from "../../text.ts";
@@ -7,9 +7,9 @@ import type { ReplayState } from "./use-replay.ts";
 
 interface PeriodProps {
   since: number;
-  /** Whether that is the last hour, because the address names no time. */
+  /** Whether it is the default of the last hour, because the address has no time. */
   isDefault: boolean;
-  /** How many rounds have been recorded after those that are read, as far as the stream has reported them. */
+  /** Number of rounds recorded after those read, as reported by the stream. */
   later: number;
   replay: ReplayState;
   onChange(since: number): void;
@@ -25,7 +25,7 @@ const periods: ReadonlyMap<string, number> = new Map([
   ["all that is recorded", Number.POSITIVE_INFINITY],
 ]);
 
-/** Which rounds are replayed, and how to have others. */
+/** The rounds that are replayed, and how to select others. */
 export function Period({ since, isDefault, later, replay, onChange }: PeriodProps) {
   const { records } = replay;
   const current = isDefault ? LAST_HOUR : since === 0 ? "all that is recorded" : `since ${at(since)}`;
@@ -114,7 +114,7 @@ function Failure({ failure, onAgain }: { failure: NonNullable<RecordsRead["failu
   );
 }
 
-/** "12 rounds, from 11:40:02 to 12:31:05." */
+/** "12 rounds in which something happened, from 11:40:02 to 12:31:05." */
 function spanText({ rounds, first, last }: RecordsRead): string {
   return `${counted(rounds, "round")} in which something happened, ${
     first === last ? `at ${at(first!)}` : `from ${at(first!)} to ${at(last!)}`

@@ -1,17 +1,17 @@
 import { addressOf } from "../../address.ts";
 import { fields } from "./fields.ts";
 
-/** What the address has: typed texts by the names of their fields, and since when rounds are replayed. */
+/** The state in the address: typed texts by field name, and the start of the replayed rounds. */
 export interface WhatIf {
   readonly typed: ReadonlyMap<string, string>;
-  /** Milliseconds since the epoch; undefined for the last hour. */
+  /** Milliseconds since the epoch. Undefined: the last hour. */
   readonly since: number | undefined;
 }
 
 const SINCE = "since";
 const LONGEST_TEXT = 4_096;
 
-/** Reads the query of the address. Members that there are not, and texts longer than any value, are left out. */
+/** Parses the query of the address. Unknown parameters and texts longer than any value are ignored. */
 export function readQuery(query: URLSearchParams): WhatIf {
   const typed = new Map<string, string>();
   for (const { name } of fields) {
@@ -22,7 +22,7 @@ export function readQuery(query: URLSearchParams): WhatIf {
   return { typed, since: /^\d{1,16}$/.test(since) ? Number(since) : undefined };
 }
 
-/** The address of these changes, which can be sent. */
+/** Returns a shareable address of these changes. */
 export function whatIfAddress({ typed, since }: WhatIf): string {
   return addressOf("what-if", [], { ...Object.fromEntries(typed), [SINCE]: since });
 }

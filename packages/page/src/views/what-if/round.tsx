@@ -1,16 +1,12 @@
-import type { ReplayedRound } from "../../../../agent/src/eviction/replay/index.ts";
-import {
-  type ReplayLabel,
-  type ReplayLine,
-  replayLines,
-} from "../../../../agent/src/eviction/wording/index.ts";
+import type { ReplayedRound } from "@nodekeeper/api/replay";
+import { type ReplayLabel, type ReplayLine, replayLines } from "@nodekeeper/api/wording";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { RoundLink } from "../../parts/round-link.tsx";
 import { Time } from "../../parts/time.tsx";
 import { shown } from "../../text.ts";
 import { placeAddress } from "../timeline/place.ts";
 
-// The round in the middle of the timeline.
+// Centers the round in the timeline.
 const AROUND_MS = 5 * 60_000;
 const LINES_AT_FIRST = 50;
 
@@ -19,7 +15,7 @@ export function hasOtherVictims({ notEvicted, added }: ReplayedRound): boolean {
   return notEvicted.length + added.length > 0;
 }
 
-/** What differs in one round, as `nodekeeper replay` has it, with links to the pods and to the round's time. */
+/** The differences in one round, as in `nodekeeper replay`, with links to the pods and to the timeline. */
 export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
   const lines = replayLines(round);
   const omitted = lines.length - LINES_AT_FIRST;
@@ -46,7 +42,7 @@ export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
   );
 }
 
-// The signs are those of the command: this is what a screen reader reads, and what is shown when one points at them.
+// The labels are those of the command. These are read by screen readers and shown as tooltips.
 const meanings: Readonly<Record<ReplayLabel, string>> = {
   "- evicted": "was evicted, would not be",
   "+ evicted": "would be evicted as well",

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { evictionPolicyOf } from "@nodekeeper/api/decide";
+import { defaultConfiguration } from "@nodekeeper/api/settings";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
 import { defaultEvictionPolicy } from "../../../../agent/src/assembly/testing/defaults.ts";
 import { runCli } from "../../../../agent/src/cli/index.ts";
-import { defaultConfiguration } from "../../../../agent/src/config/index.ts";
 import {
   evictPod,
   type TestPlugin,

@@ -1,8 +1,9 @@
+import { decide } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { describe, expect, it } from "vitest";
-import { decide } from "../../../../agent/src/eviction/decide/decide.ts";
-import type { RoundRecord } from "../../../../agent/src/eviction/replay/index.ts";
 import { evictPod, TestRounds, testPod, testPolicy } from "../../../../agent/src/eviction/testing/rounds.ts";
-import { type ApiAnswers, Refusal, Unreachable } from "../../api.ts";
+import { Refusal, Unreachable } from "../../api.ts";
 import type { FromWorker, RecordsRead, ReplayResult } from "./messages.ts";
 import { ReplaySession, type SessionParts } from "./session.ts";
 

@@ -1,42 +1,42 @@
-import {
-  addToReplay,
-  type EvictionPolicy,
-  emptyReplay,
-  policyDifferences,
-  type RoundRecord,
-} from "../../../../agent/src/eviction/replay/index.ts";
-import { type ApiAnswers, Refusal } from "../../api.ts";
+import type { EvictionPolicy } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { RoundRecord } from "@nodekeeper/api/records";
+import { addToReplay, emptyReplay, policyDifferences } from "@nodekeeper/api/replay";
+import { Refusal } from "../../api.ts";
 import type { FromWorker, ReadFailure, RecordsRead, ReplayResult, ToWorker } from "./messages.ts";
 
 export interface SessionParts {
-  /** A page of records. Throws as `ask`. */
+  /** Reads a page of records. Throws as `ask`. */
   readPage(since: number, after: number, signal: AbortSignal): Promise<ApiAnswers["eviction/records"]>;
   post(message: FromWorker): void;
-  /** Lets messages arrive. */
+  /** Yields to the event loop, so that messages arrive. */
   pause(): Promise<void>;
-  /** Milliseconds of a clock that is never set back. */
+  /** Monotonic time, milliseconds. */
   now(): number;
 }
 
-// Rounds are counted by their pods, about 0.7 KB of JSON each: a batch is 35 MB at most, or one page of larger rounds.
+// Rounds are weighed by their pods, about 0.7 KB of JSON each: a batch is at most 35 MB, or one page of larger rounds.
 const BATCH_PODS = 50_000;
 const MOST_PODS = 4 * BATCH_PODS;
 const SLICE_MS = 50;
 const RESULTS_EVERY_MS = 1_000;
 const PROGRESS_EVERY_MS = 250;
 
-/** Reads recorded rounds in batches and replays them, one policy after another: the newest request replaces the others. */
+/**
+ * Reads recorded rounds in batches and replays them with one policy at a time. The newest request replaces earlier
+ * ones.
+ */
 export class ReplaySession {
   readonly #parts: SessionParts;
   #records: RoundRecord[] = [];
   #pods = 0;
   #since = 0;
-  /** Where reading continues; undefined at the end. */
+  /** Where reading continues. Undefined at the end. */
   #after: number | undefined = 0;
   #tooLarge: RecordsRead["tooLarge"] = [];
   #failure: ReadFailure | undefined;
   #reading: AbortController | undefined;
-  /** With the policy that was sent last. */
+  /** With the policy sent last. */
   #going: Going | undefined;
   #turn = 0;
 
@@ -44,14 +44,14 @@ export class ReplaySession {
     this.#parts = parts;
   }
 
-  /** Does what a message asks for. Never rejects. */
+  /** Handles a message. Never rejects. */
   async take(message: ToWorker): Promise<void> {
     switch (message.kind) {
       case "read":
         this.#forget(message.since);
         return this.#readBatch();
       case "readMore":
-        // At the end: what has been recorded since.
+        // At the end, continues with what has been recorded since.
         this.#after ??= this.#records.at(-1)?.id ?? 0;
         return this.#readBatch();
       case "replay":
@@ -128,7 +128,10 @@ export class ReplaySession {
     this.#parts.post({ kind: "records", records });
   }
 
-  /** Replays what is read and not yet replayed. One that is under way ends with the round at which another starts. */
+  /**
+   * Replays the rounds that are read but not yet replayed. A replay in progress stops after its current round when
+   * another starts.
+   */
   async #replay(): Promise<void> {
     const going = this.#going;
     if (!going) return;
@@ -154,7 +157,7 @@ export class ReplaySession {
     this.#parts.post({ kind: "progress", run, done, of: this.#records.length });
   }
 
-  // While pages follow each other, a result each second is enough.
+  // While pages are being read, one result per second suffices.
   #postResult(going: Going): void {
     const [now, last] = [this.#parts.now(), this.#records.at(-1)];
     if (!last || (this.#reading && now - going.postedAt < RESULTS_EVERY_MS)) return;
@@ -165,12 +168,12 @@ export class ReplaySession {
   }
 }
 
-/** A replay as far as it is. */
+/** A replay in progress. */
 interface Going extends Omit<ReplayResult, "policy"> {
   policy: EvictionPolicy;
-  /** How many of the rounds that are read are replayed. */
+  /** Number of rounds replayed, of those read. */
   done: number;
-  /** When its result and its progress were sent last. */
+  /** When its result and its progress were last sent. */
   postedAt: number;
   progressAt: number;
 }

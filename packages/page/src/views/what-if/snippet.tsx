@@ -3,7 +3,7 @@ import { Section } from "../../parts/section.tsx";
 import type { EditedPolicy } from "./fields.ts";
 import { applyingIt, snippetOf } from "./yaml.ts";
 
-/** The changed settings to copy into the agent's configuration file. */
+/** The changed settings, to copy into the agent's configuration file. */
 export function Snippet({ changed }: Pick<EditedPolicy, "changed">) {
   const text = snippetOf(changed);
   const pre = useRef<HTMLPreElement>(null);
@@ -24,7 +24,7 @@ export function Snippet({ changed }: Pick<EditedPolicy, "changed">) {
   );
 }
 
-// Browsers offer the clipboard to pages from loopback and over TLS only.
+// Browsers allow clipboard access only for pages from loopback or over TLS.
 async function copyOf(text: string, element: HTMLElement): Promise<string> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,15 +1,15 @@
-import { counted } from "../../../../agent/src/eviction/wording/index.ts";
+import { counted } from "@nodekeeper/api/wording";
 import { fields } from "./fields.ts";
 import type { RecordsRead, ReplayResult } from "./messages.ts";
 import type { ReplayState } from "./use-replay.ts";
 
 interface SummaryProps {
   replay: ReplayState;
-  /** Why texts are refused, by the field's name. */
+  /** Why texts are invalid, by field name. */
   problems: ReadonlyMap<string, string>;
 }
 
-/** The result in figures. It stays in sight while fields are changed. */
+/** The result in numbers. It stays visible while fields are edited. */
 export function Summary({ replay, problems }: SummaryProps) {
   const { result, progress, isOld, isStopped, hasFailed, records } = replay;
   if (hasFailed) {

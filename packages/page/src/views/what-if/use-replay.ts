@@ -1,30 +1,30 @@
+import type { EvictionPolicy } from "@nodekeeper/api/decide";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { EvictionPolicy } from "../../../../agent/src/eviction/replay/index.ts";
 import type { FromWorker, RecordsRead, ReplayResult, ToWorker } from "./messages.ts";
 
-/** The replay of recorded rounds, as far as it is. */
+/** State of the replay of recorded rounds. */
 export interface ReplayState {
   records?: RecordsRead;
-  /** Of the replay that runs. */
+  /** Progress of the current replay. */
   progress?: { done: number; of: number };
   result?: ReplayResult;
-  /** Whether the result is not yet that of the policy and of all rounds that are read. */
+  /** Whether the result does not yet cover the current policy and all rounds read. */
   isOld: boolean;
   isStopped: boolean;
-  /** Whether the worker's file could not be loaded, or it failed. */
+  /** Whether the worker's file could not be loaded, or the worker failed. */
   hasFailed: boolean;
-  /** Reads the rounds after those that are read; from the start again where none is. */
+  /** Reads the rounds after those already read, or from the start if there are none. */
   readMore(): void;
   stop(): void;
   resume(): void;
 }
 
-// A field that is being typed in is replayed when there is a pause.
+// Replays after a pause in typing.
 const PAUSE_MS = 250;
 
 /**
- * Replays the rounds since a time, milliseconds since the epoch, with a policy, and again when one of both changes; without
- * a policy the rounds are read only. The worker ends with the component.
+ * Replays the rounds since a time, milliseconds since the epoch, with a policy, and again when either changes. Without
+ * a policy, the rounds are only read. The worker is terminated with the component.
  */
 export function useReplay(since: number, policy: EvictionPolicy | undefined): ReplayState {
   const worker = useRef<Worker | null>(null);
@@ -97,7 +97,7 @@ function isPart({ replay, malformed }: ReplayResult, records: RecordsRead | unde
   return replay.rounds + malformed.length < (records?.rounds ?? 0);
 }
 
-// Built as an entry of its own, beside the file that this becomes part of.
+// Built as a separate entry, next to the file that includes this code.
 function startWorker(): Worker {
   return new Worker(new URL("./what-if-worker.js", import.meta.url), { type: "module" });
 }

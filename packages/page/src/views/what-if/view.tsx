@@ -1,5 +1,5 @@
+import { evictionPolicyOf } from "@nodekeeper/api/decide";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
 import { goTo } from "../../address.ts";
 import { nodeNow } from "../../node-clock.ts";
 import { Problem, Waiting } from "../../parts/notice.tsx";
@@ -22,7 +22,7 @@ export function WhatIf({ live, address }: ViewProps) {
   const query = useMemo(() => readQuery(address.query), [text]);
   const since = query.since ?? openedAt - HOUR_MS;
   const isConnected = live.connection.state === "open";
-  // Asked again when the agent has been restarted.
+  // Requested again after the agent restarts.
   const { value: configuration, problem } = useAnswer("configuration", {}, isConnected);
   const inForce = useMemo(() => configuration && textsOf(configuration), [configuration]);
   const edited = useMemo(
@@ -36,14 +36,14 @@ export function WhatIf({ live, address }: ViewProps) {
     if (isConnected && isUnreachable) replay.readMore();
   }, [isConnected]);
 
-  // An address that is sent has the same rounds tomorrow.
+  // The start time is included, so that a shared address selects the same rounds tomorrow.
   const go = (change: Partial<Query>) => goTo(whatIfAddress({ ...query, since, ...change }), "replace");
   const recorded = JSON.stringify(replay.records?.policy ?? null);
   const plugins = (live.plugins ?? [])
     .filter(({ type }) => type === "EvictionPlugin")
     .map(({ name }) => name)
     .sort();
-  // The page is drawn with each message of the stream and of the worker; the form only when it is another.
+  // The page is rendered on each message of the stream and the worker; the form only when it changes.
   const form = useMemo(() => {
     if (!edited || !inForce) return null;
     const change = (name: string, typed: string | undefined) => {

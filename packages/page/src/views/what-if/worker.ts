@@ -1,9 +1,9 @@
-// Reads and replays beside the page's own thread: a round of a thousand pods takes longer than a frame.
+// Reads and replays outside the page's main thread, because a round with a thousand pods takes longer than a frame.
 import { ask } from "../../api.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { ReplaySession } from "./session.ts";
 
-// The page's files are in a folder beside the API.
+// The page's files are in a directory next to the API.
 const page = new URL("../", self.location.href).href;
 
 const session = new ReplaySession({

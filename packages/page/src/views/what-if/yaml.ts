@@ -1,7 +1,7 @@
-import { plainYaml } from "../../../../agent/src/cli/plain-yaml.ts";
+import { plainYaml } from "@nodekeeper/api/text";
 import type { EditedPolicy } from "./fields.ts";
 
-/** The changed settings as the agent's configuration file has them; empty where none is changed. */
+/** Returns the changed settings as in the agent's configuration file. Empty if there are none. */
 export function snippetOf(changed: EditedPolicy["changed"]): string {
   if (changed.length === 0) return "";
   const file: Record<string, unknown> = {};
@@ -17,7 +17,7 @@ export function snippetOf(changed: EditedPolicy["changed"]): string {
   return plainYaml(file);
 }
 
-/** What has to be done for the snippet to be in force. */
+/** Returns what is required for the snippet to take effect. */
 export function applyingIt(changed: EditedPolicy["changed"]): string {
   const restart = changed.filter(({ field }) => !field.setting.isLive).map(({ field }) => field.setting.path);
   const live = "The agent applies the file when it changes.";

@@ -5,7 +5,7 @@ import { definitionOf, establishedStatus } from "./custom.ts";
 import type { ResourceDefinition, ServedVersion } from "./definition.ts";
 import { mergeRulesOnDemand, schemaNamed } from "./open-api.ts";
 
-/** A version that is served and what objects of it are checked against. */
+/** Returns a served version with the schema for validation. */
 function version(name: string, schema: string): ServedVersion {
   return { name, openapi: schemaNamed(schema) };
 }
@@ -59,7 +59,7 @@ function grouped(
   });
 }
 
-/** The kinds that are served without a CustomResourceDefinition. */
+/** Returns the kinds that are served without a CustomResourceDefinition. */
 export function builtInResources(): ResourceDefinition[] {
   return [
     core("Namespace", "namespaces", ["ns"], {

@@ -1,18 +1,18 @@
 import { apiVersionOf, type ResourceDefinition, type ServedVersion } from "./definition.ts";
 
-/** The kinds that are served now. CustomResourceDefinitions add and remove some. */
+/** The currently served kinds. CustomResourceDefinitions add and remove kinds. */
 export class Catalogue {
   readonly #definitions = new Map<string, ResourceDefinition>();
   readonly #checksFields: boolean;
   #generation = 0;
 
-  /** @param checksFields whether objects are checked against the schemas of their kinds */
+  /** @param checksFields whether objects are validated against the schemas of their kinds */
   constructor(definitions: ResourceDefinition[], checksFields: boolean) {
     this.#checksFields = checksFields;
     for (const definition of definitions) this.#definitions.set(nameOf(definition), definition);
   }
 
-  /** Changes whenever the set of kinds does. */
+  /** Changes whenever a kind is added, changed or removed. */
   get generation(): number {
     return this.#generation;
   }
@@ -21,7 +21,7 @@ export class Catalogue {
     return [...this.#definitions.values()];
   }
 
-  /** The kind served at a path; undefined where there is none. */
+  /** Returns the kind served at a path. Undefined if there is none. */
   find(
     group: string,
     version: string,
@@ -33,7 +33,7 @@ export class Catalogue {
     return { definition, version: this.#checksFields ? served : { ...served, openapi: undefined } };
   }
 
-  /** By "plural.group"; "plural." or "plural" for the core group. */
+  /** Finds a kind by "plural.group". For the core group: "plural." or "plural". */
   byName(name: string): ResourceDefinition | undefined {
     return this.#definitions.get(name.includes(".") ? name : `${name}.`);
   }
@@ -52,7 +52,7 @@ export class Catalogue {
     return undefined;
   }
 
-  /** The kind whose objects are in a storage; the first where two share it. */
+  /** Returns the kind whose objects are in a storage. The first one if several kinds share it. */
   byStorage(storage: string): ResourceDefinition | undefined {
     return this.all().find((definition) => definition.storage === storage);
   }

@@ -3,7 +3,7 @@ import { at, isTree, type Tree } from "../json.ts";
 import type { Column } from "./definition.ts";
 import { humanDuration } from "./duration.ts";
 
-/** NAME, which every table begins with. */
+/** NAME, the first column of most tables. */
 export const nameColumn: Column = {
   name: "Name",
   type: "string",
@@ -18,13 +18,13 @@ export const ageColumn: Column = {
   cell: (object, now) => ageOf(object.metadata.creationTimestamp, now),
 };
 
-/** Time since an RFC 3339 time, as kubectl writes it; `<unknown>` where there is none. */
+/** Returns the age of an RFC 3339 time as formatted by kubectl. `<unknown>` if it is not a time. */
 export function ageOf(time: unknown, now: number): string {
   const since = typeof time === "string" ? Date.parse(time) : Number.NaN;
   return Number.isNaN(since) ? "<unknown>" : humanDuration(now - since);
 }
 
-/** A column that shows the value at a path. */
+/** Returns a column that shows the value at a path. */
 export function valueColumn(name: string, path: string[], more: Partial<Column> = {}): Column {
   return { name, type: "string", ...more, cell: (object) => at(object, ...path) ?? "<none>" };
 }
@@ -167,5 +167,5 @@ export const customResourceDefinitionColumns: Column[] = [
   { name: "Created At", type: "date", cell: (definition) => definition.metadata.creationTimestamp },
 ];
 
-/** The columns of a kind that declares none. */
+/** Columns of a kind that does not declare any. */
 export const defaultColumns: Column[] = [nameColumn, ageColumn];

@@ -2,7 +2,7 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import { compact, isTree, type MutableTree, setOwn, type Tree } from "../json.ts";
 import type { ServedVersion } from "./definition.ts";
 
-/** resource.k8s.io/v1beta1 wraps each device's content in `basic`; v1 and v1beta2 do not. */
+/** resource.k8s.io/v1beta1 wraps the content of each device in `basic`, unlike v1 and v1beta2. */
 export const resourceSliceV1beta1: ServedVersion = {
   name: "v1beta1",
   decode: (slice) =>
@@ -17,7 +17,7 @@ function mapDevices(slice: KubeObject, convert: (device: Tree) => Tree): KubeObj
   return { ...slice, spec: { ...spec, devices } };
 }
 
-// The same event has other field names in its two groups: [core v1, events.k8s.io/v1].
+// Field names of an Event in its two groups: [core v1, events.k8s.io/v1].
 const eventFields: [string, string][] = [
   ["message", "note"],
   ["involvedObject", "regarding"],
@@ -28,7 +28,7 @@ const eventFields: [string, string][] = [
   ["reportingComponent", "reportingController"],
 ];
 
-/** events.k8s.io/v1 over the storage of core events. */
+/** events.k8s.io/v1, converted to the storage of core Events. */
 export const eventsV1: ServedVersion = {
   name: "v1",
   decode: (event) => ({ ...renameFields(event, toCore), kind: "Event" }),

@@ -28,7 +28,7 @@ interface CrdSpec {
   versions: CrdVersion[];
 }
 
-/** The kind that a CustomResourceDefinition defines. Throws a 422 that names the field which can't be used. */
+/** Returns the kind defined by a CustomResourceDefinition. Throws a 422, naming the field, if it is not usable. */
 export function definitionOf(crd: KubeObject): ResourceDefinition {
   const { group, scope, names, versions } = readSpec(crd);
   const storage = versions.find((version) => version.storage) ?? versions[0]!;
@@ -82,7 +82,7 @@ function readSpec(crd: KubeObject): CrdSpec {
   return spec;
 }
 
-/** The status of a definition that is served. */
+/** Returns the status of an established definition. */
 export function establishedStatus(crd: KubeObject, time: string): Tree {
   const spec = crd.spec as CrdSpec;
   const storage = spec.versions.find((version) => version.storage) ?? spec.versions[0]!;
@@ -107,7 +107,7 @@ export function establishedStatus(crd: KubeObject, time: string): Tree {
   };
 }
 
-/** What objects are checked against: the definition's schema, with the metadata of every object. */
+/** Returns the schema for validation: that of the definition, with the standard metadata. */
 function checkedSchema(schema: unknown): Tree | undefined {
   if (!isTree(schema) || !isTree(schema.properties)) return undefined;
   const text = { type: "string" };

@@ -2,14 +2,14 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import type { FieldSchema } from "../fields/schema.ts";
 import type { Tree } from "../json.ts";
 
-/** A version in which a kind is served. Objects are stored in one form; a version that differs converts. */
+/** A version in which a kind is served. Objects are stored in one form, to which other versions convert. */
 export interface ServedVersion {
   name: string;
-  /** What objects of this version are checked against; absent: everything is accepted. */
+  /** Schema for validation. Default: none, and everything is accepted. */
   openapi?: Tree | undefined;
-  /** From this version to the stored form. */
+  /** Converts an object of this version to the stored form. */
   decode?(object: KubeObject): KubeObject;
-  /** From the stored form to this version. */
+  /** Converts an object from the stored form to this version. */
   encode?(object: KubeObject): KubeObject;
 }
 
@@ -17,14 +17,14 @@ export interface ServedVersion {
 export interface Column {
   name: string;
   type: "string" | "integer" | "date" | "number" | "boolean";
-  /** Above 0: shown with `-o wide` only. */
+  /** Above 0: shown only with `-o wide`. */
   priority?: number;
   description?: string;
-  /** The cell; `now` in milliseconds. */
+  /** Returns the cell. `now` is in milliseconds. */
   cell(object: KubeObject, now: number): unknown;
 }
 
-/** A kind this server serves. */
+/** A kind that this server serves. */
 export interface ResourceDefinition {
   /** Empty for the core group. */
   group: string;
@@ -34,38 +34,38 @@ export interface ResourceDefinition {
   shortNames: string[];
   categories?: string[];
   namespaced: boolean;
-  /** Preferred version first. */
+  /** Versions in order of preference. */
   versions: ServedVersion[];
-  /** Where objects are kept; two definitions may share one storage. */
+  /** Storage of the objects. Several definitions may share one. */
   storage: string;
-  /** apiVersion of the stored form. */
+  /** API version of the stored form. */
   storedApiVersion: string;
   /** Whether `status` is a subresource. */
   status: boolean;
-  /** Whether pods' `eviction` is served. */
+  /** Whether the `eviction` subresource is served. */
   eviction?: boolean;
-  /** Whether metadata.generation counts changes of the specification. */
+  /** Whether metadata.generation is incremented when the spec changes. */
   generation: boolean;
-  /** Whether a new object keeps the status it brings. */
+  /** Whether a new object keeps its status. */
   keepsStatusOnCreate?: boolean;
   /** Whether writes to the status subresource may change labels and annotations. */
   statusWritesMetadata?: boolean;
-  /** Whether PUT needs metadata.resourceVersion. */
+  /** Whether PUT requires metadata.resourceVersion. */
   needsResourceVersion?: boolean;
-  /** Whether it is served from a CustomResourceDefinition: no strategic merge patch. */
+  /** Whether the kind is a custom resource, which does not support strategic merge patch. */
   custom?: boolean;
-  /** Field selectors besides metadata.name and metadata.namespace: label to path. */
+  /** Field selectors in addition to metadata.name and metadata.namespace: label to path. */
   selectable?: Record<string, string[]>;
   columns?: Column[];
-  /** How its fields merge; computed with the first write. */
+  /** Returns the merge rules of its fields, computed on first use. */
   mergeRules(): FieldSchema;
-  /** Fills in what the server sets on a new object; `time` is now, RFC 3339. */
+  /** Sets the server's defaults on a new object. `time` is the current RFC 3339 time. */
   onCreate?(object: KubeObject, time: string): KubeObject;
-  /** Throws a StatusError for an object that may not be stored. */
+  /** Throws a StatusError if an object is not valid. */
   validate?(object: KubeObject): void;
 }
 
-/** What a request addresses. */
+/** Target of a request. */
 export interface Target {
   definition: ResourceDefinition;
   version: ServedVersion;
@@ -74,12 +74,12 @@ export interface Target {
   subresource?: string | undefined;
 }
 
-/** "v1", or "group/v1". */
+/** Returns "v1" or "group/v1". */
 export function apiVersionOf(definition: ResourceDefinition, version: ServedVersion): string {
   return definition.group ? `${definition.group}/${version.name}` : version.name;
 }
 
-/** An object in the version asked for. */
+/** Converts a stored object to the requested version. */
 export function encodeVersion(
   object: KubeObject,
   definition: ResourceDefinition,
@@ -91,7 +91,7 @@ export function encodeVersion(
   return { ...converted, apiVersion, kind: definition.kind };
 }
 
-/** An object of a request in the stored form. */
+/** Converts an object of a request to the stored form. */
 export function decodeVersion(
   object: KubeObject,
   definition: ResourceDefinition,

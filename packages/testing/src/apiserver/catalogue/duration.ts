@@ -4,7 +4,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 
-// Up to which age two units are shown, and which: short ages need detail, long ones do not.
+// Units by age. A second unit is shown only where it matters.
 const steps: { below: number; unit: [number, string]; rest?: [number, string] }[] = [
   { below: 2 * MINUTE, unit: [SECOND, "s"] },
   { below: 10 * MINUTE, unit: [MINUTE, "m"], rest: [SECOND, "s"] },
@@ -16,7 +16,7 @@ const steps: { below: number; unit: [number, string]; rest?: [number, string] }[
   { below: 8 * YEAR, unit: [YEAR, "y"], rest: [DAY, "d"] },
 ];
 
-/** A duration in milliseconds as kubectl writes ages: "45s", "5m30s", "3d4h". Negative durations are "0s". */
+/** Formats a duration in milliseconds like kubectl: "45s", "5m30s", "3d4h". Negative durations are "0s". */
 export function humanDuration(ms: number): string {
   const span = Math.max(ms, 0);
   const { unit, rest } = steps.find(({ below }) => span < below) ?? { unit: [YEAR, "y"] as [number, string] };

@@ -6,8 +6,8 @@ const STEP =
   /\.([A-Za-z0-9_$-]+)|\['([^']+)'\]|\[(-?\d+)\]|(\[\*\])|\[\?\(@\.([A-Za-z0-9_.-]+)\s*==\s*['"]([^'"]*)['"]\)\]/y;
 
 /**
- * The part of JSONPath that printer columns use: `.a.b`, `['a']`, `[0]`, `[*]`, `[?(@.type=="Ready")]`.
- * Returns a function that gives the first match; undefined for a path with anything else in it.
+ * Compiles the subset of JSONPath used by printer columns: `.a.b`, `['a']`, `[0]`, `[*]`, `[?(@.type=="Ready")]`. The
+ * compiled function returns the first match. Undefined if the path contains anything else.
  */
 export function compileJsonPath(path: string): ((value: unknown) => unknown) | undefined {
   const steps: Step[] = [];

@@ -1,32 +1,35 @@
 import { atomic, type FieldSchema, listBy, map, set } from "../fields/schema.ts";
 import { at, isTree, type Tree } from "../json.ts";
-// Of kube-apiserver, shortened by scripts/kube-schemas.ts; test/e2e/device-rules.e2e.test.ts compares and renews them.
+// Schemas of kube-apiserver, reduced by test/e2e/support/kube-schemas.ts. test/e2e/device-rules.e2e.test.ts compares
+// and updates them.
 import schemas from "./kubernetes-schemas.json" with { type: "json" };
 
 const named: Tree = schemas;
 
-/** The schema of every object's metadata. */
+/** Schema of object metadata. */
 export const metadataRef: Tree = { $ref: "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" };
 
-/** What is known of an object without a schema. */
+/** Schema of objects of an unknown kind. */
 export const objectSchema: Tree = { type: "object", properties: { metadata: metadataRef } };
 
-/** The schema that Kubernetes publishes under this name, such as "io.k8s.api.core.v1.Pod". Throws for an unknown name. */
+/**
+ * Returns the schema that Kubernetes publishes under a name, such as "io.k8s.api.core.v1.Pod". Throws if it is unknown.
+ */
 export function schemaNamed(name: string): Tree {
   const schema = named[name];
   if (!isTree(schema)) throw new Error(`no schema ${name}`);
   return schema;
 }
 
-/** The schema itself, or the one that it refers to with its own fields over it. */
+/** Returns the schema. Resolves a reference and merges the schema's own fields into it. */
 export function resolved(schema: Tree): Tree {
   const { $ref: name, ...own } = schema;
   return typeof name === "string" ? { ...schemaNamed(name), ...own } : schema;
 }
 
 /**
- * The merge rules of a schema, computed when they are first asked for: those of a pod take milliseconds, and most servers
- * of tests get no pod.
+ * Returns the merge rules of a schema, computed on first use: those of a pod take milliseconds, and most test servers
+ * do not serve pods.
  */
 export function mergeRulesOnDemand(schema: unknown): () => FieldSchema {
   let rules: FieldSchema | undefined;
@@ -37,8 +40,9 @@ export function mergeRulesOnDemand(schema: unknown): () => FieldSchema {
 }
 
 /**
- * Merge rules of a schema: x-kubernetes-list-type and its neighbours. Levels without any rule are left out, since the
- * default is the same: granular maps, lists that are replaced whole. A schema within itself has no rules.
+ * Computes the merge rules of a schema from x-kubernetes-list-type and related extensions. Levels without rules are
+ * omitted, because they equal the default: granular maps and lists that are replaced. A recursive reference has no
+ * rules.
  */
 function mergeRulesOf(given: unknown, above: readonly string[] = []): FieldSchema | undefined {
   if (!isTree(given)) return undefined;

@@ -3,7 +3,7 @@ import { emptySet, type FieldSet, nodeOf } from "./field-set.ts";
 import { allFieldsOf } from "./fields-of.ts";
 import { type FieldSchema, fieldSchema, isGranular, itemSchema, itemsByElement } from "./schema.ts";
 
-/** What differs between two versions of an object, as sets of paths. */
+/** Differences between two versions of an object, as sets of paths. */
 export interface Comparison {
   added: FieldSet;
   modified: FieldSet;
@@ -18,7 +18,7 @@ interface NodeComparison {
 
 const nothing: NodeComparison = {};
 
-/** Compares two objects. A top-level map that is absent counts as empty, so `spec` itself never appears or goes. */
+/** Compares two objects. An absent top-level map counts as empty, so that `spec` itself is never added or removed. */
 export function compareObjects(before: Tree, after: Tree, schema: FieldSchema | undefined): Comparison {
   const collector = new Collector();
   for (const field of fieldsOfBoth(before, after)) {

@@ -8,7 +8,7 @@ export interface ManagerConflict {
   fields: FieldSet;
 }
 
-/** The 409 of server-side apply: one FieldManagerConflict cause per field, as clients parse it. */
+/** Returns the 409 of server-side apply, with one FieldManagerConflict cause per field, as clients expect. */
 export function conflictError(conflicts: ManagerConflict[]): StatusError {
   const found = conflicts.flatMap(({ entry, fields }) =>
     listPaths(fields).map((path) => ({ manager: describe(entry), path })),

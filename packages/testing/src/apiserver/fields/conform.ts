@@ -1,11 +1,11 @@
 import { at, isTree, type MutableTree, setOwn, type Tree } from "../json.ts";
 import { unlessMicroTime, unlessTime } from "./time.ts";
 
-/** A field that does not fit its kind's schema. */
+/** A field that does not conform to its kind's schema. */
 export interface Misfit {
-  /** As the API server writes it: "spec.containers[0].image". */
+  /** Path as formatted by the API server: "spec.containers[0].image". */
   path: string;
-  /** What is wrong: "expected string, got number". */
+  /** Reason: "expected string, got number". */
   why: string;
 }
 
@@ -13,22 +13,22 @@ const MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 
 type Refuse = (path: string, why: string) => void;
 
-/** What of an object fits a schema. */
+/** Result of matching an object against a schema. */
 export interface Conformed {
-  /** Without the unknown fields. */
+  /** The value without unknown fields. */
   value: unknown;
-  /** Paths of fields that the schema does not have. */
+  /** Paths of fields that are not in the schema. */
   unknown: string[];
   /** Fields of the wrong type. */
   misfits: Misfit[];
-  /** Fields that break a rule, which only custom kinds' schemas have: they are for whole objects. */
+  /** Fields that violate a rule. Only custom kinds have such rules, which apply to complete objects. */
   broken: Misfit[];
 }
 
 /**
- * Compares a value with an OpenAPI schema as the API server decodes it: null is as if it were absent, Quantity and IntOrString
- * take strings and numbers. A level of the schema without any property takes everything.
- * @param resolve the schema that a `$ref` is
+ * Matches a value against an OpenAPI schema as the API server decodes it: null counts as absent; Quantity and
+ * IntOrString accept strings and numbers. A level of the schema without properties accepts everything.
+ * @param resolve returns the schema to which a `$ref` refers
  */
 export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) => Tree): Conformed {
   const unknown: string[] = [];
@@ -82,7 +82,7 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
   return { value: walk(value, schema, ""), unknown, misfits, broken };
 }
 
-// What custom kinds' schemas may demand beyond types; those of Kubernetes' own kinds have none of it.
+// Validation rules of custom kinds' schemas. The schemas of built-in kinds do not have them.
 function checkRules(found: unknown, level: Tree, path: string, breaks: Refuse): void {
   const { enum: values, pattern, minimum, maximum, required } = level;
   const shown = JSON.stringify(found);

@@ -1,7 +1,7 @@
 /**
- * A set of field paths in the form of managedFields' fieldsV1: `{"f:spec": {"f:taints": {}}}`. A child without
- * fields is a member; a child with fields is a member only if it holds ".". The root is never a member: `{}` is
- * the empty set. Sets are immutable and share their subtrees.
+ * A set of field paths in the format of managedFields' fieldsV1: `{"f:spec": {"f:taints": {}}}`. A child without fields
+ * is a member. A child with fields is a member only if it contains ".". The root is never a member: `{}` is the empty
+ * set. Sets are immutable and share subtrees.
  */
 export type FieldSet = { readonly [element: string]: FieldSet };
 
@@ -14,29 +14,29 @@ export function isEmpty(set: FieldSet): boolean {
   return true;
 }
 
-/** The child at a path element, if the set has anything there. */
+/** Returns the child at a path element. Undefined if there is none. */
 export function child(set: FieldSet | undefined, element: string): FieldSet | undefined {
   return set && Object.hasOwn(set, element) ? set[element] : undefined;
 }
 
-/** Whether a child's own path is in the set. */
+/** Returns whether a child's own path is in the set. */
 export function isMember(node: FieldSet | undefined): boolean {
   return node !== undefined && (Object.hasOwn(node, MEMBER) || isEmpty(node));
 }
 
-/** The path elements below a node. */
+/** Returns the path elements below a node. */
 export function elements(node: FieldSet): string[] {
   return Object.keys(node).filter((element) => element !== MEMBER);
 }
 
-/** A child node from its parts; undefined where there is nothing in it. */
+/** Creates a child node. Undefined if it would be empty. */
 export function nodeOf(member: boolean, children: FieldSet): FieldSet | undefined {
   if (isEmpty(children)) return member ? emptySet : undefined;
   return member ? { [MEMBER]: emptySet, ...children } : children;
 }
 
 interface Rule {
-  /** Whether a path is in the result, by its membership in both sets. */
+  /** Returns whether a path is in the result, given its membership in both sets. */
   keep(inLeft: boolean, inRight: boolean): boolean;
   readonly keepsLeft: boolean;
   readonly keepsRight: boolean;
@@ -48,7 +48,7 @@ const intersectionRule: Rule = { keep: (a, b) => a && b, keepsLeft: false, keeps
 
 export const union = (a: FieldSet, b: FieldSet): FieldSet => combineChildren(a, b, unionRule);
 
-/** Paths of `a` that are not in `b`; children of a path in `b` stay unless they are in `b` themselves. */
+/** Paths of `a` that are not in `b`. Descendants of a path in `b` remain unless they are in `b` themselves. */
 export const difference = (a: FieldSet, b: FieldSet): FieldSet => combineChildren(a, b, differenceRule);
 
 export const intersection = (a: FieldSet, b: FieldSet): FieldSet => combineChildren(a, b, intersectionRule);
@@ -73,7 +73,7 @@ function combineNodes(a: FieldSet | undefined, b: FieldSet | undefined, rule: Ru
   return nodeOf(rule.keep(isMember(a), isMember(b)), combineChildren(a, b, rule));
 }
 
-/** Every path in the set as the API writes it in messages: `.status.conditions[type="Ready"].status`. */
+/** Returns all paths of the set as formatted by the API: `.status.conditions[type="Ready"].status`. */
 export function listPaths(set: FieldSet): string[] {
   const paths: string[] = [];
   const visit = (node: FieldSet, prefix: string) => {

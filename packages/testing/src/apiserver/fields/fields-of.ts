@@ -2,12 +2,14 @@ import { isTree, type Tree } from "../json.ts";
 import { emptySet, type FieldSet, nodeOf } from "./field-set.ts";
 import { type FieldSchema, fieldSchema, isGranular, itemSchema, itemsByElement } from "./schema.ts";
 
-/** The paths that an applied configuration names: its leaves, and the items of associative lists. */
+/** Returns the paths of an applied configuration: its leaves and the items of associative lists. */
 export function fieldsOf(configuration: Tree, schema: FieldSchema | undefined): FieldSet {
   return mapChildren(configuration, schema, false);
 }
 
-/** All paths at and below a value; the value's own path and its maps are members too, as for fields that appear or go. */
+/**
+ * Returns all paths at and below a value, including the value's own path and its maps, as for added or removed fields.
+ */
 export function allFieldsOf(value: unknown, schema: FieldSchema | undefined): FieldSet {
   return valueNode(value, schema, true);
 }

@@ -8,8 +8,8 @@ import type { FieldSchema } from "./schema.ts";
 const ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * The fields that `kubectl apply` on the client set and no manager changed since. The API server lets `kubectl` take
- * them over with server-side apply without a conflict, so that people can move from one to the other.
+ * Returns the fields that client-side `kubectl apply` set and no manager has changed since. The API server lets
+ * `kubectl` take them over by server-side apply without a conflict, to support migration.
  */
 export function fieldsLastAppliedByKubectl(
   live: KubeObject,

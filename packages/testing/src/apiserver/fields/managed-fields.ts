@@ -9,18 +9,18 @@ import { mergeObjects } from "./merge.ts";
 import { prune } from "./prune.ts";
 import type { FieldSchema } from "./schema.ts";
 
-/** Who writes, how and when: what a managedFields entry has besides its fields. */
+/** A writer of fields: the managedFields entry without the fields. */
 export interface Writer {
   manager: string;
   operation: "Apply" | "Update";
-  /** The version of the request. */
+  /** API version of the request. */
   apiVersion: string;
   subresource?: string | undefined;
-  /** RFC 3339, seconds. */
+  /** RFC 3339 time in seconds. */
   time: string;
 }
 
-// Fields of every object that the server sets itself and no manager owns.
+// Fields that the server sets on every object and no manager owns.
 const SERVER_FIELDS = [
   "name",
   "namespace",
@@ -32,14 +32,14 @@ const SERVER_FIELDS = [
   "managedFields",
 ];
 
-/** The part of an object that can be owned. */
+/** Returns the part of an object that can be owned. */
 export function ownable(object: KubeObject): MutableTree {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = object;
   const owned = without({ ...metadata }, ...SERVER_FIELDS);
   return Object.keys(owned).length > 0 ? { ...rest, metadata: owned } : rest;
 }
 
-/** Records a plain write: its fields are taken from all other managers. Returns `next` with its managedFields. */
+/** Records an update, which takes its fields from all other managers. Returns `next` with managedFields. */
 export function recordUpdate(
   live: KubeObject | undefined,
   next: KubeObject,
@@ -59,8 +59,8 @@ export function recordUpdate(
 }
 
 /**
- * Server-side apply: lays the configuration over the live object, removes what this manager no longer applies and
- * no other manager owns, and records ownership. Without `force`, changing a field of another manager is a 409.
+ * Server-side apply. Merges the configuration into the live object, removes fields that this manager no longer applies
+ * and no other manager owns, and records ownership. Without `force`, changing a field of another manager throws a 409.
  */
 export function applyConfiguration(
   live: KubeObject,
@@ -96,7 +96,8 @@ function findConflicts(others: ManagedFieldsEntry[], changed: FieldSet): Manager
     .filter(({ fields }) => !isEmpty(fields));
 }
 
-// A body that brings managedFields replaces them (kubectl migrates ownership so); one empty entry resets them all.
+// managedFields in the body replace the entries, by which kubectl migrates ownership. A single empty entry resets them
+// all.
 function baseEntries(live: KubeObject | undefined, next: KubeObject): ManagedFieldsEntry[] {
   const brought = next.metadata.managedFields;
   if (brought === undefined || !brought.every(isTree)) return live?.metadata.managedFields ?? [];
@@ -121,7 +122,7 @@ function withFields(entry: ManagedFieldsEntry, fields: FieldSet): ManagedFieldsE
   return { ...entry, fieldsV1: fields };
 }
 
-// The time moves only when the set or the values change, so that a write that changes nothing writes nothing.
+// The time changes only if the set or the values change, so that a no-op is not stored.
 function replaceEntry(
   entries: ManagedFieldsEntry[],
   previous: ManagedFieldsEntry | undefined,

@@ -1,7 +1,9 @@
 import { type MutableTree, own, setOwn, type Tree } from "../json.ts";
 import { type FieldSchema, fieldSchema, isGranular, itemSchema, itemsByElement } from "./schema.ts";
 
-/** Lays an applied configuration over an object: maps merge, associative lists merge by key, the rest is replaced. */
+/**
+ * Merges an applied configuration into an object: maps by field, associative lists by key. Other values are replaced.
+ */
 export function mergeObjects<T extends Tree>(
   live: T,
   configuration: Tree,
@@ -26,7 +28,7 @@ function mergeMaps(live: Tree, applied: Tree, schema: FieldSchema | undefined): 
   return merged;
 }
 
-// Applied items keep the order of the configuration; items of others stay in front of what followed them.
+// Applied items keep the configuration's order. Other items remain before the items that followed them.
 function mergeItems(
   live: Map<string, unknown>,
   applied: Map<string, unknown>,

@@ -3,8 +3,8 @@ import { child, elements, emptySet, type FieldSet, isEmpty, isMember } from "./f
 import { type FieldSchema, fieldSchema, isGranular, itemSchema, itemsByElement } from "./schema.ts";
 
 /**
- * Removes what a manager applied last time and no manager owns now. `managed` is the union of all managers' sets,
- * with the new set of the applying manager. Returns the same object where nothing goes.
+ * Removes fields that a manager applied previously and no manager owns now. `managed` is the union of all managers'
+ * sets, including the new set of the applying manager. Returns the same object if nothing is removed.
  */
 export function prune<T extends Tree>(
   object: T,
@@ -30,7 +30,7 @@ function pruneMap(map: Tree, last: FieldSet, managed: FieldSet, schema: FieldSch
   return pruned ?? map;
 }
 
-// A field stays while a manager owns it or something below it.
+// A field remains while a manager owns it or one of its descendants.
 function pruneField(
   value: unknown,
   last: FieldSet,
@@ -55,7 +55,7 @@ function pruneBelow(
   return items ? pruneItems(value, items, last, managed, schema) : value;
 }
 
-// An item is removed when no manager owns the item itself: what is left of it would have no key.
+// An item is removed if no manager owns the item itself, because the remainder would have no key.
 function pruneItems(
   list: unknown,
   items: Map<string, unknown>,

@@ -1,8 +1,8 @@
 import { isTree } from "../json.ts";
 
 /**
- * How a field merges. Without a schema maps are granular and lists are replaced whole, as the API server treats
- * unknown types. Source of the rules: x-kubernetes-list-type and its neighbours, and structured-merge-diff's docs.
+ * Merge rules of a field. Without a schema, maps are granular and lists are replaced, as the API server treats unknown
+ * types. Source: x-kubernetes-list-type and related extensions, and the documentation of structured-merge-diff.
  */
 export type FieldSchema =
   | {
@@ -13,9 +13,9 @@ export type FieldSchema =
   | { readonly type: "atomic" }
   | {
       readonly type: "list";
-      /** The fields that identify an item. */
+      /** Fields that identify an item. */
       readonly keys: readonly string[];
-      /** Values of key fields that may be absent. */
+      /** Default values of key fields that may be absent. */
       readonly defaults?: Readonly<Record<string, unknown>>;
       readonly items?: FieldSchema;
     }
@@ -28,7 +28,7 @@ export function map(fields: Readonly<Record<string, FieldSchema>>, values?: Fiel
   return { type: "map", fields, ...(values ? { values } : {}) };
 }
 
-/** A list whose items are identified by fields. */
+/** Returns the schema of a list whose items are identified by fields. */
 export function listBy(
   keys: string | readonly string[],
   items?: FieldSchema,
@@ -42,19 +42,19 @@ export function listBy(
   };
 }
 
-/** The schema of a map's field. */
+/** Returns the schema of a map's field. */
 export function fieldSchema(schema: FieldSchema | undefined, field: string): FieldSchema | undefined {
   if (schema?.type !== "map") return undefined;
   const known = schema.fields && Object.hasOwn(schema.fields, field) ? schema.fields[field] : undefined;
   return known ?? schema.values;
 }
 
-/** The schema of an associative list's items. */
+/** Returns the schema of an associative list's items. */
 export function itemSchema(schema: FieldSchema | undefined): FieldSchema | undefined {
   return schema?.type === "list" ? schema.items : undefined;
 }
 
-/** Whether the value is a map whose fields are owned one by one. */
+/** Returns whether the value is a map whose fields are owned individually. */
 export function isGranular(
   value: unknown,
   schema: FieldSchema | undefined,
@@ -63,8 +63,8 @@ export function isGranular(
 }
 
 /**
- * The items of an associative list or set by their path element (`k:{"type":"Ready"}`, `v:"x"`), in order;
- * undefined where the value is not such a list. An item that lacks its key fields gets null for them.
+ * Returns the items of an associative list or set by path element (`k:{"type":"Ready"}`, `v:"x"`), in order. Undefined
+ * for other values. Missing key fields without a default are null.
  */
 export function itemsByElement(
   value: unknown,

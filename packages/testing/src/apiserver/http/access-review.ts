@@ -3,7 +3,7 @@ import type { AccessAttributes } from "../options.ts";
 import { badRequest, methodNotAllowed } from "../status.ts";
 import type { Call } from "./call.ts";
 
-/** Answers a SelfSubjectAccessReview by the rules; everything is allowed without any. */
+/** Responds to a SelfSubjectAccessReview according to the rules. Without rules, everything is allowed. */
 export function reviewAccess(
   call: Call,
   rules: ((attributes: AccessAttributes) => boolean) | undefined,

@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { messageOf } from "@nodekeeper/core/lib";
+import { messageOf, parseExactly } from "@nodekeeper/core/lib";
 import { parse as parseYaml } from "yaml";
 import { badRequest, StatusError, unsupportedMediaType } from "../status.ts";
 import { readProtobuf } from "./protobuf.ts";
 
-// The API server's own bound on a request body.
+// Limit of request bodies in the API server.
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
-/** One request and the way to answer it. */
+/** A request and its response. */
 export class Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
   readonly pathname: string;
   readonly query: URLSearchParams;
-  /** The parsed body, once read. */
+  /** Parsed body. Undefined until it is read. */
   body: unknown;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -26,7 +26,7 @@ export class Call {
     this.query = url.searchParams;
   }
 
-  /** The media types the client takes, in its order, without spaces. */
+  /** Accepted media types in the client's order, without spaces. */
   get accepted(): string[] {
     return (this.request.headers.accept ?? "").split(",").map((type) => type.replaceAll(" ", ""));
   }
@@ -35,18 +35,18 @@ export class Call {
     return (this.request.headers["content-type"] ?? "application/json").split(";")[0]!.trim().toLowerCase();
   }
 
-  /** A boolean parameter: `watch=true`, `watch=1`, `watch`. */
+  /** Returns a boolean parameter: `watch=true`, `watch=1`, `watch`. */
   flag(name: string): boolean {
     const value = this.query.get(name);
     return value !== null && value !== "false" && value !== "0";
   }
 
-  /** Sends a warning with the answer, which clients such as kubectl print. */
+  /** Adds a Warning header to the response, which clients such as kubectl print. */
   warn(text: string): void {
     if (!this.response.headersSent) this.response.appendHeader("warning", `299 - ${JSON.stringify(text)}`);
   }
 
-  /** Answers with JSON. */
+  /** Sends a JSON response. */
   json(status: number, value: unknown, contentType = "application/json"): void {
     this.send(status, JSON.stringify(value), contentType);
   }
@@ -62,7 +62,7 @@ export class Call {
     this.response.end(this.method === "HEAD" ? undefined : bytes);
   }
 
-  /** Reads the body, JSON or YAML. Resolves undefined for an empty one. */
+  /** Reads a JSON, YAML or protobuf body. Resolves to undefined if it is empty. */
   async readBody(): Promise<unknown> {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -92,10 +92,10 @@ export class Call {
     try {
       if (isProtobuf) return readProtobuf(bytes);
       const text = bytes.toString("utf8");
-      // YAML is a superset of JSON, and its parser much slower.
+      // YAML is a superset of JSON, but its parser is much slower.
       if (type.endsWith("yaml") && !text.trimStart().startsWith("{"))
         return parseYaml(text, { maxAliasCount: 100 });
-      return JSON.parse(text);
+      return parseExactly(text);
     } catch (error) {
       if (error instanceof StatusError) throw error;
       throw badRequest(`the body of the request can't be parsed: ${messageOf(error)}`);

@@ -3,7 +3,7 @@ import type { ResourceDefinition } from "../catalogue/definition.ts";
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** The media type of the document that has all groups at once. */
+/** Media type of aggregated discovery. */
 export const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 interface GroupVersions {
@@ -21,7 +21,7 @@ function groupsOf(catalogue: Catalogue): GroupVersions[] {
   return [...groups].map(([group, versions]) => ({ group, versions: [...versions] }));
 }
 
-/** `/api`. */
+/** Returns `/api`. */
 export function coreVersions(address: string): unknown {
   return {
     kind: "APIVersions",
@@ -30,13 +30,13 @@ export function coreVersions(address: string): unknown {
   };
 }
 
-/** `/apis`. */
+/** Returns `/apis`. */
 export function groupList(catalogue: Catalogue): unknown {
   const groups = groupsOf(catalogue).filter(({ group }) => group !== "");
   return { kind: "APIGroupList", apiVersion: "v1", groups: groups.map(describeGroup) };
 }
 
-/** `/apis/<group>`; undefined for an unknown group. */
+/** Returns `/apis/<group>`. Undefined for an unknown group. */
 export function groupDocument(catalogue: Catalogue, name: string): unknown {
   const group = groupsOf(catalogue).find((candidate) => candidate.group === name && name !== "");
   return group && { kind: "APIGroup", apiVersion: "v1", ...describeGroup(group) };
@@ -47,7 +47,7 @@ function describeGroup({ group, versions }: GroupVersions) {
   return { name: group, versions: all, preferredVersion: all[0] };
 }
 
-/** `/api/v1` and `/apis/<group>/<version>`; undefined where nothing is served there. */
+/** Returns `/api/v1` or `/apis/<group>/<version>`. Undefined if it is not served. */
 export function resourceList(catalogue: Catalogue, group: string, version: string): unknown {
   const served = catalogue
     .all()
@@ -97,7 +97,7 @@ function subresourcesOf({ kind, status, eviction }: ResourceDefinition) {
   ];
 }
 
-/** `/api` and `/apis` in one document with all their resources. */
+/** Returns the aggregated discovery document of `/api` or `/apis`. */
 export function aggregated(catalogue: Catalogue, core: boolean): unknown {
   const items = groupsOf(catalogue)
     .filter(({ group }) => (group === "") === core)

@@ -9,10 +9,10 @@ import { answerDocument } from "./documents.ts";
 import { parseResourcePath, type ResourcePath } from "./path.ts";
 import { checkTarget, handleResource, type ResourceServices } from "./resource-handler.ts";
 
-// These reveal nothing about the cluster; the API server serves them to all clients too.
+// Paths without information about the cluster, which the API server also serves without authentication.
 const OPEN_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
 
-/** Takes a request through faults, authentication and body to what answers it; every failure becomes a Status. */
+/** Applies faults and authentication, reads the body and routes the request. All failures become a Status. */
 export class Dispatcher {
   readonly #options: DevApiServerOptions;
   readonly #services: ResourceServices;
@@ -58,7 +58,7 @@ export class Dispatcher {
     else notServed(call);
   }
 
-  /** @returns whether the request is to be handled after all */
+  /** @returns whether to handle the request */
   async #inflict(fault: Fault, call: Call, signal: AbortSignal): Promise<boolean> {
     if (fault === "hang") return false;
     if (fault === "cut") {
@@ -113,14 +113,14 @@ function infoOf({ method, pathname, query, request }: Call): RequestInfo {
   return { method, path: pathname, query, headers: request.headers, resource: parseResourcePath(pathname) };
 }
 
-// A page in a browser could reach a loopback server under a name of its own (DNS rebinding).
+// Prevents DNS rebinding, by which a web page could reach a loopback server under another host name.
 function checkHost({ request }: Call): void {
   const host = (request.headers.host ?? "").replace(/:\d+$/, "");
   if (host === "" || host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host)) return;
   throw badRequest(`this development server answers on loopback names only, not ${JSON.stringify(host)}`);
 }
 
-/** The plain answer to a path where nothing is served. */
+/** Responds to a path that is not served. */
 function notServed(call: Call): void {
   call.send(404, "404 page not found\n", "text/plain; charset=utf-8");
 }

@@ -4,7 +4,7 @@ import type { Call } from "./call.ts";
 import { AGGREGATED, aggregated, coreVersions, groupDocument, groupList, resourceList } from "./discovery.ts";
 import { openapiDocument, openapiIndex, openapiV2 } from "./openapi.ts";
 
-// The version whose behaviour this server follows.
+// Version of the API server whose behavior this server follows.
 const version = {
   major: "1",
   minor: "34",
@@ -19,7 +19,7 @@ const version = {
 
 const HEALTH_PATHS = new Set(["/healthz", "/livez", "/readyz"]);
 
-/** Answers the paths that are not resources: version, health, discovery, OpenAPI. */
+/** Serves non-resource paths: version, health, discovery, OpenAPI. */
 export function answerDocument(call: Call, catalogue: Catalogue): void {
   if (call.method !== "GET" && call.method !== "HEAD") throw methodNotAllowed();
   const { pathname } = call;

@@ -3,7 +3,7 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import { badRequest, expired, StatusError } from "../status.ts";
 import type { ListMeta } from "./representation.ts";
 
-/** Snapshots are arrays of shared objects, so keeping some costs little. */
+/** Snapshots are arrays of shared objects and therefore cheap. */
 const MAX_SNAPSHOTS = 64;
 
 interface Snapshot {
@@ -12,11 +12,13 @@ interface Snapshot {
   revision: number;
 }
 
-/** Pages of lists. All pages of one list show the same revision: the rest of it is kept until it is asked for. */
+/**
+ * Paginates lists. All pages of a list have the same revision, because the remaining objects are kept as a snapshot.
+ */
 export class ListPager {
   readonly #snapshots = new Map<string, Snapshot>();
 
-  /** The first page of a list, or all of it where `limit` is 0. */
+  /** Returns the first page of a list, or all items if `limit` is 0. */
   first(
     storage: string,
     objects: KubeObject[],
@@ -26,7 +28,7 @@ export class ListPager {
     return this.#page({ storage, objects, revision }, 0, limit);
   }
 
-  /** The page that a continue token names; 410 when its list is no longer kept. */
+  /** Returns the page for a continue token. Throws a 410 if its snapshot is no longer available. */
   next(storage: string, token: string, limit: number): { items: KubeObject[]; metadata: ListMeta } {
     const [id, position] = Buffer.from(token, "base64url").toString("utf8").split("/");
     const start = Number(position);
@@ -68,7 +70,7 @@ export class ListPager {
   }
 }
 
-/** Reads `resourceVersion`; a 504 for one of the future, as the API server answers it. */
+/** Parses `resourceVersion`. Throws a 504 for a future version, like the API server. */
 export function readRevision(text: string | null, current: number): number | undefined {
   if (text === null || text === "") return undefined;
   if (!/^\d{1,15}$/.test(text))

@@ -5,7 +5,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 
 const MAX_CONNECTIONS = 4096;
 
-/** The socket of the server: opens and closes as often as wanted, on the same port. */
+/** Listens for HTTP connections. Can be opened and closed repeatedly on the same port. */
 export class Listener {
   readonly #address: string;
   readonly #dispatcher: Dispatcher;
@@ -19,14 +19,14 @@ export class Listener {
     this.#dispatcher = dispatcher;
   }
 
-  /** "http://127.0.0.1:12345". Throws before the first start, when the port may not be known. */
+  /** Such as "http://127.0.0.1:12345". Throws before the first start if the port is not known. */
   get url(): string {
     if (this.#port === 0)
       throw new NodekeeperError("unavailable", "the development API server was not started yet");
     return `http://${this.#address.includes(":") ? `[${this.#address}]` : this.#address}:${this.#port}`;
   }
 
-  /** Begins to accept connections. Rejects with `unavailable` when the port is taken. */
+  /** Starts to accept connections. Rejects with `unavailable` if the port is in use. */
   async open(): Promise<void> {
     if (this.#server) return;
     const abort = new AbortController();
@@ -53,14 +53,14 @@ export class Listener {
     this.#abort = abort;
   }
 
-  /** Stops accepting and closes every connection, whatever is open on it. */
+  /** Stops accepting and closes all connections. */
   async close(): Promise<void> {
     const server = this.#server;
     if (!server) return;
     this.#server = undefined;
     this.#abort.abort(stopped("the development API server stops"));
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    // One turn, so that answers that are written go out before their connections are closed.
+    // Waits one turn, so that pending responses are sent before their connections are closed.
     await new Promise<void>((resolve) => setImmediate(resolve));
     server.closeAllConnections();
     await closed;

@@ -1,7 +1,7 @@
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ResourceDefinition } from "../catalogue/definition.ts";
 
-/** `/openapi/v2`: no schemas. kubectl takes field validation from version 3. */
+/** `/openapi/v2`, without schemas. kubectl uses version 3 for field validation. */
 export const openapiV2 = {
   swagger: "2.0",
   info: { title: "Nodekeeper development API", version: "v1" },
@@ -9,7 +9,7 @@ export const openapiV2 = {
   definitions: {},
 };
 
-/** `/openapi/v3`: which documents there are. */
+/** Returns `/openapi/v3`, the index of documents. */
 export function openapiIndex(catalogue: Catalogue): unknown {
   const paths: Record<string, unknown> = {};
   for (const definition of catalogue.all()) {
@@ -22,8 +22,8 @@ export function openapiIndex(catalogue: Catalogue): unknown {
 }
 
 /**
- * The document of one group version: it declares that PATCH takes `fieldValidation`, which is how kubectl finds out that
- * the server validates, and describes no fields.
+ * Returns the document of a group version. It declares that PATCH supports `fieldValidation`, by which kubectl detects
+ * server-side validation. It does not describe fields. Undefined if the group version is not served.
  */
 export function openapiDocument(catalogue: Catalogue, path: string): unknown {
   const paths: Record<string, unknown> = {};

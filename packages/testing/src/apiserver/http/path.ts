@@ -1,4 +1,4 @@
-/** What the path of a request names in the API. */
+/** Components of a resource path. */
 export interface ResourcePath {
   group: string;
   version: string;
@@ -8,7 +8,7 @@ export interface ResourcePath {
   subresource?: string | undefined;
 }
 
-/** Reads `/api/v1/...` and `/apis/<group>/<version>/...`; undefined for all other paths. */
+/** Parses `/api/v1/...` and `/apis/<group>/<version>/...`. Undefined for other paths. */
 export function parseResourcePath(pathname: string): ResourcePath | undefined {
   let parts: string[];
   try {
@@ -21,7 +21,7 @@ export function parseResourcePath(pathname: string): ResourcePath | undefined {
   const group = prefix === "api" ? "" : (parts[1] ?? "");
   const [version, ...rest] = parts.slice(prefix === "api" ? 1 : 2);
   if (!version || rest.length === 0 || rest.includes("")) return undefined;
-  // `namespaces/x` and its subresources are the namespace itself; anything longer is inside it.
+  // `namespaces/x` and its subresources address the namespace itself. Longer paths are within it.
   const insideNamespace =
     rest[0] === "namespaces" && rest.length > 2 && rest[2] !== "status" && rest[2] !== "finalize";
   const [plural, name, subresource, ...more] = insideNamespace ? rest.slice(2) : rest;

@@ -2,7 +2,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type MutableTree, setOwn } from "../json.ts";
 import { unsupportedMediaType } from "../status.ts";
 
-/** How a field is read. `intOrString` is the API's own union; bytes become base64, as in its JSON. */
+/** Decoding of a field. `intOrString` is the API's union type. Bytes become base64, as in JSON. */
 type FieldType = "string" | "bytes" | "integer" | "boolean" | "intOrString" | { message: Message };
 interface Field {
   name: string;
@@ -15,7 +15,7 @@ const one = (name: string, type: FieldType = "string"): Field => ({ name, type }
 const list = (name: string, type: FieldType = "string"): Field => ({ name, type, many: "list" });
 const mapOf = (name: string, type: FieldType = "string"): Field => ({ name, type, many: "map" });
 
-// Field numbers of the API's generated.proto files. Only what clients write in these kinds.
+// Field numbers from the API's generated.proto files. Only fields that clients write.
 const ownerReference: Message = {
   1: one("kind"),
   3: one("name"),
@@ -95,8 +95,9 @@ const RAW = 2;
 const MAGIC = "k8s\0";
 
 /**
- * Reads a body in the API's protobuf encoding, as `kubectl create namespace` and others send it. Only the kinds
- * above; for the rest a 415, on which clients can be configured to use JSON. Throws on malformed bytes.
+ * Decodes a body in the API's protobuf encoding, which clients such as `kubectl create namespace` send. Supports only
+ * the kinds above. Throws a 415 for others, for which clients can be configured to use JSON. Throws if the bytes are
+ * malformed.
  */
 export function readProtobuf(body: Buffer): unknown {
   if (body.subarray(0, MAGIC.length).toString("latin1") !== MAGIC)
@@ -131,7 +132,7 @@ function readMessage(bytes: Uint8Array, message: Message): MutableTree {
   return result;
 }
 
-// Written defaults have no meaning: the encoding writes empty strings where JSON leaves the field out.
+// Omits empty strings: protobuf encodes them where JSON omits the field.
 function addField(result: MutableTree, field: Field, reader: BinaryReader): void {
   const { name, type, many } = field;
   if (many === "list") {

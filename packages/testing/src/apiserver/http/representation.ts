@@ -8,13 +8,13 @@ import {
 } from "../catalogue/definition.ts";
 import type { Call } from "./call.ts";
 
-/** In which form a client wants objects: whole, metadata only, or rows of a table. */
+/** Requested form of objects: complete, metadata only, or table rows. */
 export type Form =
   | { as: "object" }
   | { as: "metadata" }
   | { as: "table"; include: "None" | "Metadata" | "Object" };
 
-/** The first form of the Accept header that is served; whole objects where it names none. */
+/** Returns the first supported form in the Accept header. Default: complete objects. */
 export function formOf(call: Call): Form {
   for (const type of call.accepted) {
     if (!type.startsWith("application/json") || !type.includes("g=meta.k8s.io") || !type.includes("v=v1"))
@@ -29,16 +29,16 @@ export function formOf(call: Call): Form {
   return { as: "object" };
 }
 
-/** What a representation is made for. */
+/** Parameters of a representation. */
 export interface View {
   definition: ResourceDefinition;
   version: ServedVersion;
   form: Form;
-  /** Milliseconds, for ages. */
+  /** Current time in milliseconds, for ages. */
   now: number;
 }
 
-/** Metadata of a list, as in the API's ListMeta. */
+/** Metadata of a list (ListMeta). */
 export interface ListMeta {
   resourceVersion: string;
   continue?: string;

@@ -19,7 +19,7 @@ import { type ListPager, readRevision } from "./list.ts";
 import { formOf, representList, representObject, type View } from "./representation.ts";
 import type { WatchRequest } from "./watch.ts";
 
-/** What requests for resources need besides the writes. */
+/** Dependencies of resource requests. */
 export interface ResourceServices {
   context: WriteContext;
   pager: ListPager;
@@ -36,7 +36,7 @@ const PATCH_TYPES: Record<string, PatchType | "apply"> = {
 const DEFAULT_WATCH_TIMEOUT_MS = 30 * 60_000;
 const MAX_MANAGER_LENGTH = 128;
 
-/** Answers one request for a resource. The body has been read. */
+/** Handles a resource request whose body has been read. */
 export function handleResource(services: ResourceServices, call: Call, target: Target): void {
   const isGet = call.method === "GET" || call.method === "HEAD";
   if (target.subresource === "eviction") handleEviction(services, call, target);
@@ -165,7 +165,7 @@ function deleteMatching(services: ResourceServices, call: Call, target: Target):
   const items = matching(context, call, target);
   for (const object of items) {
     const { namespace, name } = object.metadata;
-    // An earlier deletion of this request may have taken it along as a dependent.
+    // A previous deletion of this request may have removed it as a dependent.
     const there = context.store.get(target.definition.storage, keyOf(object));
     if (there) deleteObject(context, { ...target, namespace, name }, request);
   }
@@ -205,7 +205,7 @@ function isDryRun(values: unknown): boolean {
   throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(values)}: supported values: "All"`);
 }
 
-// DeleteOptions come in the body; the parameters of the query are the older way and still used.
+// DeleteOptions are in the body. Query parameters are the older form and still in use.
 function deleteRequestOf(call: Call): DeleteRequest {
   const body = isTree(call.body) ? call.body : {};
   const grace = body.gracePeriodSeconds ?? call.query.get("gracePeriodSeconds");
@@ -223,7 +223,7 @@ function deleteRequestOf(call: Call): DeleteRequest {
   };
 }
 
-/** The kind's target, or a 404 for what is not served or not in this scope. */
+/** Returns the target. Throws a 404 if the subresource is not served or the scope does not match. */
 export function checkTarget(target: Target): Target {
   const { definition, namespace, name, subresource } = target;
   const known =

@@ -8,27 +8,27 @@ import type { ObjectStore } from "../store/object-store.ts";
 import type { Call } from "./call.ts";
 import { representObject, type View } from "./representation.ts";
 
-/** What a watch request asks for. */
+/** Parameters of a watch request. */
 export interface WatchRequest {
   view: View;
   matches: Predicate | undefined;
-  /** Changes after this revision; undefined or 0: everything as it is now, then its changes. */
+  /** Revision after which changes are sent. Undefined or 0: starts with the current objects. */
   since: number | undefined;
-  /** Begin with all objects and a bookmark that marks their end (the watch-list protocol). */
+  /** Starts with all objects, followed by a bookmark that marks their end (watch-list protocol). */
   sendInitialEvents: boolean;
   bookmarks: boolean;
   timeoutMs: number;
 }
 
 export interface WatchLimits {
-  /** A watcher that has more than this many bytes waiting is cut. */
+  /** A watch with more buffered bytes is closed. */
   maxBufferedBytes: number;
   bookmarkIntervalMs: number;
 }
 
 type EventType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** One open watch: from its request until its timeout, the client's leaving, or a cut. */
+/** An open watch. Ends by its timeout, by the client, or by `cut`. */
 export class WatchStream {
   readonly #call: Call;
   readonly #store: ObjectStore;
@@ -56,7 +56,7 @@ export class WatchStream {
     this.#onEnd = onEnd;
   }
 
-  /** Sends what is due now, and every change from then on. */
+  /** Sends the initial events, then all further changes. */
   start(): void {
     const { response } = this.#call;
     response.writeHead(200, { "content-type": "application/json", "cache-control": "no-cache, private" });
@@ -69,13 +69,13 @@ export class WatchStream {
     if (this.#request.bookmarks) this.#scheduleBookmark();
   }
 
-  /** Ends the stream in order, as the server does at the timeout. */
+  /** Ends the stream normally, like the server at the timeout. */
   end(): void {
     if (!this.#close()) return;
     this.#call.response.end();
   }
 
-  /** Breaks the connection, as a crash or a network fault does. */
+  /** Breaks the connection, like a crash or a network failure. */
   cut(): void {
     this.#close();
     this.#call.response.destroy();
@@ -113,7 +113,7 @@ export class WatchStream {
     const type = this.#typeFor(change);
     if (!type) return;
     const { form, definition, version } = this.#request.view;
-    // Rows hold ages, so they are made for each watcher.
+    // Table rows contain ages and are therefore encoded for each watch.
     if (form.as === "table") {
       this.#write(type, change.object);
       return;
@@ -124,7 +124,7 @@ export class WatchStream {
     this.#writeBytes(bytes);
   }
 
-  // To a watcher with a selector an object appears when it begins to match and goes when it no longer does.
+  // For a watch with a selector, an object is added when it starts to match and deleted when it no longer matches.
   #typeFor({ type, object, previous }: Change): EventType | undefined {
     const { matches } = this.#request;
     if (!matches) return type;

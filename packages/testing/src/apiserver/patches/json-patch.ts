@@ -8,10 +8,13 @@ interface Operation {
   value?: unknown;
 }
 
-// The API server's own bound.
+// Limit of the API server.
 const MAX_OPERATIONS = 10_000;
 
-/** JSON patch, RFC 6902. A malformed patch is a 400; one that does not fit the object, or whose test fails, a 422. */
+/**
+ * Applies a JSON patch (RFC 6902). Throws a 400 if the patch is malformed, and a 422 if it does not fit the object or a
+ * test fails.
+ */
 export function jsonPatch(value: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw badRequest("a JSON patch must be an array of operations");
   if (patch.length > MAX_OPERATIONS) {
@@ -116,7 +119,7 @@ function remove(document: unknown, path: string[]): unknown {
   );
 }
 
-// Copies the containers on the way to the last step and lets `edit` make the new last container.
+// Copies the containers along the path. `edit` creates the new last container.
 function change(
   document: unknown,
   path: string[],

@@ -1,6 +1,6 @@
 import { isTree, type MutableTree, own, setOwn } from "../json.ts";
 
-/** JSON merge patch, RFC 7396: null removes, maps merge, the rest replaces. */
+/** Applies a JSON merge patch (RFC 7396): null removes a field, maps are merged, other values are replaced. */
 export function mergePatch(value: unknown, patch: unknown): unknown {
   if (!isTree(patch)) return patch;
   const merged: MutableTree = isTree(value) ? { ...value } : {};

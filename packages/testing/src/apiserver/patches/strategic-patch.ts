@@ -2,13 +2,15 @@ import { type FieldSchema, fieldSchema, itemSchema } from "../fields/schema.ts";
 import { isTree, type MutableTree, own, sameJson, setOwn, type Tree } from "../json.ts";
 import { badRequest } from "../status.ts";
 
-// Directives of https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
+// Directives: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
 const PATCH = "$patch";
 const RETAIN_KEYS = "$retainKeys";
 const DELETE_FROM = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER = "$setElementOrder/";
 
-/** Strategic merge patch: as JSON merge patch, but keyed lists merge item by item and sets are united. */
+/**
+ * Applies a strategic merge patch: like a JSON merge patch, but lists with keys are merged by item and sets are united.
+ */
 export function strategicPatch(value: unknown, patch: unknown, schema: FieldSchema | undefined): unknown {
   if (!isTree(patch)) throw badRequest("a strategic merge patch must be an object");
   return patchMap(isTree(value) ? value : {}, patch, schema);
@@ -87,7 +89,7 @@ function deleteFromList(map: MutableTree, field: string, values: unknown): void 
   );
 }
 
-// The first key: lists with several keys (container ports) have it as their patchMergeKey.
+// The first key is the patchMergeKey of lists with several keys, such as container ports.
 function patchKey(schema: FieldSchema | undefined): string | undefined {
   return schema?.type === "list" ? schema.keys[0] : undefined;
 }

@@ -1,13 +1,13 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 
-/** One change of a stored object, as watchers see it. */
+/** A change of a stored object, as sent to watchers. */
 export interface Change {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  /** The object after the change; for DELETED the last state with the revision of the deletion. */
+  /** The object after the change. For DELETED, the last state with the revision of the deletion. */
   readonly object: KubeObject;
-  /** The object before; undefined for ADDED. */
+  /** The object before the change. Undefined for ADDED. */
   readonly previous?: KubeObject | undefined;
   readonly revision: number;
-  /** Serialised events by form, so that many watchers share one buffer. */
+  /** Serialized events by form, shared by all watchers. */
   readonly encoded: Map<string, Buffer>;
 }

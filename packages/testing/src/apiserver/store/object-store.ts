@@ -3,7 +3,7 @@ import { keyOf } from "../json.ts";
 import type { Persistence } from "./persistence.ts";
 import { WatchHub } from "./watch-hub.ts";
 
-/** Where a stored object is. */
+/** Location of a stored object. */
 export interface Location {
   storage: string;
   key: string;
@@ -11,13 +11,13 @@ export interface Location {
 
 interface Shelf {
   objects: Map<string, KubeObject>;
-  /** Keys in order, made when a list needs them. */
+  /** Sorted keys, computed when needed by a list. */
   sorted: string[] | undefined;
 }
 
 /**
- * All objects by kind and key, under one revision counter. Objects are immutable: a change puts a new tree, which
- * may share parts with the old one. Knows nothing of the rules of the API.
+ * All objects by kind and key, with one revision counter. Objects are immutable: a change stores a new tree, which may
+ * share parts with the old one. Does not implement API rules.
  */
 export class ObjectStore {
   readonly hub: WatchHub;
@@ -27,17 +27,17 @@ export class ObjectStore {
   #persistence: Persistence | undefined;
   #revision = 1;
 
-  /** @param historyLimit how many changes are kept per kind for watches */
+  /** @param historyLimit number of changes kept for watches, per kind */
   constructor(historyLimit: number) {
     this.hub = new WatchHub(historyLimit);
   }
 
-  /** The revision of the last change. */
+  /** Revision of the last change. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Takes over what was kept, and writes every change there from now on. */
+  /** Persists all further changes. If `restore` is set, first loads the persisted objects. */
   attach(persistence: Persistence, restore: boolean): void {
     this.#persistence = persistence;
     if (!restore) return;
@@ -56,7 +56,7 @@ export class ObjectStore {
     return this.#shelves.get(storage)?.objects.get(key);
   }
 
-  /** All objects of a kind, ordered by namespace and name. */
+  /** Returns all objects of a kind, ordered by key. */
   list(storage: string): KubeObject[] {
     const shelf = this.#shelves.get(storage);
     if (!shelf) return [];
@@ -64,17 +64,17 @@ export class ObjectStore {
     return shelf.sorted.map((key) => shelf.objects.get(key)!);
   }
 
-  /** Where the object with this uid is. */
+  /** Returns the location of the object with this UID. */
   locate(uid: string): Location | undefined {
     return this.#byUid.get(uid);
   }
 
-  /** The objects that name this uid as an owner. */
+  /** Returns the objects that have this UID as an owner. */
   dependentsOf(uid: string): Location[] {
     return [...(this.#dependents.get(uid)?.values() ?? [])];
   }
 
-  /** Stores an object under a new revision and notifies the watchers. Returns it with its resourceVersion. */
+  /** Stores an object under a new revision and notifies watchers. Returns it with its resourceVersion. */
   put(storage: string, object: KubeObject): KubeObject {
     const location = { storage, key: keyOf(object) };
     const previous = this.get(storage, location.key);
@@ -88,7 +88,7 @@ export class ObjectStore {
     return stored;
   }
 
-  /** Removes an object under a new revision. Returns its last state; undefined where there was none. */
+  /** Removes an object under a new revision. Returns its last state. Undefined if it does not exist. */
   remove(storage: string, key: string): KubeObject | undefined {
     const previous = this.get(storage, key);
     if (!previous) return undefined;

@@ -2,18 +2,18 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { messageOf, NodekeeperError, parseExactly } from "@nodekeeper/core/lib";
 
 const FORMAT = 1;
 
-/** The objects of a dev cluster in one SQLite file. Each change and its revision are one transaction. */
+/** Objects of a development cluster in an SQLite file. Each change is a transaction that includes its revision. */
 export class Persistence {
   readonly #database: DatabaseSync;
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
   readonly #setRevision: StatementSync;
 
-  /** Opens or creates `dev-cluster.db` in the directory. Throws `corrupt` for a file that can't be read. */
+  /** Opens or creates `dev-cluster.db` in the directory. Throws `corrupt` if the file cannot be read. */
   constructor(directory: string) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const path = join(directory, "dev-cluster.db");
@@ -46,7 +46,7 @@ export class Persistence {
     if (row.format !== FORMAT) throw new Error(`format ${row.format} is not ${FORMAT}`);
   }
 
-  /** The last revision and all objects. */
+  /** Returns the last revision and all objects. */
   load(): { revision: number; objects: { storage: string; object: KubeObject }[] } {
     const { revision } = this.#database.prepare("SELECT revision FROM cluster").get() as { revision: number };
     const rows = this.#database.prepare("SELECT storage, object FROM objects").all() as {
@@ -55,11 +55,11 @@ export class Persistence {
     }[];
     return {
       revision,
-      objects: rows.map(({ storage, object }) => ({ storage, object: JSON.parse(object) as KubeObject })),
+      objects: rows.map(({ storage, object }) => ({ storage, object: parseExactly(object) as KubeObject })),
     };
   }
 
-  /** Writes one change; `object` undefined removes it. */
+  /** Writes a change. If `object` is undefined, removes the stored object. */
   write(storage: string, key: string, object: KubeObject | undefined, revision: number): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {

@@ -2,23 +2,23 @@ import type { Change } from "./change.ts";
 
 interface Channel {
   history: Change[];
-  /** Changes up to this revision are no longer kept. */
+  /** Changes up to this revision were discarded. */
   forgotten: number;
   listeners: Set<(change: Change) => void>;
 }
 
-/** Keeps the last changes of each kind and hands new ones to its watchers, in order. */
+/** Keeps the last changes of each kind and passes new ones to its watchers, in order. */
 export class WatchHub {
   readonly #limit: number;
   readonly #channels = new Map<string, Channel>();
   #start = 0;
 
-  /** @param limit how many changes are kept per kind */
+  /** @param limit number of changes kept per kind */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Called when a store is restored: changes up to this revision happened before. */
+  /** Sets the revision of a restored store. Earlier changes are not available. */
   startAt(revision: number): void {
     this.#start = revision;
   }
@@ -30,14 +30,14 @@ export class WatchHub {
     for (const listener of channel.listeners) listener(change);
   }
 
-  /** The changes after a revision; undefined where they are no longer all kept. */
+  /** Returns the changes after a revision. Undefined if some of them were discarded. */
   since(storage: string, revision: number): Change[] | undefined {
     const { history, forgotten } = this.#channel(storage);
     if (revision < forgotten) return undefined;
     return history.slice(firstAfter(history, revision));
   }
 
-  /** Forgets the history of every kind, as a compaction does. */
+  /** Discards the history of all kinds, like a compaction. */
   compact(revision: number): void {
     this.#start = revision;
     for (const channel of this.#channels.values()) {
@@ -46,7 +46,7 @@ export class WatchHub {
     }
   }
 
-  /** @returns the way to unsubscribe */
+  /** Returns a function that unsubscribes. */
   subscribe(storage: string, listener: (change: Change) => void): () => void {
     const { listeners } = this.#channel(storage);
     listeners.add(listener);
@@ -62,7 +62,7 @@ export class WatchHub {
     return channel;
   }
 
-  // A quarter at a time: moving the whole array on every change would cost more than the change.
+  // Discards a quarter at a time: moving the array on every change would cost more than the change itself.
   #trim(channel: Channel): void {
     const dropped = channel.history.length - this.#limit;
     channel.forgotten = channel.history[dropped - 1]!.revision;

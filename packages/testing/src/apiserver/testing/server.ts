@@ -2,20 +2,20 @@ import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { createDevApiServer, type DevApiServer } from "../dev-api-server.ts";
 import type { DevApiServerOptions } from "../options.ts";
 
-/** An answer with its parsed body. */
+/** A response with its parsed body. */
 export interface Answer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests read into answers of every shape
   body: any;
 }
 
-/** A running server and the ways tests talk to it. */
+/** A running server and its clients for tests. */
 export interface Harness extends AsyncDisposable {
   server: DevApiServer;
   clock: FakeClock;
   url: string;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** Server-side apply. */
+  /** Sends a server-side apply. */
   apply(path: string, object: unknown, manager: string, query?: string): Promise<Answer>;
   patch(path: string, type: "merge" | "json" | "strategic-merge", patch: unknown): Promise<Answer>;
   watch(path: string): Promise<WatchReader>;
@@ -51,7 +51,7 @@ export async function startServer(options: Partial<DevApiServerOptions> = {}): P
   };
 }
 
-/** Reads the events of one watch. */
+/** Reads the events of a watch. */
 export interface WatchReader {
   // biome-ignore lint/suspicious/noExplicitAny: tests read into events of every shape
   next(): Promise<any>;

@@ -7,16 +7,16 @@ import { badRequest, StatusError } from "../status.ts";
 import { subjectOf, type WriteOptions } from "./context.ts";
 
 /**
- * The body without the fields that its kind does not have: they are reported as `fieldValidation` demands, a 400 for Strict,
- * a Warning header for Warn. Values of a wrong type are refused always. Server-side apply takes neither, with the 500 of the
- * API server (kubernetes/kubernetes#122480). Kinds without a schema are not checked.
+ * Validates the fields of a body and returns it without unknown fields. These result in a 400 for fieldValidation
+ * Strict and in a Warning header for Warn. Values of the wrong type are always rejected. Server-side apply rejects both
+ * with the API server's 500 (kubernetes/kubernetes#122480). Kinds without a schema are not checked.
  */
 export function checkFields(body: Tree, target: Target, options: WriteOptions, isApply: boolean): Tree {
   const schema = target.version.openapi;
   if (!schema) return body;
   const { value, unknown, misfits, broken } = conform(body, schema, resolved);
   if (isApply) checkApplied(target, unknown, misfits);
-  // What is applied is a part of an object: the whole is checked when it is there.
+  // An applied configuration is partial. The resulting object is checked later.
   const problems = isApply ? misfits : [...misfits, ...broken];
   if (problems.length > 0) throw refusal(target, problems);
   if (unknown.length > 0 && options.validation !== "Ignore") {
@@ -28,7 +28,7 @@ export function checkFields(body: Tree, target: Target, options: WriteOptions, i
   return value as Tree;
 }
 
-/** Throws a 422 for an object, in its stored form, that breaks a rule of its custom kind's schema. */
+/** Throws a 422 if an object, in its stored form, violates a rule of its custom kind's schema. */
 export function checkWhole(object: KubeObject, target: Target): void {
   const { definition, version } = target;
   if (!version.openapi || !definition.custom) return;
@@ -54,7 +54,7 @@ function checkApplied(
   );
 }
 
-// Kubernetes' own kinds fail to decode; custom ones fail their validation.
+// Built-in kinds fail to decode. Custom kinds fail validation.
 function refusal(target: Target, misfits: Misfit[]): StatusError {
   const { definition } = target;
   const problems = misfits.map(({ path, why }) => `${path}: ${why}`).join(", ");

@@ -7,36 +7,36 @@ import { objectKey, timestamp } from "../json.ts";
 import { notFound, type Subject } from "../status.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 
-/** What every write works on. */
+/** Dependencies of all writes. */
 export interface WriteContext {
   store: ObjectStore;
   catalogue: Catalogue;
   clock: Clock;
 }
 
-/** The options that a client sends with a write. */
+/** Options of a write request. */
 export interface WriteOptions {
-  /** Who is recorded in managedFields. */
+  /** Field manager recorded in managedFields. */
   manager: string;
   dryRun: boolean;
-  /** What happens to fields that the kind does not have. */
+  /** How unknown fields are handled. */
   validation: "Strict" | "Warn" | "Ignore";
-  /** Sends the client a warning. */
+  /** Adds a warning to the response. */
   warn: (text: string) => void;
 }
 
-/** The outcome of a write: the object in its stored form. */
+/** Result of a write. The object is in its stored form. */
 export interface WriteResult {
   object: KubeObject;
   created: boolean;
 }
 
-/** What errors about a target name. */
+/** Returns the subject of errors about a target. */
 export function subjectOf({ definition, name }: Target): Subject {
   return { group: definition.group, plural: definition.plural, kind: definition.kind, name: name ?? "" };
 }
 
-/** The stored object, or a 404. */
+/** Returns the stored object. Throws a 404 if it does not exist. */
 export function findLive({ store }: WriteContext, target: Target): KubeObject {
   const live = store.get(target.definition.storage, objectKey(target.namespace, target.name ?? ""));
   if (!live) throw notFound(subjectOf(target));

@@ -10,10 +10,10 @@ import { readBody } from "./read-body.ts";
 
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const MAX_NAME = 253;
-// Room for the generated ending within the bound of a DNS label, as the API server keeps it.
+// Leaves space for the generated suffix within the length of a DNS label, as in the API server.
 const MAX_GENERATED_BASE = 58;
 
-/** POST of a new object. */
+/** Handles POST of a new object. */
 export function createObject(
   context: WriteContext,
   target: Target,
@@ -33,7 +33,7 @@ export function createObject(
   return { object: insert(context, target, recorded, options.dryRun), created: true };
 }
 
-/** Server-side apply of an object that does not exist yet. */
+/** Creates an object by server-side apply. */
 export function createByApply(
   context: WriteContext,
   target: Target,

@@ -4,7 +4,7 @@ import { at, keyOf, timestamp } from "../json.ts";
 import { conflict } from "../status.ts";
 import { findLive, subjectOf, type WriteContext } from "./context.ts";
 
-/** The part of `DeleteOptions` that is obeyed. */
+/** The supported fields of `DeleteOptions`. */
 export interface DeleteRequest {
   gracePeriodSeconds?: number;
   preconditions?: { uid?: string; resourceVersion?: string };
@@ -12,7 +12,7 @@ export interface DeleteRequest {
   dryRun?: boolean;
 }
 
-/** The object as it was, and whether it was deleted or waits for its grace period or finalizers. */
+/** The deleted object, and whether it was removed or waits for its grace period or finalizers. */
 export interface DeleteResult {
   object: KubeObject;
   removed: boolean;
@@ -22,7 +22,7 @@ const DEFAULT_GRACE_SECONDS = 30;
 
 type TerminatingMeta = ObjectMeta & { deletionGracePeriodSeconds?: number };
 
-/** DELETE. Foreground propagation is treated as background: dependents go right after their owner. */
+/** Handles DELETE. Foreground propagation is treated as background: dependents are deleted after their owner. */
 export function deleteObject(
   context: WriteContext,
   target: Target,
@@ -60,7 +60,7 @@ function checkPreconditions(
   }
 }
 
-// Only pods die slowly; those that run nowhere or have ended go at once.
+// Only pods terminate gracefully. Pods without a node and terminated pods are removed immediately.
 function graceOf(definition: ResourceDefinition, object: KubeObject, asked: number | undefined): number {
   if (!definition.eviction) return 0;
   const phase = at(object, "status", "phase");
@@ -89,7 +89,7 @@ function markDeleted(
   return { object: dryRun ? object : store.put(definition.storage, object), removed: false };
 }
 
-/** Removes an object that only waited for the finalizers a write has just taken off. */
+/** Removes a terminating object if a write removed its last finalizer. */
 export function finishDeletion(
   context: WriteContext,
   definition: ResourceDefinition,
@@ -105,7 +105,7 @@ export function finishDeletion(
   }
 }
 
-/** Removes an object whatever it waits for, then what it contains and what depended on it alone. */
+/** Removes an object immediately, including the objects in a namespace and dependents without another owner. */
 export function removeNow(
   context: WriteContext,
   definition: ResourceDefinition,

@@ -9,14 +9,14 @@ import { type DeleteRequest, deleteObject } from "./delete.ts";
 const BUDGETS = "poddisruptionbudgets.policy";
 
 /**
- * POST of an Eviction: deletes the pod unless a PodDisruptionBudget forbids it (429). A budget's stored
- * `status.disruptionsAllowed` is obeyed and counted down; without one, ready pods are counted.
+ * Handles POST of an Eviction: deletes the pod unless a PodDisruptionBudget forbids it (429). Uses and decrements the
+ * budget's stored `status.disruptionsAllowed`. If it is absent, counts ready pods.
  */
 export function evictPod(context: WriteContext, target: Target, eviction: unknown, dryRun: boolean): void {
   if (!isTree(eviction)) throw badRequest("the body of the request must be an Eviction");
   const pod = findLive(context, target);
   const request: DeleteRequest = { ...((eviction.deleteOptions as DeleteRequest | undefined) ?? {}), dryRun };
-  // A dry run first: preconditions must hold before the budget is spent.
+  // A dry run first, so that a failing precondition does not consume the budget.
   deleteObject(context, target, { ...request, dryRun: true });
   const budget = isDisrupted(pod) ? undefined : budgetOf(context, pod);
   if (budget) spendDisruption(context, budget, pod, dryRun);
@@ -25,7 +25,7 @@ export function evictPod(context: WriteContext, target: Target, eviction: unknow
   deleteObject(context, target, { ...request, preconditions: uid === undefined ? {} : { uid } });
 }
 
-// A pod that has ended, not started or is terminating does not count against a budget.
+// Terminated, pending and terminating pods are not subject to budgets.
 function isDisrupted(pod: KubeObject): boolean {
   const phase = at(pod, "status", "phase");
   return (
@@ -104,7 +104,7 @@ function desiredOf(budget: KubeObject, expected: number): number {
   return scaled(at(budget, "spec", "minAvailable") ?? 1, expected);
 }
 
-// A number of pods, or a percentage of them rounded up.
+// Resolves a number of pods or a percentage, which is rounded up.
 function scaled(value: unknown, total: number): number {
   if (typeof value === "number") return value;
   const percent = /^(\d+)%$/.exec(String(value));

@@ -5,7 +5,7 @@ import { badRequest } from "../status.ts";
 import { checkFields } from "./check-fields.ts";
 import type { WriteOptions } from "./context.ts";
 
-/** Checks that a request's body is an object of the kind and place its path names, and gives it in the stored form. */
+/** Validates that a request's body matches the kind and location of its path. Returns it in the stored form. */
 export function readBody(given: unknown, target: Target, options: WriteOptions, isApply = false): KubeObject {
   if (!isTree(given)) throw badRequest("the body of the request must be an object");
   if (!isTree(given.metadata ?? {})) throw badRequest("metadata must be an object");
@@ -42,7 +42,7 @@ export function readBody(given: unknown, target: Target, options: WriteOptions, 
   return decodeVersion(object as KubeObject, definition, version);
 }
 
-// The fields that this server itself works with; a typed server would refuse to decode them.
+// Validates the fields that this server uses. A typed server would fail to decode them.
 function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
   const refuse = (field: string, want: string) => {
     throw badRequest(`metadata.${field}: must be ${want}`);

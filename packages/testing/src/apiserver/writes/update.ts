@@ -21,7 +21,7 @@ import { readBody } from "./read-body.ts";
 
 export type PatchType = "merge" | "json" | "strategic";
 
-/** PUT: replaces the object; a resourceVersion in it is a precondition. */
+/** Handles PUT: replaces the object. A resourceVersion in the body is a precondition. */
 export function updateObject(
   context: WriteContext,
   target: Target,
@@ -41,7 +41,7 @@ export function updateObject(
   return replace(context, target, live, desired, options);
 }
 
-/** PATCH of the three kinds that change the object as it is now. */
+/** Handles PATCH for the three patch types that modify the current object. */
 export function patchObject(
   context: WriteContext,
   target: Target,
@@ -68,7 +68,7 @@ export function patchObject(
   return replace(context, target, live, readBody(patched, target, options), options);
 }
 
-/** Server-side apply; makes the object if it is missing. */
+/** Handles server-side apply. Creates the object if it does not exist. */
 export function applyObject(
   context: WriteContext,
   target: Target,
@@ -92,7 +92,7 @@ export function applyObject(
   return store(context, target, live, next, options.dryRun);
 }
 
-// A writer of one part does not apply, and so never owns, the other part.
+// A request for one part does not apply the other part, and therefore never owns it.
 function configurationFor({ definition, subresource }: Target, configuration: KubeObject): KubeObject {
   if (!definition.status) return configuration;
   if (!subresource) return without(configuration, "status") as KubeObject;
@@ -156,7 +156,7 @@ function checkPreconditions(target: Target, live: KubeObject, { uid, resourceVer
   if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) throw conflict(subjectOf(target));
 }
 
-// What clients may send but not change.
+// Restores fields that clients may send but not change.
 function restoreServerFields(live: KubeObject, next: KubeObject): KubeObject {
   const { name, namespace, uid, creationTimestamp, generation, resourceVersion, deletionTimestamp } =
     live.metadata;

@@ -8,15 +8,15 @@ import { createClient } from "nice-grpc";
 import { CriRuntime } from "../../../../agent/src/runtime/index.ts";
 import { SimulatedCri, type SimulatedCriOptions, SimulatedRuntime } from "../../index.ts";
 
-/** Simulations on real sockets, with the agent's own client and a bare one; `end` is for afterEach. */
+/** Serves simulated runtimes on real sockets, with the agent's client and a plain one. Call `end` in afterEach. */
 export function simulations() {
   const ends: (() => Promise<void> | void)[] = [];
 
   async function serve(options: Partial<SimulatedCriOptions> = {}) {
-    const folder = mkdtempSync(join(tmpdir(), "nksim-"));
-    ends.push(() => rmSync(folder, { recursive: true, force: true }));
+    const directory = mkdtempSync(join(tmpdir(), "nksim-"));
+    ends.push(() => rmSync(directory, { recursive: true, force: true }));
     const runtime = options.runtime ?? new SimulatedRuntime({ clock: systemClock });
-    const socket = join(folder, "cri.sock");
+    const socket = join(directory, "cri.sock");
     const cri = new SimulatedCri({ socket, clock: systemClock, ...options, runtime });
     await cri.start();
     ends.push(() => cri.stop());
@@ -27,10 +27,10 @@ export function simulations() {
       registry: new Registry(),
     });
     ends.push(() => client[Symbol.dispose]());
-    // As the kubelet's limit.
+    // The kubelet's limit.
     const channel = dialUnix(cri.socket, { maxReceiveBytes: 16 * 2 ** 20 });
     ends.push(() => channel.close());
-    return { runtime, cri, client, bare: createClient(RuntimeServiceDefinition, channel), folder };
+    return { runtime, cri, client, bare: createClient(RuntimeServiceDefinition, channel), directory };
   }
 
   async function end(): Promise<void> {

@@ -28,9 +28,7 @@ const (
 type ListAndWatchDevicesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node that the agent runs on.
-	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// Whether responses may carry a delta instead of the whole state. A driver may always send the whole state.
-	AcceptsDeltas bool `protobuf:"varint,2,opt,name=accepts_deltas,json=acceptsDeltas,proto3" json:"accepts_deltas,omitempty"`
+	NodeName      string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -72,21 +70,10 @@ func (x *ListAndWatchDevicesRequest) GetNodeName() string {
 	return ""
 }
 
-func (x *ListAndWatchDevicesRequest) GetAcceptsDeltas() bool {
-	if x != nil {
-		return x.AcceptsDeltas
-	}
-	return false
-}
-
-// The whole state in `pools`, or a change in `delta`.
+// The whole state.
 type ListAndWatchDevicesResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Must be empty if `delta` is set.
-	Pools []*Pool `protobuf:"bytes,1,rep,name=pools,proto3" json:"pools,omitempty"`
-	// Identifies the state after this response. Required if a delta follows; not 0, and different for different states.
-	Revision      int64  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	Delta         *Delta `protobuf:"bytes,3,opt,name=delta,proto3" json:"delta,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pools         []*Pool                `protobuf:"bytes,1,rep,name=pools,proto3" json:"pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,139 +115,6 @@ func (x *ListAndWatchDevicesResponse) GetPools() []*Pool {
 	return nil
 }
 
-func (x *ListAndWatchDevicesResponse) GetRevision() int64 {
-	if x != nil {
-		return x.Revision
-	}
-	return 0
-}
-
-func (x *ListAndWatchDevicesResponse) GetDelta() *Delta {
-	if x != nil {
-		return x.Delta
-	}
-	return nil
-}
-
-// A change of the state that the stream has sent so far. Pools and devices that are not named stay unchanged.
-type Delta struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The revision of the state that is changed. If the agent has another revision, it opens the stream again, and the
-	// driver sends the whole state.
-	BaseRevision  int64        `protobuf:"varint,1,opt,name=base_revision,json=baseRevision,proto3" json:"base_revision,omitempty"`
-	Pools         []*PoolDelta `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Delta) Reset() {
-	*x = Delta{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Delta) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Delta) ProtoMessage() {}
-
-func (x *Delta) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Delta.ProtoReflect.Descriptor instead.
-func (*Delta) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Delta) GetBaseRevision() int64 {
-	if x != nil {
-		return x.BaseRevision
-	}
-	return 0
-}
-
-func (x *Delta) GetPools() []*PoolDelta {
-	if x != nil {
-		return x.Pools
-	}
-	return nil
-}
-
-// A change of the devices of one pool. Other fields of a pool can only be changed by sending the whole state.
-type PoolDelta struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in the whole state.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Changed devices, which keep their position, and new devices, which are appended in this order.
-	Upserts []*Device `protobuf:"bytes,2,rep,name=upserts,proto3" json:"upserts,omitempty"`
-	// Names of removed devices; must not be in `upserts`.
-	Removals      []string `protobuf:"bytes,3,rep,name=removals,proto3" json:"removals,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PoolDelta) Reset() {
-	*x = PoolDelta{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PoolDelta) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PoolDelta) ProtoMessage() {}
-
-func (x *PoolDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PoolDelta.ProtoReflect.Descriptor instead.
-func (*PoolDelta) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *PoolDelta) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *PoolDelta) GetUpserts() []*Device {
-	if x != nil {
-		return x.Upserts
-	}
-	return nil
-}
-
-func (x *PoolDelta) GetRemovals() []string {
-	if x != nil {
-		return x.Removals
-	}
-	return nil
-}
-
 // Devices of this node. Their names are unique in the pool.
 type Pool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -284,7 +138,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[4]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +150,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[4]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +163,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{4}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Pool) GetName() string {
@@ -398,7 +252,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[5]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +264,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[5]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +277,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{5}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Device) GetName() string {
@@ -536,7 +390,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[6]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +402,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[6]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +415,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{6}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Attribute) GetBool() bool {
@@ -629,7 +483,7 @@ type BoolList struct {
 
 func (x *BoolList) Reset() {
 	*x = BoolList{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[7]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +495,7 @@ func (x *BoolList) String() string {
 func (*BoolList) ProtoMessage() {}
 
 func (x *BoolList) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[7]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +508,7 @@ func (x *BoolList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoolList.ProtoReflect.Descriptor instead.
 func (*BoolList) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{7}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BoolList) GetValues() []bool {
@@ -673,7 +527,7 @@ type IntList struct {
 
 func (x *IntList) Reset() {
 	*x = IntList{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[8]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +539,7 @@ func (x *IntList) String() string {
 func (*IntList) ProtoMessage() {}
 
 func (x *IntList) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[8]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +552,7 @@ func (x *IntList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntList.ProtoReflect.Descriptor instead.
 func (*IntList) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{8}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *IntList) GetValues() []int64 {
@@ -717,7 +571,7 @@ type StringList struct {
 
 func (x *StringList) Reset() {
 	*x = StringList{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[9]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +583,7 @@ func (x *StringList) String() string {
 func (*StringList) ProtoMessage() {}
 
 func (x *StringList) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[9]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +596,7 @@ func (x *StringList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringList.ProtoReflect.Descriptor instead.
 func (*StringList) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{9}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StringList) GetValues() []string {
@@ -764,7 +618,7 @@ type Capacity struct {
 
 func (x *Capacity) Reset() {
 	*x = Capacity{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[10]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +630,7 @@ func (x *Capacity) String() string {
 func (*Capacity) ProtoMessage() {}
 
 func (x *Capacity) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[10]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +643,7 @@ func (x *Capacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capacity.ProtoReflect.Descriptor instead.
 func (*Capacity) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{10}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Capacity) GetValue() string {
@@ -820,7 +674,7 @@ type RequestPolicy struct {
 
 func (x *RequestPolicy) Reset() {
 	*x = RequestPolicy{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[11]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +686,7 @@ func (x *RequestPolicy) String() string {
 func (*RequestPolicy) ProtoMessage() {}
 
 func (x *RequestPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[11]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +699,7 @@ func (x *RequestPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestPolicy.ProtoReflect.Descriptor instead.
 func (*RequestPolicy) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{11}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RequestPolicy) GetDefault() string {
@@ -882,7 +736,7 @@ type ValidRange struct {
 
 func (x *ValidRange) Reset() {
 	*x = ValidRange{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[12]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +748,7 @@ func (x *ValidRange) String() string {
 func (*ValidRange) ProtoMessage() {}
 
 func (x *ValidRange) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[12]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +761,7 @@ func (x *ValidRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidRange.ProtoReflect.Descriptor instead.
 func (*ValidRange) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{12}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ValidRange) GetMin() string {
@@ -947,7 +801,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[13]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +813,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[13]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +826,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{13}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Taint) GetKey() string {
@@ -1015,7 +869,7 @@ type CounterSet struct {
 
 func (x *CounterSet) Reset() {
 	*x = CounterSet{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[14]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +881,7 @@ func (x *CounterSet) String() string {
 func (*CounterSet) ProtoMessage() {}
 
 func (x *CounterSet) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[14]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +894,7 @@ func (x *CounterSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterSet.ProtoReflect.Descriptor instead.
 func (*CounterSet) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{14}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CounterSet) GetName() string {
@@ -1069,7 +923,7 @@ type CounterConsumption struct {
 
 func (x *CounterConsumption) Reset() {
 	*x = CounterConsumption{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[15]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +935,7 @@ func (x *CounterConsumption) String() string {
 func (*CounterConsumption) ProtoMessage() {}
 
 func (x *CounterConsumption) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[15]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +948,7 @@ func (x *CounterConsumption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterConsumption.ProtoReflect.Descriptor instead.
 func (*CounterConsumption) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{15}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CounterConsumption) GetCounterSet() string {
@@ -1131,7 +985,7 @@ type NodeAllocatableResource struct {
 
 func (x *NodeAllocatableResource) Reset() {
 	*x = NodeAllocatableResource{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[16]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +997,7 @@ func (x *NodeAllocatableResource) String() string {
 func (*NodeAllocatableResource) ProtoMessage() {}
 
 func (x *NodeAllocatableResource) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[16]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1010,7 @@ func (x *NodeAllocatableResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAllocatableResource.ProtoReflect.Descriptor instead.
 func (*NodeAllocatableResource) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{16}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeAllocatableResource) GetMapping() *NodeAllocatableMapping {
@@ -1187,7 +1041,7 @@ type NodeAllocatableMapping struct {
 
 func (x *NodeAllocatableMapping) Reset() {
 	*x = NodeAllocatableMapping{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[17]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1053,7 @@ func (x *NodeAllocatableMapping) String() string {
 func (*NodeAllocatableMapping) ProtoMessage() {}
 
 func (x *NodeAllocatableMapping) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[17]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1066,7 @@ func (x *NodeAllocatableMapping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAllocatableMapping.ProtoReflect.Descriptor instead.
 func (*NodeAllocatableMapping) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{17}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeAllocatableMapping) GetCapacityKey() string {
@@ -1247,7 +1101,7 @@ type NodeAllocatableOverhead struct {
 
 func (x *NodeAllocatableOverhead) Reset() {
 	*x = NodeAllocatableOverhead{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[18]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1113,7 @@ func (x *NodeAllocatableOverhead) String() string {
 func (*NodeAllocatableOverhead) ProtoMessage() {}
 
 func (x *NodeAllocatableOverhead) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[18]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1126,7 @@ func (x *NodeAllocatableOverhead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAllocatableOverhead.ProtoReflect.Descriptor instead.
 func (*NodeAllocatableOverhead) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{18}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeAllocatableOverhead) GetPerPod() string {
@@ -1299,7 +1153,7 @@ type NodeSelector struct {
 
 func (x *NodeSelector) Reset() {
 	*x = NodeSelector{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[19]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1165,7 @@ func (x *NodeSelector) String() string {
 func (*NodeSelector) ProtoMessage() {}
 
 func (x *NodeSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[19]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1178,7 @@ func (x *NodeSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelector.ProtoReflect.Descriptor instead.
 func (*NodeSelector) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{19}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeSelector) GetTerms() []*NodeSelectorTerm {
@@ -1344,7 +1198,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[20]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1210,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[20]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1223,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{20}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeSelectorTerm) GetMatchExpressions() []*NodeSelectorRequirement {
@@ -1398,7 +1252,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[21]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1264,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[21]
+	mi := &file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1277,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{21}
+	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -1451,21 +1305,11 @@ var File_nodekeeper_devices_v1alpha1_api_proto protoreflect.FileDescriptor
 
 const file_nodekeeper_devices_v1alpha1_api_proto_rawDesc = "" +
 	"\n" +
-	"%nodekeeper/devices/v1alpha1/api.proto\x12\x1bnodekeeper.devices.v1alpha1\"`\n" +
+	"%nodekeeper/devices/v1alpha1/api.proto\x12\x1bnodekeeper.devices.v1alpha1\"O\n" +
 	"\x1aListAndWatchDevicesRequest\x12\x1b\n" +
-	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12%\n" +
-	"\x0eaccepts_deltas\x18\x02 \x01(\bR\racceptsDeltas\"\xac\x01\n" +
+	"\tnode_name\x18\x01 \x01(\tR\bnodeNameJ\x04\b\x02\x10\x03R\x0eaccepts_deltas\"s\n" +
 	"\x1bListAndWatchDevicesResponse\x127\n" +
-	"\x05pools\x18\x01 \x03(\v2!.nodekeeper.devices.v1alpha1.PoolR\x05pools\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\x128\n" +
-	"\x05delta\x18\x03 \x01(\v2\".nodekeeper.devices.v1alpha1.DeltaR\x05delta\"j\n" +
-	"\x05Delta\x12#\n" +
-	"\rbase_revision\x18\x01 \x01(\x03R\fbaseRevision\x12<\n" +
-	"\x05pools\x18\x02 \x03(\v2&.nodekeeper.devices.v1alpha1.PoolDeltaR\x05pools\"z\n" +
-	"\tPoolDelta\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
-	"\aupserts\x18\x02 \x03(\v2#.nodekeeper.devices.v1alpha1.DeviceR\aupserts\x12\x1a\n" +
-	"\bremovals\x18\x03 \x03(\tR\bremovals\"\xae\x03\n" +
+	"\x05pools\x18\x01 \x03(\v2!.nodekeeper.devices.v1alpha1.PoolR\x05poolsJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04R\brevisionR\x05delta\"\xae\x03\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
 	"\adevices\x18\x02 \x03(\v2#.nodekeeper.devices.v1alpha1.DeviceR\adevices\x12P\n" +
@@ -1591,73 +1435,68 @@ func file_nodekeeper_devices_v1alpha1_api_proto_rawDescGZIP() []byte {
 	return file_nodekeeper_devices_v1alpha1_api_proto_rawDescData
 }
 
-var file_nodekeeper_devices_v1alpha1_api_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_nodekeeper_devices_v1alpha1_api_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_nodekeeper_devices_v1alpha1_api_proto_goTypes = []any{
 	(*ListAndWatchDevicesRequest)(nil),  // 0: nodekeeper.devices.v1alpha1.ListAndWatchDevicesRequest
 	(*ListAndWatchDevicesResponse)(nil), // 1: nodekeeper.devices.v1alpha1.ListAndWatchDevicesResponse
-	(*Delta)(nil),                       // 2: nodekeeper.devices.v1alpha1.Delta
-	(*PoolDelta)(nil),                   // 3: nodekeeper.devices.v1alpha1.PoolDelta
-	(*Pool)(nil),                        // 4: nodekeeper.devices.v1alpha1.Pool
-	(*Device)(nil),                      // 5: nodekeeper.devices.v1alpha1.Device
-	(*Attribute)(nil),                   // 6: nodekeeper.devices.v1alpha1.Attribute
-	(*BoolList)(nil),                    // 7: nodekeeper.devices.v1alpha1.BoolList
-	(*IntList)(nil),                     // 8: nodekeeper.devices.v1alpha1.IntList
-	(*StringList)(nil),                  // 9: nodekeeper.devices.v1alpha1.StringList
-	(*Capacity)(nil),                    // 10: nodekeeper.devices.v1alpha1.Capacity
-	(*RequestPolicy)(nil),               // 11: nodekeeper.devices.v1alpha1.RequestPolicy
-	(*ValidRange)(nil),                  // 12: nodekeeper.devices.v1alpha1.ValidRange
-	(*Taint)(nil),                       // 13: nodekeeper.devices.v1alpha1.Taint
-	(*CounterSet)(nil),                  // 14: nodekeeper.devices.v1alpha1.CounterSet
-	(*CounterConsumption)(nil),          // 15: nodekeeper.devices.v1alpha1.CounterConsumption
-	(*NodeAllocatableResource)(nil),     // 16: nodekeeper.devices.v1alpha1.NodeAllocatableResource
-	(*NodeAllocatableMapping)(nil),      // 17: nodekeeper.devices.v1alpha1.NodeAllocatableMapping
-	(*NodeAllocatableOverhead)(nil),     // 18: nodekeeper.devices.v1alpha1.NodeAllocatableOverhead
-	(*NodeSelector)(nil),                // 19: nodekeeper.devices.v1alpha1.NodeSelector
-	(*NodeSelectorTerm)(nil),            // 20: nodekeeper.devices.v1alpha1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil),     // 21: nodekeeper.devices.v1alpha1.NodeSelectorRequirement
-	nil,                                 // 22: nodekeeper.devices.v1alpha1.Device.AttributesEntry
-	nil,                                 // 23: nodekeeper.devices.v1alpha1.Device.CapacityEntry
-	nil,                                 // 24: nodekeeper.devices.v1alpha1.Device.NodeAllocatableResourcesEntry
-	nil,                                 // 25: nodekeeper.devices.v1alpha1.CounterSet.CountersEntry
-	nil,                                 // 26: nodekeeper.devices.v1alpha1.CounterConsumption.CountersEntry
+	(*Pool)(nil),                        // 2: nodekeeper.devices.v1alpha1.Pool
+	(*Device)(nil),                      // 3: nodekeeper.devices.v1alpha1.Device
+	(*Attribute)(nil),                   // 4: nodekeeper.devices.v1alpha1.Attribute
+	(*BoolList)(nil),                    // 5: nodekeeper.devices.v1alpha1.BoolList
+	(*IntList)(nil),                     // 6: nodekeeper.devices.v1alpha1.IntList
+	(*StringList)(nil),                  // 7: nodekeeper.devices.v1alpha1.StringList
+	(*Capacity)(nil),                    // 8: nodekeeper.devices.v1alpha1.Capacity
+	(*RequestPolicy)(nil),               // 9: nodekeeper.devices.v1alpha1.RequestPolicy
+	(*ValidRange)(nil),                  // 10: nodekeeper.devices.v1alpha1.ValidRange
+	(*Taint)(nil),                       // 11: nodekeeper.devices.v1alpha1.Taint
+	(*CounterSet)(nil),                  // 12: nodekeeper.devices.v1alpha1.CounterSet
+	(*CounterConsumption)(nil),          // 13: nodekeeper.devices.v1alpha1.CounterConsumption
+	(*NodeAllocatableResource)(nil),     // 14: nodekeeper.devices.v1alpha1.NodeAllocatableResource
+	(*NodeAllocatableMapping)(nil),      // 15: nodekeeper.devices.v1alpha1.NodeAllocatableMapping
+	(*NodeAllocatableOverhead)(nil),     // 16: nodekeeper.devices.v1alpha1.NodeAllocatableOverhead
+	(*NodeSelector)(nil),                // 17: nodekeeper.devices.v1alpha1.NodeSelector
+	(*NodeSelectorTerm)(nil),            // 18: nodekeeper.devices.v1alpha1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil),     // 19: nodekeeper.devices.v1alpha1.NodeSelectorRequirement
+	nil,                                 // 20: nodekeeper.devices.v1alpha1.Device.AttributesEntry
+	nil,                                 // 21: nodekeeper.devices.v1alpha1.Device.CapacityEntry
+	nil,                                 // 22: nodekeeper.devices.v1alpha1.Device.NodeAllocatableResourcesEntry
+	nil,                                 // 23: nodekeeper.devices.v1alpha1.CounterSet.CountersEntry
+	nil,                                 // 24: nodekeeper.devices.v1alpha1.CounterConsumption.CountersEntry
 }
 var file_nodekeeper_devices_v1alpha1_api_proto_depIdxs = []int32{
-	4,  // 0: nodekeeper.devices.v1alpha1.ListAndWatchDevicesResponse.pools:type_name -> nodekeeper.devices.v1alpha1.Pool
-	2,  // 1: nodekeeper.devices.v1alpha1.ListAndWatchDevicesResponse.delta:type_name -> nodekeeper.devices.v1alpha1.Delta
-	3,  // 2: nodekeeper.devices.v1alpha1.Delta.pools:type_name -> nodekeeper.devices.v1alpha1.PoolDelta
-	5,  // 3: nodekeeper.devices.v1alpha1.PoolDelta.upserts:type_name -> nodekeeper.devices.v1alpha1.Device
-	5,  // 4: nodekeeper.devices.v1alpha1.Pool.devices:type_name -> nodekeeper.devices.v1alpha1.Device
-	14, // 5: nodekeeper.devices.v1alpha1.Pool.shared_counters:type_name -> nodekeeper.devices.v1alpha1.CounterSet
-	19, // 6: nodekeeper.devices.v1alpha1.Pool.node_selector:type_name -> nodekeeper.devices.v1alpha1.NodeSelector
-	22, // 7: nodekeeper.devices.v1alpha1.Device.attributes:type_name -> nodekeeper.devices.v1alpha1.Device.AttributesEntry
-	23, // 8: nodekeeper.devices.v1alpha1.Device.capacity:type_name -> nodekeeper.devices.v1alpha1.Device.CapacityEntry
-	13, // 9: nodekeeper.devices.v1alpha1.Device.taints:type_name -> nodekeeper.devices.v1alpha1.Taint
-	15, // 10: nodekeeper.devices.v1alpha1.Device.consumes_counters:type_name -> nodekeeper.devices.v1alpha1.CounterConsumption
-	19, // 11: nodekeeper.devices.v1alpha1.Device.node_selector:type_name -> nodekeeper.devices.v1alpha1.NodeSelector
-	24, // 12: nodekeeper.devices.v1alpha1.Device.node_allocatable_resources:type_name -> nodekeeper.devices.v1alpha1.Device.NodeAllocatableResourcesEntry
-	7,  // 13: nodekeeper.devices.v1alpha1.Attribute.bools:type_name -> nodekeeper.devices.v1alpha1.BoolList
-	8,  // 14: nodekeeper.devices.v1alpha1.Attribute.ints:type_name -> nodekeeper.devices.v1alpha1.IntList
-	9,  // 15: nodekeeper.devices.v1alpha1.Attribute.strings:type_name -> nodekeeper.devices.v1alpha1.StringList
-	9,  // 16: nodekeeper.devices.v1alpha1.Attribute.versions:type_name -> nodekeeper.devices.v1alpha1.StringList
-	11, // 17: nodekeeper.devices.v1alpha1.Capacity.request_policy:type_name -> nodekeeper.devices.v1alpha1.RequestPolicy
-	12, // 18: nodekeeper.devices.v1alpha1.RequestPolicy.valid_range:type_name -> nodekeeper.devices.v1alpha1.ValidRange
-	25, // 19: nodekeeper.devices.v1alpha1.CounterSet.counters:type_name -> nodekeeper.devices.v1alpha1.CounterSet.CountersEntry
-	26, // 20: nodekeeper.devices.v1alpha1.CounterConsumption.counters:type_name -> nodekeeper.devices.v1alpha1.CounterConsumption.CountersEntry
-	17, // 21: nodekeeper.devices.v1alpha1.NodeAllocatableResource.mapping:type_name -> nodekeeper.devices.v1alpha1.NodeAllocatableMapping
-	18, // 22: nodekeeper.devices.v1alpha1.NodeAllocatableResource.overhead:type_name -> nodekeeper.devices.v1alpha1.NodeAllocatableOverhead
-	20, // 23: nodekeeper.devices.v1alpha1.NodeSelector.terms:type_name -> nodekeeper.devices.v1alpha1.NodeSelectorTerm
-	21, // 24: nodekeeper.devices.v1alpha1.NodeSelectorTerm.match_expressions:type_name -> nodekeeper.devices.v1alpha1.NodeSelectorRequirement
-	21, // 25: nodekeeper.devices.v1alpha1.NodeSelectorTerm.match_fields:type_name -> nodekeeper.devices.v1alpha1.NodeSelectorRequirement
-	6,  // 26: nodekeeper.devices.v1alpha1.Device.AttributesEntry.value:type_name -> nodekeeper.devices.v1alpha1.Attribute
-	10, // 27: nodekeeper.devices.v1alpha1.Device.CapacityEntry.value:type_name -> nodekeeper.devices.v1alpha1.Capacity
-	16, // 28: nodekeeper.devices.v1alpha1.Device.NodeAllocatableResourcesEntry.value:type_name -> nodekeeper.devices.v1alpha1.NodeAllocatableResource
-	0,  // 29: nodekeeper.devices.v1alpha1.DeviceDriver.ListAndWatchDevices:input_type -> nodekeeper.devices.v1alpha1.ListAndWatchDevicesRequest
-	1,  // 30: nodekeeper.devices.v1alpha1.DeviceDriver.ListAndWatchDevices:output_type -> nodekeeper.devices.v1alpha1.ListAndWatchDevicesResponse
-	30, // [30:31] is the sub-list for method output_type
-	29, // [29:30] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	2,  // 0: nodekeeper.devices.v1alpha1.ListAndWatchDevicesResponse.pools:type_name -> nodekeeper.devices.v1alpha1.Pool
+	3,  // 1: nodekeeper.devices.v1alpha1.Pool.devices:type_name -> nodekeeper.devices.v1alpha1.Device
+	12, // 2: nodekeeper.devices.v1alpha1.Pool.shared_counters:type_name -> nodekeeper.devices.v1alpha1.CounterSet
+	17, // 3: nodekeeper.devices.v1alpha1.Pool.node_selector:type_name -> nodekeeper.devices.v1alpha1.NodeSelector
+	20, // 4: nodekeeper.devices.v1alpha1.Device.attributes:type_name -> nodekeeper.devices.v1alpha1.Device.AttributesEntry
+	21, // 5: nodekeeper.devices.v1alpha1.Device.capacity:type_name -> nodekeeper.devices.v1alpha1.Device.CapacityEntry
+	11, // 6: nodekeeper.devices.v1alpha1.Device.taints:type_name -> nodekeeper.devices.v1alpha1.Taint
+	13, // 7: nodekeeper.devices.v1alpha1.Device.consumes_counters:type_name -> nodekeeper.devices.v1alpha1.CounterConsumption
+	17, // 8: nodekeeper.devices.v1alpha1.Device.node_selector:type_name -> nodekeeper.devices.v1alpha1.NodeSelector
+	22, // 9: nodekeeper.devices.v1alpha1.Device.node_allocatable_resources:type_name -> nodekeeper.devices.v1alpha1.Device.NodeAllocatableResourcesEntry
+	5,  // 10: nodekeeper.devices.v1alpha1.Attribute.bools:type_name -> nodekeeper.devices.v1alpha1.BoolList
+	6,  // 11: nodekeeper.devices.v1alpha1.Attribute.ints:type_name -> nodekeeper.devices.v1alpha1.IntList
+	7,  // 12: nodekeeper.devices.v1alpha1.Attribute.strings:type_name -> nodekeeper.devices.v1alpha1.StringList
+	7,  // 13: nodekeeper.devices.v1alpha1.Attribute.versions:type_name -> nodekeeper.devices.v1alpha1.StringList
+	9,  // 14: nodekeeper.devices.v1alpha1.Capacity.request_policy:type_name -> nodekeeper.devices.v1alpha1.RequestPolicy
+	10, // 15: nodekeeper.devices.v1alpha1.RequestPolicy.valid_range:type_name -> nodekeeper.devices.v1alpha1.ValidRange
+	23, // 16: nodekeeper.devices.v1alpha1.CounterSet.counters:type_name -> nodekeeper.devices.v1alpha1.CounterSet.CountersEntry
+	24, // 17: nodekeeper.devices.v1alpha1.CounterConsumption.counters:type_name -> nodekeeper.devices.v1alpha1.CounterConsumption.CountersEntry
+	15, // 18: nodekeeper.devices.v1alpha1.NodeAllocatableResource.mapping:type_name -> nodekeeper.devices.v1alpha1.NodeAllocatableMapping
+	16, // 19: nodekeeper.devices.v1alpha1.NodeAllocatableResource.overhead:type_name -> nodekeeper.devices.v1alpha1.NodeAllocatableOverhead
+	18, // 20: nodekeeper.devices.v1alpha1.NodeSelector.terms:type_name -> nodekeeper.devices.v1alpha1.NodeSelectorTerm
+	19, // 21: nodekeeper.devices.v1alpha1.NodeSelectorTerm.match_expressions:type_name -> nodekeeper.devices.v1alpha1.NodeSelectorRequirement
+	19, // 22: nodekeeper.devices.v1alpha1.NodeSelectorTerm.match_fields:type_name -> nodekeeper.devices.v1alpha1.NodeSelectorRequirement
+	4,  // 23: nodekeeper.devices.v1alpha1.Device.AttributesEntry.value:type_name -> nodekeeper.devices.v1alpha1.Attribute
+	8,  // 24: nodekeeper.devices.v1alpha1.Device.CapacityEntry.value:type_name -> nodekeeper.devices.v1alpha1.Capacity
+	14, // 25: nodekeeper.devices.v1alpha1.Device.NodeAllocatableResourcesEntry.value:type_name -> nodekeeper.devices.v1alpha1.NodeAllocatableResource
+	0,  // 26: nodekeeper.devices.v1alpha1.DeviceDriver.ListAndWatchDevices:input_type -> nodekeeper.devices.v1alpha1.ListAndWatchDevicesRequest
+	1,  // 27: nodekeeper.devices.v1alpha1.DeviceDriver.ListAndWatchDevices:output_type -> nodekeeper.devices.v1alpha1.ListAndWatchDevicesResponse
+	27, // [27:28] is the sub-list for method output_type
+	26, // [26:27] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_nodekeeper_devices_v1alpha1_api_proto_init() }
@@ -1665,14 +1504,14 @@ func file_nodekeeper_devices_v1alpha1_api_proto_init() {
 	if File_nodekeeper_devices_v1alpha1_api_proto != nil {
 		return
 	}
-	file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[6].OneofWrappers = []any{}
+	file_nodekeeper_devices_v1alpha1_api_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodekeeper_devices_v1alpha1_api_proto_rawDesc), len(file_nodekeeper_devices_v1alpha1_api_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

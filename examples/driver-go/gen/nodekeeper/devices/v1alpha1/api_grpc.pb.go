@@ -30,9 +30,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type DeviceDriverClient interface {
-	// Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
-	// without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
-	// driver ends the stream, its last state stays published while it is registered.
+	// Sends the whole state first, and again after each change. A state without pools means that the driver has no devices; a
+	// pool without devices is published as an empty pool. When the driver ends the stream, its last state stays published
+	// while it is registered.
 	ListAndWatchDevices(ctx context.Context, in *ListAndWatchDevicesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListAndWatchDevicesResponse], error)
 }
 
@@ -67,9 +67,9 @@ type DeviceDriver_ListAndWatchDevicesClient = grpc.ServerStreamingClient[ListAnd
 // All implementations must embed UnimplementedDeviceDriverServer
 // for forward compatibility.
 type DeviceDriverServer interface {
-	// Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
-	// without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
-	// driver ends the stream, its last state stays published while it is registered.
+	// Sends the whole state first, and again after each change. A state without pools means that the driver has no devices; a
+	// pool without devices is published as an empty pool. When the driver ends the stream, its last state stays published
+	// while it is registered.
 	ListAndWatchDevices(*ListAndWatchDevicesRequest, grpc.ServerStreamingServer[ListAndWatchDevicesResponse]) error
 	mustEmbedUnimplementedDeviceDriverServer()
 }

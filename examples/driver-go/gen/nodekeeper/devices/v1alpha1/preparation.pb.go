@@ -821,8 +821,11 @@ func (x *Hook) GetTimeout() int32 {
 type UnprepareDevicesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Claim *Claim                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	// As in the last PrepareDevices of the claim, without capacity and configuration; empty where the agent knows none.
-	Devices       []*AllocatedDevice `protobuf:"bytes,2,rep,name=devices,proto3" json:"devices,omitempty"`
+	// As in the last PrepareDevices of the claim; empty if the agent has no record of it. Without configuration if the agent's
+	// state directory was lost since, or the claim was prepared by an earlier version of the agent.
+	Devices []*AllocatedDevice `protobuf:"bytes,2,rep,name=devices,proto3" json:"devices,omitempty"`
+	// The pods that the claim was reserved for; empty if they are not known.
+	Pods          []*Pod `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -867,6 +870,13 @@ func (x *UnprepareDevicesRequest) GetClaim() *Claim {
 func (x *UnprepareDevicesRequest) GetDevices() []*AllocatedDevice {
 	if x != nil {
 		return x.Devices
+	}
+	return nil
+}
+
+func (x *UnprepareDevicesRequest) GetPods() []*Pod {
+	if x != nil {
+		return x.Pods
 	}
 	return nil
 }
@@ -1139,10 +1149,11 @@ const file_nodekeeper_devices_v1alpha1_preparation_proto_rawDesc = "" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\x12\x10\n" +
 	"\x03env\x18\x04 \x03(\tR\x03env\x12\x18\n" +
-	"\atimeout\x18\x05 \x01(\x05R\atimeout\"\x9b\x01\n" +
+	"\atimeout\x18\x05 \x01(\x05R\atimeout\"\xd1\x01\n" +
 	"\x17UnprepareDevicesRequest\x128\n" +
 	"\x05claim\x18\x01 \x01(\v2\".nodekeeper.devices.v1alpha1.ClaimR\x05claim\x12F\n" +
-	"\adevices\x18\x02 \x03(\v2,.nodekeeper.devices.v1alpha1.AllocatedDeviceR\adevices\"\x1a\n" +
+	"\adevices\x18\x02 \x03(\v2,.nodekeeper.devices.v1alpha1.AllocatedDeviceR\adevices\x124\n" +
+	"\x04pods\x18\x03 \x03(\v2 .nodekeeper.devices.v1alpha1.PodR\x04pods\"\x1a\n" +
 	"\x18UnprepareDevicesResponse\"\x1a\n" +
 	"\x18WatchDeviceHealthRequest\"`\n" +
 	"\x19WatchDeviceHealthResponse\x12C\n" +
@@ -1205,18 +1216,19 @@ var file_nodekeeper_devices_v1alpha1_preparation_proto_depIdxs = []int32{
 	10, // 9: nodekeeper.devices.v1alpha1.ContainerEdits.hooks:type_name -> nodekeeper.devices.v1alpha1.Hook
 	1,  // 10: nodekeeper.devices.v1alpha1.UnprepareDevicesRequest.claim:type_name -> nodekeeper.devices.v1alpha1.Claim
 	3,  // 11: nodekeeper.devices.v1alpha1.UnprepareDevicesRequest.devices:type_name -> nodekeeper.devices.v1alpha1.AllocatedDevice
-	15, // 12: nodekeeper.devices.v1alpha1.WatchDeviceHealthResponse.devices:type_name -> nodekeeper.devices.v1alpha1.DeviceHealth
-	0,  // 13: nodekeeper.devices.v1alpha1.DevicePreparation.PrepareDevices:input_type -> nodekeeper.devices.v1alpha1.PrepareDevicesRequest
-	11, // 14: nodekeeper.devices.v1alpha1.DevicePreparation.UnprepareDevices:input_type -> nodekeeper.devices.v1alpha1.UnprepareDevicesRequest
-	13, // 15: nodekeeper.devices.v1alpha1.DeviceHealthReport.WatchDeviceHealth:input_type -> nodekeeper.devices.v1alpha1.WatchDeviceHealthRequest
-	5,  // 16: nodekeeper.devices.v1alpha1.DevicePreparation.PrepareDevices:output_type -> nodekeeper.devices.v1alpha1.PrepareDevicesResponse
-	12, // 17: nodekeeper.devices.v1alpha1.DevicePreparation.UnprepareDevices:output_type -> nodekeeper.devices.v1alpha1.UnprepareDevicesResponse
-	14, // 18: nodekeeper.devices.v1alpha1.DeviceHealthReport.WatchDeviceHealth:output_type -> nodekeeper.devices.v1alpha1.WatchDeviceHealthResponse
-	16, // [16:19] is the sub-list for method output_type
-	13, // [13:16] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	2,  // 12: nodekeeper.devices.v1alpha1.UnprepareDevicesRequest.pods:type_name -> nodekeeper.devices.v1alpha1.Pod
+	15, // 13: nodekeeper.devices.v1alpha1.WatchDeviceHealthResponse.devices:type_name -> nodekeeper.devices.v1alpha1.DeviceHealth
+	0,  // 14: nodekeeper.devices.v1alpha1.DevicePreparation.PrepareDevices:input_type -> nodekeeper.devices.v1alpha1.PrepareDevicesRequest
+	11, // 15: nodekeeper.devices.v1alpha1.DevicePreparation.UnprepareDevices:input_type -> nodekeeper.devices.v1alpha1.UnprepareDevicesRequest
+	13, // 16: nodekeeper.devices.v1alpha1.DeviceHealthReport.WatchDeviceHealth:input_type -> nodekeeper.devices.v1alpha1.WatchDeviceHealthRequest
+	5,  // 17: nodekeeper.devices.v1alpha1.DevicePreparation.PrepareDevices:output_type -> nodekeeper.devices.v1alpha1.PrepareDevicesResponse
+	12, // 18: nodekeeper.devices.v1alpha1.DevicePreparation.UnprepareDevices:output_type -> nodekeeper.devices.v1alpha1.UnprepareDevicesResponse
+	14, // 19: nodekeeper.devices.v1alpha1.DeviceHealthReport.WatchDeviceHealth:output_type -> nodekeeper.devices.v1alpha1.WatchDeviceHealthResponse
+	17, // [17:20] is the sub-list for method output_type
+	14, // [14:17] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_nodekeeper_devices_v1alpha1_preparation_proto_init() }

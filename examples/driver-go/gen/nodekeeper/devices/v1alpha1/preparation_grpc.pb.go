@@ -41,8 +41,8 @@ type DevicePreparationClient interface {
 	//  3. A failed call leaves the claim unprepared; its message is shown by `kubectl describe pod`, and the kubelet tries
 	//     again. UnprepareDevices is called for it later, too.
 	PrepareDevices(ctx context.Context, in *PrepareDevicesRequest, opts ...grpc.CallOption) (*PrepareDevicesResponse, error)
-	// Undoes what PrepareDevices did for a claim. No container uses its devices any more. Idempotent; also called for
-	// claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
+	// Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
+	// also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
 	UnprepareDevices(ctx context.Context, in *UnprepareDevicesRequest, opts ...grpc.CallOption) (*UnprepareDevicesResponse, error)
 }
 
@@ -88,8 +88,8 @@ type DevicePreparationServer interface {
 	//  3. A failed call leaves the claim unprepared; its message is shown by `kubectl describe pod`, and the kubelet tries
 	//     again. UnprepareDevices is called for it later, too.
 	PrepareDevices(context.Context, *PrepareDevicesRequest) (*PrepareDevicesResponse, error)
-	// Undoes what PrepareDevices did for a claim. No container uses its devices any more. Idempotent; also called for
-	// claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
+	// Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
+	// also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
 	UnprepareDevices(context.Context, *UnprepareDevicesRequest) (*UnprepareDevicesResponse, error)
 	mustEmbedUnimplementedDevicePreparationServer()
 }

@@ -1,5 +1,6 @@
+import type { QosLevel } from "@nodekeeper/api/decide";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
-import { type ObservedPod, observeJson, type QosLevel } from "../../../eviction/index.ts";
+import { type ObservedPod, observeJson } from "../../../eviction/index.ts";
 import type {
   CpuUse,
   FilesystemState,
@@ -12,10 +13,9 @@ import type {
   Pressure,
   Reading,
 } from "../../../host/index.ts";
-import type { PodDisk } from "../../../pod-usage/index.ts";
-import { PodMemories, type PodMemory } from "../../../pod-usage/index.ts";
+import { type PodDisk, PodMemories, type PodMemory } from "../../../pod-usage/index.ts";
+import type { EvictionPluginParts } from "../in-tree-plugin.ts";
 import { createInTreeEvictionMetrics } from "../missing-readings.ts";
-import type { EvictionPluginParts } from "../parts.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
@@ -32,7 +32,7 @@ export interface TestPod {
   spec?: Record<string, unknown>;
 }
 
-/** An observed pod whose UID is its name. */
+/** Returns an observed pod with its name as UID. */
 export function testPod(name: string, pod: TestPod = {}): ObservedPod {
   const { qosLevel = "shared_cores", priority = 0, phase = "Running", requests = [{}] } = pod;
   return observeJson({
@@ -57,12 +57,12 @@ export function stall(avg10: number): Pressure {
   return { some: { avg10, avg60: 0, avg300: 0, totalMs: 0 }, full: undefined };
 }
 
-/** Memory of a pod, all of it anonymous by default. */
+/** Returns the memory of a pod, by default all of it anonymous. */
 export function uses(usageBytes: number, more: Partial<PodMemory> = {}): PodMemory {
   return { usageBytes, rssBytes: usageBytes, workingSetBytes: usageBytes, nodeBytes: undefined, ...more };
 }
 
-/** A machine whose readings a test sets; others are missing. */
+/** A machine with readings that a test sets; others are missing. */
 export class TestMachine {
   readonly clock = new FakeClock(1_000_000);
   readonly registry = new Registry();
@@ -130,7 +130,7 @@ export class TestMachine {
   }
 }
 
-/** The question for top pods of a hard threshold. */
+/** Returns the question for top pods of a hard threshold. */
 export function topQuestion(plugin: string, scope: string, topN = 1) {
   return { plugin, scope, topN, candidateUids: null };
 }

@@ -8,13 +8,13 @@ import {
 } from "@nodekeeper/core/gen/podresources/v1/api.ts";
 import { createServer, type Server } from "nice-grpc";
 
-/** A PodResources server whose responses and faults a test can set. */
+/** A PodResources server. A test can set its responses and faults. */
 export class FakeKubelet implements AsyncDisposable {
   allocatable: Parameters<typeof AllocatableResourcesResponse.fromPartial>[0] = {};
   pods: Parameters<typeof ListPodResourcesResponse.fromPartial>[0]["podResources"] = [];
   /** Number of List calls. */
   lists = 0;
-  /** If set, used as the encoded response of List. */
+  /** If set, returns the encoded response of List. */
   answerList: ((signal: AbortSignal) => Promise<Uint8Array>) | undefined;
   readonly folder: string;
   readonly socket: string;
@@ -76,7 +76,7 @@ function rawMethod(name: string) {
   };
 }
 
-// With undecoded messages, so that a test can respond with any bytes.
+// Messages are not decoded, so that a test can respond with any bytes.
 const rawPodResources = {
   list: rawMethod("List"),
   getAllocatableResources: rawMethod("GetAllocatableResources"),

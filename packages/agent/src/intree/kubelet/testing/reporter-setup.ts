@@ -1,9 +1,9 @@
+import { defaultConfiguration } from "@nodekeeper/api/settings";
 import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { expect, vi } from "vitest";
 import { machineTree, twoSockets, writeMachine } from "../../../../../../test/fixtures/machines.ts";
-import { defaultConfiguration } from "../../../config/index.ts";
 import { Host } from "../../../host/index.ts";
 import type { DeviceAttributes, DeviceAttributesLookup, ReportedDevices } from "../claimed-zones.ts";
 import { KubeletReporter } from "../kubelet-reporter.ts";
@@ -17,12 +17,12 @@ const defaults = kubeletReporterSettingsOf(defaultConfiguration());
 export const { resyncIntervalMs, retryIntervalMs, debounceMs, timeoutMs } = defaults;
 const cleanups: (() => Promise<void>)[] = [];
 
-/** Ends what `setUp` and `watch` have started. */
+/** Stops everything that `setUp` and `watch` started. */
 export async function tearDown(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }
 
-/** Pods of a runtime that a test sets. */
+/** The runtime's pods, set by a test. */
 class Pods implements RunningPods {
   readonly byName = new Map([["web", "u-web"]]);
   readers = 0;
@@ -57,7 +57,7 @@ class Pods implements RunningPods {
   }
 }
 
-/** A driver whose devices a test sets. */
+/** A driver with devices that a test sets. */
 class Devices implements ReportedDevices {
   readonly callbacks = new Set<() => void>();
   attributesOf: DeviceAttributesLookup = () => undefined;
@@ -73,7 +73,7 @@ class Devices implements ReportedDevices {
   }
 }
 
-/** A reporter beside a kubelet, a machine of two sockets, and the pod web with CPU 1. */
+/** Creates a reporter with a kubelet, a machine with two sockets, and the pod web on CPU 1. */
 export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   const machine = await writeMachine(machineTree(twoSockets));
   cleanups.push(machine.remove);
@@ -93,7 +93,7 @@ export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
       configFile: "",
       ...changed,
     },
-    // The host keeps the real clock: its deadline bounds real reads.
+    // The host uses the real clock, because its deadline bounds real reads.
     host: new Host({ root: machine.root }),
     clock,
     log,
@@ -102,7 +102,7 @@ export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     devices,
   });
   const metric = async (name: string) => (await registry.getSingleMetricAsString(name)).split("\n").slice(2);
-  /** Waits until so many readings have ended, well or not, and until the watch waits for its time. */
+  /** Waits until this number of readings has ended, successful or not, and until the watch waits for its interval. */
   const ended = async (readings: number) => {
     await until(`reading ${readings} has ended`, async () => {
       const { values } = await metrics.readings.get();
@@ -114,7 +114,7 @@ export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   return { kubelet, clock, log, pods, devices, reporter, metric, ended };
 }
 
-/** A pod as the kubelet lists it, with a CPU of its own. */
+/** Returns a pod with one exclusive CPU, as the kubelet lists it. */
 export const holding = (name: string, cpu: bigint) => ({
   namespace: "default",
   name,
@@ -124,7 +124,7 @@ export const holding = (name: string, cpu: bigint) => ({
 /** Never aborts. */
 export const noAbort = new AbortController().signal;
 
-/** The fields of the CustomNodeResource, by name. */
+/** Returns the fields of the CustomNodeResource by name. */
 export function fields({ content }: GetReportContentResponse): Record<string, unknown> {
   expect(content).toHaveLength(1);
   expect(content[0]?.groupVersionKind?.kind).toBe("CustomNodeResource");
@@ -136,7 +136,7 @@ export function fields({ content }: GetReportContentResponse): Record<string, un
   );
 }
 
-/** "consumer: CPUs" of each NUMA node. */
+/** Returns "consumer: CPUs" of each NUMA node. */
 export function holdings(response: GetReportContentResponse): string[][] {
   const zones = fields(response).TopologyZone as TopologyZone[];
   return zones
@@ -146,7 +146,7 @@ export function holdings(response: GetReportContentResponse): string[][] {
     );
 }
 
-/** Watches in the background; `seen` are the contents so far. */
+/** Watches in the background. `seen` contains the contents so far. */
 export function watch(reporter: KubeletReporter) {
   const controller = new AbortController();
   const seen: string[][][] = [];
@@ -161,5 +161,5 @@ export function watch(reporter: KubeletReporter) {
   return { seen, stop };
 }
 
-/** `holdings` of the pod web. */
+/** The `holdings` of the pod web. */
 export const web = [["default/web/u-web: 1"], []];

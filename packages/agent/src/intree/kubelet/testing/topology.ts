@@ -10,10 +10,10 @@ export const twoSockets: Machine = [
   { id: 0, cpus: [0, 1, 4, 5], memoryBytes: 64 * GiB, socket: 0 },
   { id: 1, cpus: [2, 3, 6, 7], memoryBytes: 32 * GiB, socket: 1 },
 ];
-/** Of what the kubelet lists. */
+/** An empty part of the kubelet's response. */
 export const nothing = { devices: [], cpus: [], memory: [] };
 
-/** A pod with what it holds. */
+/** Returns a pod with its allocations. */
 export const pod = (name: string, held: Partial<PodHolding>): PodHolding => ({
   ...nothing,
   claimed: [],
@@ -21,20 +21,20 @@ export const pod = (name: string, held: Partial<PodHolding>): PodHolding => ({
   name,
   ...held,
 });
-/** Devices of a resource, with their NUMA nodes. */
+/** Returns devices of a resource, with their NUMA nodes. */
 export const gpus = (ids: string[], ...nodes: number[]): Devices => ({
   resource: "example.com/gpu",
   ids,
   nodes,
 });
-/** A block of memory, with its NUMA nodes. */
+/** Returns a block of memory, with its NUMA nodes. */
 export const memory = (gib: number, ...nodes: number[]): MemoryBlock => ({
   type: "memory",
   bytes: BigInt(gib * GiB),
   nodes,
 });
 
-/** The zones of a machine for what the kubelet answers. */
+/** Returns the zones of a machine for a response of the kubelet. */
 export function convert(machine: Machine, answer: Partial<KubeletAnswer>, rest: Partial<ZoneInput> = {}) {
   return topologyZones({
     machine,
@@ -43,13 +43,14 @@ export function convert(machine: Machine, answer: Partial<KubeletAnswer>, rest: 
       ["example.com/gpu", "GPU"],
       ["example.com/gpu-memory", "GPU"],
     ]),
+    siblingNumaMaxDistance: 0,
     deviceAttributes: () => undefined,
     podUid: (_, name) => (name.startsWith("unknown") ? undefined : `uid-${name}`),
     ...rest,
   });
 }
 
-/** The zones below sockets, by type and name. */
+/** Returns all zones by path, which consists of types and names. */
 export function byName(zones: ReturnType<typeof convert>["zones"]) {
   const all: Record<string, (typeof zones)[number]> = {};
   const visit = (list: typeof zones, path: string) => {

@@ -1,6 +1,6 @@
 import type { PluginRow } from "../groups.ts";
 
-/** A registered reporter with which nothing is wrong. */
+/** A registered reporter without problems. */
 export function pluginRow(changed: Partial<PluginRow>): PluginRow {
   return {
     name: "reporter",

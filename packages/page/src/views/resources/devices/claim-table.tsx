@@ -6,7 +6,7 @@ import type { DriverClaims } from "./device-state.ts";
 
 const MOST = 200;
 
-/** The ResourceClaims on a driver's devices, and the pods they are for. */
+/** The ResourceClaims for a driver's devices, and their pods. */
 export function ClaimTable({ claims: { claims } }: { claims: DriverClaims }) {
   return (
     <>

@@ -3,10 +3,10 @@ import type { DriverClaims, GridDevice } from "./device-state.ts";
 
 export type Claim = DriverClaims["claims"][number];
 
-/** The claims that hold each device, by "<pool>/<device>", as the agent knows them. */
+/** The claims that hold each device, by "<pool>/<device>", as known to the agent. */
 export type Holders = ReadonlyMap<string, readonly Claim[]>;
 
-/** Made once for all devices: each may be held, and be drawn many times. */
+/** Computed once for all devices, because each may be held and rendered many times. */
 export function holdersOf(claims: readonly Claim[]): Holders {
   const holders = new Map<string, Claim[]>();
   for (const claim of claims)
@@ -18,7 +18,7 @@ export function holdersOf(claims: readonly Claim[]): Holders {
   return holders;
 }
 
-/** "claim default/train for pod default/train-0"; the pod where it is known. */
+/** "claim default/train for pod default/train-0"; the pod only if it is known. */
 export function claimText({
   namespace,
   name,
@@ -31,7 +31,7 @@ export function claimText({
   return `claim ${shown(namespace)}/${shown(name)}${of}`;
 }
 
-/** A device in a line: state, why, and who holds it. */
+/** Formats a device in one line: state, reason, and holders. */
 export function deviceText(device: GridDevice, holders: Holders): string {
   const held = (holders.get(device.key) ?? []).map((claim) => `held by ${claimText(claim)}`);
   return (device.state === "held" && held.length > 0 ? held : [reasonOf(device), ...held]).join("; ");

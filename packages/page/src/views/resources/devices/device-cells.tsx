@@ -6,18 +6,18 @@ import type { GridDevice } from "./device-state.ts";
 import { moveTo } from "./move.ts";
 import { StateMark } from "./state-mark.tsx";
 
-/** With more devices, cells have their mark only. */
+/** With more devices, cells show only their mark. */
 const MOST_NAMED = 120;
 
 interface CellsProps {
   devices: readonly GridDevice[];
-  /** Key of the chosen one; empty where none is. */
+  /** Key of the selected device. Empty if none is selected. */
   chosen: string;
   holders: Holders;
   onChoose: (key: string) => void;
 }
 
-/** Devices as a grid of buttons. One is in the order of the Tab key; the arrow keys, Home and End lead to the others. */
+/** Devices as a grid of buttons. Only one is in the tab order; the arrow keys, Home and End move between the others. */
 export function DeviceCells({ devices, chosen, holders, onChoose }: CellsProps) {
   const grid = useRef<HTMLUListElement>(null);
   const [drawn] = useState(() => new DrawnCells());
@@ -37,7 +37,7 @@ export function DeviceCells({ devices, chosen, holders, onChoose }: CellsProps) 
     setActive(devices[to]!.key);
     cells[to]?.focus();
   };
-  // Apart from the cells, which are looked through with each key that is pressed.
+  // Separate from the cells, which are scanned on every key press.
   const texts = useMemo(
     () => devices.map((device) => `${shown(device.name)}: ${deviceText(device, holders)}`),
     [devices, holders],
@@ -60,7 +60,7 @@ export function DeviceCells({ devices, chosen, holders, onChoose }: CellsProps) 
   );
 }
 
-/** Cells as they were drawn, which preact leaves alone: of a thousand devices, few change at a time. */
+/** Caches rendered cells, which preact then skips: of a thousand devices, few change at a time. */
 class DrawnCells {
   readonly #cells = new Map<string, { look: string; cell: VNode }>();
 

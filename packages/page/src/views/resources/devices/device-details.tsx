@@ -6,7 +6,7 @@ import type { Claim, Holders } from "./claim-text.ts";
 import type { Device, GridDevice } from "./device-state.ts";
 import { StateMark } from "./state-mark.tsx";
 
-/** One device: what is wrong with it, the claims that hold it, its slices and attributes. */
+/** A device: its problem, the claims that hold it, its slices and attributes. */
 export function DeviceDetails({ device, holders }: { device: GridDevice; holders: Holders }) {
   const { pool, name, state, device: published, problem } = device;
   const facts: Fact[] = [

@@ -19,13 +19,16 @@ const PAGE = 1_000;
 interface DeviceGridProps {
   driver: Driver;
   claims: DriverClaims | undefined;
-  /** "<pool>/<device>" of the device that is chosen by the address; empty where none is. */
+  /** "<pool>/<device>" of the device selected by the address. Empty if none is selected. */
   chosen: string;
-  /** Whether the address is of this driver alone. */
+  /** Whether the address selects only this driver. */
   isAlone: boolean;
 }
 
-/** The devices of a driver, each a cell with its state's mark and colour; one that is chosen has its details below. */
+/**
+ * The devices of a driver, each a cell with the mark and color of its state. The details of a selected device are
+ * below.
+ */
 export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps) {
   const [pages, setPages] = useState<readonly string[]>([]);
   const [only, setOnly] = useState<DeviceState>();
@@ -89,7 +92,7 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
   );
 }
 
-// What changes with the devices: health and claims are of the kubelet's plugin, the rest is in the driver's messages.
+// Changes with the devices: health and claims come from the kubelet plugin, the rest from the driver's messages.
 function versionOf({ messageAt, devices, state }: Driver, claims: DriverClaims | undefined): string {
   const held = claims?.claims.map(({ uid, state, updatedAt }) => `${uid} ${state} ${updatedAt}`).join();
   const unhealthy = claims?.unhealthy

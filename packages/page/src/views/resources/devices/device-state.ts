@@ -1,14 +1,14 @@
-import type { ApiAnswers } from "../../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 export type Driver = ApiAnswers["devices"][number];
 export type DriverClaims = ApiAnswers["claims"][number];
 export type Device = ApiAnswers["devices/list"]["items"][number];
 
-/** In the order in which they are read: trouble first. */
+/** Most severe first. */
 export const deviceStates = ["quarantined", "unhealthy", "tainted", "held", "free"] as const;
 export type DeviceState = (typeof deviceStates)[number];
 
-/** The mark that stands beside the colour. */
+/** The mark shown in addition to the color. */
 export const stateMarks: Record<DeviceState, string> = {
   quarantined: "⊘",
   unhealthy: "✕",
@@ -17,20 +17,22 @@ export const stateMarks: Record<DeviceState, string> = {
   free: "○",
 };
 
-/** A device of the grid. */
+/** A device in the grid. */
 export interface GridDevice {
   /** "<pool>/<device>" */
   key: string;
   pool: string;
   name: string;
   state: DeviceState;
-  /** Undefined for a quarantined device: it is not published. */
+  /** Undefined for a quarantined device, which is not published. */
   device?: Device;
   /** Why it is quarantined. */
   problem?: string;
 }
 
-/** The devices of a driver for its grid: those of one page, sorted as the API has them, with those that are quarantined first. */
+/**
+ * Returns the devices of a driver for its grid: those of one page, in the API's order, with quarantined devices first.
+ */
 export function gridDevices(driver: Pick<Driver, "problems">, devices: readonly Device[]): GridDevice[] {
   const quarantined = new Map<string, GridDevice>();
   const published = new Set(devices.map(keyOf));
@@ -59,7 +61,7 @@ export function gridDevices(driver: Pick<Driver, "problems">, devices: readonly 
   ];
 }
 
-/** How many devices are in each state, only states that there are. */
+/** Returns the number of devices by state, without empty states. */
 export function countStates(devices: readonly GridDevice[]): { state: DeviceState; count: number }[] {
   return deviceStates
     .map((state) => ({ state, count: devices.filter((device) => device.state === state).length }))

@@ -12,13 +12,13 @@ import { SliceTable } from "./slice-table.tsx";
 interface DriverSectionProps {
   driver: Driver;
   claims: DriverClaims | undefined;
-  /** "<pool>/<device>" of the device that is chosen by the address; empty where none is. */
+  /** "<pool>/<device>" of the device selected by the address. Empty if none is selected. */
   chosen: string;
-  /** Whether the address is of this driver alone. */
+  /** Whether the address selects only this driver. */
   isAlone: boolean;
 }
 
-/** A driver: how it stands with the agent and the kubelet, its devices, claims and ResourceSlices. */
+/** A driver: its state with the agent and the kubelet, its devices, claims and ResourceSlices. */
 export function DriverSection({ driver, claims, chosen, isAlone }: DriverSectionProps) {
   const { name, since, messageAt, reported, devices, quarantined, protocol } = driver;
   const facts: Fact[] = [

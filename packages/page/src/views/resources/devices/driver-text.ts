@@ -4,12 +4,13 @@ import type { Driver, DriverClaims } from "./device-state.ts";
 const streams: Record<Driver["state"], string> = {
   waiting: "waiting for the first message",
   streaming: "streaming",
+  unresponsive: "the driver does not answer",
   ended: "ended by the driver",
   failing: "failing",
   none: "the driver does not stream devices",
 };
 
-/** The state of a driver's stream of devices in words. */
+/** Returns the state of a driver's device stream in words. */
 export function streamText({ isRegistered, state }: Pick<Driver, "isRegistered" | "state">): string {
   return isRegistered ? streams[state] : "disconnected";
 }
@@ -22,7 +23,7 @@ const kubelets: Record<DriverClaims["kubelet"], string> = {
   none: "not registered",
 };
 
-/** How the agent stands with the kubelet for a driver; where it prepares no claims, the setting. */
+/** Returns the registration state with the kubelet for a driver. If the agent prepares no claims, names the setting. */
 export function kubeletText(claims: DriverClaims | undefined): string {
   if (!claims) return "the agent prepares no claims (devices.kubeletPlugin.enabled)";
   const text = kubelets[claims.kubelet];

@@ -1,3 +1,4 @@
+import { droppedText } from "@nodekeeper/api/wording";
 import type { ComponentChildren } from "preact";
 import { shown } from "../../../text.ts";
 import type { Driver, DriverClaims } from "./device-state.ts";
@@ -5,7 +6,7 @@ import type { Driver, DriverClaims } from "./device-state.ts";
 const LONGEST = 1_000;
 const MOST = 100;
 
-/** What is wrong with a driver beside its devices, each with what follows; nothing where nothing is. */
+/** Problems of a driver other than its devices, each with its consequence. Empty if there are none. */
 export function DriverTrouble({ driver, claims }: { driver: Driver; claims: DriverClaims | undefined }) {
   const { isRegistered, error, writeError, refused, foreign, dropped, problems } = driver;
   const lines: ComponentChildren[] = [];
@@ -22,10 +23,7 @@ export function DriverTrouble({ driver, claims }: { driver: Driver; claims: Driv
     lines.push(
       `ResourceSlice ${shown(slice)} is another client's in a pool of this driver: the scheduler may ignore the pool. Delete it, or give its pool another name.`,
     );
-  for (const { device, field, feature } of dropped)
-    lines.push(
-      `The API server does not store ${shown(field, 200)}${device ? ` of ${shown(device)}` : ""}${feature ? ` (${shown(feature, 120)} is off)` : ""}`,
-    );
+  for (const field of dropped) lines.push(`The API server does not store ${shown(droppedText(field), 500)}`);
   for (const { pool, device, field, message } of problems)
     if (device === undefined)
       lines.push(`Pool ${shown(pool)}: ${shown(field, 200)}: ${shown(message, LONGEST)}`);

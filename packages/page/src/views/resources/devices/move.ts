@@ -1,4 +1,4 @@
-/** Which cell of a grid a key leads to; undefined where the key is none of movement. */
+/** Returns the grid cell that a key moves to. Undefined if the key does not move. */
 export function moveTo(key: string, from: number, count: number, columns: number): number | undefined {
   const to = destination(key, from, count, columns);
   return to === undefined ? undefined : Math.min(Math.max(to, 0), count - 1);

@@ -4,7 +4,7 @@ import type { Driver } from "./device-state.ts";
 
 const MOST = 200;
 
-/** A driver's ResourceSlices by pool, as the API server has them. */
+/** A driver's ResourceSlices by pool, as in the API server. */
 export function SliceTable({ driver: { pools, slices } }: { driver: Driver }) {
   if (slices.length === 0)
     return <p>No ResourceSlice is published: it is written once the driver has reported a valid device.</p>;

@@ -1,6 +1,6 @@
 import { type DeviceState, stateMarks } from "./device-state.ts";
 
-/** The mark of a device's state in its colour; the word is beside it, or in the label of what it is in. */
+/** The colored mark of a device's state. The word is next to it, or in the label of its container. */
 export function StateMark({ state }: { state: DeviceState }) {
   return (
     <span class={`mark ${state}`} aria-hidden="true">

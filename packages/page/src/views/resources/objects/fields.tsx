@@ -7,10 +7,10 @@ import { type Field, type PublishedObject, searchFields } from "./objects.ts";
 import { useFields } from "./use-fields.ts";
 
 const PAGE = 100;
-/** As many as the API has of one object. */
+/** Maximum number of fields of an object in the API. */
 const ALL = 20_000;
 
-/** The fields of an object with the plugin that reported each; a search reads all of them. */
+/** The fields of an object, with the plugin that reported each. A search reads all of them. */
 export function Fields({ object }: { object: PublishedObject }) {
   const [search, setSearch] = useState("");
   const [most, setMost] = useState(PAGE);

@@ -1,14 +1,14 @@
-import type { ApiAnswers } from "../../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 export type PublishedObject = ApiAnswers["objects"][number];
 export type Field = ApiAnswers["objects/fields"]["items"][number];
 
-/** "CustomNodeResource" of "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource". */
+/** Returns "CustomNodeResource" for "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource". */
 export function kindName(object: string): string {
   return object.slice(object.lastIndexOf("/") + 1);
 }
 
-/** How many things of an object are disputed, refused or can't be written. */
+/** Returns the number of problems of an object: disputed, refused, or not writable. */
 export function troubleCount(object: PublishedObject): number {
   const { conflicts, contested, unclaimed, quarantined, lastError } = object;
   const lists = conflicts.length + contested.length + unclaimed.length;
@@ -16,8 +16,8 @@ export function troubleCount(object: PublishedObject): number {
 }
 
 /**
- * The fields that have all words of a search in their path, value or plugins; case is ignored. All fields where the search is
- * empty.
+ * Returns the fields whose path, value or plugins contain all words of a search, ignoring case. An empty search matches
+ * all.
  */
 export function searchFields(fields: readonly Field[], search: string): readonly Field[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);

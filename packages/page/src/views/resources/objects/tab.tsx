@@ -8,7 +8,7 @@ import { Fields } from "./fields.tsx";
 import { kindName, type PublishedObject, troubleCount } from "./objects.ts";
 import { ObjectTrouble } from "./trouble.tsx";
 
-/** What is published, which plugin reported it, what is disputed, and what was refused. */
+/** Published objects: which plugin reported each field, what is disputed, and what was refused. */
 export function ObjectsTab({ live: { objects, node }, address }: ViewProps) {
   if (!objects) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   const wanted = address.query.get("object") ?? objects[0]?.object;

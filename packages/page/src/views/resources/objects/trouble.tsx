@@ -6,7 +6,7 @@ import type { PublishedObject } from "./objects.ts";
 
 const LONGEST = 1_000;
 
-/** What of an object is refused, disputed or left over, each with what to do; nothing where there is none. */
+/** What is refused, disputed or left over in an object, each with its remedy. Empty if there are no problems. */
 export function ObjectTrouble({ object }: { object: PublishedObject }) {
   const { quarantined, conflicts, contested, unclaimed, lastError } = object;
   const refused = Object.entries(quarantined);

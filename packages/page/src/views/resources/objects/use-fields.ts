@@ -4,9 +4,9 @@ import { Repeated } from "../../../parts/repeated.ts";
 import type { Field } from "./objects.ts";
 
 export interface FieldList {
-  /** Sorted by path; undefined while the first page is loading. */
+  /** Sorted by path. Undefined while the first page is loading. */
   fields?: readonly Field[];
-  /** Whether the object has no more fields than these. */
+  /** Whether these are all fields of the object. */
   isWhole: boolean;
   problem?: string;
 }
@@ -15,8 +15,8 @@ const PAGE = 1_000;
 const SHORTEST_INTERVAL_MS = 2_000;
 
 /**
- * The fields of a published object, page after page until `most` or more are there. Read again from the start when
- * `version` has changed, at most once in two seconds; a reading under way is finished first, however often it changes.
+ * Reads the fields of a published object page by page, until there are at least `most`. Restarts when `version`
+ * changes, at most once per two seconds; a read in progress always completes first.
  */
 export function useFields(object: string, most: number, version: unknown): FieldList {
   const [list, setList] = useState<FieldList & { of?: string }>({ isWhole: false });

@@ -11,7 +11,9 @@ import { readZones } from "./zones.ts";
 
 const KIND = "/CustomNodeResource";
 
-/** The topology zones of the published CustomNodeResource as nested boxes: which pod holds what of each. */
+/**
+ * The topology zones of the published CustomNodeResource as nested boxes, with the pods that hold resources of each.
+ */
 export function TopologyTab({ live }: ViewProps) {
   const published = live.objects?.find(({ object }) => object.endsWith(KIND));
   const version = `${published?.writes} ${published?.lastWriteAt}`;

@@ -7,14 +7,14 @@ import type { Holder, Zone, ZoneResource } from "./zones.ts";
 
 interface ZoneProps {
   zone: Zone;
-  /** What is wrong with devices, by the names of their zones. */
+  /** Problems of devices, by zone name. */
   unhealthy: ReadonlyMap<string, string>;
-  /** "<namespace>/<name>" of the pod under the pointer or the focus. */
+  /** "<namespace>/<name>" of the pod that is hovered or focused. */
   highlit: string;
   onHighlight: (pod: string) => void;
 }
 
-/** A zone as a box in the box of its parent, for a screen reader a nested list. */
+/** A zone as a box inside its parent's box; a nested list for screen readers. */
 export function ZoneBox({ zone, ...shared }: ZoneProps) {
   const { type, name, resources, attributes, holders, children } = zone;
   const devices = children.filter(isDevice);
@@ -93,7 +93,7 @@ function Amount({ resource: { name, capacity, allocatable, held } }: { resource:
 
 interface HolderProps extends Pick<ZoneProps, "highlit" | "onHighlight"> {
   holder: Holder;
-  /** Without amounts: of a device, one is held. */
+  /** Without amounts, for devices: the amount is always one. */
   isBrief: boolean;
 }
 

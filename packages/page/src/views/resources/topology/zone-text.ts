@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "../../../api.ts";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { amountText } from "../../../parts/kube-quantity.ts";
 import { shown } from "../../../text.ts";
 import type { Holder, Zone } from "./zones.ts";
@@ -9,23 +9,25 @@ const types: Record<string, string> = {
   DRADevice: "Device",
 };
 
-/** A type of zone in words. */
+/** Returns a zone type in words. */
 export function typeText(type: string): string {
   return types[type] ?? type;
 }
 
-/** Whether a zone is a device, and not a part of the machine that has CPUs and memory. */
+/** Whether a zone is a device instead of a part of the machine that has CPUs and memory. */
 export function isDevice({ type }: Pick<Zone, "type">): boolean {
   return type !== "Socket" && type !== "Numa" && type !== "L3CacheGroup";
 }
 
-/** The last part of the name of a device of a claim, "<driver>/<pool>/<device>"; any other name as it is. */
+/**
+ * Returns the last part of the device name "<driver>/<pool>/<device>" in a claim. Other names are returned unchanged.
+ */
 export function shortName(name: string): string {
   const parts = name.split("/");
   return parts.length === 3 ? parts[2]! : name;
 }
 
-/** What is wrong with devices of claims, by the names of their zones: "<driver>/<pool>/<device>". */
+/** Returns the problems of devices in claims, by zone name: "<driver>/<pool>/<device>". */
 export function unhealthyDevices(claims: ApiAnswers["claims"]): ReadonlyMap<string, string> {
   return new Map(
     claims.flatMap(({ driver, unhealthy }) =>

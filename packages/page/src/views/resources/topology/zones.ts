@@ -1,6 +1,6 @@
 import { parseQuantity } from "../../../parts/kube-quantity.ts";
 
-/** A pod that holds something of a zone. */
+/** A pod that holds resources of a zone. */
 export interface Holder {
   namespace: string;
   name: string;
@@ -9,20 +9,20 @@ export interface Holder {
   holds: { resource: string; amount: number | undefined; text: string }[];
 }
 
-/** A resource of a zone. Amounts are undefined where the object has none, or none that is a quantity. */
+/** A resource of a zone. Amounts are undefined if the object has none or they are not quantities. */
 export interface ZoneResource {
   name: string;
   capacity: number | undefined;
   allocatable: number | undefined;
-  /** The sum of what pods hold. */
+  /** The sum of the amounts held by pods. */
   held: number;
 }
 
-/** A topology zone of the published CustomNodeResource, as it is drawn. */
+/** A topology zone of the published CustomNodeResource, prepared for rendering. */
 export interface Zone {
-  /** Unique in the picture: the path of types and names. */
+  /** Unique: the path of types and names. */
   key: string;
-  /** "Socket", "Numa", "L3CacheGroup", "DRADevice", or a type of device such as "GPU". */
+  /** "Socket", "Numa", "L3CacheGroup", "DRADevice", or a device type such as "GPU". */
   type: string;
   name: string;
   resources: ZoneResource[];
@@ -33,17 +33,17 @@ export interface Zone {
 
 export interface Zones {
   zones: Zone[];
-  /** Zones that the object has beyond the bound of the picture. */
+  /** Number of zones beyond the rendering limit. */
   left: number;
 }
 
-// Bounds what a page draws, whatever plugins report.
+// Bounds what the page renders, regardless of what plugins report.
 const MOST_ZONES = 2_000;
 const DEEPEST = 8;
 
 /**
- * Reads `status.topologyZone` of a CustomNodeResource as the API server has it. Anything that is not a zone is left out: the
- * object may have been written by any client.
+ * Parses `status.topologyZone` of a CustomNodeResource. Anything that is not a zone is skipped, because any client may
+ * have written the object.
  */
 export function readZones(object: unknown): Zones {
   const budget = { zones: 0, left: 0 };
@@ -98,7 +98,7 @@ function resourcesOf(value: unknown, holders: readonly Holder[]): ZoneResource[]
   }));
 }
 
-// "namespace/name/uid", as katalyst writes it.
+// "namespace/name/uid", the format of katalyst.
 function holderOf(value: unknown): Holder[] {
   const [namespace = "", name = "", ...uid] = text(member(value, "consumer")).split("/");
   if (name === "") return [];

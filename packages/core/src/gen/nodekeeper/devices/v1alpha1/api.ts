@@ -21,37 +21,11 @@ export const protobufFileName = "nodekeeper/devices/v1alpha1/api.proto";
 export interface ListAndWatchDevicesRequest {
   /** The node that the agent runs on. */
   nodeName: string;
-  /** Whether responses may carry a delta instead of the whole state. A driver may always send the whole state. */
-  acceptsDeltas: boolean;
 }
 
-/** The whole state in `pools`, or a change in `delta`. */
+/** The whole state. */
 export interface ListAndWatchDevicesResponse {
-  /** Must be empty if `delta` is set. */
   pools: Pool[];
-  /** Identifies the state after this response. Required if a delta follows; not 0, and different for different states. */
-  revision: bigint;
-  delta: Delta | undefined;
-}
-
-/** A change of the state that the stream has sent so far. Pools and devices that are not named stay unchanged. */
-export interface Delta {
-  /**
-   * The revision of the state that is changed. If the agent has another revision, it opens the stream again, and the
-   * driver sends the whole state.
-   */
-  baseRevision: bigint;
-  pools: PoolDelta[];
-}
-
-/** A change of the devices of one pool. Other fields of a pool can only be changed by sending the whole state. */
-export interface PoolDelta {
-  /** As in the whole state. */
-  name: string;
-  /** Changed devices, which keep their position, and new devices, which are appended in this order. */
-  upserts: Device[];
-  /** Names of removed devices; must not be in `upserts`. */
-  removals: string[];
 }
 
 /** Devices of this node. Their names are unique in the pool. */
@@ -244,16 +218,13 @@ export interface NodeSelectorRequirement {
 }
 
 function createBaseListAndWatchDevicesRequest(): ListAndWatchDevicesRequest {
-  return { nodeName: "", acceptsDeltas: false };
+  return { nodeName: "" };
 }
 
 export const ListAndWatchDevicesRequest: MessageFns<ListAndWatchDevicesRequest> = {
   encode(message: ListAndWatchDevicesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.nodeName !== "") {
       writer.uint32(10).string(message.nodeName);
-    }
-    if (message.acceptsDeltas !== false) {
-      writer.uint32(16).bool(message.acceptsDeltas);
     }
     return writer;
   },
@@ -279,14 +250,6 @@ export const ListAndWatchDevicesRequest: MessageFns<ListAndWatchDevicesRequest> 
             message.nodeName = reader.string();
             continue;
           }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.acceptsDeltas = reader.bool();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -305,28 +268,18 @@ export const ListAndWatchDevicesRequest: MessageFns<ListAndWatchDevicesRequest> 
   fromPartial(object: DeepPartial<ListAndWatchDevicesRequest>): ListAndWatchDevicesRequest {
     const message = createBaseListAndWatchDevicesRequest();
     message.nodeName = object.nodeName ?? "";
-    message.acceptsDeltas = object.acceptsDeltas ?? false;
     return message;
   },
 };
 
 function createBaseListAndWatchDevicesResponse(): ListAndWatchDevicesResponse {
-  return { pools: [], revision: 0n, delta: undefined };
+  return { pools: [] };
 }
 
 export const ListAndWatchDevicesResponse: MessageFns<ListAndWatchDevicesResponse> = {
   encode(message: ListAndWatchDevicesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.pools) {
       Pool.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.revision !== 0n) {
-      if (BigInt.asIntN(64, message.revision) !== message.revision) {
-        throw new globalThis.Error("value provided for field message.revision of type int64 too large");
-      }
-      writer.uint32(16).int64(message.revision);
-    }
-    if (message.delta !== undefined) {
-      Delta.encode(message.delta, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -352,22 +305,6 @@ export const ListAndWatchDevicesResponse: MessageFns<ListAndWatchDevicesResponse
             message.pools.push(Pool.decode(reader, reader.uint32()));
             continue;
           }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.revision = reader.int64() as bigint;
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.delta = Delta.decode(reader, reader.uint32());
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -386,159 +323,6 @@ export const ListAndWatchDevicesResponse: MessageFns<ListAndWatchDevicesResponse
   fromPartial(object: DeepPartial<ListAndWatchDevicesResponse>): ListAndWatchDevicesResponse {
     const message = createBaseListAndWatchDevicesResponse();
     message.pools = object.pools?.map((e) => Pool.fromPartial(e)) || [];
-    message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
-    message.delta = (object.delta !== undefined && object.delta !== null) ? Delta.fromPartial(object.delta) : undefined;
-    return message;
-  },
-};
-
-function createBaseDelta(): Delta {
-  return { baseRevision: 0n, pools: [] };
-}
-
-export const Delta: MessageFns<Delta> = {
-  encode(message: Delta, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.baseRevision !== 0n) {
-      if (BigInt.asIntN(64, message.baseRevision) !== message.baseRevision) {
-        throw new globalThis.Error("value provided for field message.baseRevision of type int64 too large");
-      }
-      writer.uint32(8).int64(message.baseRevision);
-    }
-    for (const v of message.pools) {
-      PoolDelta.encode(v!, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): Delta {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDelta();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.baseRevision = reader.int64() as bigint;
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.pools.push(PoolDelta.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<Delta>): Delta {
-    return Delta.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Delta>): Delta {
-    const message = createBaseDelta();
-    message.baseRevision = (object.baseRevision !== undefined && object.baseRevision !== null)
-      ? BigInt(object.baseRevision)
-      : 0n;
-    message.pools = object.pools?.map((e) => PoolDelta.fromPartial(e)) || [];
-    return message;
-  },
-};
-
-function createBasePoolDelta(): PoolDelta {
-  return { name: "", upserts: [], removals: [] };
-}
-
-export const PoolDelta: MessageFns<PoolDelta> = {
-  encode(message: PoolDelta, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    for (const v of message.upserts) {
-      Device.encode(v!, writer.uint32(18).fork()).join();
-    }
-    for (const v of message.removals) {
-      writer.uint32(26).string(v!);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): PoolDelta {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePoolDelta();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.upserts.push(Device.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.removals.push(reader.string());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<PoolDelta>): PoolDelta {
-    return PoolDelta.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<PoolDelta>): PoolDelta {
-    const message = createBasePoolDelta();
-    message.name = object.name ?? "";
-    message.upserts = object.upserts?.map((e) => Device.fromPartial(e)) || [];
-    message.removals = object.removals?.map((e) => e) || [];
     return message;
   },
 };
@@ -2553,9 +2337,9 @@ export const DeviceDriverDefinition = {
   fullName: "nodekeeper.devices.v1alpha1.DeviceDriver",
   methods: {
     /**
-     * Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
-     * without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
-     * driver ends the stream, its last state stays published while it is registered.
+     * Sends the whole state first, and again after each change. A state without pools means that the driver has no devices; a
+     * pool without devices is published as an empty pool. When the driver ends the stream, its last state stays published
+     * while it is registered.
      */
     listAndWatchDevices: {
       name: "ListAndWatchDevices",
@@ -2570,9 +2354,9 @@ export const DeviceDriverDefinition = {
 
 export interface DeviceDriverServiceImplementation<CallContextExt = {}> {
   /**
-   * Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
-   * without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
-   * driver ends the stream, its last state stays published while it is registered.
+   * Sends the whole state first, and again after each change. A state without pools means that the driver has no devices; a
+   * pool without devices is published as an empty pool. When the driver ends the stream, its last state stays published
+   * while it is registered.
    */
   listAndWatchDevices(
     request: ListAndWatchDevicesRequest,
@@ -2582,9 +2366,9 @@ export interface DeviceDriverServiceImplementation<CallContextExt = {}> {
 
 export interface DeviceDriverClient<CallOptionsExt = {}> {
   /**
-   * Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
-   * without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
-   * driver ends the stream, its last state stays published while it is registered.
+   * Sends the whole state first, and again after each change. A state without pools means that the driver has no devices; a
+   * pool without devices is published as an empty pool. When the driver ends the stream, its last state stays published
+   * while it is registered.
    */
   listAndWatchDevices(
     request: DeepPartial<ListAndWatchDevicesRequest>,

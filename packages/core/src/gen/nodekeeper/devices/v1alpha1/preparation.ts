@@ -143,8 +143,13 @@ export interface UnprepareDevicesRequest {
   claim:
     | Claim
     | undefined;
-  /** As in the last PrepareDevices of the claim, without capacity and configuration; empty where the agent knows none. */
+  /**
+   * As in the last PrepareDevices of the claim; empty if the agent has no record of it. Without configuration if the agent's
+   * state directory was lost since, or the claim was prepared by an earlier version of the agent.
+   */
   devices: AllocatedDevice[];
+  /** The pods that the claim was reserved for; empty if they are not known. */
+  pods: Pod[];
 }
 
 export interface UnprepareDevicesResponse {
@@ -1302,7 +1307,7 @@ export const Hook: MessageFns<Hook> = {
 };
 
 function createBaseUnprepareDevicesRequest(): UnprepareDevicesRequest {
-  return { claim: undefined, devices: [] };
+  return { claim: undefined, devices: [], pods: [] };
 }
 
 export const UnprepareDevicesRequest: MessageFns<UnprepareDevicesRequest> = {
@@ -1312,6 +1317,9 @@ export const UnprepareDevicesRequest: MessageFns<UnprepareDevicesRequest> = {
     }
     for (const v of message.devices) {
       AllocatedDevice.encode(v!, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.pods) {
+      Pod.encode(v!, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -1345,6 +1353,14 @@ export const UnprepareDevicesRequest: MessageFns<UnprepareDevicesRequest> = {
             message.devices.push(AllocatedDevice.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.pods.push(Pod.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1364,6 +1380,7 @@ export const UnprepareDevicesRequest: MessageFns<UnprepareDevicesRequest> = {
     const message = createBaseUnprepareDevicesRequest();
     message.claim = (object.claim !== undefined && object.claim !== null) ? Claim.fromPartial(object.claim) : undefined;
     message.devices = object.devices?.map((e) => AllocatedDevice.fromPartial(e)) || [];
+    message.pods = object.pods?.map((e) => Pod.fromPartial(e)) || [];
     return message;
   },
 };
@@ -1638,8 +1655,8 @@ export const DevicePreparationDefinition = {
       options: {},
     },
     /**
-     * Undoes what PrepareDevices did for a claim. No container uses its devices any more. Idempotent; also called for
-     * claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
+     * Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
+     * also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
      */
     unprepareDevices: {
       name: "UnprepareDevices",
@@ -1666,8 +1683,8 @@ export interface DevicePreparationServiceImplementation<CallContextExt = {}> {
     context: CallContext & CallContextExt,
   ): Promise<DeepPartial<PrepareDevicesResponse>>;
   /**
-   * Undoes what PrepareDevices did for a claim. No container uses its devices any more. Idempotent; also called for
-   * claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
+   * Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
+   * also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
    */
   unprepareDevices(
     request: UnprepareDevicesRequest,
@@ -1689,8 +1706,8 @@ export interface DevicePreparationClient<CallOptionsExt = {}> {
     options?: CallOptions & CallOptionsExt,
   ): Promise<PrepareDevicesResponse>;
   /**
-   * Undoes what PrepareDevices did for a claim. No container uses its devices any more. Idempotent; also called for
-   * claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
+   * Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
+   * also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
    */
   unprepareDevices(
     request: DeepPartial<UnprepareDevicesRequest>,

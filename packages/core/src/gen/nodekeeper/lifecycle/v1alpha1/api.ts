@@ -22,7 +22,10 @@ export const EventType = {
   CONTAINER_DIED: 2,
   /** CONTAINER_REMOVED - The runtime no longer has a container or sandbox. */
   CONTAINER_REMOVED: 3,
-  /** POD_SYNC - The pod can be read again after a failure; its status is unchanged. */
+  /**
+   * POD_SYNC - The pod can be read again after a failure; its status is unchanged. With the reason InspectionFailed: it was removed
+   * before it could be read.
+   */
   POD_SYNC: 4,
 } as const;
 
@@ -122,7 +125,7 @@ export interface Event {
   exitCode?:
     | number
     | undefined;
-  /** The runtime's reason of the exit, such as "OOMKilled". */
+  /** The runtime's reason of the exit, such as "OOMKilled". Of POD_SYNC: empty, or "InspectionFailed". */
   reason: string;
   /** With `with_status`: the pod's newest status, which may be newer than the event. Absent if the pod was removed. */
   status: PodStatus | undefined;
@@ -1684,8 +1687,8 @@ export const PodLifecycleDefinition = {
   fullName: "nodekeeper.lifecycle.v1alpha1.PodLifecycle",
   methods: {
     /**
-     * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot, which waits for the first
-     * relist after a start of the agent as Get does. A slow consumer does not affect others; it loses events only when they
+     * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot. Where no log of an earlier
+     * run of the agent is left, every watch waits for the first relist after its start as Get does. A slow consumer does not affect others; it loses events only when they
      * have expired from the agent's bounded log, and then receives a snapshot, followed by events.
      * RESOURCE_EXHAUSTED if too many watches are open on this agent.
      */
@@ -1699,7 +1702,8 @@ export const PodLifecycleDefinition = {
     },
     /**
      * Returns statuses of pods as last read from the container runtime. Waits for the first relist after a start of the
-     * agent; FAILED_PRECONDITION if none succeeds in time.
+     * agent; UNAVAILABLE if none succeeds in time, with the trailer nodekeeper-error-id: NK1408, which distinguishes this from
+     * an agent that can't be reached.
      */
     get: {
       name: "Get",
@@ -1714,8 +1718,8 @@ export const PodLifecycleDefinition = {
 
 export interface PodLifecycleServiceImplementation<CallContextExt = {}> {
   /**
-   * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot, which waits for the first
-   * relist after a start of the agent as Get does. A slow consumer does not affect others; it loses events only when they
+   * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot. Where no log of an earlier
+   * run of the agent is left, every watch waits for the first relist after its start as Get does. A slow consumer does not affect others; it loses events only when they
    * have expired from the agent's bounded log, and then receives a snapshot, followed by events.
    * RESOURCE_EXHAUSTED if too many watches are open on this agent.
    */
@@ -1725,22 +1729,24 @@ export interface PodLifecycleServiceImplementation<CallContextExt = {}> {
   ): ServerStreamingMethodResult<DeepPartial<WatchResponse>>;
   /**
    * Returns statuses of pods as last read from the container runtime. Waits for the first relist after a start of the
-   * agent; FAILED_PRECONDITION if none succeeds in time.
+   * agent; UNAVAILABLE if none succeeds in time, with the trailer nodekeeper-error-id: NK1408, which distinguishes this from
+   * an agent that can't be reached.
    */
   get(request: GetRequest, context: CallContext & CallContextExt): Promise<DeepPartial<GetResponse>>;
 }
 
 export interface PodLifecycleClient<CallOptionsExt = {}> {
   /**
-   * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot, which waits for the first
-   * relist after a start of the agent as Get does. A slow consumer does not affect others; it loses events only when they
+   * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot. Where no log of an earlier
+   * run of the agent is left, every watch waits for the first relist after its start as Get does. A slow consumer does not affect others; it loses events only when they
    * have expired from the agent's bounded log, and then receives a snapshot, followed by events.
    * RESOURCE_EXHAUSTED if too many watches are open on this agent.
    */
   watch(request: DeepPartial<WatchRequest>, options?: CallOptions & CallOptionsExt): AsyncIterable<WatchResponse>;
   /**
    * Returns statuses of pods as last read from the container runtime. Waits for the first relist after a start of the
-   * agent; FAILED_PRECONDITION if none succeeds in time.
+   * agent; UNAVAILABLE if none succeeds in time, with the trailer nodekeeper-error-id: NK1408, which distinguishes this from
+   * an agent that can't be reached.
    */
   get(request: DeepPartial<GetRequest>, options?: CallOptions & CallOptionsExt): Promise<GetResponse>;
 }

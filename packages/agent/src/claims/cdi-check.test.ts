@@ -1,0 +1,68 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { expect, it } from "vitest";
+import { CdiCheck } from "./cdi-check.ts";
+import { CdiDirectory } from "./cdi-directory.ts";
+import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
+
+function checkOf(world: ClaimWorld, path: string) {
+  const records = world.records();
+  const directory = new CdiDirectory(path);
+  const differing: string[] = [];
+  const check = new CdiCheck({
+    directory,
+    records,
+    queue: { add: (driver) => void differing.push(driver), addAfter: () => {} },
+    clock: systemClock,
+    log: silentLogger,
+  });
+  return { records, directory, check, differing };
+}
+
+function textOf(uid: string): string {
+  const owner = { driver: DRIVER, namespace: "default", name: "a", uid, boot: "boot-1", devices: [] };
+  return `# nodekeeper: ${JSON.stringify(owner)}\n{}\n`;
+}
+
+it("a file that can't be read or removed is a problem of its own: the others are recorded again or removed", async () => {
+  using world = new ClaimWorld();
+  const path = join(world.folder, "cdi");
+  const { records, directory, check, differing } = checkOf(world, path);
+  // A directory can neither be read nor removed as a file, by any user.
+  mkdirSync(join(path, "nodekeeper-broken.yaml"), { recursive: true });
+  mkdirSync(join(path, ".nodekeeper-left.tmp"));
+  writeFileSync(join(path, "nodekeeper-foreign.yaml"), "{}");
+  writeFileSync(join(path, directory.nameOf(DRIVER, "uid-1")), textOf("uid-1"));
+  await check.start();
+  expect(records.of(DRIVER)).toMatchObject([{ uid: "uid-1", state: "prepared" }]);
+  expect(differing).toEqual([DRIVER]);
+  expect(existsSync(join(path, "nodekeeper-foreign.yaml"))).toBe(false);
+  const { ok, message } = check.health();
+  expect(ok).toBe(true);
+  expect(message).toContain("nodekeeper-broken.yaml: EISDIR");
+});
+
+it("a directory that can't be created fails the health check, not the start", async () => {
+  using world = new ClaimWorld();
+  writeFileSync(join(world.folder, "file"), "");
+  const { check } = checkOf(world, join(world.folder, "file", "cdi"));
+  await check.start();
+  expect(check.health()).toMatchObject({ ok: false, message: expect.stringContaining("ENOTDIR") });
+});
+
+it("a deleted file of a prepared claim is noticed", async () => {
+  using world = new ClaimWorld();
+  const { records, directory, check, differing } = checkOf(world, join(world.folder, "cdi"));
+  records.save(DRIVER, { namespace: "default", name: "a", uid: "uid-1" }, "prepared", {
+    devices: [],
+    pods: [],
+    cdi: textOf("uid-1"),
+  });
+  directory.write(DRIVER, "uid-1", textOf("uid-1"));
+  await check.start();
+  expect(differing).toEqual([]);
+  await directory.remove(DRIVER, "uid-1");
+  await check.start();
+  expect(differing).toEqual([DRIVER]);
+});

@@ -1,0 +1,165 @@
+import { access, constants } from "node:fs/promises";
+import { ClaimNotRecorded } from "@nodekeeper/api/errors";
+import {
+  childScope,
+  errorIdOf,
+  type HealthResult,
+  messageOf,
+  sleepOrAbort,
+  WakeableSleep,
+} from "@nodekeeper/core/lib";
+import { checkFile, ownerOf } from "./cdi-file.ts";
+import type { ClaimRecord } from "./claim-records.ts";
+import type { ClaimContext } from "./context.ts";
+
+type CdiCheckContext = Pick<ClaimContext, "directory" | "records" | "queue" | "clock" | "log">;
+
+const INTERVAL_MS = 5_000;
+// Combines changes of many claims into one comparison. Most changes are the agent's own.
+const BURST_MS = 100;
+
+/**
+ * Compares the agent's CDI files with the records, at the start, periodically, and after each change of the directory:
+ * a reboot empties it, and so may an operator. A file that can't be read or removed does not affect the others, and is
+ * retried at the next comparison.
+ */
+export class CdiCheck {
+  readonly #context: CdiCheckContext;
+  readonly #intervalMs: number;
+  readonly #sleep = new WakeableSleep();
+  /** By file name; "" for the directory itself. */
+  #problems: ReadonlyMap<string, string> = new Map();
+
+  /** Interval between comparisons without an event, milliseconds. */
+  constructor(context: CdiCheckContext, intervalMs = INTERVAL_MS) {
+    this.#context = context;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Removes files of interrupted writes, and compares for the first time. Never throws. */
+  async start(): Promise<void> {
+    const { directory } = this.#context;
+    const problems = new Map<string, string>();
+    await this.#trying("", problems, async () => {
+      for (const name of await directory.temporaryFiles())
+        await this.#trying(name, problems, () => directory.removeNamed(name));
+    });
+    await this.#compare(problems);
+  }
+
+  /** Compares after each change of the directory, and every few seconds, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, directory } = this.#context;
+    while (!signal.aborted) {
+      using watching = childScope(signal);
+      // Finds changes from before the watch started.
+      directory.watch(() => this.#sleep.wake(), watching.signal);
+      await this.#compare(new Map());
+      await this.#sleep.waitOrAbort(clock, this.#intervalMs, signal);
+      watching.abort();
+      this.#sleep.clear();
+      await sleepOrAbort(clock, BURST_MS, signal);
+    }
+  }
+
+  /** Fails if the directory can't be read or written. */
+  health(): HealthResult {
+    const problems = [...this.#problems].map(([name, problem]) => (name ? `${name}: ${problem}` : problem));
+    return {
+      ok: !this.#problems.has(""),
+      message: problems.length > 0 ? problems.slice(0, 5).join("; ") : "all files are as recorded",
+      errorId: ClaimNotRecorded.id,
+    };
+  }
+
+  async #compare(problems: Map<string, string>): Promise<void> {
+    const { directory, records, queue } = this.#context;
+    const differing = new Set<string>();
+    await this.#trying("", problems, async () => {
+      const names = await directory.names();
+      await access(directory.path, constants.W_OK);
+      const recorded = new Set<string>();
+      for (const record of records.all()) {
+        const name = directory.nameOf(record.driver, record.uid);
+        recorded.add(name);
+        if (records.hasFile(record) && !names.has(name)) differing.add(record.driver);
+      }
+      for (const name of names) {
+        if (!directory.isOwn(name) || recorded.has(name)) continue;
+        await this.#trying(name, problems, async () => {
+          const driver = await this.#adopt(name);
+          if (driver !== undefined) differing.add(driver);
+        });
+      }
+    });
+    this.#problems = problems;
+    for (const driver of differing) queue.add(driver);
+  }
+
+  // The file's record was lost with the state database. Whether its claim still exists is checked later.
+  async #adopt(name: string): Promise<string | undefined> {
+    const { directory, records, log } = this.#context;
+    const text = await directory.readNamed(name);
+    if (text === undefined) return undefined;
+    const owner = ownerOf(text);
+    if (!owner || directory.nameOf(owner.driver, owner.uid) !== name) {
+      await directory.removeNamed(name);
+      log.warn({ errorId: ClaimNotRecorded.id, file: name }, "CDI file of no claim removed");
+      return undefined;
+    }
+    // The claim may have been prepared while the file was read.
+    if (records.get(owner.driver, owner.uid)) return undefined;
+    records.adopt(owner, text);
+    log.warn({ errorId: ClaimNotRecorded.id, file: name }, "CDI file without a record: recorded again");
+    return owner.driver;
+  }
+
+  async #trying(name: string, problems: Map<string, string>, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const problem = messageOf(error);
+      problems.set(name, problem);
+      // Log each problem once.
+      if (this.#problems.get(name) === problem) return;
+      const { log, directory } = this.#context;
+      if (name === "")
+        log.warn(
+          { errorId: ClaimNotRecorded.id, folder: directory.path, err: error },
+          "CDI directory can't be compared with the records",
+        );
+      else
+        log.warn(
+          { errorId: ClaimNotRecorded.id, file: name, err: error },
+          "CDI file can't be read, recorded or removed",
+        );
+    }
+  }
+}
+
+/**
+ * Writes a prepared claim's CDI file if it is missing or changed. The paths in it are checked again, because they may
+ * have changed since it was written. If one is no longer allowed, removes the file and throws the reason.
+ */
+export async function restoreFile(context: ClaimContext, record: ClaimRecord): Promise<void> {
+  const { driver, uid, namespace, name, cdi } = record;
+  if (cdi === "") return;
+  const { directory, records, host, drivers, log } = context;
+  const found = await directory.read(driver, uid);
+  try {
+    await checkFile(cdi, host.forDriverOf(ownerOf(cdi)?.driverUid ?? drivers.get(driver)?.connection?.uid));
+  } catch (error) {
+    records.withhold(record, true);
+    await directory.remove(driver, uid);
+    const fields = { errorId: errorIdOf(error), driver, claim: { namespace, name }, err: error };
+    if (found !== undefined) log.warn(fields, "CDI file removed: its edits are not allowed any more");
+    throw error;
+  }
+  records.withhold(record, false);
+  if (found === cdi) return;
+  directory.write(driver, uid, cdi);
+  log.warn(
+    { errorId: ClaimNotRecorded.id, driver, claim: { namespace, name } },
+    "CDI file was removed or changed: written again",
+  );
+}

@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir, readFile, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { InotifyWatches, silentLogger } from "@nodekeeper/core/lib";
+
+const PREFIX = "nodekeeper-";
+const SUFFIX = ".yaml";
+
+/**
+ * The agent's files in a directory of CDI specs, which container runtimes watch: one file per claim and driver. A file
+ * is a comment followed by JSON, so it is valid YAML.
+ */
+export class CdiDirectory {
+  readonly path: string;
+  readonly #watches: InotifyWatches;
+
+  /** Starts the directory's watch. Default: a separate instance that does not log. */
+  constructor(path: string, watches = new InotifyWatches(silentLogger)) {
+    this.path = path;
+    this.#watches = watches;
+  }
+
+  nameOf(driver: string, uid: string): string {
+    return `${PREFIX}${driver}_${uid}${SUFFIX}`;
+  }
+
+  /** Returns whether the agent wrote a file, judged by its name. */
+  isOwn(name: string): boolean {
+    return name.startsWith(PREFIX) && name.endsWith(SUFFIX);
+  }
+
+  /**
+   * Returns the names of all files in the directory, including those of other vendors. Creates the directory if it is
+   * missing.
+   */
+  async names(): Promise<Set<string>> {
+    try {
+      return new Set(await readdir(this.path));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      this.#create();
+      return new Set();
+    }
+  }
+
+  /** Returns the names of files left by interrupted writes of the agent. */
+  async temporaryFiles(): Promise<string[]> {
+    return [...(await this.names())].filter((name) => name.startsWith(`.${PREFIX}`) && name.endsWith(".tmp"));
+  }
+
+  /**
+   * Writes a file atomically, without syncing it: after a power failure, the comparison at the start restores it. On
+   * most hosts the directory is in memory, where four synchronous calls are cheaper than one on libuv's thread pool.
+   */
+  write(driver: string, uid: string, text: string): void {
+    // Runtimes read only *.json and *.yaml files.
+    const hidden = join(this.path, `.${PREFIX}${uid}-${randomBytes(4).toString("hex")}.tmp`);
+    try {
+      this.#writeNew(hidden, text);
+      renameSync(hidden, join(this.path, this.nameOf(driver, uid)));
+    } catch (error) {
+      rmSync(hidden, { force: true });
+      throw error;
+    }
+  }
+
+  /** Undefined if there is no such file. */
+  async read(driver: string, uid: string): Promise<string | undefined> {
+    return await this.readNamed(this.nameOf(driver, uid));
+  }
+
+  async remove(driver: string, uid: string): Promise<void> {
+    await this.removeNamed(this.nameOf(driver, uid));
+  }
+
+  /** Undefined if there is no such file. */
+  async readNamed(name: string): Promise<string | undefined> {
+    return await readText(join(this.path, name));
+  }
+
+  async removeNamed(name: string): Promise<void> {
+    await removeFile(join(this.path, name));
+  }
+
+  /**
+   * Calls back when a file without a leading dot is created, removed or replaced, until the signal aborts. Creates the
+   * directory. Never calls back if it can't be created or watched.
+   */
+  watch(onChange: () => void, signal: AbortSignal): void {
+    try {
+      this.#create();
+    } catch {
+      // The periodic comparison finds the changes.
+      return;
+    }
+    const watcher = this.#watches.start(this.path, (event, name) => {
+      if (event === "rename" && !name?.startsWith(".")) onChange();
+    });
+    signal.addEventListener("abort", () => watcher?.close(), { once: true });
+  }
+
+  #writeNew(path: string, text: string): void {
+    const options = { flag: "wx", mode: 0o644 };
+    try {
+      writeFileSync(path, text, options);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      this.#create();
+      writeFileSync(path, text, options);
+    }
+  }
+
+  #create(): void {
+    mkdirSync(this.path, { recursive: true, mode: 0o755 });
+  }
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function removeFile(path: string): Promise<void> {
+  await unlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+}

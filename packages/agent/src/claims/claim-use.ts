@@ -1,0 +1,117 @@
+import { ClaimInUse } from "@nodekeeper/api/errors";
+import { type Clock, messageOf, withDeadline } from "@nodekeeper/core/lib";
+import type { ClaimPod } from "./allocation.ts";
+import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
+import type { KubeletCall, PodReader } from "./context.ts";
+
+export interface ClaimUseOptions {
+  /**
+   * Undefined if `lifecycle.enabled` is false: then the runtime is not read, and the state of containers is unknown.
+   */
+  pods: PodReader | undefined;
+  records: Pick<ClaimRecords, "isOfOldBoot">;
+  clock: Clock;
+}
+
+/** A claim whose devices may be in use, and the pods to check. */
+export type UsedClaim = Pick<ClaimRecord, "namespace" | "name" | "state" | "boot" | "devices" | "pods">;
+
+const READ_MS = 5_000;
+const POLL_MS = 200;
+// The kubelet retries a failed prepare only after 60 to 90 s.
+const LONGEST_WAIT_MS = 30_000;
+
+/** A container of a claim's pods may still use the claim's devices, so that they can't be unprepared. */
+export class StillUsedError extends ClaimInUse {
+  readonly claim: UsedClaim;
+
+  constructor(claim: UsedClaim, message: string, cause?: unknown) {
+    super({ problem: message }, { cause });
+    this.claim = claim;
+  }
+}
+
+/**
+ * Checks with the container runtime whether a claim's devices are in use: they are until all containers of its pods
+ * have exited. A created container can be started, and one in an unknown state may be running.
+ */
+export class ClaimUse {
+  readonly #options: ClaimUseOptions;
+
+  constructor(options: ClaimUseOptions) {
+    this.#options = options;
+  }
+
+  /** Throws StillUsedError with the pod, container and devices if they are in use, or if the runtime can't be read. */
+  async check(claim: UsedClaim, signal: AbortSignal): Promise<void> {
+    const { pods } = this.#options;
+    if (!pods || !claim.pods) return;
+    await Promise.all(claim.pods.map((pod) => this.#checkPod(pods, claim, pod, signal)));
+  }
+
+  /**
+   * Throws `conflict` if only the kubelet can determine whether the claim's containers have exited: it has not
+   * unprepared the claim, and `lifecycle.enabled` is false.
+   */
+  checkKnown(claim: UsedClaim): void {
+    const { pods, records } = this.#options;
+    // No container was started with devices that were never returned to the kubelet.
+    if (pods || claim.state !== "prepared" || records.isOfOldBoot(claim)) return;
+    const message =
+      "the kubelet has not unprepared it, and whether its containers have ended is not known because lifecycle.enabled is false";
+    throw new ClaimInUse({ problem: message });
+  }
+
+  /**
+   * Runs `work`. After a StillUsedError, runs it again once the containers have exited. Waits at most 30 s, and no
+   * longer than the call may.
+   */
+  async whenUnused<T>(work: () => Promise<T>, { signal, waitUntil }: KubeletCall): Promise<T> {
+    const { clock } = this.#options;
+    const until = Math.min(clock.monotonic() + LONGEST_WAIT_MS, waitUntil);
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof StillUsedError)) throw error;
+        await this.#untilUnused(error, until, signal);
+      }
+    }
+  }
+
+  async #untilUnused(last: StillUsedError, until: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    if (clock.monotonic() >= until) throw last;
+    await clock.sleep(POLL_MS, signal);
+    try {
+      await this.check(last.claim, signal);
+    } catch (error) {
+      if (!(error instanceof StillUsedError)) throw error;
+      await this.#untilUnused(error, until, signal);
+    }
+  }
+
+  async #checkPod(reader: PodReader, claim: UsedClaim, pod: ClaimPod, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const where = `pod ${claim.namespace}/${pod.name}`;
+    const devices = claim.devices.map(({ pool, device }) => `${pool}/${device}`).join(", ");
+    let containers: readonly { name: string; state: string; kind: string }[];
+    try {
+      const entry = await withDeadline(clock, READ_MS, "reading the pod's containers", signal, (scope) =>
+        reader.readNow(pod.uid, scope),
+      );
+      if (entry.error) throw entry.error;
+      containers = entry.status.containers;
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = `whether containers of ${where} still run with ${devices} is not known: ${messageOf(error)}`;
+      throw new StillUsedError(claim, message, error);
+    }
+    const left = containers.find(({ kind, state }) => kind === "container" && state !== "exited");
+    if (!left) return;
+    throw new StillUsedError(
+      claim,
+      `container ${left.name} of ${where} has ${devices} and has not ended: the container runtime has it in the state ${left.state}`,
+    );
+  }
+}

@@ -1,0 +1,41 @@
+import type { Clock, Logger, WorkQueue } from "@nodekeeper/core/lib";
+import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import type { CdiDirectory } from "./cdi-directory.ts";
+import type { ClaimAllocations } from "./claim-allocations.ts";
+import type { ClaimRecords } from "./claim-records.ts";
+import type { DriverClient } from "./driver-client.ts";
+import type { HostFiles } from "./host-files.ts";
+
+/** Reads pods from the container runtime. */
+export type PodReader = Pick<PodLifecycleEventGenerator, "readNow">;
+
+/** A connected driver. */
+export interface ConnectedDriver {
+  /** User ID that its sockets belong to. */
+  uid: number;
+  /** Undefined if its devices need no preparation. */
+  client: Pick<DriverClient, "prepare" | "unprepare"> | undefined;
+}
+
+/** A call of the kubelet for one claim. */
+export interface KubeletCall {
+  /** Aborts when the call has ended. */
+  signal: AbortSignal;
+  /** How long the call may wait for drivers and containers: monotonic milliseconds. */
+  waitUntil: number;
+}
+
+/** State shared by the parts of this module. Deferred work is added to the queue, by driver name. */
+export interface ClaimContext {
+  records: ClaimRecords;
+  allocations: ClaimAllocations;
+  directory: CdiDirectory;
+  host: HostFiles;
+  drivers: { get(driver: string): { connection?: ConnectedDriver | undefined } | undefined };
+  /** Drivers to reconcile. */
+  queue: Pick<WorkQueue, "add" | "addAfter">;
+  /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
+  pods: PodReader | undefined;
+  clock: Clock;
+  log: Logger;
+}

@@ -1,0 +1,92 @@
+import { abortable, type Clock, codeOf, type Logger, probeSocket } from "@nodekeeper/core/lib";
+import type { ClaimReference } from "./claim-reader.ts";
+import type { KubeletCall } from "./context.ts";
+import type { Connection, DriverState, DriverStates } from "./driver-state.ts";
+
+export interface DriverReturnOptions {
+  drivers: DriverStates;
+  /** Milliseconds; see `ClaimSettings`. */
+  settings: () => { wipeDelayMs: number; settleTimeMs: number };
+  clock: Clock;
+  log: Logger;
+}
+
+// After a failed prepare, the kubelet starts the pod's next attempt 60 to 90 s later. It waits 45 s for an answer; the
+// rest is left for the driver.
+const LONGEST_WAIT_MS = 20_000;
+const POLL_MS = 50;
+
+/**
+ * Retries work that failed because its driver was disconnected, such as during an update, once the driver has
+ * reconnected.
+ *
+ * 1. It waits only for a connection. An error of a connected driver is thrown at once.
+ * 2. It waits until the driver has been disconnected for `devices.wipeDelay`, or until `devices.settleTime` after the
+ *    agent's start, and at most 20 s per call.
+ */
+export class DriverReturn {
+  readonly #options: DriverReturnOptions;
+
+  constructor(options: DriverReturnOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `work` once the driver's claims are reconciled. Throws as `work` does, and the signal's reason. */
+  async run<T>(
+    driver: string,
+    { namespace, name }: ClaimReference,
+    work: () => Promise<T>,
+    { signal, waitUntil }: KubeletCall,
+  ): Promise<T> {
+    const { drivers, clock, log } = this.#options;
+    const latest = Math.min(clock.monotonic() + LONGEST_WAIT_MS, waitUntil);
+    let isLogged = false;
+    for (;;) {
+      const connection = drivers.get(driver)?.connection;
+      if (connection) await abortable(connection.reconciled.promise, signal);
+      try {
+        return await work();
+      } catch (error) {
+        const isLost = codeOf(error) === "unavailable" && (await this.#isLost(driver, connection));
+        if (!isLost || !this.#isExpected(driver, latest)) throw error;
+        if (!isLogged)
+          log.info({ driver, claim: { namespace, name }, err: error }, "a claim waits for its driver");
+        isLogged = true;
+        if (!(await this.#hasReturned(driver, connection, latest, signal))) throw error;
+      }
+    }
+  }
+
+  // A call may fail before the disconnection is detected.
+  async #isLost(driver: string, connection: Connection | undefined): Promise<boolean> {
+    if (!connection || this.#options.drivers.get(driver)?.connection !== connection) return true;
+    const found = await probeSocket(this.#options.clock, connection.endpoint);
+    return found === "refused" || found === "missing";
+  }
+
+  async #hasReturned(
+    driver: string,
+    before: Connection | undefined,
+    latest: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { drivers, clock } = this.#options;
+    while (this.#isExpected(driver, latest)) {
+      const connection = drivers.get(driver)?.connection;
+      if (connection && connection !== before) return true;
+      await clock.sleep(POLL_MS, signal);
+    }
+    return false;
+  }
+
+  #isExpected(driver: string, latest: number): boolean {
+    const { drivers, settings, clock } = this.#options;
+    const state: DriverState | undefined = drivers.get(driver);
+    const now = clock.monotonic();
+    if (!state || state.isLeftAlone || now >= latest) return false;
+    if (state.connection) return true;
+    const { wipeDelayMs, settleTimeMs } = settings();
+    const graceMs = drivers.wasConnected(state) ? wipeDelayMs : settleTimeMs;
+    return now < state.disconnectedAt + graceMs;
+  }
+}

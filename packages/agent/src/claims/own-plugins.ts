@@ -1,0 +1,92 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, type Logger, quote } from "@nodekeeper/core/lib";
+import { RegistrationClient } from "../plugins/index.ts";
+import type { ClaimRecords } from "./claim-records.ts";
+import type { DriverState } from "./driver-state.ts";
+import { isSocketName } from "./kubelet-plugin.ts";
+import type { Preparation } from "./preparation.ts";
+
+export interface OwnPluginsOptions {
+  records: ClaimRecords;
+  preparation: Pick<Preparation, "forgetEnded">;
+  /** The kubelet's plugin registry directory. */
+  registryDirectory: string;
+  clock: Clock;
+  log: Logger;
+}
+
+// The kubelet's timeout for GetInfo.
+const GET_INFO_MS = 1_000;
+const MOST_SOCKETS = 64;
+
+/**
+ * Handles claims that the agent prepared for drivers that now register their own plugin: the kubelet calls that plugin,
+ * and never the agent for these claims. Their records and CDI files are kept until the claims have ended according to
+ * the API server, because the kubelet restarts containers with them.
+ */
+export class OwnPlugins {
+  readonly #options: OwnPluginsOptions;
+
+  constructor(options: OwnPluginsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * If a driver is not connected, detects from the sockets in the kubelet's directory whether it has its own plugin,
+   * and if so removes the records of its ended claims. Returns whether to check again later. Throws as reading claims
+   * does.
+   */
+  async look(state: DriverState, signal: AbortSignal): Promise<boolean> {
+    const { records, preparation, log } = this.#options;
+    const { name } = state;
+    if (state.connection) return false;
+    if (!state.isLeftAlone || state.isFoundAlone) {
+      const isAlone = records.of(name).length > 0 && (await this.#hasOwnPlugin(name, signal));
+      // The driver may have registered meanwhile.
+      if (state.connection) return false;
+      if (isAlone && !state.isFoundAlone)
+        log.info({ driver: name }, "driver has registered its own plugin with the kubelet: it is left alone");
+      state.isLeftAlone = isAlone;
+      state.isFoundAlone = isAlone;
+    }
+    if (state.isLeftAlone) {
+      for (const { uid, namespace, name: claim } of records.of(name)) {
+        if (await preparation.forgetEnded(name, uid, signal))
+          log.info(
+            { driver: name, claim: { namespace, name: claim } },
+            "claim has ended, and the driver has its own plugin: its record and CDI file are removed",
+          );
+      }
+    }
+    return records.of(name).length > 0;
+  }
+
+  async #hasOwnPlugin(driver: string, signal: AbortSignal): Promise<boolean> {
+    const { registryDirectory, log } = this.#options;
+    const entries = await readdir(registryDirectory, { withFileTypes: true }).catch(() => []);
+    const sockets = entries.filter((entry) => entry.isSocket() && !isSocketName(entry.name));
+    if (sockets.length > MOST_SOCKETS)
+      log.warn(
+        { directory: quote(registryDirectory), sockets: sockets.length, limit: MOST_SOCKETS },
+        "kubelet has more plugin sockets than are read",
+      );
+    const found = sockets
+      .slice(0, MOST_SOCKETS)
+      .map(({ name }) => this.#isOf(driver, join(registryDirectory, name), signal));
+    return (await Promise.all(found)).includes(true);
+  }
+
+  async #isOf(driver: string, socket: string, signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#options;
+    const timeouts = { dialMs: GET_INFO_MS, infoMs: GET_INFO_MS, noticeMs: GET_INFO_MS };
+    try {
+      using client = new RegistrationClient(socket, timeouts, clock);
+      const { type, name } = await client.getInfo(signal);
+      return type === "DRAPlugin" && name === driver;
+    } catch {
+      // Other plugins that are stopped or don't speak gRPC are left to the kubelet.
+      return false;
+    }
+  }
+}

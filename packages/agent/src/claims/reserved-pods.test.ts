@@ -1,0 +1,47 @@
+import { silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { until } from "@nodekeeper/testing/until";
+import { expect, it } from "vitest";
+import type { LogItem } from "../lifecycle/index.ts";
+import type { ClaimPod } from "./allocation.ts";
+import { ReservedPods } from "./reserved-pods.ts";
+import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
+
+it("claims that may be reserved for a pod of the node are read, and no others", async () => {
+  using world = new ClaimWorld();
+  const records = world.records();
+  const record = (name: string, namespace: string, pods: ClaimPod[] | undefined) =>
+    records.save(DRIVER, { namespace, name, uid: name }, "prepared", { devices: [], pods, cdi: "" });
+  record("shared", "default", [{ name: "first", uid: "first" }]);
+  record("of-an-earlier-version", "default", undefined);
+  record("generated", "default", [{ name: "other", uid: "other", isOwner: true }]);
+  record("known", "default", [{ name: "late", uid: "late" }]);
+  record("elsewhere", "other", [{ name: "first", uid: "first" }]);
+  const position = { log: "a", sequence: 0 };
+  const late = { uid: "late", namespace: "default", name: "late", sandboxes: [], containers: [] };
+  const snapshot: LogItem = { kind: "snapshot", position, why: "begin", missed: undefined, pods: [late] };
+  const read: string[] = [];
+  const ending = new AbortController();
+  const reserved = new ReservedPods({
+    records,
+    allocations: {
+      read: async (_driver, { name }) => {
+        read.push(name);
+        return { pods: [], devices: [] };
+      },
+    },
+    lifecycle: {
+      events: {
+        async *read() {
+          yield snapshot;
+        },
+      } as never,
+    },
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const running = reserved.run(ending.signal);
+  await until("both are read", () => read.length === 2);
+  ending.abort(stopped("test is over"));
+  await running;
+  expect(read.sort()).toEqual(["of-an-earlier-version", "shared"]);
+});

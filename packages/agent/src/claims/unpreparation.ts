@@ -1,0 +1,75 @@
+import { Semaphore } from "@nodekeeper/core/lib";
+import type { ClaimReference } from "./claim-reader.ts";
+import { type ClaimRecord, isEnding } from "./claim-records.ts";
+import type { ClaimUse } from "./claim-use.ts";
+import type { ClaimContext } from "./context.ts";
+
+/** Unprepares claims. */
+export class Unpreparation {
+  readonly #context: ClaimContext;
+  readonly #use: ClaimUse;
+  // By driver and UID of the claim.
+  readonly #locks = new Map<string, { semaphore: Semaphore; users: number }>();
+
+  constructor(context: ClaimContext, use: ClaimUse) {
+    this.#context = context;
+    this.#use = use;
+  }
+
+  /**
+   * Runs `work` exclusively for a claim, in the order of the calls. Work for other claims runs concurrently. Rejects
+   * with the signal's reason if it aborts before `work` starts.
+   */
+  async exclusively<T>(driver: string, uid: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const key = `${driver}/${uid}`;
+    const lock = this.#locks.get(key) ?? { semaphore: new Semaphore({ permits: 1 }), users: 0 };
+    this.#locks.set(key, lock);
+    lock.users++;
+    try {
+      return await lock.semaphore.run(signal, work);
+    } finally {
+      if (--lock.users === 0) this.#locks.delete(key);
+    }
+  }
+
+  /**
+   * Unprepares a claim. Call it within `exclusively`. While the driver is disconnected, its part is deferred until it
+   * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, and if the driver fails.
+   */
+  async run(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
+    const { records, directory, drivers, queue, log } = this.#context;
+    const { namespace, name, uid } = claim;
+    const record = records.get(driver, uid);
+    const connection = drivers.get(driver)?.connection;
+    const { devices, pods } = record ?? { devices: [], pods: undefined };
+    const save = (state: ClaimRecord["state"]) =>
+      records.save(driver, claim, state, { devices, pods, cdi: "" }, record?.boot);
+    // Also without a record, which may be lost although the driver has prepared the claim.
+    if ((connection?.client || !connection) && !(record && isEnding(record))) save("unpreparing");
+    await directory.remove(driver, uid);
+    if (record) await this.#checkUnused(record, signal);
+    if (!connection) {
+      if (record?.state !== "unprepared") save("unprepared");
+      queue.add(driver);
+      log.info(
+        { driver, claim: { namespace, name } },
+        "driver is disconnected: the claim is unprepared when it reconnects",
+      );
+      return;
+    }
+    await connection.client?.unprepare(claim, { devices, pods }, signal);
+    records.remove(driver, uid);
+    log.info({ driver, claim: { namespace, name } }, "claim unprepared");
+  }
+
+  // Even if the kubelet does not call again, the record is reconciled until the containers have exited.
+  async #checkUnused(record: ClaimRecord, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#use.check(record, signal);
+    } catch (error) {
+      // A claim being unprepared is already retried with backoff.
+      if (!isEnding(record)) this.#context.queue.add(record.driver);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock, Timer, WorkQueue } from "@nodekeeper/core/lib";
+import { disconnectedTaint, type TaintReasons } from "../plan/added-taints.ts";
+import type { Driver } from "./driver.ts";
+
+export interface DriverTaintsOptions {
+  /** How long a driver must be missing before its devices are tainted, milliseconds; Infinity: never. */
+  delayMs: () => number;
+  /** Receives the drivers whose taints changed. */
+  queue: Pick<WorkQueue, "add">;
+  clock: Clock;
+}
+
+const nothingAdded: TaintReasons = { byDevice: new Map(), isStuck: false };
+
+/**
+ * Taints that the agent adds to devices: of missing drivers, so that no pod is scheduled to them, and of unhealthy
+ * devices.
+ */
+export class DriverTaints {
+  readonly #options: DriverTaintsOptions;
+  readonly #timers = new Map<string, Timer>();
+  readonly #reasons = new Map<string, TaintReasons>();
+
+  constructor(options: DriverTaintsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Taints the devices of a driver that disconnected or does not answer, after the delay. A pending delay is not
+   * restarted.
+   */
+  missing(driver: Driver): void {
+    const { name } = driver;
+    const delayMs = this.#options.delayMs();
+    if (delayMs === Number.POSITIVE_INFINITY || driver.isTainted || this.#timers.has(name)) return;
+    this.#timers.set(
+      name,
+      this.#options.clock.after(delayMs, () => this.taint(driver)),
+    );
+  }
+
+  /** Taints all of a driver's devices now. */
+  taint(driver: Driver): void {
+    this.cancel(driver.name);
+    driver.isTainted = true;
+    this.#refresh(driver);
+  }
+
+  /** Removes the taint of a missing driver. The taints of `set` stay. */
+  release(driver: Driver): void {
+    this.cancel(driver.name);
+    driver.isTainted = false;
+    this.#refresh(driver);
+  }
+
+  /** Sets the reasons to taint a connected driver's devices: their health, and whether it is stuck. */
+  set(name: string, reasons: TaintReasons, driver: Driver | undefined): void {
+    this.#reasons.set(name, reasons);
+    if (driver) this.#refresh(driver);
+  }
+
+  #refresh(driver: Driver): void {
+    const { byDevice, isStuck } = this.#reasons.get(driver.name) ?? nothingAdded;
+    const before = driver.addedTaints;
+    const isMissing = driver.isTainted || isStuck;
+    driver.addedTaints =
+      isMissing || byDevice.size > 0 ? { all: isMissing ? [disconnectedTaint] : [], byDevice } : undefined;
+    if (before !== driver.addedTaints) this.#options.queue.add(driver.name);
+  }
+
+  /** The agent no longer knows the driver: its reasons are set again when it registers. */
+  forget(driver: string): void {
+    this.cancel(driver);
+    this.#reasons.delete(driver);
+  }
+
+  /** Cancels the delay of `missing`. */
+  cancel(driver: string): void {
+    this.#timers.get(driver)?.cancel();
+    this.#timers.delete(driver);
+  }
+
+  stop(): void {
+    for (const driver of [...this.#timers.keys()]) this.cancel(driver);
+  }
+}

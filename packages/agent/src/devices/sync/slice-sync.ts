@@ -1,0 +1,221 @@
+import { SliceFieldsDropped, SlicesNotAsPlanned } from "@nodekeeper/api/errors";
+import type { EventInput } from "@nodekeeper/core/kube";
+import type { Clock, Logger, LoopTurns, WorkQueue } from "@nodekeeper/core/lib";
+import type { Feature } from "../model/feature-bits.ts";
+import { type Desired, nothingDesired } from "./driver.ts";
+import { DriverSync, type WriteResult } from "./driver-sync.ts";
+import { type Drivers, EVERY_DRIVER } from "./drivers.ts";
+import type { DeviceMetrics } from "./metrics.ts";
+import type { NodeUid } from "./node-uid.ts";
+import { learnFeatures } from "./server-features.ts";
+import type { Session, Sessions } from "./session.ts";
+
+export interface SliceSyncOptions {
+  /** Names of drivers to sync, and `EVERY_DRIVER`. */
+  queue: WorkQueue;
+  drivers: Drivers;
+  sessions: Pick<Sessions, "current">;
+  nodeUid: NodeUid;
+  /** Minimum interval between two rounds of writes of one driver, milliseconds. */
+  minWriteIntervalMs: () => number;
+  notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
+  metrics: DeviceMetrics;
+  turns: LoopTurns;
+  clock: Clock;
+  log: Logger;
+  random?: () => number;
+}
+
+const WORKERS = 4;
+
+/** Syncs the slices of queued drivers with what the drivers report. One sync per driver runs at a time. */
+export class SliceSync {
+  readonly #options: SliceSyncOptions;
+  readonly #syncs = new Map<string, DriverSync>();
+  readonly #knownCallbacks = new Set<() => void>();
+  #isStartupOver = false;
+
+  constructor(options: SliceSyncOptions) {
+    this.#options = options;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#options.queue.run(signal, WORKERS, async (key, scope) => {
+      if (key === EVERY_DRIVER) this.#addAll();
+      else await this.#sync(key, scope);
+    });
+  }
+
+  /** Ends the startup grace period: slices of drivers that did not register again are deleted. */
+  startupOver(): void {
+    this.#isStartupOver = true;
+    this.#options.queue.add(EVERY_DRIVER);
+  }
+
+  /**
+   * Calls back when a driver's first message is read, also after the driver was forgotten. Returns a function that
+   * unsubscribes.
+   */
+  onDevicesKnown(callback: () => void): () => void {
+    this.#knownCallbacks.add(callback);
+    return () => void this.#knownCallbacks.delete(callback);
+  }
+
+  /** The state of a driver's writes; undefined before its first sync. */
+  syncOf(driver: string): DriverSync | undefined {
+    return this.#syncs.get(driver);
+  }
+
+  /** The desired state of a driver's slices. Undefined while it is unknown; then nothing is changed. */
+  desired(name: string): Desired | undefined {
+    const session = this.#options.sessions.current;
+    if (!session) return undefined;
+    const driver = this.#options.drivers.get(name);
+    if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
+    const { api, features } = session;
+    const isOld = api.version === "v1alpha2";
+    const without = new Set([...features.missing, ...(this.#syncs.get(name)?.without ?? [])]);
+    const unknown = isOld ? new Set<Feature>() : features.unknownOf(driver.features());
+    return driver.desired({ isOld, without, unknown });
+  }
+
+  async #sync(name: string, signal: AbortSignal): Promise<void> {
+    const session = this.#options.sessions.current;
+    // The next session adds every driver again.
+    if (!session?.cache.isSynced) return;
+    const { clock, drivers, log, minWriteIntervalMs, nodeUid, queue, turns } = this.#options;
+    const sync = this.#syncOf(name);
+    const rest = sync.rest(clock.monotonic(), minWriteIntervalMs());
+    if (rest > 0) {
+      queue.addAfter(name, rest);
+      return;
+    }
+    const changedAt = session.cache.takeForeignChange(name);
+    // The garbage collector may have deleted a slice after the Node was created again.
+    if (changedAt !== undefined) nodeUid.forget();
+    try {
+      const driver = drivers.get(name);
+      // Reads the UID for new slices while the message is read. On failure, creating them fails with the same error.
+      if (driver?.messageAt !== undefined && session.cache.of(name).length === 0)
+        nodeUid.read(signal).catch(() => {});
+      const wasKnown = driver?.reported() !== undefined;
+      await driver?.read(turns);
+      if (!wasKnown && driver?.reported()) for (const callback of this.#knownCallbacks) callback();
+      await this.#learn(session, name, signal);
+      const desired = this.desired(name);
+      if (!desired || (changedAt !== undefined && this.#awaitsRepair(name, desired, changedAt))) return;
+      if (sync.retryDelay(clock.monotonic()) === 0) sync.retry();
+      const result = await session.writer.write(name, desired, sync, signal);
+      this.#wrote(session, name, desired, result);
+    } catch (error) {
+      if (signal.aborted) return;
+      const delayMs = sync.failed(error, clock.monotonic());
+      log.warn(
+        { driver: name, err: error, retryInMs: Math.round(delayMs) },
+        "slices can't be written, will be tried again",
+      );
+      queue.addAfter(name, delayMs);
+    }
+  }
+
+  // Whether slices that another client changed are repaired later, because that client undoes each repair.
+  #awaitsRepair(name: string, desired: Desired, changedAt: number): boolean {
+    const { clock, metrics, queue } = this.#options;
+    const sync = this.#syncOf(name);
+    if (!sync.isRepair(desired)) return false;
+    const { isNew, delayMs: fromChange } = sync.repair(changedAt);
+    if (isNew) metrics.repairs.inc();
+    const delayMs = fromChange - (clock.monotonic() - changedAt);
+    if (delayMs > 0) queue.addAfter(name, delayMs);
+    return delayMs > 0;
+  }
+
+  #addAll(): void {
+    const { drivers, queue, sessions } = this.#options;
+    const stored = sessions.current?.cache.drivers() ?? [];
+    for (const driver of new Set([...stored, ...drivers.list().map(({ name }) => name)])) queue.add(driver);
+  }
+
+  // Learns which features the server drops, before the first write.
+  async #learn({ requests, features }: Session, name: string, signal: AbortSignal): Promise<void> {
+    const { drivers, log, queue } = this.#options;
+    const driver = drivers.get(name);
+    if (!driver || driver.isWithdrawn || requests.api.version === "v1alpha2") return;
+    const reported = driver.reported();
+    if (!reported) return;
+    const sync = this.#syncOf(name);
+    // A refused feature stays unknown, and is not queried again with each message.
+    const question = `${features.epoch} ${driver.features().join()}`;
+    if (sync.asked === question) return;
+    const answer = await learnFeatures(requests, name, reported.pools, features, signal);
+    sync.asked = question;
+    sync.without = answer.without;
+    if (!answer.isNew) return;
+    const missing = [...features.missing];
+    if (missing.length > 0)
+      log.warn({ errorId: SliceFieldsDropped.id, driver: name, features: missing }, featuresOff);
+    queue.add(EVERY_DRIVER);
+  }
+
+  #wrote(session: Session, name: string, desired: Desired, result: WriteResult): void {
+    const { clock, drivers, log, queue } = this.#options;
+    const sync = this.#syncOf(name);
+    const now = clock.monotonic();
+    sync.wrote(result, now);
+    this.#report(name, desired, result, now);
+    const learnt = [...result.missing].filter((feature) => session.features.learnt(feature, false));
+    if (learnt.length > 0) {
+      log.warn({ errorId: SliceFieldsDropped.id, driver: name, features: learnt }, featuresOff);
+      queue.add(EVERY_DRIVER);
+      return;
+    }
+    if (result.failures.size === 0) {
+      sync.settled(desired);
+      this.#retryRefused(name, sync);
+      const known = drivers.get(name);
+      if ((!known || known.isWithdrawn) && drivers.withdrawn(name)) this.#syncs.delete(name);
+      return;
+    }
+    const delayMs = sync.failedPartly();
+    const [error] = result.failures.values();
+    log.warn(
+      { driver: name, slices: [...sync.refusedSlices.keys()], err: error, retryInMs: Math.round(delayMs) },
+      "some slices can't be written, will be tried again; the others are",
+    );
+    queue.addAfter(name, delayMs);
+  }
+
+  // Logs and sends Events about deleted slices of other clients and about devices that are not published.
+  #report(name: string, desired: Desired, { outdated }: WriteResult, now: number): void {
+    const { log, notify } = this.#options;
+    if (outdated.length > 0) {
+      const message = `Driver ${name}: slices of another client were in its pools and are deleted: ${outdated.slice(0, 3).join(", ")}`;
+      log.warn(
+        { errorId: SlicesNotAsPlanned.id, driver: name, slices: outdated },
+        "slices of another client were in a driver's pools",
+      );
+      notify({ type: "Warning", reason: "ForeignSlicesDeleted", message });
+    }
+    for (const { reason, errorId, message } of this.#syncOf(name).news(name, desired, now)) {
+      log.warn({ errorId, driver: name, message }, "not all that a driver reports is published");
+      notify({ type: "Warning", reason, message });
+    }
+  }
+
+  // A sync of the driver before the delay ends does not retry them.
+  #retryRefused(name: string, sync: DriverSync): void {
+    const delayMs = sync.retryDelay(this.#options.clock.monotonic());
+    if (delayMs !== undefined) this.#options.queue.addAfter(name, delayMs);
+  }
+
+  #syncOf(driver: string): DriverSync {
+    let sync = this.#syncs.get(driver);
+    if (!sync) {
+      sync = new DriverSync(this.#options.clock, this.#options.random);
+      this.#syncs.set(driver, sync);
+    }
+    return sync;
+  }
+}
+
+const featuresOff = "API server does not store fields of devices that need features";

@@ -1,0 +1,76 @@
+import { KindNotPublishable, KindNotServed } from "@nodekeeper/api/errors";
+import type { ApiResource, KubeClient, WatchHandler } from "@nodekeeper/core/kube";
+import type { Clock, HealthCheck, Logger, LoopTurns, Runnable, WorkQueueMetrics } from "@nodekeeper/core/lib";
+import type { ReporterStore } from "../state/index.ts";
+import type { CollectSettings } from "./collect.ts";
+import type { Contents } from "./content.ts";
+import type { JsonObject } from "./json.ts";
+import type { KindPolicy } from "./kinds.ts";
+import type { ReportingMetrics } from "./metrics.ts";
+
+/** Live settings, read on each use. Durations in milliseconds. */
+export interface ReportingSettings extends CollectSettings {
+  pluginGracePeriod: number;
+  minWriteInterval: number;
+  resyncInterval: number;
+}
+
+/** Dependencies shared by all parts of reporting. */
+export interface ReportingContext {
+  store: ReporterStore;
+  policies: ReadonlyMap<string, KindPolicy>;
+  settings: () => ReportingSettings;
+  /** Startup grace period in which running plugins can register again, in milliseconds. */
+  returnMs: number;
+  /** Emits an Event for this node. The reason is in UpperCamelCase. */
+  notify: (reason: string, message: string) => void;
+  /** Yields to the event loop while large messages and objects are processed. */
+  turns: LoopTurns;
+  clock: Clock;
+  log: Logger;
+  metrics: ReportingMetrics;
+}
+
+/** The plugins' contents, as read by the publisher. */
+export interface Reports {
+  /** Last content of each plugin, by name. */
+  contents(): Contents;
+  /** Names of lost plugins, which rank below live ones. */
+  lost(): ReadonlySet<string>;
+  /** Called before each write to persist the content that it publishes. Never rejects. */
+  flush(): Promise<void>;
+}
+
+/** A watch of one object and its health. */
+export interface ObjectWatch extends Runnable {
+  healthCheck(): HealthCheck;
+}
+
+/** Dependencies of the publisher in addition to the module's context. */
+export interface PublisherOptions {
+  client: KubeClient;
+  /** Field manager of the client's applies. */
+  fieldManager: string;
+  /** Creates a watch of a single object by name. The publisher runs it. */
+  watch: (resource: ApiResource, name: string, handler: WatchHandler) => ObjectWatch;
+  /** Name of the Node, and of the CustomNodeResource and every other published object. */
+  nodeName: string;
+  reports: Reports;
+  /** Whether a taint that the agent added to the CustomNodeResource must not be changed, as for eviction in dry run. */
+  isFrozenTaint: (taint: JsonObject) => boolean;
+  queueMetrics?: WorkQueueMetrics;
+  random?: () => number;
+}
+
+export type PublishContext = ReportingContext & PublisherOptions;
+
+/** Returns the resource. Throws if the kind cannot be published as one object per node. */
+export function checkResource(resource: ApiResource | undefined, object: string): ApiResource {
+  if (!resource) {
+    throw new KindNotServed({ object });
+  }
+  if (resource.namespaced) {
+    throw new KindNotPublishable({ object });
+  }
+  return resource;
+}

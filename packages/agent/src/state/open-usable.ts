@@ -1,0 +1,73 @@
+import { StateDamaged, StateOfNewerVersion, StatePartlyDamaged } from "@nodekeeper/api/errors";
+import type { Logger } from "@nodekeeper/core/lib";
+import { NewerSchemaError } from "./migrations.ts";
+import { type OpenedDatabase, openFile, openInMemory, salvageFrom, setAside } from "./open-file.ts";
+import { isCorruption } from "./sqlite-errors.ts";
+
+/**
+ * A usable database, and the path of its predecessor if that was set aside and nothing of it could be used.
+ */
+export interface UsableDatabase {
+  opened: OpenedDatabase;
+  aside: string | undefined;
+}
+
+/**
+ * Opens the file. Sets an unusable file aside and creates a new one with its readable rows. Logs lost data.
+ * Throws SQLite's error if the disk is not writable.
+ */
+export function openUsable(path: string, bootId: string, now: number, log: Logger): UsableDatabase {
+  try {
+    const opened = openFile(path, bootId);
+    logDamage(opened, path, log);
+    return { opened, aside: undefined };
+  } catch (error) {
+    if (error instanceof NewerSchemaError) {
+      const aside = setAside(path, `schema-${error.version}`, now);
+      log.warn(
+        { errorId: StateOfNewerVersion.id, err: error, path, setAside: aside },
+        "state database was written by a newer agent: set aside, a new one is started",
+      );
+      return { opened: openFile(path, bootId), aside };
+    }
+    if (!isCorruption(error)) throw error;
+    return replaceCorrupt(error, path, bootId, now, log);
+  }
+}
+
+/** Like `openInMemory`, but logs lost data. */
+export function openUsableInMemory(path: string, log: Logger): OpenedDatabase {
+  const opened = openInMemory(path);
+  logDamage(opened, path, log);
+  return opened;
+}
+
+function replaceCorrupt(
+  error: unknown,
+  path: string,
+  bootId: string,
+  now: number,
+  log: Logger,
+): UsableDatabase {
+  const aside = setAside(path, "corrupt", now);
+  const opened = openFile(path, bootId);
+  const damage = salvageFrom(aside, opened.connection);
+  if (damage === undefined) {
+    log.error(
+      { errorId: StateDamaged.id, err: error, path, setAside: aside },
+      "state database is corrupt: set aside, a new one is started",
+    );
+    return { opened, aside };
+  }
+  const salvaged = { ...opened, damage };
+  logDamage(salvaged, path, log, { err: error, setAside: aside });
+  return { opened: salvaged, aside: undefined };
+}
+
+function logDamage({ damage }: OpenedDatabase, path: string, log: Logger, more: object = {}): void {
+  if (damage.length === 0 && !("err" in more)) return;
+  log.error(
+    { errorId: StatePartlyDamaged.id, path, damage, ...more },
+    "parts of the state database can't be read and are skipped, the rest is kept",
+  );
+}

@@ -1,0 +1,57 @@
+import { type EvictionOutcome, isFinal } from "./outcome.ts";
+import { type EvictionPod, referenceTo } from "./pods.ts";
+import type { PendingEviction } from "./state.ts";
+
+/**
+ * Returns the outcomes of evictions that a restart of the agent interrupted before they were accepted, based on the
+ * pods observed by the first round. Pure.
+ *
+ * 1. An eviction whose pod is terminating has no outcome yet: it is followed to its end.
+ * 2. `superseded` only if no request can have been sent. Otherwise the end of a pod is `unknown`.
+ * 3. A pod that is not terminating was not evicted: its eviction is `withdrawn`, and the round may decide it again.
+ * @param known outcomes that are already known. Pods with a final one get no second outcome.
+ */
+export function interruptedOutcomes(
+  interrupted: readonly PendingEviction[],
+  pods: readonly EvictionPod[],
+  known: readonly EvictionOutcome[],
+): EvictionOutcome[] {
+  if (interrupted.length === 0) return [];
+  const ended = new Set(known.filter(isFinal).map(({ uid }) => uid));
+  const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
+  return interrupted
+    .filter(({ uid }) => !ended.has(uid))
+    .flatMap((eviction) => outcomeOf(eviction, byUid.get(eviction.uid)) ?? []);
+}
+
+function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): EvictionOutcome | undefined {
+  const isSent = eviction.sendingAt !== null;
+  const end = pod ? finishedText(pod) : "pod was deleted while the agent was not running";
+  if (end !== undefined) {
+    return isSent
+      ? {
+          ...referenceTo(eviction),
+          result: "unknown",
+          sent: true,
+          message: `${end}; a request may have been sent before the agent restarted, and no response is recorded`,
+        }
+      : {
+          ...referenceTo(eviction),
+          result: "superseded",
+          sent: false,
+          message: `${end}, before its eviction was sent`,
+        };
+  }
+  if (pod?.deletionTimestamp !== null) return undefined;
+  return {
+    ...referenceTo(eviction),
+    result: "withdrawn",
+    sent: false,
+    message: `it was not ${isSent ? "accepted" : "sent"} before the agent restarted`,
+  };
+}
+
+function finishedText({ phase, deletionTimestamp }: EvictionPod): string | undefined {
+  const hasFinished = phase === "Succeeded" || phase === "Failed";
+  return hasFinished && deletionTimestamp === null ? `pod finished (${phase})` : undefined;
+}

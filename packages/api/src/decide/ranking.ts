@@ -1,0 +1,51 @@
+import type { AskedPod } from "./asks.ts";
+import type { Verdict } from "./choose.ts";
+import type { Ask, RankedCandidate } from "./decision.ts";
+import type { Eligibility } from "./eligibility.ts";
+import { type EvictionPod, referenceTo } from "./pods.ts";
+import { type RankKeyName, rankOrder } from "./rank.ts";
+import { refusalReasons } from "./refusals.ts";
+import { triedLastText } from "./tried-last.ts";
+
+/**
+ * Returns all candidates in rank order, each with the decision about it. Pure.
+ * @param requested includes requests of plugins in dry run
+ */
+export function rankCandidates(
+  candidates: readonly EvictionPod[],
+  requested: ReadonlyMap<string, AskedPod>,
+  verdicts: ReadonlyMap<string, Verdict>,
+  { ineligible, last }: Pick<Eligibility, "ineligible" | "last">,
+  ranking: readonly RankKeyName[],
+): RankedCandidate[] {
+  const obstacles = new Map(ineligible.map(({ uid, message }) => [uid, message]));
+  const ranked = candidates.map((pod) => {
+    const verdict = verdicts.get(pod.uid);
+    const ask = verdict?.ask ?? requested.get(pod.uid)?.asks[0] ?? null;
+    return { pod, verdict, ask, scope: ask?.scope ?? null };
+  });
+  ranked.sort(rankOrder(ranking));
+  return ranked.map(({ pod, verdict, ask, scope }, index) => ({
+    ...referenceTo(pod),
+    rank: index + 1,
+    qosLevel: pod.qosLevel,
+    qosClass: pod.qosClass,
+    priority: pod.priority,
+    scope,
+    kind: ask?.kind ?? null,
+    ...verdictOf(verdict, ask, obstacles.get(pod.uid), last.has(pod.uid)),
+  }));
+}
+
+function verdictOf(
+  verdict: Verdict | undefined,
+  ask: Ask | null,
+  obstacle: string | undefined,
+  isLast: boolean,
+): Pick<RankedCandidate, "outcome" | "why"> {
+  if (verdict) return { outcome: verdict.outcome, why: verdict.why };
+  if (ask) return { outcome: "refused", why: refusalReasons.dryRun };
+  if (obstacle !== undefined) return { outcome: "ineligible", why: `can't be evicted now: ${obstacle}` };
+  const why = isLast ? `no plugin requested it: ${triedLastText}` : "no plugin requested it";
+  return { outcome: "notAsked", why };
+}

@@ -1,0 +1,12 @@
+export { type ProblemGroup, problemGroups } from "./catalogue.ts";
+export * from "./configuration.ts";
+export type { DeclaredError, Problem } from "./declare.ts";
+export * from "./devices.ts";
+export * from "./error.ts";
+export * from "./eviction.ts";
+export * from "./kube.ts";
+export * from "./plugins.ts";
+export * from "./reporting.ts";
+export * from "./runtime.ts";
+export * from "./server.ts";
+export * from "./state.ts";

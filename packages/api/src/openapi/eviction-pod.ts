@@ -1,0 +1,44 @@
+import { flag, list, map, named, nullable, number, object, oneOf, text, time } from "./schema.ts";
+
+// Pods as eviction sees them.
+
+export const reference = { uid: text(), namespace: text(), name: text() };
+
+export const podReference = named("PodReference", object(reference));
+
+export const qosLevel = oneOf([
+  "reclaimed_cores",
+  "shared_cores",
+  "dedicated_cores",
+  "system_cores",
+  "unknown",
+]);
+export const qosClass = oneOf(["BestEffort", "Burstable", "Guaranteed"]);
+
+const podFields = {
+  ...reference,
+  nodeName: text(),
+  phase: text(),
+  owner: nullable(object({ kind: text(), name: text(), uid: text() })),
+  qosLevel,
+  qosClass,
+  priority: number(),
+  priorityClassName: text(),
+  deletionTimestamp: nullable(time()),
+  startTime: nullable(time("When the kubelet acknowledged the pod.")),
+  gracePeriodSeconds: number(),
+  isStatic: flag(),
+  isMirror: flag(),
+  softEvictNotify: flag("Whether it is annotated to be notified of soft evictions instead of being evicted."),
+};
+
+/** A pod in the history, without labels and annotations. */
+export const strippedPod = object(podFields);
+
+export const evictionPod = named(
+  "EvictionPod",
+  object(
+    { ...podFields, labels: map(text()), annotationKeys: list(text()) },
+    "What eviction reads of a pod. Values of annotations are never kept.",
+  ),
+);

@@ -1,0 +1,52 @@
+import { boolean, byteSize, duration, path, paths } from "./leaf.ts";
+import { section } from "./section.ts";
+
+/** `devices`: drivers, their ResourceSlices, and claims for their devices. */
+export const devicesSection = section(
+  "Device drivers and the ResourceSlices their devices are published in.",
+  {
+    wipeDelay: duration("30s", "0s", "1h", {
+      about: "How long the ResourceSlices of a disconnected driver are kept.",
+      applied: "live",
+    }),
+    taintDelay: duration("3s", "0s", "1h", {
+      about:
+        "How long after a driver disconnected or stopped answering its devices are tainted NoSchedule, until it is back or its ResourceSlices are deleted. No effect from wipeDelay on for a driver that disconnected.",
+      applied: "live",
+    }),
+    settleTime: duration("30s", "0s", "1h", {
+      about:
+        "Startup grace period: how long after the agent's start drivers may take to reconnect before their ResourceSlices are deleted.",
+    }),
+    minWriteInterval: duration("200ms", "0s", "1m", {
+      about: "Minimum interval between two writes of one driver's ResourceSlices.",
+      applied: "live",
+    }),
+    maxMessageSize: byteSize("64Mi", "64Ki", "256Mi", { about: "Maximum size of a message from a driver." }),
+    kubeletPlugin: section("The kubelet's DRA plugin in place of drivers that stream their devices.", {
+      enabled: boolean(false, {
+        about:
+          "Whether the agent prepares allocated devices for pods. It needs the right to get resourceclaims.",
+      }),
+      registryDirectory: path("/var/lib/kubelet/plugins_registry", {
+        about:
+          "The kubelet's folder of plugin sockets. The kubelet and the agent must see it under one path.",
+      }),
+      cdiDirectory: path("/var/run/cdi", {
+        about: "Where CDI files are written; one of the folders that the container runtime reads them from.",
+      }),
+      callTimeout: duration("40s", "100ms", "10m", {
+        about:
+          "Timeout of a driver's PrepareDevices and UnprepareDevices. The kubelet's own timeout is 45 s.",
+        applied: "live",
+      }),
+      hostPaths: paths(["/"], 0, 64, {
+        about: "Folders on the host that the container edits of drivers may refer to.",
+      }),
+      exemptRootDrivers: boolean(false, {
+        about:
+          "Whether drivers whose sockets belong to root may refer to paths on the host that others than root can change. By default each directory, link and file on the way must belong to root and be writable by root alone.",
+      }),
+    }),
+  },
+);

@@ -1,0 +1,51 @@
+import type { Leaf } from "./leaf.ts";
+import { isSection, type Section } from "./section.ts";
+
+/** A setting with its name in each source. */
+export interface Setting extends Leaf<unknown> {
+  /** Path in the YAML file: "reporting.collectInterval". */
+  readonly path: string;
+  /** Flag without dashes: "reporting-collect-interval". Undefined if the setting has no flag. */
+  readonly flagName: string | undefined;
+  /** Key of the flag in parsed options: "reportingCollectInterval". Undefined if the setting has no flag. */
+  readonly optionKey: string | undefined;
+  /** Environment variables. The first one that is set is used. */
+  readonly envNames: readonly string[];
+  /** Whether a reload applies changes. */
+  readonly isLive: boolean;
+  /** The section that contains the setting. The path of the root section is empty. */
+  readonly section: { readonly path: string; readonly about: string };
+}
+
+/** Returns the settings of a section, in order. @param prefix path of the section with a dot; empty for the root */
+export function settingsIn(section: Section, prefix: string): Setting[] {
+  return Object.entries(section.settings).flatMap(([name, node]) =>
+    isSection(node) ? settingsIn(node, `${prefix}${name}.`) : [describe(node, prefix, name, section.about)],
+  );
+}
+
+function describe(leaf: Leaf<unknown>, prefix: string, name: string, about: string): Setting {
+  const path = prefix + name;
+  const flagName = leaf.flag === false ? undefined : (leaf.flag ?? kebabCase(path));
+  return {
+    ...leaf,
+    path,
+    flagName,
+    optionKey: flagName?.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    envNames:
+      flagName === undefined
+        ? []
+        : (leaf.env ?? [`NODEKEEPER_${flagName.replaceAll("-", "_").toUpperCase()}`]),
+    isLive: leaf.applied === "live",
+    section: { path: prefix.slice(0, -1), about },
+  };
+}
+
+// Converts "reporting.system.reportCPUFlags" to "reporting-system-report-cpu-flags".
+function kebabCase(path: string): string {
+  return path
+    .replace(/([a-z])([A-Z])/g, "$1-$2")
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1-$2")
+    .replaceAll(".", "-")
+    .toLowerCase();
+}

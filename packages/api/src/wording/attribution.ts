@@ -1,0 +1,84 @@
+import type { EvictionOutcome } from "../decide/index.ts";
+import type { ExplainedRound, PodExplanation } from "../records/index.ts";
+import { timeOf } from "./time.ts";
+
+/** The last recorded eviction of a pod by Nodekeeper. */
+export interface LastEviction {
+  /** The round that selected the pod. Undefined if it is not recorded. */
+  chosen: (ExplainedRound & { victim: NonNullable<ExplainedRound["victim"]> }) | undefined;
+  /** How it ended, or that it is overdue. Undefined if no outcome is recorded. */
+  outcome: EvictionOutcome | undefined;
+}
+
+/** Whether Nodekeeper terminated a pod. `unknown` if evidence is missing, with the reason if it is known. */
+export interface Attribution {
+  by: "nodekeeper" | "other" | "unknown";
+  why: string;
+}
+
+/** Returns the last round that selected the pod, and the outcome recorded after it. */
+export function lastEvictionOf({ rounds }: Pick<PodExplanation, "rounds">): LastEviction {
+  const chosen = rounds.findLast(
+    (round): round is typeof round & { victim: object } => round.victim !== null,
+  );
+  const after = rounds.filter(({ id, outcome }) => outcome !== null && id > (chosen?.id ?? 0));
+  return { chosen, outcome: after.at(-1)?.outcome ?? undefined };
+}
+
+/**
+ * Returns whether Nodekeeper terminated the pod or is terminating it.
+ *
+ * 1. `nodekeeper` only if a request of the agent is recorded as accepted.
+ * 2. `other` only if all requests, if any, are recorded as refused, and the records cover the pod's end.
+ */
+export function attributionOf(explanation: PodExplanation): Attribution {
+  const { chosen, outcome } = lastEvictionOf(explanation);
+  if (outcome === undefined) return chosen ? unknown() : fromCoverage(explanation);
+  switch (outcome.result) {
+    case "terminated":
+      return outcome.sent === false ? { by: "other", why: "" } : { by: "nodekeeper", why: "" };
+    case "overdue":
+      return outcome.sent === true ? { by: "nodekeeper", why: "" } : unknown();
+    case "superseded":
+      return { by: "other", why: "" };
+    case "unknown":
+      return unknown();
+    case "failed":
+    case "withdrawn":
+      return outcome.sent === true
+        ? unknown("a request to evict it was sent before")
+        : fromCoverage(explanation);
+  }
+}
+
+/**
+ * Returns why records do not cover an ending at `to`, wall-clock milliseconds. Undefined if they do. Outcomes are
+ * recorded after the end, so the oldest record may be newer than `from`.
+ */
+export function missingRecords(
+  { coverage: { oldest, gaps } }: Pick<PodExplanation, "coverage">,
+  from: number,
+  to: number,
+): string | undefined {
+  if (oldest === null) return "no records of that time are kept";
+  if (to < oldest) return `the records of that time are no longer kept (oldest: ${timeOf(oldest)})`;
+  const gap = gaps.find((one) => one.from <= to && from <= one.to);
+  return gap && `records are missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why}`;
+}
+
+function unknown(why = ""): Attribution {
+  return { by: "unknown", why };
+}
+
+// From the request to delete the pod until it left the node.
+function fromCoverage(explanation: PodExplanation): Attribution {
+  const { history } = explanation;
+  if (history === null) return { by: "other", why: "" };
+  const { ending, leftAt, lastKnownAt } = history;
+  const times = [ending.deletion?.requestedAt, ending.disruption?.at, lastKnownAt, leftAt].filter(
+    (time) => time != null,
+  );
+  if (times.length === 0) return { by: "other", why: "" };
+  const why = missingRecords(explanation, Math.min(...times), Math.max(...times));
+  return why === undefined ? { by: "other", why: "" } : unknown(why);
+}

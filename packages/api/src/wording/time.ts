@@ -1,0 +1,4 @@
+/** Formats wall-clock milliseconds as in all texts: "2026-11-21T04:00:10.000Z". */
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

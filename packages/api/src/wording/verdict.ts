@@ -1,0 +1,131 @@
+import type { EvictionOutcome, Victim } from "../decide/index.ts";
+import type { ExplainedRound, PodExplanation } from "../records/index.ts";
+import { attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
+import { causeOf, endingText, exitTexts } from "./ending.ts";
+import { reasonText, secondsOf } from "./text.ts";
+import { timeOf } from "./time.ts";
+
+/** Summarizes what happened to a pod, in a few sentences. Names and reasons from plugins and pods are not escaped. */
+export interface Verdict {
+  text: string;
+  /**
+   * `evicted`: by Nodekeeper. `kept`: it is running. `other`: it ended otherwise, or its eviction is still in progress.
+   */
+  kind: "evicted" | "kept" | "other";
+}
+
+/**
+ * Returns what happened to the pod, and why: its last selection by Nodekeeper; otherwise how it was deleted or ended;
+ * otherwise why it was not evicted when last requested. Each sentence states what is recorded, or what is missing.
+ */
+export function verdictOf(explanation: PodExplanation): Verdict {
+  const { history } = explanation;
+  const last = lastEvictionOf(explanation);
+  const { chosen, outcome } = last;
+  if (!chosen) return notSelected(explanation);
+  const why = askText(chosen.victim);
+  const round = `(round ${chosen.id})`;
+  if (outcome?.result === "terminated" && outcome.sent !== false) {
+    const { acceptedAt, endedAt, message } = outcome;
+    const time = acceptedAt === undefined || endedAt === undefined ? undefined : endedAt - acceptedAt;
+    const after = time === undefined ? "" : ` after ${secondsOf(time)}`;
+    // Records of earlier versions lack the time of acceptance.
+    const later = acceptedAt === undefined ? "" : `, ${message}${after}`;
+    const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
+    const at = `${timeOf(acceptedAt ?? chosen.at)} ${round}`;
+    return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
+  }
+  const selected = `${timeOf(chosen.at)} ${round}`;
+  const what = outcome ? outcomeSentence(outcome, selected, round) : openSentence(explanation, selected);
+  const since = history ? endingText(history, attributionOf(explanation)) : "";
+  return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
+}
+
+function outcomeSentence(outcome: EvictionOutcome, selected: string, round: string): string {
+  const { result, message, acceptedAt } = outcome;
+  switch (result) {
+    case "overdue":
+      return `Evicted at ${acceptedAt === undefined ? selected : `${timeOf(acceptedAt)} ${round}`}, but ${message}`;
+    case "terminated":
+    case "superseded":
+      return `Selected at ${selected} but not evicted by Nodekeeper: ${message}`;
+    case "unknown":
+      return `Selected at ${selected}; whether Nodekeeper evicted it is not known: ${message}`;
+    case "failed":
+      return `Selected at ${selected} but not evicted: ${message}`;
+    case "withdrawn":
+      return `Selected at ${selected}, withdrawn before its eviction was accepted: ${message}`;
+  }
+}
+
+// An eviction without a recorded outcome is in progress while its pod exists.
+function openSentence(explanation: PodExplanation, selected: string): string {
+  const { history, steps } = explanation;
+  const step = steps.at(-1);
+  const last = step ? `; last: ${step.message}` : "";
+  if (history?.leftAt == null) return `Its eviction started at ${selected} and has not ended${last}`;
+  const missing = missingRecords(explanation, history.leftAt, history.leftAt);
+  return `Selected at ${selected}; no outcome of its eviction is recorded${missing ? `: ${missing}` : ""}${last}`;
+}
+
+function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+function askText({
+  plugin,
+  kind,
+  reason,
+  asks,
+}: Pick<Victim, "plugin" | "kind" | "reason" | "asks">): string {
+  const [first] = asks;
+  // Records of earlier versions have only the threshold as the reason.
+  if (first?.selectedBy === "ranking")
+    return first.fallback ? reason : `selected by Nodekeeper's ranking, for ${plugin}: ${reason}`;
+  return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;
+}
+
+function notSelected(explanation: PodExplanation): Verdict {
+  const { rounds, history } = explanation;
+  const attribution = attributionOf(explanation);
+  const ending = history ? endingText(history, attribution) : "";
+  const hasEnded =
+    history !== null && (history.leftAt !== null || causeOf(history.ending, attribution.by) !== undefined);
+  if (hasEnded) {
+    const asked = rounds.findLast(
+      ({ refusals, dryRunVictim }) => refusals.length > 0 || dryRunVictim !== null,
+    );
+    const before = asked ? ` Before that, Nodekeeper did not evict it: ${whyNot(asked)}.` : "";
+    return { kind: "other", text: `${ending}${before}` };
+  }
+  const why = whyNot(rounds.at(-1));
+  const limit = why.startsWith(NOT_REQUESTED) ? recordsLimit(explanation) : "";
+  return { kind: "kept", text: `Not evicted: ${why}${limit}.${ending && ` ${ending}`}` };
+}
+
+// The absence of a recorded request proves that there was none only if the records of requests are complete.
+function recordsLimit({ history, coverage: { requests, gaps } }: PodExplanation): string {
+  if (history === null || requests === undefined) return "";
+  const { seenAt } = history;
+  if (seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
+  const gap = gaps.find(({ to }) => to >= seenAt);
+  return gap
+    ? `, as far as records are kept (missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why})`
+    : "";
+}
+
+const NOT_REQUESTED = "no plugin requested it";
+
+function whyNot(round: ExplainedRound | undefined): string {
+  if (!round) return NOT_REQUESTED;
+  const { dryRunVictim, withdrawals, refusals, exclusion, place, thresholds } = round;
+  if (dryRunVictim) return `${askText(dryRunVictim)}; the plugin is in dry run`;
+  const [withdrawal] = withdrawals;
+  if (withdrawal) return `it was selected, but ${withdrawal.reason}`;
+  const [refusal] = refusals;
+  const who = refusal ? `${refusal.plugin} requested it, but ` : "";
+  if (exclusion) return `${who}${reasonText(exclusion.reason, exclusion.detail)}`;
+  if (refusal) return `${who}${reasonText(refusal.reason, refusal.message)}`;
+  const isPressed = thresholds.some(({ confirmed }) => confirmed);
+  return `${place?.why ?? NOT_REQUESTED}${isPressed ? ", though a threshold was met" : ""}`;
+}

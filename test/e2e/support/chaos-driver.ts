@@ -1,0 +1,63 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { serveDeviceDriver } from "@nodekeeper/sdk";
+
+// A driver as a process of its own, for chaos on a real node:
+//   node chaos-driver.ts NAME SOCKET FOLDER DEVICES
+// Its devices are exclusive. What it has set up are files in `setup/`, named after devices, with the UID of the claim: as the
+// state of hardware, they outlive it and are shared by its instances. `journal` has a line for each step. `late` has the
+// milliseconds by which calls are late; a call is completed also when it was cancelled meanwhile.
+
+const [name = "", socketPath = "", folder = "", devices = "0"] = process.argv.slice(2);
+const setUp = join(folder, "setup");
+mkdirSync(setUp, { recursive: true });
+
+function note(step: string, claim: string, device: string): void {
+  appendFileSync(join(folder, "journal"), `${JSON.stringify({ at: Date.now(), step, claim, device })}\n`);
+}
+
+async function beLate(): Promise<void> {
+  const file = join(folder, "late");
+  await sleep(existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
+}
+
+const driver = serveDeviceDriver({
+  name,
+  socketPath,
+  socketDir: "",
+  async *devices() {
+    yield [{ devices: Array.from({ length: Number(devices) }, (_, at) => ({ name: `device-${at}` })) }];
+  },
+  async prepare({ uid, devices }) {
+    await beLate();
+    for (const { device } of devices) {
+      const holder = existsSync(join(setUp, device)) ? readFileSync(join(setUp, device), "utf8") : uid;
+      note(holder === uid ? "prepare" : "taken", uid, device);
+      if (holder !== uid) throw new Error(`${device} is set up for claim ${holder}`);
+      writeFileSync(join(setUp, device), uid);
+    }
+    return devices.map(({ request, pool, device }) => ({
+      request,
+      pool,
+      device,
+      edits: { env: { CHAOS_DEVICE: device, CHAOS_CLAIM: uid } },
+    }));
+  },
+  async unprepare({ uid }) {
+    const held = readdirSync(setUp).filter((device) => readFileSync(join(setUp, device), "utf8") === uid);
+    for (const device of held) note("unprepare", uid, device);
+    await beLate();
+    for (const device of held) rmSync(join(setUp, device), { force: true });
+  },
+});
+process.once("SIGTERM", () => void driver.stop());
+await driver.closed;

@@ -1,0 +1,114 @@
+// Commands in the documentation: each block of them is run by a test, or states why it can't be.
+import { readFile, stat } from "node:fs/promises";
+import { basename, dirname, join, normalize } from "node:path";
+import { type CodeBlock, readMarkdown } from "../../scripts/docs/markdown.ts";
+
+/** What runs a block, by its info string: ```` ```sh run=dev ````. */
+export type BlockRunner =
+  /** test/heavy/docs-commands.test.ts, beside a development cluster. */
+  | { kind: "dev" }
+  /** Scripts and test files of the repository, which exist; .ci/run runs them. */
+  | { kind: "repository" }
+  /** `run=test/….test.ts`: that test reads the page and runs the block. */
+  | { kind: "test"; path: string }
+  /** `not-run="why"`. The site shows the reason. */
+  | { kind: "none"; reason: string };
+
+const SHELL = /^(sh|bash|shell|zsh|console)$/;
+
+/** The blocks of commands in a page: `sh`, or `console`, where `$ ` precedes commands and their output follows. */
+export function commandBlocks(text: string): CodeBlock[] {
+  return readMarkdown(text).blocks.filter(({ language }) => SHELL.test(language));
+}
+
+/** What runs a block; undefined where its info string lacks it. */
+export function runnerOf({ info }: CodeBlock): BlockRunner | undefined {
+  const [, name] = /^run=(\S+)$/.exec(info) ?? [];
+  if (name === "dev" || name === "repository") return { kind: name };
+  if (name?.endsWith(".test.ts")) return { kind: "test", path: name };
+  const [, reason] = /^not-run="(.+)"$/.exec(info) ?? [];
+  return reason ? { kind: "none", reason } : undefined;
+}
+
+/** The commands of a block of `sh`: lines, joined where they end in a backslash, without comments and empty lines. */
+function commandsOf({ text }: CodeBlock): string[] {
+  const lines = text.replace(/\\\n\s*/g, " ").split("\n");
+  return lines.map((line) => line.replace(/(^|\s)#.*$/, "").trim()).filter((line) => line !== "");
+}
+
+/** Blocks of `files` that no test runs, those whose runner is not there, and those that may be either: indented code too. */
+export async function findBlockProblems(root: string, files: ReadonlyMap<string, string>): Promise<string[]> {
+  const scripts = await scriptsOf(root);
+  const problems: string[] = [];
+  for (const [path, text] of files) {
+    for (const { line } of readMarkdown(text).blocks.filter(({ language }) => language === ""))
+      problems.push(
+        `${path}:${line}: a block without a language: sh or console for commands, text for output`,
+      );
+    for (const block of commandBlocks(text)) {
+      const found = await problemsOf(root, path, block, scripts);
+      problems.push(...found.map((problem) => `${path}:${block.line}: ${problem}`));
+    }
+  }
+  return problems;
+}
+
+async function problemsOf(root: string, path: string, block: CodeBlock, scripts: readonly string[]) {
+  const runner = runnerOf(block);
+  if (!runner) {
+    return [
+      'commands without a runner: expected run=dev, run=repository, run=test/….test.ts or not-run="why"',
+    ];
+  }
+  if (runner.kind === "test") {
+    const test = await readFile(join(root, runner.path), "utf8").catch(() => undefined);
+    if (test === undefined) return [`there is no ${runner.path}`];
+    return test.includes(basename(path)) ? [] : [`${runner.path} does not read ${basename(path)}`];
+  }
+  if (runner.kind !== "repository") return [];
+  const found = await Promise.all(
+    commandsOf(block).map((command) => repositoryProblem(root, command, scripts)),
+  );
+  return found.filter((problem) => problem !== undefined);
+}
+
+// npm's own commands, scripts of package.json, suites of the bench, and tests by their paths.
+async function repositoryProblem(root: string, line: string, scripts: readonly string[]) {
+  for (const command of line.split(/\s*(?:&&|\|)\s*/)) {
+    const words = command.split(/\s+/);
+    const [program, first = ""] = words;
+    if (program === "npm") {
+      const script = first === "run" ? words.slice(2).find((word) => !word.startsWith("-")) : first;
+      if (first === "ci") continue;
+      if (!script || !scripts.includes(script)) return `package.json has no script ${script}`;
+      const suite = script === "bench" ? words[words.indexOf("--") + 1] : undefined;
+      if (suite && !(await exists(join(root, "bench", `${suite}.ts`))))
+        return `there is no bench/${suite}.ts`;
+      continue;
+    }
+    if (program === "npx" && first === "vitest") {
+      for (const word of words.slice(3)) {
+        // A name that the reader chooses, or the start of files' names.
+        if (word.startsWith("-") || word.includes("<")) continue;
+        const directory = dirname(normalize(word));
+        if (!(await exists(join(root, directory)))) return `there is no ${directory} for ${word}`;
+      }
+      continue;
+    }
+    if (program === "grep" || program === "head") continue;
+    return `"${command}" is no command of the repository`;
+  }
+  return undefined;
+}
+
+async function scriptsOf(root: string): Promise<string[]> {
+  const file = await readFile(join(root, "package.json"), "utf8").catch(() => "{}");
+  return Object.keys(JSON.parse(file).scripts ?? {});
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
