@@ -76,7 +76,7 @@ export async function benchDevicePeers(quick: boolean): Promise<Figure[]> {
   const peer = await buildGo({ name: "resourceslices", module, package: ".", version: "v0.37.2" });
   if ("missing" in peer) throw new Error(`the peer can't be built: ${peer.missing}`);
   const cluster = await startControlPlane();
-  const kubeconfig = join(cluster.folder, "admin.kubeconfig");
+  const kubeconfig = join(cluster.directory, "admin.kubeconfig");
   const ending = new AbortController();
   const agent = new AgentProcess();
   try {

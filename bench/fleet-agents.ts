@@ -118,7 +118,7 @@ export class FleetAgents {
   }
 
   #directory(node: string): string {
-    return join(this.#cluster.folder, "f", node);
+    return join(this.#cluster.directory, "f", node);
   }
 
   #order(order: FleetOrder): Promise<void> {

@@ -36,14 +36,14 @@ const start = () =>
   startAgent(cluster, {
     lifecycle: "true",
     lifecycleRelistPeriod: "100ms",
-    runtimeEndpoint: `unix://${join(cluster.folder, "cri.sock")}`,
+    runtimeEndpoint: `unix://${join(cluster.directory, "cri.sock")}`,
     devicesMinWriteInterval: "0s",
   });
 
 beforeAll(async () => {
   cluster = await startCluster();
   runtime = new SimulatedRuntime({ clock: systemClock });
-  cri = new SimulatedCri({ runtime, socket: join(cluster.folder, "cri.sock"), clock: systemClock });
+  cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
   await cri.start();
   cluster.addPod("victim");
   cluster.addPod("witness");

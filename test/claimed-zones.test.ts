@@ -42,7 +42,7 @@ it("devices of claims are zones, on the NUMA node that their driver gives them, 
   const machine = await writeMachine(machineTree(twoSockets));
   ends.push(machine.remove);
   const runtime = new SimulatedRuntime({ clock: systemClock });
-  const cri = new SimulatedCri({ runtime, socket: join(cluster.folder, "cri.sock"), clock: systemClock });
+  const cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
   await cri.start();
   ends.push(() => cri.stop());
   const kubelet = await FakeKubelet.make();

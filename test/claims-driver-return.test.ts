@@ -14,13 +14,13 @@ let cluster: TestCluster;
 let agent: RunningAgent;
 let kubelet: DraKubelet;
 // Short, for the sockets of plugins.
-let folder: string;
+let directory: string;
 const drivers: Plugin[] = [];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkd-"));
+  directory = mkdtempSync(join(tmpdir(), "nkd-"));
   cluster = await startCluster();
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
 });
 
 afterEach(async () => {
@@ -28,14 +28,14 @@ afterEach(async () => {
   await agent.stop();
   await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
   await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 async function start(flags: Record<string, string> = {}): Promise<void> {
   agent = await startAgent(cluster, {
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
     ...flags,
   });
 }

@@ -24,19 +24,19 @@ let calls: string[];
 /** Holds the driver's prepare. */
 let whilePreparing: () => Promise<void>;
 // Short, for the sockets of plugins.
-let folder: string;
+let directory: string;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkcu-"));
+  directory = mkdtempSync(join(tmpdir(), "nkcu-"));
   calls = [];
   whilePreparing = async () => {};
   clock = new SteppedClock();
   cluster = await startCluster();
   runtime = new SimulatedRuntime({ clock });
-  cri = new SimulatedCri({ runtime, socket: join(folder, "cri.sock"), clock });
+  cri = new SimulatedCri({ runtime, socket: join(directory, "cri.sock"), clock });
   await cri.start();
   agent = await start();
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
   driver = serve();
   await kubelet.untilRegistered(DRIVER);
 });
@@ -47,7 +47,7 @@ afterEach(async () => {
   await driver.stop();
   await cri.stop();
   await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 function start(flags: Record<string, string> = {}): Promise<RunningAgent> {
@@ -55,8 +55,8 @@ function start(flags: Record<string, string> = {}): Promise<RunningAgent> {
     lifecycle: "true",
     runtimeEndpoint: cri.socket,
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
     devicesMinWriteInterval: "0s",
     ...flags,
   };

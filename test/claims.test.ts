@@ -25,14 +25,14 @@ let cluster: TestCluster;
 let agent: RunningAgent;
 let kubelet: DraKubelet;
 // Short, for the sockets of plugins.
-let folder: string;
+let directory: string;
 const drivers: Plugin[] = [];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkc-"));
+  directory = mkdtempSync(join(tmpdir(), "nkc-"));
   cluster = await startCluster();
   agent = await start();
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
 });
 
 afterEach(async () => {
@@ -40,14 +40,14 @@ afterEach(async () => {
   await agent.stop();
   await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
   await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 function start(flags: Record<string, string> = {}): Promise<RunningAgent> {
   return startAgent(cluster, {
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
     devicesMinWriteInterval: "0s",
     ...flags,
   });
@@ -116,11 +116,11 @@ function claim(name: string, devices: string[] | object[] = ["device-0"], config
 
 /** The CDI files, read as a container runtime reads YAML that is JSON but for a comment. */
 function cdiFiles(): { name: string; spec: Record<string, unknown> }[] {
-  if (!existsSync(join(folder, "cdi"))) return [];
-  return readdirSync(join(folder, "cdi"))
+  if (!existsSync(join(directory, "cdi"))) return [];
+  return readdirSync(join(directory, "cdi"))
     .filter((name) => name.endsWith(".yaml"))
     .map((name) => {
-      const text = readFileSync(join(folder, "cdi", name), "utf8");
+      const text = readFileSync(join(directory, "cdi", name), "utf8");
       return { name, spec: JSON.parse(text.slice(text.indexOf("\n"))) };
     });
 }
@@ -132,7 +132,7 @@ describe("prepare", () => {
   it.each(["v1", "v1beta1"] as const)(
     "a claim by DRAPlugin %s: the driver is asked, the CDI file is there",
     async (version) => {
-      using own = new DraKubelet(join(folder, "reg"), version);
+      using own = new DraKubelet(join(directory, "reg"), version);
       const driver = await serve();
       const wanted = claim(
         "two",
@@ -482,10 +482,10 @@ describe("the kubelet's registration", () => {
     expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
   });
 
-  it("comes again when the registry's folder is emptied", async () => {
+  it("comes again when the registry's directory is emptied", async () => {
     await serve();
     const { socket } = await kubelet.untilRegistered(DRIVER);
-    rmSync(join(folder, "reg", socket));
+    rmSync(join(directory, "reg", socket));
     await until("the socket is there again", () => kubelet.sockets().includes(socket));
     await kubelet.untilRegistered(DRIVER);
   });
@@ -543,12 +543,12 @@ describe("the kubelet's registration", () => {
 });
 
 describe("what happens in between", () => {
-  it("a CDI folder that is emptied is filled again, without the driver", async () => {
+  it("a CDI directory that is emptied is filled again, without the driver", async () => {
     const driver = await serve();
     const wanted = claim("lasting");
     await kubelet.prepare(DRIVER, wanted);
     const before = cdiFiles();
-    rmSync(join(folder, "cdi"), { recursive: true });
+    rmSync(join(directory, "cdi"), { recursive: true });
     await eventually(() => expect(cdiFiles()).toEqual(before));
     expect(driver.prepared).toHaveLength(1);
   });
@@ -559,7 +559,7 @@ describe("what happens in between", () => {
     await kubelet.prepare(DRIVER, wanted);
     const before = cdiFiles();
     await agent.stop();
-    rmSync(join(folder, "cdi"), { recursive: true });
+    rmSync(join(directory, "cdi"), { recursive: true });
     agent = await start();
     await eventually(() => expect(cdiFiles()).toEqual(before));
   });

@@ -17,24 +17,24 @@ let agent: RunningAgent;
 let kubelet: DraKubelet;
 let clock: SteppedClock;
 // Short, for the sockets of plugins.
-let folder: string;
+let directory: string;
 let driver: Plugin;
 let ownPlugin: Server | undefined;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkg-"));
-  mkdirSync(join(folder, "reg"));
+  directory = mkdtempSync(join(tmpdir(), "nkg-"));
+  mkdirSync(join(directory, "reg"));
   cluster = await startCluster();
   clock = new SteppedClock();
   const flags = {
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
     devicesMinWriteInterval: "0s",
     devicesWipeDelay: "100ms",
   };
   agent = await startAgent(cluster, flags, undefined, clock);
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
   driver = serve();
   await kubelet.untilRegistered(DRIVER);
 });
@@ -46,7 +46,7 @@ afterEach(async () => {
   await agent.stop();
   await driver.stop();
   await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 function serve(ownKubeletPlugin = false): Plugin {
@@ -91,7 +91,7 @@ async function prepareClaim() {
 const row = async () => (await agent.api("devices")).find(({ name }: { name: string }) => name === DRIVER);
 const claims = async () =>
   (await agent.api("claims")).find((each: { driver: string }) => each.driver === DRIVER);
-const cdiFiles = () => readdirSync(join(folder, "cdi")).filter((name) => name.endsWith(".yaml"));
+const cdiFiles = () => readdirSync(join(directory, "cdi")).filter((name) => name.endsWith(".yaml"));
 
 it("a driver that left while a pod has its device is shown until its last claim ends", async () => {
   const claim = await prepareClaim();
@@ -134,7 +134,7 @@ it.each([
         }),
         notifyRegistrationStatus: async () => ({}),
       });
-      await ownPlugin.listen(`unix:${join(folder, "reg", "own.sock")}`);
+      await ownPlugin.listen(`unix:${join(directory, "reg", "own.sock")}`);
     }
     await until("it is left alone", async () => {
       clock.advance(5_000);

@@ -46,10 +46,10 @@ afterEach(async () => {
   await cluster.stop();
 });
 
-const noticesPath = () => join(cluster.folder, "notices");
+const noticesPath = () => join(cluster.directory, "notices");
 
 async function start(dryRunPlugins: string): Promise<void> {
-  const file = join(cluster.folder, "config.yaml");
+  const file = join(cluster.directory, "config.yaml");
   configure(dryRunPlugins);
   const flags = {
     evictionTaintPrefix: PREFIX,
@@ -61,7 +61,7 @@ async function start(dryRunPlugins: string): Promise<void> {
 
 function configure(dryRunPlugins: string): void {
   writeFileSync(
-    join(cluster.folder, "config.yaml"),
+    join(cluster.directory, "config.yaml"),
     `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { dryRunPlugins: [${dryRunPlugins}] }\n`,
   );
 }

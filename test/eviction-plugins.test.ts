@@ -110,7 +110,7 @@ it("soft evicts: one pod a round, the lowest-ranked, and a pod that asked for no
 });
 
 it("the rank follows the priority whatever the QoS class, as in katalyst, until the file sets another order", async () => {
-  const file = join(cluster.folder, "config.yaml");
+  const file = join(cluster.directory, "config.yaml");
   const ranking = (...keys: string[]) =>
     writeFileSync(
       file,
@@ -147,7 +147,7 @@ it("the rank follows the priority whatever the QoS class, as in katalyst, until 
 });
 
 it("a pod that asked for notice finds it in its file, where the operator set a path", async () => {
-  const path = join(cluster.folder, "notices");
+  const path = join(cluster.directory, "notices");
   const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
   cluster.addPod("notified", { metadata: { annotations } });
   agent = await startAgent(cluster, { evictionSoftEvictionNotifyPath: path });
@@ -158,7 +158,7 @@ it("a pod that asked for notice finds it in its file, where the operator set a p
   await until("the file", () => /^\d{4}-.* UTC$/.test(readFileSync(file, "utf8")));
   expect(podNames()).toContain("notified");
   cluster.server.store.delete("pods", "notified", "default");
-  await until("its folder is removed", () => !existsSync(join(path, "notified@@__@@default")));
+  await until("its directory is removed", () => !existsSync(join(path, "notified@@__@@default")));
 });
 
 describe("one plugin is one plugin", () => {
@@ -280,7 +280,7 @@ describe("a condition that the operator does not allow", () => {
   });
 
   it("is a taint once the operator allows its effect in the file, without a restart", async () => {
-    const file = join(cluster.folder, "config.yaml");
+    const file = join(cluster.directory, "config.yaml");
     const allow = (effects: string) =>
       writeFileSync(
         file,

@@ -36,7 +36,7 @@ it("a report that is published again from the API server alone keeps its digits"
   // Without its state the agent has the value from the object alone.
   const agent = await startAgent(cluster, {
     reportingPluginGracePeriod: "10m",
-    stateDir: join(cluster.folder, "new-state"),
+    stateDir: join(cluster.directory, "new-state"),
   });
   ends.push(() => agent.stop());
   const neighbour = await startNeighbour(cluster, agent.pluginDir);

@@ -328,7 +328,7 @@ describe("a decision while the disk is full", () => {
 
 describe("explain node", () => {
   it("goes by the configuration in force, also where no round was recorded since it changed", async () => {
-    const file = join(cluster.folder, "config.yaml");
+    const file = join(cluster.directory, "config.yaml");
     const configure = (period: string, effects: string) => {
       const eviction = `{ conditionTransitionPeriod: ${period}, taintEffects: [${effects}] }`;
       const text = `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: ${eviction}\n`;
@@ -466,7 +466,7 @@ describe("records of a node", () => {
       const pages = await Promise.all(questions.map((words) => command(...words, ...place)));
       return pages.map((page) => page.replaceAll(/ {2}(since|until) .*\n/g, ""));
     };
-    const file = join(cluster.folder, "records.jsonl");
+    const file = join(cluster.directory, "records.jsonl");
     const expected = await answers("--server", agent.address);
     expect(expected.join("")).toMatch(/Evicted at .*not by Nodekeeper.*Not evicted: .*Condition DiskHot/s);
     expect(await answers("--from", agent.stateDir)).toEqual(expected);
@@ -478,7 +478,7 @@ describe("records of a node", () => {
     expect(readdirSync(agent.stateDir)).toEqual(stored);
     writeFileSync(file, await command("rounds", "--records", "--from", agent.stateDir));
     expect(await answers("--from", file)).toEqual(expected);
-    const candidate = join(cluster.folder, "candidate.yaml");
+    const candidate = join(cluster.directory, "candidate.yaml");
     writeFileSync(
       candidate,
       "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: {dryRunPlugins: ['*']}\n",

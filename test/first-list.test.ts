@@ -28,8 +28,8 @@ beforeEach(async () => {
   cluster = await startCluster();
   clock = new SteppedClock();
   runtime = new SimulatedRuntime({ clock: systemClock });
-  cri = new SimulatedCri({ runtime, socket: join(cluster.folder, "cri.sock"), clock: systemClock });
-  socket = join(cluster.folder, "agent.sock");
+  cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
+  socket = join(cluster.directory, "agent.sock");
 });
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();

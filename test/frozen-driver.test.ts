@@ -16,12 +16,12 @@ let cluster: TestCluster;
 let agent: RunningAgent;
 let kubelet: DraKubelet;
 // Short, for the sockets of plugins.
-let folder: string;
+let directory: string;
 let sample: ScriptProcess | undefined;
 const drivers: Plugin[] = [];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkf-"));
+  directory = mkdtempSync(join(tmpdir(), "nkf-"));
   cluster = await startCluster();
 });
 
@@ -33,21 +33,21 @@ afterEach(async () => {
   await agent.stop();
   await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
   await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 async function start(flags: Record<string, string> = {}): Promise<void> {
   agent = await startAgent(cluster, {
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
     devicesMinWriteInterval: "0s",
     devicesTaintDelay: "100ms",
     // That no connection is refused is not noticed by these.
     pluginLivenessInterval: "10m",
     ...flags,
   });
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
 }
 
 async function startSample(): Promise<void> {

@@ -19,7 +19,7 @@ import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
-import { give, isRoot, rootFolder, STRANGER } from "./support/owned-folder.ts";
+import { give, isRoot, rootDirectory, STRANGER } from "./support/owned-directory.ts";
 
 // Whom the files on the node belong to that drivers' edits name: what another user than root can replace after it was
 // checked may lead anywhere when the container runtime opens it.
@@ -30,17 +30,17 @@ let cluster: TestCluster;
 let agent: RunningAgent;
 let kubelet: DraKubelet;
 // Short, for the sockets of plugins.
-let folder: string;
-let vendor: ReturnType<typeof rootFolder>;
+let directory: string;
+let vendor: ReturnType<typeof rootDirectory>;
 let driver: Plugin | undefined;
 let edits: ContainerEdits;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkh-"));
-  vendor = rootFolder();
+  directory = mkdtempSync(join(tmpdir(), "nkh-"));
+  vendor = rootDirectory();
   chmodSync(vendor.path, 0o755);
   cluster = await startCluster();
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
 });
 
 afterEach(async () => {
@@ -49,14 +49,14 @@ afterEach(async () => {
   await driver?.stop();
   await cluster.stop();
   vendor.remove();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 async function start(flags: Record<string, string> = {}): Promise<void> {
   agent = await startAgent(cluster, {
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
     devicesKubeletPluginHostPaths: vendor.path,
     devicesMinWriteInterval: "0s",
     pluginAllowedUids: String(STRANGER),
@@ -102,13 +102,13 @@ async function prepare(name = "wanted", device = "device-0"): Promise<string> {
 }
 
 function cdiFiles(): string[] {
-  if (!existsSync(join(folder, "cdi"))) return [];
-  return readdirSync(join(folder, "cdi")).filter((name) => name.endsWith(".yaml"));
+  if (!existsSync(join(directory, "cdi"))) return [];
+  return readdirSync(join(directory, "cdi")).filter((name) => name.endsWith(".yaml"));
 }
 
 /** Files on the node that the CDI files lead to, as a container runtime would open them. */
 function opened(): string[] {
-  const texts = cdiFiles().map((name) => readFileSync(join(folder, "cdi", name), "utf8"));
+  const texts = cdiFiles().map((name) => readFileSync(join(directory, "cdi", name), "utf8"));
   const named = texts.flatMap((text) => [...text.matchAll(/"(?:hostPath|path)": "(.*)"/g)]);
   return named
     .map(([, path]) => path!)
@@ -177,8 +177,8 @@ describe.runIf(isRoot)("of a directory that passes into another user's hands aft
     const wanted = claim("wanted");
     expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toBe("");
     give(STRANGER, data);
-    rmSync(join(folder, "cdi", cdiFiles()[0]!));
-    // A call that comes after the comparison of the folder with the records is refused as well.
+    rmSync(join(directory, "cdi", cdiFiles()[0]!));
+    // A call that comes after the comparison of the directory with the records is refused as well.
     await eventually(async () => {
       const [row] = await agent.api("claims");
       expect(row.problem).toContain(`${JSON.stringify(data)} belongs to user ID ${STRANGER}`);

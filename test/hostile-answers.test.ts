@@ -32,8 +32,8 @@ const withoutAgent = [
   "version",
 ];
 
-const folder = mkdtempSync(join(tmpdir(), "nk-hostile-"));
-const configuration = join(folder, "config.yaml");
+const directory = mkdtempSync(join(tmpdir(), "nk-hostile-"));
+const configuration = join(directory, "config.yaml");
 
 /** Arguments and options that commands must have. */
 const given: Readonly<Record<string, readonly string[]>> = {
@@ -60,7 +60,7 @@ beforeAll(async () => {
   agent = await serveRoutes(routes);
 });
 afterAll(async () => {
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
   await agent?.stop();
 });
 

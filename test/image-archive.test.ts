@@ -13,24 +13,24 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { ImageLayout } from "../scripts/image/archive.ts";
 import { isAgentFile } from "../scripts/image/root-filesystem.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-image-"));
+  directory = mkdtempSync(join(tmpdir(), "nk-image-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 /** The archive of an image whose one layer has a program, a link to it and a text. */
 async function archiveOf(name: string, text: string, time: Date, mode: number): Promise<Buffer> {
-  const content = join(folder, `${name}-content`);
+  const content = join(directory, `${name}-content`);
   mkdirSync(join(content, "bin"), { recursive: true });
   writeFileSync(join(content, "text"), text, { mode });
   writeFileSync(join(content, "bin/program"), "#!/bin/true\n", { mode: 0o755 });
   symlinkSync("/bin/program", join(content, "program"));
   for (const path of ["text", "bin/program", "bin"]) utimesSync(join(content, path), time, time);
-  const layout = new ImageLayout(join(folder, name), 0);
+  const layout = new ImageLayout(join(directory, name), 0);
   const layers = [await layout.addLayer(content, "a test")];
   layout.finish("example/agent:1", [{ architecture: "amd64", layers, runtime: { Cmd: ["/program"] } }]);
-  const file = join(folder, `${name}.tar`);
+  const file = join(directory, `${name}.tar`);
   await layout.writeArchive(file);
   return readFileSync(file);
 }
@@ -44,7 +44,7 @@ it("has the same bytes whenever, and with whatever rights for others, its files 
 
 it("leads from its index to each blob by digest and size", async () => {
   await archiveOf("image", "text", new Date(0), 0o644);
-  const layout = join(folder, "image");
+  const layout = join(directory, "image");
   const read = ({ digest, size }: { digest: string; size: number }) => {
     const bytes = readFileSync(join(layout, "blobs", ...digest.split(":")));
     expect(bytes.length).toBe(size);

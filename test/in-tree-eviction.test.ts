@@ -12,7 +12,7 @@ let hostRoot: string;
 
 beforeEach(async () => {
   cluster = await startCluster();
-  hostRoot = join(cluster.folder, "host");
+  hostRoot = join(cluster.directory, "host");
   cpSync(join(import.meta.dirname, "fixtures/host/one-socket-v2"), hostRoot, { recursive: true });
 });
 
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 async function start(inTreePlugins: string, settings: string): Promise<void> {
-  const file = join(cluster.folder, "config.yaml");
+  const file = join(cluster.directory, "config.yaml");
   const kind = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
   writeFileSync(file, `${kind}eviction: { ${settings} }\n`);
   agent = await startAgent(cluster, { hostRoot, evictionInTreePlugins: inTreePlugins }, file);
@@ -31,11 +31,11 @@ async function start(inTreePlugins: string, settings: string): Promise<void> {
 /** Gives a pod a cgroup with so many processes. */
 function setProcesses(uid: string, pids: number): void {
   const slice = `sys/fs/cgroup/kubepods.slice/kubepods-pod${uid.replaceAll("-", "_")}.slice`;
-  const folder = join(hostRoot, slice);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "memory.current"), "4096\n");
-  writeFileSync(join(folder, "pids.current"), `${pids}\n`);
-  writeFileSync(join(folder, "cpu.stat"), "usage_usec 1\n");
+  const directory = join(hostRoot, slice);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "memory.current"), "4096\n");
+  writeFileSync(join(directory, "pids.current"), `${pids}\n`);
+  writeFileSync(join(directory, "cpu.stat"), "usage_usec 1\n");
 }
 
 it("a pod with more processes than it may have is evicted, and others stay", async () => {

@@ -7,13 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildKubectlPlugin, importedAtOnce } from "../scripts/kubectl-plugin.ts";
 import { bundledPackages } from "../scripts/supply/bundled-packages.ts";
 
-let folder: string;
+let directory: string;
 let metafile: Metafile;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nk-bundle-"));
-  metafile = await buildKubectlPlugin(folder);
+  directory = mkdtempSync(join(tmpdir(), "nk-bundle-"));
+  metafile = await buildKubectlPlugin(directory);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 describe("the plugin of kubectl", () => {
   it("has code of commander alone, and not of the agent's log, metrics and gRPC", async () => {
@@ -25,7 +25,9 @@ describe("the plugin of kubectl", () => {
     [["completion", "bash"], /complete/],
   ])("runs %j, which was loaded on demand", (args, text) => {
     expect(
-      execFileSync(process.execPath, [join(folder, "kubectl-nodekeeper.cjs"), ...args], { encoding: "utf8" }),
+      execFileSync(process.execPath, [join(directory, "kubectl-nodekeeper.cjs"), ...args], {
+        encoding: "utf8",
+      }),
     ).toMatch(text);
   });
 });

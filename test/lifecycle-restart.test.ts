@@ -24,8 +24,8 @@ let socket: string;
 beforeEach(async () => {
   cluster = await startCluster();
   runtime = new SimulatedRuntime({ clock: systemClock });
-  cri = new SimulatedCri({ runtime, socket: join(cluster.folder, "cri.sock"), clock: systemClock });
-  socket = join(cluster.folder, "agent.sock");
+  cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
+  socket = join(cluster.directory, "agent.sock");
   client = new PodLifecycleClient({ socket });
 });
 afterEach(async () => {
@@ -94,7 +94,7 @@ describe("after a restart of the agent", () => {
 
 describe("a container killer", () => {
   it("stops the containers of a pod that did not change over a restart of the agent", async () => {
-    const directory = join(cluster.folder, "killer");
+    const directory = join(cluster.directory, "killer");
     const database = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
     await cri.start();
     const { uid, container } = runPod("a");

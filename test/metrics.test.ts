@@ -15,7 +15,7 @@ let agent: RunningAgent;
 // Everything that is enabled by default, and the plugins that come with the agent.
 beforeAll(async () => {
   cluster = await startCluster();
-  const socket = join(cluster.folder, "cri.sock");
+  const socket = join(cluster.directory, "cri.sock");
   const runtime = new SimulatedRuntime({ clock: systemClock });
   for (let pod = 0; pod < 10; pod++)
     runtime.runSandbox({ uid: `pod-${pod}`, name: `pod-${pod}`, namespace: "default" });

@@ -67,10 +67,10 @@ describe("alert rules and the dashboard", () => {
     cluster = await startCluster();
     const agent = await startAgent(cluster, {
       lifecycle: "true",
-      runtimeEndpoint: join(cluster.folder, "no-runtime.sock"),
+      runtimeEndpoint: join(cluster.directory, "no-runtime.sock"),
       devicesKubeletPluginEnabled: "true",
-      devicesKubeletPluginRegistryDirectory: join(cluster.folder, "registry"),
-      devicesKubeletPluginCdiDirectory: join(cluster.folder, "cdi"),
+      devicesKubeletPluginRegistryDirectory: join(cluster.directory, "registry"),
+      devicesKubeletPluginCdiDirectory: join(cluster.directory, "cdi"),
       reportingInTreePlugins: "*",
       evictionInTreePlugins: "*",
     });

@@ -16,7 +16,7 @@ let plugin: EvictionPlugin | undefined;
 
 beforeEach(async () => {
   cluster = await startCluster();
-  flags.hostRoot = join(cluster.folder, "host");
+  flags.hostRoot = join(cluster.directory, "host");
   cpSync(join(import.meta.dirname, "fixtures/host/one-socket-v2"), flags.hostRoot, { recursive: true });
 });
 
@@ -53,17 +53,17 @@ function setMemory(figures: Record<string, number>): void {
 /** Gives a pod a cgroup, whose memory the agent reads. */
 function setPodMemory(uid: string, bytes: number): void {
   const slice = `sys/fs/cgroup/kubepods.slice/kubepods-pod${uid.replaceAll("-", "_")}.slice`;
-  const folder = join(flags.hostRoot, slice);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "memory.current"), `${bytes}\n`);
-  writeFileSync(join(folder, "memory.stat"), `anon ${bytes}\ninactive_file 0\n`);
+  const directory = join(flags.hostRoot, slice);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "memory.current"), `${bytes}\n`);
+  writeFileSync(join(directory, "memory.stat"), `anon ${bytes}\ninactive_file 0\n`);
 }
 
 it("an in-tree plugin evicts as soon as free memory is short", async () => {
   setPodMemory(cluster.addPod("small", reclaimed), 2 ** 30);
   setPodMemory(cluster.addPod("large", reclaimed), 2 ** 31);
   const name = "system-memory-pressure-eviction-plugin";
-  const file = join(cluster.folder, "config.yaml");
+  const file = join(cluster.directory, "config.yaml");
   const kind = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
   writeFileSync(file, `${kind}eviction: { systemMemory: { freeMinimum: 1Gi } }\n`);
   await start({ evictionInTreePlugins: name }, file);
@@ -77,7 +77,7 @@ it("an in-tree plugin evicts as soon as free memory is short", async () => {
 it("a policy evicts as soon as the machine stalls", async () => {
   cluster.addPod("cheap", { spec: { priority: 1 } });
   cluster.addPod("dear", { spec: { priority: 9 } });
-  const file = join(cluster.folder, "policies.yaml");
+  const file = join(cluster.directory, "policies.yaml");
   const expressions = "observed: node.psi.memory.some.avg10, operator: greaterThan, threshold: 50";
   writeFileSync(
     file,

@@ -104,7 +104,7 @@ async function afterFirstAgent(state: State) {
     spec: { taints: [foreign] },
   });
   const { pluginDirectories: plugins, stateDir } = agentFlags(cluster);
-  const older = join(cluster.folder, "older");
+  const older = join(cluster.directory, "older");
   mkdirSync(older);
   const neighbour = await startGoodPlugin(plugins!, "neighbour", ...neighbourReport(1));
   const first = await startAgent(cluster);

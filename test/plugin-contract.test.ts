@@ -171,9 +171,9 @@ describe("the fallback stays within what the plugin asked for", () => {
 describe("a round is one snapshot", () => {
   it("of policies: a file that changes between two calls evicts no pod that neither version would have evicted", async () => {
     cluster.addPod("innocent");
-    const hostRoot = join(cluster.folder, "host");
+    const hostRoot = join(cluster.directory, "host");
     cpSync(join(import.meta.dirname, "fixtures/host/one-socket-v2"), hostRoot, { recursive: true });
-    const file = join(cluster.folder, "policies.yaml");
+    const file = join(cluster.directory, "policies.yaml");
     const policyOf = (threshold: string, pods: string) =>
       writeFileSync(
         file,
@@ -215,13 +215,13 @@ describe("a round is one snapshot", () => {
   it("of settings: an in-tree plugin selects a pod with those of the round's start, though the file changes meanwhile", async () => {
     const annotations = { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" };
     const uid = cluster.addPod("large", { metadata: { annotations } });
-    const hostRoot = join(cluster.folder, "host");
+    const hostRoot = join(cluster.directory, "host");
     cpSync(join(import.meta.dirname, "fixtures/host/one-socket-v2"), hostRoot, { recursive: true });
     const slice = `sys/fs/cgroup/kubepods.slice/kubepods-pod${uid.replaceAll("-", "_")}.slice`;
     mkdirSync(join(hostRoot, slice), { recursive: true });
     writeFileSync(join(hostRoot, slice, "memory.current"), `${2 ** 31}\n`);
     writeFileSync(join(hostRoot, slice, "memory.stat"), `anon ${2 ** 31}\ninactive_file 0\n`);
-    const file = join(cluster.folder, "config.yaml");
+    const file = join(cluster.directory, "config.yaml");
     const configure = (grace: string) => {
       const settings = `{ freeMinimum: 1Gi, gracePeriod: ${grace}, reclaimedGracePeriod: ${grace} }`;
       const kind = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";

@@ -4,7 +4,7 @@ import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { isRoot } from "./support/owned-folder.ts";
+import { isRoot } from "./support/owned-directory.ts";
 import { startPluginOf } from "./support/owned-plugin.ts";
 import { type BarePlugin, constantly, widgets } from "./support/plugins.ts";
 
@@ -53,7 +53,7 @@ const kinds = {
 interface Presented {
   type?: keyof typeof kinds;
   name?: string;
-  folder?: string;
+  directory?: string;
 }
 
 async function serve(
@@ -62,8 +62,8 @@ async function serve(
   value: number,
   presented: Presented = {},
 ): Promise<BarePlugin> {
-  const { type = "ReporterPlugin", name = "gpus.example.com", folder = agent.pluginDir } = presented;
-  const plugin = await startPluginOf(uid, [folder, file], name, constantly(widgets("gpus", value)), {
+  const { type = "ReporterPlugin", name = "gpus.example.com", directory = agent.pluginDir } = presented;
+  const plugin = await startPluginOf(uid, [directory, file], name, constantly(widgets("gpus", value)), {
     type,
     supportedVersions: [kinds[type]],
   });

@@ -4,7 +4,7 @@ import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { give, isRoot } from "./support/owned-folder.ts";
+import { give, isRoot } from "./support/owned-directory.ts";
 import { startPluginOf } from "./support/owned-plugin.ts";
 import { type BarePlugin, constantly, widgets } from "./support/plugins.ts";
 
@@ -35,8 +35,8 @@ afterEach(async () => {
   await cluster.stop();
 });
 
-async function serve(uid: number, name: string, folder = agent.pluginDir): Promise<BarePlugin> {
-  const plugin = await startPluginOf(uid, [folder, name], name, constantly(widgets(name, 1)));
+async function serve(uid: number, name: string, directory = agent.pluginDir): Promise<BarePlugin> {
+  const plugin = await startPluginOf(uid, [directory, name], name, constantly(widgets(name, 1)));
   plugins.push(plugin);
   return plugin;
 }

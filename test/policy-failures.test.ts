@@ -13,7 +13,7 @@ let hostRoot: string;
 
 beforeEach(async () => {
   cluster = await startCluster();
-  hostRoot = join(cluster.folder, "host");
+  hostRoot = join(cluster.directory, "host");
   cpSync(join(import.meta.dirname, "fixtures/host/one-socket-v2"), hostRoot, { recursive: true });
 });
 
@@ -33,7 +33,7 @@ async function pluginsTable(): Promise<string> {
 }
 
 it("a policy that fails at run time is failing in the list of plugins, with its place and since when, until it succeeds", async () => {
-  const policies = join(cluster.folder, "policies.yaml");
+  const policies = join(cluster.directory, "policies.yaml");
   writeFileSync(
     policies,
     `policies:
@@ -49,7 +49,7 @@ it("a policy that fails at run time is failing in the list of plugins, with its 
     rank: [pod.priority]
 `,
   );
-  const config = join(cluster.folder, "config.yaml");
+  const config = join(cluster.directory, "config.yaml");
   writeFileSync(
     config,
     `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { policies: { files: [${policies}] } }\n`,
@@ -91,7 +91,7 @@ it("a policy that fails at run time is failing in the list of plugins, with its 
 });
 
 it("a policy whose filter fails for every pod is failing with the place, and evicts none", async () => {
-  const policies = join(cluster.folder, "policies.yaml");
+  const policies = join(cluster.directory, "policies.yaml");
   writeFileSync(
     policies,
     `policies:
@@ -102,7 +102,7 @@ it("a policy whose filter fails for every pod is failing with the place, and evi
     rank: [pod.priority]
 `,
   );
-  const config = join(cluster.folder, "config.yaml");
+  const config = join(cluster.directory, "config.yaml");
   writeFileSync(
     config,
     `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { policies: { files: [${policies}] } }\n`,

@@ -41,17 +41,17 @@ signal.alarm(60)
 remove_stale_sockets()
 `;
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nkp-"));
+  directory = mkdtempSync(join(tmpdir(), "nkp-"));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 it.skipIf(!python).each(["driver-python", "eviction-python", "reporter-python"])(
   "%s starts beside a frozen instance and one that ends, and removes sockets of killed ones only",
   async (sample) => {
-    await execute("python3", ["-c", script, join(root, "examples", sample, "main.py"), folder]);
-    expect(readdirSync(folder).sort()).toEqual([
+    await execute("python3", ["-c", script, join(root, "examples", sample, "main.py"), directory]);
+    expect(readdirSync(directory).sort()).toEqual([
       "sample-frozen.sock",
       "sample-gone.sock",
       "sample-live.sock",

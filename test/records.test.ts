@@ -135,7 +135,7 @@ it("while the disk is full, what waits in memory is explained and listed; an age
   expect(marks.items).toContainEqual(expect.objectContaining({ kind: "evictionSelected" }));
 
   // What an agent that is killed now leaves behind.
-  const stateDir = join(cluster.folder, "left");
+  const stateDir = join(cluster.directory, "left");
   cpSync(agent.stateDir, stateDir, { recursive: true, preserveTimestamps: true });
   await agent.stop();
   await start({ stateDir });

@@ -13,7 +13,7 @@ let file: string;
 
 beforeAll(async () => {
   cluster = await startCluster();
-  file = join(cluster.folder, "config.yaml");
+  file = join(cluster.directory, "config.yaml");
   write({ level: "warn", minWriteInterval: "50ms" });
   agent = await startAgent(cluster, { reportingMinWriteInterval: "", logLevel: "" }, file);
   plugin = await startGoodPlugin(agent.pluginDir, "steady", widgets("steady", 1));

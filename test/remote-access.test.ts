@@ -17,7 +17,7 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
   beforeAll(async () => {
     cluster = await startCluster();
     reviewTokens(cluster, REVIEWERS, (user, path) => user === "prometheus" && path === "/metrics");
-    const files = issueCertificate(cluster.folder);
+    const files = issueCertificate(cluster.directory);
     ({ authority } = files);
     agent = await startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...files.flags });
     port = remotePort(agent);

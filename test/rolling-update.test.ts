@@ -16,23 +16,23 @@ const DRIVER = "accelerators.example.com";
 let cluster: TestCluster;
 let kubelet: DraKubelet;
 // Short, for the sockets of plugins.
-let folder: string;
+let directory: string;
 let flags: Record<string, string>;
 const agents: ScriptProcess[] = [];
 const drivers: Plugin[] = [];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nkr-"));
+  directory = mkdtempSync(join(tmpdir(), "nkr-"));
   cluster = await startCluster();
-  kubelet = new DraKubelet(join(folder, "reg"));
+  kubelet = new DraKubelet(join(directory, "reg"));
   flags = {
     ...agentFlags(cluster),
     rollingUpdate: "true",
-    pluginDirectories: join(folder, "plugins"),
+    pluginDirectories: join(directory, "plugins"),
     serverAddress: `127.0.0.1:${await freePort()}`,
     devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
-    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
+    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
   };
   mkdirSync(flags.pluginDirectories!, { recursive: true });
 });
@@ -43,7 +43,7 @@ afterEach(async () => {
   kubelet[Symbol.dispose]();
   await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
   await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 function freePort(): Promise<number> {
@@ -162,7 +162,7 @@ it("an agent that takes over and can't start leaves no socket in the kubelet's r
   await serve();
   await kubelet.untilRegistered(DRIVER);
   const preparing = keepPreparing();
-  const second = startAgent({ kubeconfig: join(folder, "missing") });
+  const second = startAgent({ kubeconfig: join(directory, "missing") });
   await untilLogged(first, "handed over, waits until the state directory is free again");
   first.kill("SIGTERM");
   expect(await second.ended).not.toBe(0);

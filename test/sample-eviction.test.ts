@@ -14,17 +14,17 @@ import { startScript } from "./support/processes.ts";
 
 const began = Date.UTC(2026, 0, 1);
 const { signal } = new AbortController();
-let folder: string;
+let directory: string;
 let now: number;
 let plugin: Plugin;
 let agent: EvictionPlugins;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nk-sample-"));
+  directory = mkdtempSync(join(tmpdir(), "nk-sample-"));
   now = began;
   plugin = serveEvictionPlugin({
     name: "sample",
-    socketDir: folder,
+    socketDir: directory,
     ...leakingPods({ limitMiB: 400, leakMiB: 10, now: () => now }),
   });
   await plugin.ready;
@@ -50,7 +50,7 @@ beforeEach(async () => {
 afterEach(async () => {
   agent.close();
   await plugin.stop();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 /** A pod that was started so many seconds after the beginning; undefined: not yet. */
@@ -149,7 +149,7 @@ describe("the sample eviction plugin", () => {
     ["--leak=0", "must be MiB"],
     ["--first-pressure=soon", "must be 0s to 9999s"],
   ])("as a process refuses %s", async (flag, message) => {
-    const script = startScript("examples/eviction/main.ts", ["--socket-dir", folder, flag]);
+    const script = startScript("examples/eviction/main.ts", ["--socket-dir", directory, flag]);
     expect(await script.ended).toBe(2);
     expect(script.output()).toContain(message);
   });

@@ -38,7 +38,7 @@ describe.skipIf(!hasOpenssl)("a browser on another machine", () => {
       accounts,
       (user, path) => path === "/metrics" || (user === "operator" && path.startsWith("/nodekeeper/")),
     );
-    const { authority, flags } = issueCertificate(cluster.folder);
+    const { authority, flags } = issueCertificate(cluster.directory);
     ({ ca } = authority);
     port = await freePort();
     restart = async () => {

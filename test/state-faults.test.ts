@@ -165,7 +165,7 @@ describe.concurrent("the state database", () => {
     const { cluster } = setup;
     const second = startScript("packages/agent/src/main.ts", [
       "run",
-      ...argumentsOf({ ...agentFlags(cluster), apiSocket: join(cluster.folder, "second.sock") }),
+      ...argumentsOf({ ...agentFlags(cluster), apiSocket: join(cluster.directory, "second.sock") }),
     ]);
     expect(await second.ended).toBe(1);
     expect(second.output()).toMatch(
@@ -220,8 +220,8 @@ describe.concurrent("the state database", () => {
 
   it("whose directory can't be created is an error that names it", async () => {
     const cluster = await startCluster();
-    writeFileSync(join(cluster.folder, "file"), "");
-    const stateDir = join(cluster.folder, "file", "state");
+    writeFileSync(join(cluster.directory, "file"), "");
+    const stateDir = join(cluster.directory, "file", "state");
     await expect(startAgent(cluster, { stateDir })).rejects.toThrow(
       `state directory ${stateDir} can't be created`,
     );

@@ -46,7 +46,7 @@ describe("the bill of materials", () => {
     expect(validate(document)).toBe(false);
   });
 
-  it("has a package once that is installed in several folders, and each of its versions", () => {
+  it("has a package once that is installed in several directories, and each of its versions", () => {
     const other = { ...packageOf("a"), version: "2.0.0" };
     const refs = npmComponents(eachOnce([packageOf("a"), packageOf("b"), packageOf("a"), other]));
     expect(refs.map(({ purl }) => purl)).toEqual(["pkg:npm/a@1.2.3", "pkg:npm/b@1.2.3", "pkg:npm/a@2.0.0"]);

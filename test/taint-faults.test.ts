@@ -130,7 +130,7 @@ describe("taints of the CustomNodeResource", () => {
     const other = { key: "pressure.example.org/Other", effect: "NoSchedule", qosLevel: "reclaimed_cores" };
     cluster.server.store.put({ ...cluster.cnr(), spec: { ...spec, taints: [...spec.taints, other] } });
     const clock = new SteppedClock();
-    const newState = { ...flags, stateDir: join(cluster.folder, "new-state") };
+    const newState = { ...flags, stateDir: join(cluster.directory, "new-state") };
     agent = await startAgent(cluster, newState, undefined, clock);
     clock.advance(TIME_TO_RETURN_MS);
     await until("only the foreign taint is left", () => taintKeys().join() === other.key, {

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 
 const root = join(import.meta.dirname, "..");
-const folder = join(root, ".github/workflows");
-const workflows = readdirSync(folder).map((name) => {
-  const text = readFileSync(join(folder, name), "utf8");
+const directory = join(root, ".github/workflows");
+const workflows = readdirSync(directory).map((name) => {
+  const text = readFileSync(join(directory, name), "utf8");
   return { name, text, workflow: parse(text) as Workflow };
 });
 

@@ -205,12 +205,12 @@ function expected({ alert, labels, annotations }: Rule, { labels: more = {}, val
 }
 
 describe.skipIf(missing)("the alert rules", () => {
-  let folder: string;
+  let directory: string;
 
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "nk-alerts-"));
+    directory = mkdtempSync(join(tmpdir(), "nk-alerts-"));
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   const promtool = (...args: readonly string[]) => execute(pathOf("promtool"), args);
 
@@ -224,7 +224,7 @@ describe.skipIf(missing)("the alert rules", () => {
     const queries: string[] = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
     const inGrafana = (query: string) => query.replaceAll("$__rate_interval", "5m").replaceAll("$node", ".*");
     const rules = queries.map((query, at) => ({ record: `query:${at}`, expr: inGrafana(query) }));
-    const file = join(folder, "dashboard.yaml");
+    const file = join(directory, "dashboard.yaml");
     writeFileSync(file, stringify({ groups: [{ name: "dashboard", rules }] }));
     expect((await promtool("check", "rules", file)).stdout).toContain(`${queries.length} rules found`);
     expect(queries.length).toBeGreaterThan(20);
@@ -243,7 +243,7 @@ describe.skipIf(missing)("the alert rules", () => {
       });
       return [test(each.fires, [{ exp_labels, exp_annotations }]), test(each.isWell, [])];
     });
-    const file = join(folder, "tests.yaml");
+    const file = join(directory, "tests.yaml");
     writeFileSync(file, stringify({ rule_files: [rulesFile], evaluation_interval: "1m", tests }));
     await promtool("test", "rules", file);
   });

@@ -173,18 +173,18 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
 ];
 
 describe.skipIf(missing)("the chart's values", () => {
-  let folder: string;
+  let directory: string;
   let byDefault: readonly ApiObject[];
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "nk-chart-"));
+    directory = mkdtempSync(join(tmpdir(), "nk-chart-"));
     byDefault = await render();
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   /** The permissions that `nodekeeper preflight` asks for with the chart's configuration: those that the agent uses. */
   async function askedFor(objects: readonly ApiObject[]): Promise<string[]> {
-    const file = join(folder, "config.yaml");
+    const file = join(directory, "config.yaml");
     writeFileSync(file, named(objects, "ConfigMap")!.data["config.yaml"]);
     const { configuration } = await loadConfiguration({ file, flags: {}, env: {}, hostname: "worker-1" });
     const permissions = requiredPermissions(configuration).map(({ verb, group, resource, subresource }) => {

@@ -46,7 +46,7 @@ describe.skipIf(missingForNode("newContainerd"))("pods that are deleted by force
     const note = (call: string) => calls.push({ at: Date.now(), call });
     const driver = new ClaimDriver({
       name: DRIVER,
-      socketDir: agent.pluginFolder,
+      socketDir: agent.pluginDirectory,
       pool: { devices: [{ name: "accelerator-0" }] },
       onPrepare: ({ pods }) => note(`prepare ${pods[0]?.name}`),
       onUnprepare: ({ pods }) => note(`unprepare ${pods[0]?.name}`),

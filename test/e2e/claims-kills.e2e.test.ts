@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rootFolder } from "../support/owned-folder.ts";
+import { rootDirectory } from "../support/owned-directory.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import type { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
@@ -24,7 +24,7 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
   let node: ClusterNode;
   let agent: AgentProcess;
   let driver: Child;
-  let folder: string;
+  let directory: string;
   const ends: Array<() => unknown> = [];
 
   beforeAll(async () => {
@@ -32,15 +32,15 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
     ({ cluster, node, agent } = started);
     ends.push(() => started.stop());
     // The node has a /run and a /var/lib of its own.
-    const held = rootFolder(homedir());
-    folder = held.path;
+    const held = rootDirectory(homedir());
+    directory = held.path;
     ends.push(() => held.remove());
-    mkdirSync(join(folder, "hold"));
+    mkdirSync(join(directory, "hold"));
     driver = new Child({
       name: "driver",
       command: process.execPath,
-      args: [join(import.meta.dirname, "support/held-driver.ts"), DRIVER, agent.pluginFolder, folder],
-      logFile: join(cluster.folder, "held.log"),
+      args: [join(import.meta.dirname, "support/held-driver.ts"), DRIVER, agent.pluginDirectory, directory],
+      logFile: join(cluster.directory, "held.log"),
     });
     driver.start();
     ends.push(() => driver.stop());
@@ -59,10 +59,10 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
 
   const cdi = () => node.path("/run/cdi");
   const cdiFiles = () => readdirSync(cdi()).filter((name) => name.endsWith(".yaml"));
-  const isHeld = (step: string, name: string) => existsSync(join(folder, "at", `${step}-${name}`));
-  const hold = (step: string, name: string) => writeFileSync(join(folder, "hold", `${step}-${name}`), "");
+  const isHeld = (step: string, name: string) => existsSync(join(directory, "at", `${step}-${name}`));
+  const hold = (step: string, name: string) => writeFileSync(join(directory, "hold", `${step}-${name}`), "");
   const releaseAll = () => {
-    for (const name of readdirSync(join(folder, "hold"))) rmSync(join(folder, "hold", name));
+    for (const name of readdirSync(join(directory, "hold"))) rmSync(join(directory, "hold", name));
   };
   const kubeletState = () => readFileSync(node.path("/var/lib/kubelet/dra_manager_state"), "utf8");
 
@@ -119,7 +119,7 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
     expect(items).toEqual([]);
     for (const uid of uids.values()) expect(kubeletState()).not.toContain(uid);
     expect(cdiFiles()).toEqual([]);
-    expect(readdirSync(join(folder, "setup"))).toEqual([]);
+    expect(readdirSync(join(directory, "setup"))).toEqual([]);
   }
 
   it.each<[string, () => Child[], () => void]>([
@@ -127,7 +127,7 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
     ["agent", () => [agent.child], () => {}],
     ["kubelet", () => [node.kubelet], () => {}],
     [
-      "agent and kubelet, with the CDI folder emptied",
+      "agent and kubelet, with the CDI directory emptied",
       () => [agent.child, node.kubelet],
       () => {
         for (const name of readdirSync(cdi())) rmSync(join(cdi(), name));

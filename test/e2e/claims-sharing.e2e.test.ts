@@ -56,7 +56,7 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
   ): Promise<ClaimDriver> {
     await createDeviceClass(cluster, `${name}.example.com`, claim.classParameters);
     await createClaimTemplate(cluster, name, claimSpec(`${name}.example.com`, claim));
-    driver = new ClaimDriver({ name: `${name}.example.com`, socketDir: agent.pluginFolder, ...options });
+    driver = new ClaimDriver({ name: `${name}.example.com`, socketDir: agent.pluginDirectory, ...options });
     return driver;
   }
   const createPod = (name: string, resourceClaimTemplateName: string) =>
@@ -215,7 +215,7 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
     const name = "plain.example.com";
     const own = serveDeviceDriver({
       name,
-      socketDir: agent.pluginFolder,
+      socketDir: agent.pluginDirectory,
       async *devices() {
         yield [{ devices: [{ name: "accelerator-0" }] }];
       },
@@ -232,7 +232,7 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
     const name = "own.example.com";
     const own = serveDeviceDriver({
       name,
-      socketDir: agent.pluginFolder,
+      socketDir: agent.pluginDirectory,
       ownKubeletPlugin: true,
       async *devices() {
         yield [{ devices: [{ name: "accelerator-0" }] }];

@@ -64,7 +64,7 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       const serve = () =>
         serveDeviceDriver({
           name: DRIVER,
-          socketDir: agent.pluginFolder,
+          socketDir: agent.pluginDirectory,
           async *devices() {
             yield [{ devices: Array.from({ length: 6 }, (_, at) => ({ name: `accelerator-${at}` })) }];
           },
@@ -139,7 +139,7 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
         return device!;
       });
 
-      // The CDI folder is emptied as by a reboot: a container that is started anew finds its device.
+      // The CDI directory is emptied as by a reboot: a container that is started anew finds its device.
       const cdi = node.path("/run/cdi");
       for (const name of readdirSync(cdi)) rmSync(join(cdi, name));
       await eventually(() =>

@@ -132,7 +132,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
   });
 
   it("follows a swap of the server's certificate and of its own", async () => {
-    const authority = join(cluster.folder, "agent-trust.crt");
+    const authority = join(cluster.directory, "agent-trust.crt");
     copyFileSync(cluster.trustFile, authority);
     const identity = () =>
       cluster.authority.issue("agent", {

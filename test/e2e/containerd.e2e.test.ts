@@ -18,9 +18,9 @@ describe.each(["oldContainerd", "containerd", "newContainerd"] as const)("%s", (
   it.skipIf(!isRoot || missingParts(part, "runc", "busybox"))(
     "runs containers, and leaves nothing behind",
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), "nodekeeper-e2e-"));
-      ends.push(() => rmSync(folder, { recursive: true, force: true }));
-      const containerd = await Containerd.start(folder, part);
+      const directory = mkdtempSync(join(tmpdir(), "nodekeeper-e2e-"));
+      ends.push(() => rmSync(directory, { recursive: true, force: true }));
+      const containerd = await Containerd.start(directory, part);
       ends.push(() => containerd.stop());
       expect(await containerd.ctr("plugins", "ls")).toMatch(/grpc\.v1\s+cri\s+\S+\s+ok/);
       const run = (...args: string[]) =>
@@ -30,7 +30,7 @@ describe.each(["oldContainerd", "containerd", "newContainerd"] as const)("%s", (
       expect(await containerd.ctr("task", "ls", "-q")).toBe("lasting\n");
       await containerd.process.kill();
       await containerd.stop();
-      expect(readFileSync("/proc/self/mounts", "utf8")).not.toContain(folder);
+      expect(readFileSync("/proc/self/mounts", "utf8")).not.toContain(directory);
     },
   );
 });

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { AgentProcess } from "./support/agent-process.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
-import { deployFolder, installNodekeeper } from "./support/nodekeeper-install.ts";
+import { deployDirectory, installNodekeeper } from "./support/nodekeeper-install.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 
-const own = join(deployFolder, "crds/customnoderesources.yaml");
+const own = join(deployDirectory, "crds/customnoderesources.yaml");
 const NODE = "worker-1";
 
 describe.skipIf(missingParts("cnrDefinition"))("our definition of CustomNodeResource", () => {

@@ -39,8 +39,13 @@ describe.skipIf(missingForNode("newContainerd"))(
       ends.push(() => started.stop());
       record = new DeviceRecord(cluster, node);
       ends.push(() => record.stop());
-      const folder = join(cluster.folder, "chaos");
-      drivers = new ChaosDrivers({ name: DRIVER, socketDir: agent.pluginFolder, folder, devices: DEVICES });
+      const directory = join(cluster.directory, "chaos");
+      drivers = new ChaosDrivers({
+        name: DRIVER,
+        socketDir: agent.pluginDirectory,
+        directory,
+        devices: DEVICES,
+      });
       ends.push(() => drivers.current.stop());
       await createDeviceClass(cluster, DRIVER);
       await createClaimTemplate(cluster, "one", claimSpec(DRIVER));

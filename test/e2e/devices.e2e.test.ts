@@ -87,20 +87,20 @@ describe.skipIf(missing).each(servers)(
         flags: { "devices-wipe-delay": "5s", "devices-settle-time": "10s" },
       });
       await agent.ready();
-      driverFile = join(cluster.folder, "devices.json");
+      driverFile = join(cluster.directory, "devices.json");
       say(3);
       goDriver = new Child({
         name: "Go driver",
         command: pathOf("goDriver"),
-        args: [`--name=${GO_DRIVER}`, `--directory=${agent.pluginFolder}`, `--file=${driverFile}`],
-        logFile: join(cluster.folder, "go-driver.log"),
+        args: [`--name=${GO_DRIVER}`, `--directory=${agent.pluginDirectory}`, `--file=${driverFile}`],
+        logFile: join(cluster.directory, "go-driver.log"),
       });
       goDriver.start();
       sample = new Child({
         name: "sample driver",
         command: process.execPath,
-        args: [sampleMain, "--socket-dir", agent.pluginFolder, "--count", "300", "--interval", "1s"],
-        logFile: join(cluster.folder, "sample-driver.log"),
+        args: [sampleMain, "--socket-dir", agent.pluginDirectory, "--count", "300", "--interval", "1s"],
+        logFile: join(cluster.directory, "sample-driver.log"),
       });
       sample.start();
     });
@@ -152,7 +152,7 @@ describe.skipIf(missing).each(servers)(
         metadata: { ...metadata, name: "foreign" },
         spec: { ...(own!.spec as object), nodeName: "worker-2" },
       };
-      const file = join(cluster.folder, "foreign.json");
+      const file = join(cluster.directory, "foreign.json");
       writeFileSync(file, JSON.stringify(foreign));
       const asAgent = (extra: string) =>
         cluster.kubectl

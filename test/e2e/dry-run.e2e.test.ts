@@ -47,7 +47,7 @@ describe.skipIf(missing)("dry run on a real API server, with rights to evict and
       },
     });
     await agent.ready();
-    plugin = await startEvictionPlugin(agent.pluginFolder, "pressure");
+    plugin = await startEvictionPlugin(agent.pluginDirectory, "pressure");
     await until("registration", () => plugin.registered === true);
   });
 

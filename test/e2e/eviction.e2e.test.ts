@@ -51,7 +51,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
   beforeAll(async () => {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
-    containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
+    containerd = await Containerd.start(join(cluster.directory, "containerd"), "containerd");
     cri = new CriClient(containerd);
     // Ends at SIGTERM, as a good container does.
     const command = ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"];
@@ -69,13 +69,13 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       },
     });
     await agent.ready();
-    file = join(cluster.folder, "pressure.json");
+    file = join(cluster.directory, "pressure.json");
     say({});
     plugin = new Child({
       name: NAME,
       command: pathOf("goEviction"),
-      args: [`--name=${NAME}`, `--directory=${agent.pluginFolder}`, `--file=${file}`],
-      logFile: join(cluster.folder, "go-eviction.log"),
+      args: [`--name=${NAME}`, `--directory=${agent.pluginDirectory}`, `--file=${file}`],
+      logFile: join(cluster.directory, "go-eviction.log"),
     });
     plugin.start();
     await eventually(async () => expect(await agent.metric("nodekeeper_eviction_plugins")).toBe(1));
@@ -189,7 +189,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       expect(page).not.toMatch(/another client|not by Nodekeeper/);
       expect(page).toMatch(/POST eviction: accepted.*container app exited with code \d+.*pod deleted/s);
     });
-    const candidate = join(cluster.folder, "candidate.yaml");
+    const candidate = join(cluster.directory, "candidate.yaml");
     writeFileSync(
       candidate,
       "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction:\n  cooldown: 0s\n  dryRunPlugins: [go-eviction]\n",
@@ -260,7 +260,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     say({ forced: ["default/first", "default/second"] });
     // One a round, the least important first: all else being equal it goes by the name.
     await eventually(async () => expect(await namesThere()).toEqual([]));
-    const candidate = join(cluster.folder, "keep.yaml");
+    const candidate = join(cluster.directory, "keep.yaml");
     writeFileSync(
       candidate,
       `apiVersion: nodekeeper.dev/v1alpha1

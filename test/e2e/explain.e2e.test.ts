@@ -32,7 +32,7 @@ describe.skipIf(missing)("explain on a real kube-apiserver and containerd", () =
   beforeAll(async () => {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
-    containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
+    containerd = await Containerd.start(join(cluster.directory, "containerd"), "containerd");
     cri = new CriClient(containerd);
     kubelet = new TestKubelet(cluster, cri, NODE, ({ metadata }) =>
       metadata.labels?.appetite ? hungry : sleeping,

@@ -26,13 +26,13 @@ describe.skipIf(missing)("a Go plugin on katalyst-api's skeleton", () => {
       flags: { "reporting-plugin-grace-period": "10s" },
     });
     await agent.ready();
-    reportFile = join(cluster.folder, "report.json");
+    reportFile = join(cluster.directory, "report.json");
     say(8);
     plugin = new Child({
       name: NAME,
       command: pathOf("goReporter"),
-      args: [`--name=${NAME}`, `--directory=${agent.pluginFolder}`, `--file=${reportFile}`],
-      logFile: join(cluster.folder, "go-reporter.log"),
+      args: [`--name=${NAME}`, `--directory=${agent.pluginDirectory}`, `--file=${reportFile}`],
+      logFile: join(cluster.directory, "go-reporter.log"),
     });
     plugin.start();
   });
@@ -97,7 +97,7 @@ describe.skipIf(missing)("a Go plugin on katalyst-api's skeleton", () => {
 
   it("deregisters as it ends, and its fields go after its grace", async () => {
     await plugin.stop();
-    expect(existsSync(join(agent.pluginFolder, `${NAME}.sock`))).toBe(false);
+    expect(existsSync(join(agent.pluginDirectory, `${NAME}.sock`))).toBe(false);
     await eventually(() =>
       expect(agent.logged().some(({ msg }) => String(msg).startsWith("reporter plugin disconnected"))).toBe(
         true,

@@ -32,7 +32,7 @@ const isForHere = (runner: BlockRunner) =>
 
 // What an operator does: the image from this checkout, the chart, a real Helm, and a real kubelet that runs the pod.
 describe.skipIf(missing)("the chart on a real node", () => {
-  let folder: string;
+  let directory: string;
   let cluster: ControlPlane;
   let node: ClusterNode;
   let values: string[];
@@ -45,11 +45,11 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let remotePort: number;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "nk-helm-"));
-    const image = join(folder, "image.tar");
+    directory = mkdtempSync(join(tmpdir(), "nk-helm-"));
+    const image = join(directory, "image.tar");
     const node24 = join(root, "node_modules/.bin/node");
     const architecture = process.arch === "x64" ? "amd64" : process.arch;
-    const dist = join(folder, "dist");
+    const dist = join(directory, "dist");
     await execute(node24, ["scripts/build.ts", dist], { cwd: root });
     const args = ["--arch", architecture, "--name", `${IMAGE}:e2e`, "--dist", dist, "--output", image];
     await execute(node24, ["scripts/image.ts", ...args], { cwd: root });
@@ -70,8 +70,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
     // The documentation's commands as they are, but for what belongs to this node.
     const more = [...values, "--wait", "--timeout", "4m"].join(" ");
     shell = {
-      folder,
-      env: { HOME: folder, KUBECONFIG: join(cluster.folder, "admin.kubeconfig") },
+      directory,
+      env: { HOME: directory, KUBECONFIG: join(cluster.directory, "admin.kubeconfig") },
       replacements: [[/REGISTRY\/nodekeeper/g, IMAGE]],
       programs: {
         kubectl: `exec "${pathOf("kubectl")}" "$@"`,
@@ -85,13 +85,13 @@ describe.skipIf(missing)("the chart on a real node", () => {
   afterAll(async () => {
     await node?.stop();
     await cluster?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   async function helm(...args: readonly string[]): Promise<string> {
     const env = {
-      HOME: folder,
-      KUBECONFIG: join(cluster.folder, "admin.kubeconfig"),
+      HOME: directory,
+      KUBECONFIG: join(cluster.directory, "admin.kubeconfig"),
       PATH: process.env.PATH,
     };
     const words = [...args, "--namespace", NAMESPACE];
@@ -122,7 +122,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
   });
 
   it("answers kubectl nodekeeper: with the rights of a Role, and the credentials of an exec plugin", async () => {
-    const plugin = join(folder, "dist/nodekeeper/kubectl-nodekeeper.cjs");
+    const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
     const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });
     const blocks = blocksOf("docs/kubectl-plugin.md", isForHere);
     expect(blocks.length).toBeGreaterThan(1);

@@ -62,7 +62,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
   beforeAll(async () => {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
-    containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
+    containerd = await Containerd.start(join(cluster.directory, "containerd"), "containerd");
     cri = new CriClient(containerd);
     // dd reads its block whole before it writes, and holds it while no reader takes it.
     kubelet = new TestKubelet(cluster, cri, NODE, ({ metadata }) => [
@@ -70,7 +70,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
       "-c",
       `trap 'exit 0' TERM; dd if=/dev/zero bs=${metadata.annotations.holds} 2>/dev/null | sleep 1000000 & wait`,
     ]);
-    file = join(cluster.folder, "policies.yaml");
+    file = join(cluster.directory, "policies.yaml");
     writeFileSync(file, "policies: []\n");
     agent = await AgentProcess.start(cluster, {
       nodeName: NODE,

@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest";
 import { compareRun, type KatalystResult } from "./katalyst/compare.ts";
 import { acceptedDifferences, explainedBy } from "./katalyst/differences.ts";
 import { type GeneratedRun, generateRuns } from "./katalyst/rounds.ts";
-import { cacheFolder, missingParts, pathOf } from "./support/parts.ts";
+import { cacheDirectory, missingParts, pathOf } from "./support/parts.ts";
 
 // The same rounds decided by katalyst's own eviction manager (the comment of test/e2e/goplugins/katalyst-rounds/main.go says
 // which part of that program is upstream's) and by this agent. Each pod that only one of them evicts, or with another grace
-// period, is a line of katalyst-differences.txt in the folder of the parts, with its reason. Which of several forced pods
+// period, is a line of katalyst-differences.txt in the directory of the parts, with its reason. Which of several forced pods
 // katalyst starts first is random there: numbers vary a little between runs of one seed.
 const missing = missingParts("katalystRounds");
 const seed = Number(process.env.E2E_KATALYST_SEED ?? 23);
@@ -34,7 +34,7 @@ describe.skipIf(missing)(`rounds of seed ${seed}, by katalyst's manager and by t
     const found = rounds.flatMap(({ differences, where }) =>
       differences.map((difference) => ({ where, difference, entry: explainedBy(difference) })),
     );
-    const file = join(cacheFolder, "katalyst-differences.txt");
+    const file = join(cacheDirectory, "katalyst-differences.txt");
     const lines = found.map(({ where, difference: { uid, kind, there, here }, entry }) => {
       const periods = `grace period there ${there ?? "none"}, here ${here ?? "none"}`;
       const reason = entry

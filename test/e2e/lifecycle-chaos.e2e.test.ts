@@ -50,7 +50,7 @@ describe.each(["containerd", "newContainerd"] as const)("chaos on %s", (part) =>
       const cluster = await startControlPlane();
       ends.push(() => cluster.stop());
       await cluster.addNode(NODE);
-      const containerd = await Containerd.start(join(cluster.folder, "containerd"), part);
+      const containerd = await Containerd.start(join(cluster.directory, "containerd"), part);
       ends.push(() => containerd.stop());
       const cri = new CriClient(containerd);
       ends.push(() => cri.close());

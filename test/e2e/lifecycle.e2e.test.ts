@@ -72,7 +72,7 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
   beforeAll(async () => {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
-    containerd = await Containerd.start(join(cluster.folder, "containerd"), part);
+    containerd = await Containerd.start(join(cluster.directory, "containerd"), part);
     cri = new CriClient(containerd);
     agent = await AgentProcess.start(cluster, {
       nodeName: NODE,

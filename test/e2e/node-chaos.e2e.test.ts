@@ -44,7 +44,7 @@ describe.skipIf(missingForNode("newContainerd") || SECONDS === 0)(
       client = new PodLifecycleClient({ socket: agent.apiSocket });
       log = new FollowedLog(client);
       await eventually(() => expect(log.snapshots).toBe(1));
-      plugin = await startEvictionPlugin(agent.pluginFolder, "choosy");
+      plugin = await startEvictionPlugin(agent.pluginDirectory, "choosy");
       plugin.top = (_offered, pods) => ({ targetPods: pods.slice(0, 1) });
     });
 

@@ -40,7 +40,7 @@ describe.skipIf(missingForNode("newContainerd"))("explain, of pods that a real k
     node = await startNode(cluster, { containerd: "newContainerd" });
     agent = await node.startAgent({ "eviction-sync-period": "1s", "eviction-burst": "1" });
     await agent.ready();
-    plugin = await startEvictionPlugin(agent.pluginFolder, "choosy");
+    plugin = await startEvictionPlugin(agent.pluginDirectory, "choosy");
   });
 
   afterAll(async () => {

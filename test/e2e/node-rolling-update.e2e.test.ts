@@ -31,9 +31,9 @@ describe.skipIf(missingForNode())("agent and driver are replaced while pods star
       command: process.execPath,
       args: [
         join(import.meta.dirname, "../../examples/driver/main.ts"),
-        ...["--socket-dir", agent.pluginFolder, "--name", DRIVER, "--count", "64"],
+        ...["--socket-dir", agent.pluginDirectory, "--name", DRIVER, "--count", "64"],
       ],
-      logFile: join(cluster.folder, `driver-${number}.log`),
+      logFile: join(cluster.directory, `driver-${number}.log`),
     });
     ends.push(() => child.stop());
     child.start();

@@ -35,8 +35,8 @@ it.skipIf(process.getuid?.() !== 0)(
     });
     ends.push(() => owner.kill("SIGKILL"));
     const [line] = (await once(createInterface(owner.stdout), "line")) as [string];
-    const folder = line.trim();
-    const left = () => leftovers(folder, "203.0.113.1").map((each) => each.split(" ")[0]);
+    const directory = line.trim();
+    const left = () => leftovers(directory, "203.0.113.1").map((each) => each.split(" ")[0]);
     await removeEndedRuns();
     // Its owner runs.
     expect(new Set(left())).toEqual(new Set(["mount", "cgroup", "process"]));
@@ -44,7 +44,7 @@ it.skipIf(process.getuid?.() !== 0)(
     await once(owner, "exit");
     await removeEndedRuns();
     await eventually(() => expect(left()).toEqual([]));
-    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(directory)).toBe(false);
   },
 );
 
@@ -90,7 +90,7 @@ describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet
       await agent.child.stop();
       await node.stop();
       await cluster.stop();
-      expect(leftovers(cluster.folder, address)).toEqual([]);
+      expect(leftovers(cluster.directory, address)).toEqual([]);
     },
   );
 });

@@ -78,7 +78,7 @@ describe.skipIf(missing)("what is the agent's on a real API server", () => {
 
   async function startWithoutState(grace: string): Promise<void> {
     await agent.child.stop();
-    rmSync(join(cluster.folder, `agent-${NODE}`, "state"), { recursive: true });
+    rmSync(join(cluster.directory, `agent-${NODE}`, "state"), { recursive: true });
     agent = await start(grace);
     await agent.ready();
   }

@@ -54,32 +54,34 @@ let project: string;
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "nk-packages-"));
   await run(join(bin, "node"), ["scripts/build.ts"], { cwd: root });
-  const folders = ["sdk", "testing", "nodekeeper", "create-plugin"].map((name) => join(root, "dist", name));
-  await run("npm", ["pack", "--silent", "--pack-destination", project, ...folders], { cwd: project });
+  const directories = ["sdk", "testing", "nodekeeper", "create-plugin"].map((name) =>
+    join(root, "dist", name),
+  );
+  await run("npm", ["pack", "--silent", "--pack-destination", project, ...directories], { cwd: project });
   const tarballs = ["nodekeeper-sdk", "nodekeeper-testing", "nodekeeper", "nodekeeper-create-plugin"].map(
     (name) => `./${name}-${version()}.tgz`,
   );
   writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module", private: true }));
   writeFileSync(join(project, "program.ts"), program);
-  // An npm that runs this suite names its own folder to those below it.
+  // An npm that runs this suite names its own directory to those below it.
   const env = { ...process.env, npm_config_local_prefix: project };
   const install = ["install", "--prefer-offline", "--no-audit", "--no-fund", ...tarballs];
   await run("npm", install, { cwd: project, env });
-  // A project of CommonJS modules, as npm makes it; the packages are found in the folder above.
+  // A project of CommonJS modules, as npm makes it; the packages are found in the directory above.
   mkdirSync(join(project, "docs"));
   await run("npm", ["init", "-y"], {
     cwd: join(project, "docs"),
     env: { ...env, npm_config_init_type: "commonjs" },
   });
   for (const { page, file, code } of snippets) {
-    mkdirSync(join(project, "docs", folderOf(page)), { recursive: true });
-    writeFileSync(join(project, "docs", folderOf(page), file), code);
+    mkdirSync(join(project, "docs", directoryOf(page)), { recursive: true });
+    writeFileSync(join(project, "docs", directoryOf(page), file), code);
   }
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-function folderOf(page: string): string {
+function directoryOf(page: string): string {
   return page.replaceAll(/[/.]/g, "-");
 }
 
@@ -107,7 +109,7 @@ it.each([
     };
     const config = join(project, `tsconfig.${module}.json`);
     const inDocs = snippets.filter(({ file }) => file.endsWith(".mts"));
-    const files = ["program.ts", ...inDocs.map(({ page, file }) => `docs/${folderOf(page)}/${file}`)];
+    const files = ["program.ts", ...inDocs.map(({ page, file }) => `docs/${directoryOf(page)}/${file}`)];
     writeFileSync(config, JSON.stringify({ compilerOptions, files }));
     const { stdout } = await run(join(bin, "tsc"), ["-p", config], { cwd: project }).catch((error) => error);
     expect(stdout).toBe("");
@@ -120,8 +122,8 @@ it("what a plugin on the SDK reports is published in a development cluster, whic
 });
 
 it("the agent's package has its command, and needs no other package", async () => {
-  const folder = join(project, "node_modules/nodekeeper");
-  const { dependencies, engines } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const directory = join(project, "node_modules/nodekeeper");
+  const { dependencies, engines } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
   expect({ dependencies, engines }).toEqual({ dependencies: undefined, engines: { node: ">=24" } });
   const command = join(project, "node_modules/.bin/nodekeeper");
   const { stdout } = await run(join(bin, "node"), [command, "version"], { cwd: project });
@@ -148,7 +150,7 @@ describe("programs in the documentation, in a project made by npm init", () => {
     await using cluster = await startDevCluster({ agentScript });
     await using started = new AsyncDisposableStack();
     for (const [index, snippet] of snippets.filter((each) => !isTest(each)).entries()) {
-      const cwd = join(project, "docs", folderOf(snippet.page));
+      const cwd = join(project, "docs", directoryOf(snippet.page));
       // Each has a directory of its own: the SDK's README has the plugin of the guide, with its name.
       const directory = join(cluster.pluginDirectory, String(index));
       const child = new Child({
@@ -171,18 +173,20 @@ describe("programs in the documentation, in a project made by npm init", () => {
   });
 
   it.each(snippets.filter(isTest))("$page: $file passes", async ({ page, file }) => {
-    const cwd = join(project, "docs", folderOf(page));
+    const cwd = join(project, "docs", directoryOf(page));
     await run(join(bin, "node"), ["--test", file], { cwd });
   });
 });
 
 describe("npm create @nodekeeper/plugin", () => {
-  /** Creates a project with the packed command, and returns its folder and commands. */
+  /** Creates a project with the packed command, and returns its directory and commands. */
   async function create(kind: Kind, language: string) {
-    const folder = `my-${language}-${kind}`;
+    const directory = `my-${language}-${kind}`;
     const command = join(project, "node_modules/.bin/create-plugin");
-    await run(join(bin, "node"), [command, folder, "--kind", kind, "--language", language], { cwd: project });
-    const cwd = join(project, folder);
+    await run(join(bin, "node"), [command, directory, "--kind", kind, "--language", language], {
+      cwd: project,
+    });
+    const cwd = join(project, directory);
     const { scripts } = JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"));
     return { cwd, scripts: scripts as Record<string, string> };
   }

@@ -96,13 +96,13 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
   beforeAll(async () => {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
-    containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
+    containerd = await Containerd.start(join(cluster.directory, "containerd"), "containerd");
     cri = new CriClient(containerd);
     const machine = await writeMachine(machineTree(twoSockets));
     removeMachine = machine.remove;
-    files.script = join(cluster.folder, "podresources.json");
-    files.kubelet = join(cluster.folder, "kubelet.yaml");
-    const socket = join(cluster.folder, "kubelet.sock");
+    files.script = join(cluster.directory, "podresources.json");
+    files.kubelet = join(cluster.directory, "kubelet.yaml");
+    const socket = join(cluster.directory, "kubelet.sock");
     writeFileSync(files.kubelet, "kind: KubeletConfiguration\ntopologyManagerPolicy: restricted\n");
     script = {
       allocatable: {
@@ -122,7 +122,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
       name: "PodResources server",
       command: pathOf("goPodResources"),
       args: [`--socket=${socket}`, `--file=${files.script}`],
-      logFile: join(cluster.folder, "podresources.log"),
+      logFile: join(cluster.directory, "podresources.log"),
     });
     kubelet.start();
     agent = await AgentProcess.start(cluster, {

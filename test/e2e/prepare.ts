@@ -4,7 +4,7 @@ import { printProgress } from "../../scripts/programs.ts";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
 import { buildGo, buildGoPrograms, downloadModule } from "./prepare/go-build.ts";
 import { preparePython } from "./prepare/python-program.ts";
-import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
+import { cacheDirectory, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
 
 // Puts the real parts of the end-to-end suite in place: what is missing is fetched or built once, and kept outside the
 // repository. A part that can't be had is skipped with its reason; the cases that need it printProgress so.
@@ -34,7 +34,7 @@ const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
 
-mkdirSync(cacheFolder, { recursive: true });
+mkdirSync(cacheDirectory, { recursive: true });
 const katalyst = requiredVersion(plugins, CNR_MODULE);
 const kubernetes = await buildKubernetes(tools, KUBERNETES);
 const oldKubernetes = await buildKubernetes(oldTools, ["kube-apiserver"]);
@@ -77,8 +77,8 @@ const parts: Parts = {
   }),
   pythonSampleDriver: await preparePython({
     name: "sample-driver-python",
-    folder: join(examples, "driver-python"),
-    protoFolder: join(import.meta.dirname, "../../proto"),
+    directory: join(examples, "driver-python"),
+    protoDirectory: join(import.meta.dirname, "../../proto"),
     protoFiles: [
       "nodekeeper/devices/v1alpha1/api.proto",
       "nodekeeper/devices/v1alpha1/preparation.proto",
@@ -138,10 +138,10 @@ async function cnrDefinition(): Promise<Part> {
 }
 
 /** The version that a go.mod requires, so that it is written down in one place. */
-function requiredVersion(folder: string, module: string): string {
-  const text = readFileSync(join(folder, "go.mod"), "utf8");
+function requiredVersion(directory: string, module: string): string {
+  const text = readFileSync(join(directory, "go.mod"), "utf8");
   const [, version] =
     new RegExp(`^(?:require)?\\s*${module.replaceAll(".", "\\.")} (v\\S+)`, "m").exec(text) ?? [];
-  if (!version) throw new Error(`${folder}/go.mod does not require ${module}`);
+  if (!version) throw new Error(`${directory}/go.mod does not require ${module}`);
   return version;
 }

@@ -95,7 +95,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     ends.push(() => agent.child.stop());
     const plugin = new SteeredPlugin(agent, "everything", everything());
     ends.push(() => plugin.stop());
-    const evictor = await startEvictionPlugin(agent.pluginFolder, "everybody");
+    const evictor = await startEvictionPlugin(agent.pluginDirectory, "everybody");
     ends.push(() => evictor.stop());
     evictor.evictPods = (_offered, offers) => ({
       evictPods: offers.map((pod) => ({ pod, reason: "everybody goes", forceEvict: true })),
@@ -103,7 +103,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     await addPod(nodeName);
     const driver = serveDeviceDriver({
       name: "toggling.example.com",
-      socketDir: agent.pluginFolder,
+      socketDir: agent.pluginDirectory,
       devices: togglingDevices,
     });
     ends.push(() => driver.stop());
@@ -186,18 +186,18 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
   );
 
   it("those that only some settings need are all used: strict registration, deletion of pods, claims", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "nkr-"));
-    ends.push(async () => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), "nkr-"));
+    ends.push(async () => rmSync(directory, { recursive: true }));
     const { agent } = await startAgent("worker-strict", {
       "eviction-strict": "true",
       "eviction-killer": "deletion",
       "devices-kubelet-plugin-enabled": "true",
-      "devices-kubelet-plugin-registry-directory": join(folder, "registry"),
-      "devices-kubelet-plugin-cdi-directory": join(folder, "cdi"),
+      "devices-kubelet-plugin-registry-directory": join(directory, "registry"),
+      "devices-kubelet-plugin-cdi-directory": join(directory, "cdi"),
     });
     const driver = serveDeviceDriver({
       name: "claims.example.com",
-      socketDir: agent.pluginFolder,
+      socketDir: agent.pluginDirectory,
       async *devices() {
         yield [{ devices: [{ name: "device-0" }] }];
       },
@@ -205,7 +205,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       unprepare: () => {},
     });
     ends.push(() => driver.stop());
-    const kubelet = new DraKubelet(join(folder, "registry"));
+    const kubelet = new DraKubelet(join(directory, "registry"));
     ends.push(async () => kubelet[Symbol.dispose]());
     const claim = await cluster.admin.create("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", {
       apiVersion: "resource.k8s.io/v1",
@@ -234,7 +234,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     const owner = { namespace: "default", name: "pressure", uid: account.metadata.uid };
     // Without the rights nothing can be reviewed, so no plugin counts.
     await eventually(() => expect(agent.child.log).toContain("everybody has no token"));
-    const plugin = await startEvictionPlugin(agent.pluginFolder, "known");
+    const plugin = await startEvictionPlugin(agent.pluginDirectory, "known");
     ends.push(() => plugin.stop());
     plugin.token = cluster.tokens.sign(owner, 3_600);
     await eventually(() => expect(plugin.refusal).toContain('cannot create resource "tokenreviews"'));

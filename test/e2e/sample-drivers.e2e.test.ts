@@ -73,8 +73,8 @@ describe.skipIf(missing)("the sample drivers on a real node", () => {
       new Child({
         name,
         command,
-        args: [...args, "--socket-dir", agent.pluginFolder, "--name", name],
-        logFile: join(cluster.folder, `${name}-${number}.log`),
+        args: [...args, "--socket-dir", agent.pluginDirectory, "--name", name],
+        logFile: join(cluster.directory, `${name}-${number}.log`),
       });
     const [driver, next] = [instance(1), instance(2)];
     caseEnd = () => Promise.all([driver.stop(), next.stop()]);
@@ -140,6 +140,6 @@ describe.skipIf(missing)("the sample drivers on a real node", () => {
       expect(files.filter((file) => file.includes(name))).toEqual([]);
     });
     await next.stop();
-    expect(readdirSync(agent.pluginFolder).filter((file) => file.includes(name))).toEqual([]);
+    expect(readdirSync(agent.pluginDirectory).filter((file) => file.includes(name))).toEqual([]);
   });
 });

@@ -30,16 +30,16 @@ const missing =
   missingParts("etcd", "kubeApiServer", "kubectl", "cnrDefinition") ??
   (process.getuid?.() === 0 ? undefined : "mount namespaces need root");
 
-let folder: string;
+let directory: string;
 let program: string;
 
 beforeAll(async () => {
   // Not below /tmp, of which the unit has its own.
-  folder = mkdtempSync("/var/tmp/nk-single-");
-  await run(join(root, "node_modules/.bin/node"), ["scripts/single.ts", "--dist", folder], { cwd: root });
-  program = join(folder, `nodekeeper-linux-${process.arch}`);
+  directory = mkdtempSync("/var/tmp/nk-single-");
+  await run(join(root, "node_modules/.bin/node"), ["scripts/single.ts", "--dist", directory], { cwd: root });
+  program = join(directory, `nodekeeper-linux-${process.arch}`);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("the single executable", () => {
   const nowhere = { cwd: "/", env: { PATH: "/nonexistent" } };
@@ -51,11 +51,11 @@ describe("the single executable", () => {
       (error) => error,
     );
     expect(failure.stderr).toMatch(/: NK\d{4}: [\s\S]*Remedy: /);
-    expect(readFileSync(join(folder, "LICENSE-node.txt"), "utf8")).toMatch(/^Node\.js is licensed/);
+    expect(readFileSync(join(directory, "LICENSE-node.txt"), "utf8")).toMatch(/^Node\.js is licensed/);
   });
 
   it("is kubectl's plugin where it is called by that name", async () => {
-    const link = join(folder, "kubectl-nodekeeper");
+    const link = join(directory, "kubectl-nodekeeper");
     symlinkSync(program, link);
     const kubectl = "/nonexistent/kubectl";
     const failure = await run(link, ["status"], { ...nowhere, env: { KUBECTL: kubectl } }).catch(
@@ -66,7 +66,7 @@ describe("the single executable", () => {
   });
 
   it("has the same bytes when it is built again, elsewhere", async () => {
-    const again = mkdtempSync(join(folder, "again-"));
+    const again = mkdtempSync(join(directory, "again-"));
     await run(join(root, "node_modules/.bin/node"), ["scripts/single.ts", "--dist", again], { cwd: root });
     expect(readFileSync(join(again, basename(program))).equals(readFileSync(program))).toBe(true);
   });
@@ -84,7 +84,7 @@ describe("the systemd unit", () => {
     "is understood by systemd, and exposes little",
     async () => {
       // The commands that it names are not installed on this machine.
-      const unit = join(folder, "nodekeeper.service");
+      const unit = join(directory, "nodekeeper.service");
       writeFileSync(unit, readFileSync(unitFile, "utf8").replaceAll("/usr/local/bin/nodekeeper", program));
       const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
       expect(stdout + stderr).toBe("");
@@ -112,7 +112,7 @@ describe("the systemd unit", () => {
       cluster = await startControlPlane();
       const { metadata } = await cluster.addNode(nodeName);
       const uid = await installNodekeeper(cluster);
-      const etc = join(folder, "etc");
+      const etc = join(directory, "etc");
       mkdirSync(etc);
       writeFileSync(
         join(etc, "token"),
@@ -123,7 +123,7 @@ describe("the systemd unit", () => {
       const port = await freePort();
       server = `http://127.0.0.1:${port}`;
       child = startUnit(readService(unitFile), {
-        folder: join(folder, "machine"),
+        directory: join(directory, "machine"),
         program,
         environment: {
           NODE_NAME: nodeName,
@@ -145,7 +145,7 @@ describe("the systemd unit", () => {
       await cluster?.stop();
     });
 
-    const modeOf = (path: string) => statSync(join(folder, "machine", path)).mode & 0o777;
+    const modeOf = (path: string) => statSync(join(directory, "machine", path)).mode & 0o777;
     const status = async (path: string) => {
       const response = await fetch(server + path);
       return { ok: response.ok, text: await response.text() };
@@ -153,7 +153,7 @@ describe("the systemd unit", () => {
     const ready = () =>
       child.until("ready", async () => expect(await status("/readyz?verbose")).toMatchObject({ ok: true }));
 
-    it("reports the node, without capabilities and without a folder of the machine's that it could write", async () => {
+    it("reports the node, without capabilities and without a directory of the machine's that it could write", async () => {
       await ready();
       await eventually(async () => {
         const path = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${nodeName}`;
@@ -164,10 +164,10 @@ describe("the systemd unit", () => {
       expect(process).toMatch(/^CapEff:\s0+$/m);
       expect(process).toMatch(/^NoNewPrivs:\s1$/m);
       expect(readFileSync(`/proc/${child.pid}/mounts`, "utf8")).toMatch(/^\S+ \/ \S+ ro[, ]/m);
-      expect(existsSync(join(folder, "machine/lib/nodekeeper/state/nodekeeper.db"))).toBe(true);
+      expect(existsSync(join(directory, "machine/lib/nodekeeper/state/nodekeeper.db"))).toBe(true);
     });
 
-    it("can write the folders of claims, which nothing had made before it started", () => {
+    it("can write the directories of claims, which nothing had made before it started", () => {
       const mounts = readFileSync(`/proc/${child.pid}/mounts`, "utf8");
       for (const path of [
         "/run/nodekeeper",
@@ -178,7 +178,7 @@ describe("the systemd unit", () => {
         expect(mounts).toMatch(new RegExp(`^\\S+ ${path} \\S+ rw[, ]`, "m"));
       for (const path of ["/", "/run", "/var/lib"])
         expect(mounts).toMatch(new RegExp(`^\\S+ ${path} \\S+ ro[, ]`, "m"));
-      // Readers of CDI files are programs of any user; the kubelet's folders are root's.
+      // Readers of CDI files are programs of any user; the kubelet's directories are root's.
       expect(modeOf("run/cdi")).toBe(0o755);
       expect(modeOf("lib/kubelet/plugins_registry")).toBe(0o750);
     });

@@ -83,8 +83,8 @@ describe("nodekeeper dev", () => {
     const url = printed(/API server +(http:\S+)/);
     // biome-ignore lint/suspicious/noExplicitAny: documents of any shape
     const get = async (path: string): Promise<any> => (await fetch(url + path)).json();
-    const folder = readdirSync(scratch).find((each) => each.startsWith("nodekeeper-"))!;
-    using client = new PodLifecycleClient({ socket: join(scratch, folder, "nodekeeper.sock") });
+    const directory = readdirSync(scratch).find((each) => each.startsWith("nodekeeper-"))!;
+    using client = new PodLifecycleClient({ socket: join(scratch, directory, "nodekeeper.sock") });
     // The container that fails is between two states now and then.
     await eventually(async () => {
       const { items } = await get("/api/v1/pods");
@@ -172,8 +172,8 @@ describe("nodekeeper dev", () => {
     );
     expect(event.message).toMatch(/^Evicted by example-eviction: sample-memory \d+ > threshold/);
     const { uid, name, namespace } = event.involvedObject;
-    const folder = readdirSync(scratch).find((each) => each.startsWith("nodekeeper-"))!;
-    const client = new PodLifecycleClient({ socket: join(scratch, folder, "nodekeeper.sock") });
+    const directory = readdirSync(scratch).find((each) => each.startsWith("nodekeeper-"))!;
+    const client = new PodLifecycleClient({ socket: join(scratch, directory, "nodekeeper.sock") });
     try {
       const deaths: string[] = [];
       for await (const item of client.watch({ since: 0, selector: { uid } }, new AbortController().signal)) {

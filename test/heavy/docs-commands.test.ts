@@ -43,16 +43,16 @@ interface Round {
   victims: { namespace: string; name: string }[];
 }
 
-let folder: string;
+let directory: string;
 let dev: ScriptProcess;
 let shell: DocShell;
 
 // One development cluster for all pages: an agent whose plugins have evicted a pod.
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nk-docs-"));
-  const data = join(folder, "dev");
+  directory = mkdtempSync(join(tmpdir(), "nk-docs-"));
+  const data = join(directory, "dev");
   const args = ["dev", "--data-dir", data, "--first-pressure", "1s"];
-  dev = startScript("packages/agent/src/main.ts", args, { TMPDIR: folder });
+  dev = startScript("packages/agent/src/main.ts", args, { TMPDIR: directory });
   const printed = (pattern: RegExp) =>
     until(`${pattern}`, () => pattern.exec(dev.output())?.[1], { explain: dev.output });
   const server = await printed(/agent +http:\/\/(\S+)/);
@@ -62,36 +62,36 @@ beforeAll(async () => {
     return rounds.find(({ victims }: Round) => victims.length > 0)?.victims;
   });
   const kubeconfig = await printed(/kubeconfig +(\S+)/);
-  const home = join(folder, "home");
+  const home = join(directory, "home");
   mkdirSync(join(home, ".kube"), { recursive: true });
   copyFileSync(kubeconfig, join(home, ".kube/config"));
   shell = {
-    folder,
+    directory,
     env: {
       HOME: home,
-      TMPDIR: folder,
+      TMPDIR: directory,
       KUBECONFIG: kubeconfig,
       NODE_NAME: "dev-node",
-      NODE_COMPILE_CACHE: join(folder, "cache"),
+      NODE_COMPILE_CACHE: join(directory, "cache"),
       NODEKEEPER_SERVER_ADDRESS: server,
       NODEKEEPER_API_SOCKET: join(data, "nodekeeper.sock"),
-      NODEKEEPER_STATE_DIR: join(folder, "state"),
-      NODEKEEPER_PLUGIN_DIRECTORIES: join(folder, "plugins"),
+      NODEKEEPER_STATE_DIR: join(directory, "state"),
+      NODEKEEPER_PLUGIN_DIRECTORIES: join(directory, "plugins"),
       CONTAINER_RUNTIME_ENDPOINT: `unix://${join(data, "runtime.sock")}`,
     },
     replacements: [],
     programs: { nodekeeper },
   };
   prepareShell(shell);
-  const print = async (command: string) => (await runCommands(command, folder, shell)).output;
+  const print = async (command: string) => (await runCommands(command, directory, shell)).output;
   const [first = ""] = (await print("nodekeeper events -o json")).split("\n");
-  writeFileSync(join(folder, "config.yaml"), await print("nodekeeper config default"));
+  writeFileSync(join(directory, "config.yaml"), await print("nodekeeper config default"));
   shell.replacements = [
     [/default\/web\b|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
     [/4f0c2a9b11de-1842/g, JSON.parse(first).cursor],
     [/worker-1/g, "dev-node"],
     [/127\.0\.0\.1:10290/g, server],
-    [/\/etc\/nodekeeper\/config.yaml/g, join(folder, "config.yaml")],
+    [/\/etc\/nodekeeper\/config.yaml/g, join(directory, "config.yaml")],
     [/\/mnt\/lost-node\/var\/lib\/nodekeeper\/state/g, join(data, "state")],
   ];
 });
@@ -99,13 +99,13 @@ beforeAll(async () => {
 afterAll(async () => {
   dev.kill("SIGTERM");
   await dev.ended;
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 const pages = pagesFor("dev");
 
 it.each(sized(pages.slice(0, 1), pages))("%s: its commands do what it shows", async (page) => {
-  const cwd = join(folder, "pages", page);
+  const cwd = join(directory, "pages", page);
   mkdirSync(cwd, { recursive: true });
   writeFilesOf(page, cwd);
   copyInto(cwd, "deploy/policies/kubelet-signals.yaml");

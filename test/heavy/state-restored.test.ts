@@ -21,7 +21,7 @@ let flags: Record<string, string>;
 beforeEach(async () => {
   cluster = await startCluster();
   runtime = new SimulatedRuntime({ clock: systemClock });
-  cri = new SimulatedCri({ runtime, socket: join(cluster.folder, "cri.sock"), clock: systemClock });
+  cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
   await cri.start();
   flags = {
     ...agentFlags(cluster),
@@ -68,7 +68,7 @@ async function itemAfter(cursor?: string): Promise<PodLifecycleItem> {
   throw new Error("the watch ended without an item");
 }
 
-const copy = () => join(cluster.folder, "backup");
+const copy = () => join(cluster.directory, "backup");
 
 function restore(): void {
   rmSync(flags.stateDir!, { recursive: true });

@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { common } from "../../vitest.config.ts";
 import { RunReport } from "../support/run-report.ts";
 
-/** The tests of this folder and the property tests in full. `npm test` runs them sized down: see test/support/sizes.ts. */
+/** The tests of this directory and the property tests in full. `npm test` runs them sized down: see test/support/sizes.ts. */
 export default defineConfig({
   test: {
     ...common,

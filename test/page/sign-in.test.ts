@@ -21,13 +21,13 @@ const VIEW = "#/plugins/memory-watch";
 
 const accounts: Record<string, string> = { good: "operator", powerless: "system:serviceaccount:default:web" };
 const clock = new SteppedClock();
-const folder = mkdtempSync(join(tmpdir(), "sign-in-"));
+const directory = mkdtempSync(join(tmpdir(), "sign-in-"));
 let node: PageNode;
 let address: string;
 let browser: Browser;
 
 beforeAll(async () => {
-  const { flags } = issueCertificate(folder);
+  const { flags } = issueCertificate(directory);
   node = await startNode({ clock, flags: { serverRemoteAddress: "0.0.0.0:0", ...flags } });
   reviewTokens(
     node.cluster,
@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await node?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 async function openForm(options: PageOptions = {}): Promise<OpenPage> {

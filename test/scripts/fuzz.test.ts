@@ -4,17 +4,17 @@ import { afterAll, describe, expect, it } from "vitest";
 import { fuzz, tryInput } from "../fuzz/fuzz.ts";
 import { targets } from "../fuzz/targets/index.ts";
 
-const folder = join(import.meta.dirname, "../fuzz/cases");
+const directory = join(import.meta.dirname, "../fuzz/cases");
 
 afterAll(async () => {
   for (const target of targets) await target.close?.();
 });
 
 describe("inputs that once broke a rule", () => {
-  for (const name of readdirSync(folder)) {
+  for (const name of readdirSync(directory)) {
     const target = targets.find((each) => each.name === name)!;
-    it.each(readdirSync(join(folder, name)))(`${name}: %s`, async (file) => {
-      await tryInput(target, readFileSync(join(folder, name, file)));
+    it.each(readdirSync(join(directory, name)))(`${name}: %s`, async (file) => {
+      await tryInput(target, readFileSync(join(directory, name, file)));
     });
   }
 });

@@ -8,15 +8,15 @@ import { buildPage, type PageOutputs, viewFiles } from "../../scripts/page-bundl
 
 const LARGEST_BYTES = 60_000;
 
-let folder: string;
+let directory: string;
 let outputs: PageOutputs;
 const files = new Map<string, Buffer>();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nk-bundle-"));
-  ({ outputs } = await buildPage(folder));
-  for (const name of readdirSync(folder)) files.set(name, readFileSync(join(folder, name)));
+  directory = mkdtempSync(join(tmpdir(), "nk-bundle-"));
+  ({ outputs } = await buildPage(directory));
+  for (const name of readdirSync(directory)) files.set(name, readFileSync(join(directory, name)));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 it.each(["timeline", "pod", "now", "plugins", "resources", "what-if", "round"])(
   "what the view %s loads is under 60 KB, compressed",

@@ -83,7 +83,7 @@ describe("the soak's oracle finds", () => {
   });
 
   it("pods that were evicted twice, and evictions without an explanation", async () => {
-    const stateDir = join(cluster.folder, "state");
+    const stateDir = join(cluster.directory, "state");
     await startAgent(cluster, { stateDir }).then((agent) => agent.stop());
     const sent = { uid: "u", pod: "default/web", at: 0 };
     expect(await evictionDifferences([sent, sent], stateDir)).toEqual([

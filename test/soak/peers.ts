@@ -49,8 +49,8 @@ export class Speaker extends Peer {
   readonly #file: string;
   readonly #pluginDir: string;
 
-  constructor(kind: Speaker["kind"], name: string, pluginDir: string, folder: string) {
-    const file = join(folder, `${name}.json`);
+  constructor(kind: Speaker["kind"], name: string, pluginDir: string, directory: string) {
+    const file = join(directory, `${name}.json`);
     super(name, "test/soak/soak-plugin.ts", [kind, pluginDir, name, file, name]);
     this.kind = kind;
     this.#file = file;
@@ -79,8 +79,8 @@ export interface Peers {
 }
 
 /** All plugins of a soak, none of them started. */
-export function makePeers(pluginDir: string, folder: string): Peers {
-  const speaker = (kind: Speaker["kind"], name: string) => new Speaker(kind, name, pluginDir, folder);
+export function makePeers(pluginDir: string, directory: string): Peers {
+  const speaker = (kind: Speaker["kind"], name: string) => new Speaker(kind, name, pluginDir, directory);
   return {
     speakers: [
       ...Array.from({ length: REPORTERS }, (_, at) => speaker("reporter", `reporter-${at}`)),

@@ -55,7 +55,7 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
   ends.defer(() => cluster.stop());
   const sent = recordEvictions(cluster);
   const runtime = new SimulatedRuntime({ clock: systemClock });
-  const socket = join(cluster.folder, "cri.sock");
+  const socket = join(cluster.directory, "cri.sock");
   const cri = new SimulatedCri({ runtime, socket, clock: systemClock });
   await cri.start();
   ends.defer(() => cri.stop());
@@ -86,7 +86,7 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
   mkdirSync(flags.pluginDirectories!, { mode: 0o700 });
   const disk = SmallDisk.mount(flags.stateDir!);
   if (disk) ends.use(disk);
-  const peers = makePeers(flags.pluginDirectories!, cluster.folder);
+  const peers = makePeers(flags.pluginDirectories!, cluster.directory);
   const everyone = [...peers.speakers, peers.eviction];
   for (const peer of everyone) peer.start();
   ends.defer(async () => void (await Promise.all(everyone.map((peer) => peer.kill()))));

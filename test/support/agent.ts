@@ -25,10 +25,10 @@ export function agentFlags(cluster: TestCluster): Record<string, string> {
   return {
     nodeName: NODE,
     kubeconfig: cluster.kubeconfig,
-    stateDir: join(cluster.folder, "state"),
-    pluginDirectories: join(cluster.folder, "plugins"),
+    stateDir: join(cluster.directory, "state"),
+    pluginDirectories: join(cluster.directory, "plugins"),
     serverAddress: "127.0.0.1:0",
-    apiSocket: join(cluster.folder, "agent.sock"),
+    apiSocket: join(cluster.directory, "agent.sock"),
     lifecycle: "false",
     kubeApiQps: "200",
     kubeApiBurst: "200",

@@ -21,11 +21,11 @@ export interface SeenRequest extends RequestInfo {
   body?: unknown;
 }
 
-/** An API server with a folder for what belongs to it: sockets, state, kubeconfig. */
+/** An API server with a directory for what belongs to it: sockets, state, kubeconfig. */
 export interface TestCluster {
   server: DevApiServer;
   /** Removed by `stop`. */
-  folder: string;
+  directory: string;
   kubeconfig: string;
   /** Every request since the start, those that met a fault too. */
   requests: SeenRequest[];
@@ -56,7 +56,7 @@ export async function startCluster({
   withNode = true,
   removePodsAfterGrace = true,
 } = {}): Promise<TestCluster> {
-  const folder = mkdtempSync(join(tmpdir(), "nk-it-"));
+  const directory = mkdtempSync(join(tmpdir(), "nk-it-"));
   const requests: SeenRequest[] = [];
   const server = createDevApiServer({
     // Plugins of many tests report fields that no kind has; those of real servers are in test/e2e.
@@ -78,12 +78,12 @@ export async function startCluster({
   });
   await server.start();
   if (withNode) server.seedNode(NODE);
-  const kubeconfig = join(folder, "kubeconfig");
+  const kubeconfig = join(directory, "kubeconfig");
   await server.writeKubeconfig(kubeconfig);
   const get = (resource: string): KubeObject | undefined => server.store.get(resource, NODE);
   const cluster: TestCluster = {
     server,
-    folder,
+    directory,
     kubeconfig,
     requests,
     fault: () => undefined,
@@ -118,7 +118,7 @@ export async function startCluster({
       }),
     async stop() {
       await server.stop();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
   return cluster;

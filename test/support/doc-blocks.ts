@@ -8,8 +8,8 @@ export const root = join(import.meta.dirname, "../..");
 
 /** How commands of the documentation are run. */
 export interface DocShell {
-  /** Where they run; each page has a folder of its own, in which its blocks find what earlier ones wrote. */
-  folder: string;
+  /** Where they run; each page has a directory of its own, in which its blocks find what earlier ones wrote. */
+  directory: string;
   /** Environment besides PATH. */
   env: Record<string, string>;
   /** What stands in the text for what a reader has: `[/worker-1/g, "dev-node"]`. */
@@ -34,18 +34,18 @@ export function blocksOf(page: string, wanted: (runner: BlockRunner) => boolean 
 }
 
 /** Writes the files that a page shows: blocks of YAML whose first line is a comment with a name, such as `# node.yaml`. */
-export function writeFilesOf(page: string, folder: string): void {
+export function writeFilesOf(page: string, directory: string): void {
   for (const { language, text } of readMarkdown(readFileSync(join(root, page), "utf8")).blocks) {
     const [, name] = /^# ([\w-]+\.yaml)\n/.exec(text) ?? [];
-    if (language === "yaml" && name) writeFileSync(join(folder, name), text);
+    if (language === "yaml" && name) writeFileSync(join(directory, name), text);
   }
 }
 
-/** Makes a shell's folder and programs. */
-export function prepareShell({ folder, programs }: DocShell): void {
-  mkdirSync(join(folder, "bin"), { recursive: true });
+/** Makes a shell's directory and programs. */
+export function prepareShell({ directory, programs }: DocShell): void {
+  mkdirSync(join(directory, "bin"), { recursive: true });
   for (const [name, script] of Object.entries(programs)) {
-    const path = join(folder, "bin", name);
+    const path = join(directory, "bin", name);
     writeFileSync(path, `#!/usr/bin/env bash\n${script}\n`);
     chmodSync(path, 0o755);
   }
@@ -77,9 +77,9 @@ export async function runBlock(block: CodeBlock, cwd: string, shell: DocShell): 
 export function runCommands(
   script: string,
   cwd: string,
-  { folder, env }: DocShell,
+  { directory, env }: DocShell,
 ): Promise<{ status: number; output: string }> {
-  const path = `${join(folder, "bin")}:${process.env.PATH}`;
+  const path = `${join(directory, "bin")}:${process.env.PATH}`;
   return new Promise((resolve) => {
     const options = { cwd, env: { ...env, PATH: path }, timeout: 500_000, maxBuffer: 64 * 2 ** 20 };
     execFile("bash", ["-c", script], options, (error, stdout, stderr) => {
@@ -88,7 +88,7 @@ export function runCommands(
   });
 }
 
-/** A copy of a file of the repository in `folder`, by the same name. */
-export function copyInto(folder: string, path: string): void {
-  copyFileSync(join(root, path), join(folder, path.split("/").at(-1)!));
+/** A copy of a file of the repository in `directory`, by the same name. */
+export function copyInto(directory: string, path: string): void {
+  copyFileSync(join(root, path), join(directory, path.split("/").at(-1)!));
 }

@@ -60,7 +60,7 @@ export function podNamed(name: string, uid: string, namespace = "default"): Uint
   return Pod.encode(Pod.fromPartial({ metadata: { name, uid, namespace } })).finish();
 }
 
-/** Serves it in the folder that the agent watches. */
+/** Serves it in the directory that the agent watches. */
 export async function startEvictionPlugin(pluginDir: string, name: string): Promise<TestEvictionPlugin> {
   const server: Server = createServer({ "grpc.max_receive_message_length": -1 });
   const plugin: TestEvictionPlugin = {

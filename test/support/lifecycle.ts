@@ -19,10 +19,10 @@ export interface LifecycleSetup {
 /** Lifecycle with the CRI client of the agent, and a simulated runtime on a real socket. */
 export async function startLifecycle(setup: LifecycleSetup = {}) {
   const ends: (() => Promise<void> | void)[] = [];
-  const folder = mkdtempSync(join(tmpdir(), "nkfault-"));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), "nkfault-"));
+  ends.push(() => rmSync(directory, { recursive: true, force: true }));
   const runtime = new SimulatedRuntime({ clock: systemClock });
-  const socket = join(folder, "cri.sock");
+  const socket = join(directory, "cri.sock");
   const cri = new SimulatedCri({
     runtime,
     socket,

@@ -28,14 +28,14 @@ export function reviewTokens(
 }
 
 /** A certificate for 127.0.0.1, its authority, and the agent's flags for it. */
-export function issueCertificate(folder: string): {
+export function issueCertificate(directory: string): {
   authority: Authority;
   flags: { serverTlsCertFile: string; serverTlsPrivateKeyFile: string };
 } {
-  const authority = makeAuthority(folder, "ca");
+  const authority = makeAuthority(directory, "ca");
   const flags = {
-    serverTlsCertFile: join(folder, "tls.crt"),
-    serverTlsPrivateKeyFile: join(folder, "tls.key"),
+    serverTlsCertFile: join(directory, "tls.crt"),
+    serverTlsPrivateKeyFile: join(directory, "tls.key"),
   };
   const { cert, key } = authority.issue("worker-1", "IP:127.0.0.1");
   writeFileSync(flags.serverTlsPrivateKeyFile, key);

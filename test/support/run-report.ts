@@ -15,7 +15,7 @@ export interface RunResults {
 
 /**
  * Prints which files took longest and how many tests passed and failed. Where the environment variable
- * `TEST_RESULTS_DIR` names a folder, it also keeps the results there, for `scripts/stress.ts` and `.ci/run`.
+ * `TEST_RESULTS_DIR` names a directory, it also keeps the results there, for `scripts/stress.ts` and `.ci/run`.
  */
 export class RunReport implements Reporter {
   #began = 0;
@@ -65,8 +65,8 @@ function printLongest(modules: readonly TestModule[]): void {
 }
 
 function writeResults(results: RunResults): void {
-  const folder = process.env.TEST_RESULTS_DIR;
-  if (!folder) return;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${process.pid}.json`), JSON.stringify(results));
+  const directory = process.env.TEST_RESULTS_DIR;
+  if (!directory) return;
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${process.pid}.json`), JSON.stringify(results));
 }

@@ -10,14 +10,14 @@ export interface Setup extends AsyncDisposable {
   plugin: GoodPlugin;
   /** The agent; stops it before starting another, when a test does. */
   agent: RunningAgent;
-  /** Stops the agent and starts it anew with the same folders. */
+  /** Stops the agent and starts it anew with the same directories. */
   restart(betweenTheTwo?: () => void | Promise<void>): Promise<void>;
 }
 
 /** `flags` and `clock` are those of each agent; the flags go over `agentFlags`. */
 export async function setUp(flags: Record<string, string> = {}, clock: Clock = systemClock): Promise<Setup> {
   const cluster = await startCluster();
-  const plugin = await startGoodPlugin(join(cluster.folder, "plugins"), "steady", widgets("steady", 1));
+  const plugin = await startGoodPlugin(join(cluster.directory, "plugins"), "steady", widgets("steady", 1));
   const setup: Setup = {
     cluster,
     plugin,

@@ -6,23 +6,23 @@ const SIZE_MIB = 64;
 
 /** A file system of its own in memory that can be filled up, or mounted read-only. Needs root. */
 export class SmallDisk implements Disposable {
-  readonly folder: string;
+  readonly directory: string;
   readonly #filler: string;
 
-  private constructor(folder: string) {
-    this.folder = folder;
-    this.#filler = join(folder, "filler");
+  private constructor(directory: string) {
+    this.directory = directory;
+    this.#filler = join(directory, "filler");
   }
 
-  /** Mounts it at the folder, which is made; undefined if that is not permitted. */
-  static mount(folder: string): SmallDisk | undefined {
-    mkdirSync(folder, { recursive: true });
+  /** Mounts it at the directory, which is made; undefined if that is not permitted. */
+  static mount(directory: string): SmallDisk | undefined {
+    mkdirSync(directory, { recursive: true });
     try {
-      mount("-t", "tmpfs", "-o", `size=${SIZE_MIB}m,mode=700`, "tmpfs", folder);
+      mount("-t", "tmpfs", "-o", `size=${SIZE_MIB}m,mode=700`, "tmpfs", directory);
     } catch {
       return undefined;
     }
-    return new SmallDisk(folder);
+    return new SmallDisk(directory);
   }
 
   /** Leaves no byte free. */
@@ -45,27 +45,27 @@ export class SmallDisk implements Disposable {
 
   /** Throws while a process has a file open for writing. */
   makeReadOnly(): void {
-    mount("-o", "remount,ro", this.folder);
+    mount("-o", "remount,ro", this.directory);
   }
 
   makeWritable(): void {
-    mount("-o", "remount,rw", this.folder);
+    mount("-o", "remount,rw", this.directory);
   }
 
   /** Copies all that is on it, to be restored. */
-  copyTo(folder: string): void {
-    cpSync(this.folder, folder, { recursive: true });
+  copyTo(directory: string): void {
+    cpSync(this.directory, directory, { recursive: true });
   }
 
   /** Replaces all that is on it by a copy. */
-  restore(folder: string): void {
-    for (const name of readdirSync(this.folder)) rmSync(join(this.folder, name), { recursive: true });
-    cpSync(folder, this.folder, { recursive: true });
+  restore(directory: string): void {
+    for (const name of readdirSync(this.directory)) rmSync(join(this.directory, name), { recursive: true });
+    cpSync(directory, this.directory, { recursive: true });
   }
 
   [Symbol.dispose](): void {
     // Lazily: the agent may have it open still.
-    execFileSync("umount", ["-l", this.folder]);
+    execFileSync("umount", ["-l", this.directory]);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   RecordingHandler,
   type RunningManager,
   startManager,
-  temporaryFolder,
+  temporaryDirectory,
 } from "../../agent/src/plugins/testing/setup.ts";
 import {
   type ActivePod,
@@ -22,26 +22,26 @@ import {
   serveEvictionPlugin,
 } from "./index.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+let directory: ReturnType<typeof temporaryDirectory>;
 let plugin: Plugin | undefined;
 let agent: RunningManager | undefined;
 let calls: SocketCalls | undefined;
 const { signal } = new AbortController();
 
 beforeEach(() => {
-  folder = temporaryFolder();
+  directory = temporaryDirectory();
 });
 afterEach(async () => {
   calls?.close();
   await plugin?.stop();
   await agent?.stop();
   agent = undefined;
-  folder.remove();
+  directory.remove();
 });
 
 /** Serves a plugin; gives the calls of the agent's own client to it. */
 async function serve(options: Partial<EvictionPluginOptions> = {}): Promise<SocketCalls> {
-  plugin = serveEvictionPlugin({ name: "sample", socketDir: folder.path, ...options });
+  plugin = serveEvictionPlugin({ name: "sample", socketDir: directory.path, ...options });
   await plugin.ready;
   calls = socketCalls(plugin.socketPath);
   return calls;
@@ -74,7 +74,7 @@ const named = (name: string) => ({ uid: `uid-${name}`, namespace: "shop", name }
 describe("registration", () => {
   it("is registered as an eviction plugin", async () => {
     const handler = new RecordingHandler("EvictionPlugin");
-    agent = startManager(folder.path, { handlers: [handler] });
+    agent = startManager(directory.path, { handlers: [handler] });
     await serve();
     await until("registered", () => plugin?.registration.state === "registered");
     expect(handler.calls).toEqual(["register sample 1"]);

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { createLogger, FakeClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startManager, temporaryFolder } from "../../agent/src/plugins/testing/setup.ts";
+import { startManager, temporaryDirectory } from "../../agent/src/plugins/testing/setup.ts";
 import { serveReporterPlugin } from "./index.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+let directory: ReturnType<typeof temporaryDirectory>;
 beforeEach(() => {
-  folder = temporaryFolder();
+  directory = temporaryDirectory();
 });
-afterEach(() => folder.remove());
+afterEach(() => directory.remove());
 
 /** A plugin in this directory on a clock that stands still, and the warnings that it logs. */
 function serve(socketDir: string) {
@@ -26,8 +26,8 @@ describe("a plugin that is not registered after 10 s", () => {
     ["that is there", "", /^no agent called the socket: no agent runs on this node, it watches another/],
     ["that was missing", "none", /^no agent called the socket: the directory was missing, so this plugin/],
   ])("warns with the directory, %s, and the reason", async (_, name, reason) => {
-    const directory = join(folder.path, name);
-    const { plugin, clock, warnings } = serve(directory);
+    const socketDir = join(directory.path, name);
+    const { plugin, clock, warnings } = serve(socketDir);
     await plugin.ready;
     await clock.step(9_999);
     expect(warnings()).toEqual([]);
@@ -36,7 +36,7 @@ describe("a plugin that is not registered after 10 s", () => {
       expect.objectContaining({
         msg: "not registered after 10 s",
         plugin: "sample",
-        directory,
+        directory: socketDir,
         socket: plugin.socketPath,
         errorId: "NK1319",
         reason: expect.stringMatching(reason),
@@ -46,15 +46,15 @@ describe("a plugin that is not registered after 10 s", () => {
   });
 
   it("warns again after the socket was removed, with the directory as it was then", async () => {
-    const directory = join(folder.path, "none");
-    const { plugin, clock, warnings } = serve(directory);
+    const socketDir = join(directory.path, "none");
+    const { plugin, clock, warnings } = serve(socketDir);
     const warned = (times: number) =>
       until(`warned ${times} times`, () => warnings().length === times, { clock, stepMs: 1_000 });
     await plugin.ready;
     await warned(1);
     rmSync(plugin.socketPath);
     await warned(2);
-    rmSync(directory, { recursive: true });
+    rmSync(socketDir, { recursive: true });
     await warned(3);
     expect(warnings()).toEqual([
       expect.objectContaining({ reason: expect.stringContaining("the directory was missing") }),
@@ -65,8 +65,8 @@ describe("a plugin that is not registered after 10 s", () => {
   });
 
   it("warns with the agent's refusal", async () => {
-    const agent = startManager(folder.path, { inTreeNames: ["sample"] });
-    const { plugin, clock, warnings } = serve(folder.path);
+    const agent = startManager(directory.path, { inTreeNames: ["sample"] });
+    const { plugin, clock, warnings } = serve(directory.path);
     await until("refused", () => plugin.registration.state === "refused");
     await clock.step(10_000);
     expect(warnings()).toEqual([
@@ -78,12 +78,12 @@ describe("a plugin that is not registered after 10 s", () => {
   });
 
   it("does not warn when it is registered, or stopped before", async () => {
-    const agent = startManager(folder.path);
-    const { plugin, clock, warnings } = serve(folder.path);
+    const agent = startManager(directory.path);
+    const { plugin, clock, warnings } = serve(directory.path);
     await until("registered", () => plugin.registration.state === "registered");
     await clock.step(20_000);
     await Promise.all([plugin.stop(), agent.stop()]);
-    const stopped = serve(folder.path);
+    const stopped = serve(directory.path);
     await stopped.plugin.ready;
     await stopped.plugin.stop();
     await stopped.clock.step(20_000);

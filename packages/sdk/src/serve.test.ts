@@ -11,7 +11,11 @@ import { dialUnix } from "@nodekeeper/core/grpc";
 import { until } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type RunningManager, startManager, temporaryFolder } from "../../agent/src/plugins/testing/setup.ts";
+import {
+  type RunningManager,
+  startManager,
+  temporaryDirectory,
+} from "../../agent/src/plugins/testing/setup.ts";
 import {
   customNodeResource,
   metadata,
@@ -24,7 +28,7 @@ import {
   status,
 } from "./index.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+let directory: ReturnType<typeof temporaryDirectory>;
 const plugins: ReporterPlugin[] = [];
 const agents: RunningManager[] = [];
 const channels: Channel[] = [];
@@ -32,7 +36,7 @@ const channels: Channel[] = [];
 function serve(options: Partial<ReporterPluginOptions> = {}): ReporterPlugin {
   const plugin = serveReporterPlugin({
     name: "sample",
-    socketDir: folder.path,
+    socketDir: directory.path,
     checkIntervalMs: 100,
     report: async function* () {
       yield numbered(1);
@@ -44,7 +48,7 @@ function serve(options: Partial<ReporterPluginOptions> = {}): ReporterPlugin {
 }
 
 function agent(...[options]: [Parameters<typeof startManager>[1]?]): RunningManager {
-  const started = startManager(folder.path, options);
+  const started = startManager(directory.path, options);
   agents.push(started);
   return started;
 }
@@ -60,13 +64,13 @@ const numberIn = ({ content }: GetReportContentResponse): number =>
   Number(JSON.parse(Buffer.from(content[0]!.field[0]!.value).toString()).n);
 
 beforeEach(() => {
-  folder = temporaryFolder();
+  directory = temporaryDirectory();
 });
 
 afterEach(async () => {
   for (const channel of channels.splice(0)) channel.close();
   await Promise.all([...plugins.splice(0).map((p) => p.stop()), ...agents.splice(0).map((a) => a.stop())]);
-  folder.remove();
+  directory.remove();
 });
 
 describe("registration", () => {
@@ -80,7 +84,7 @@ describe("registration", () => {
     await plugin.stop();
     await until("deregistered", () => handler.calls.length === 2);
     expect(handler.calls).toEqual(["register sample 1", "deregister sample 1: its socket was removed"]);
-    expect(readdirSync(folder.path)).toEqual([]);
+    expect(readdirSync(directory.path)).toEqual([]);
   });
 
   it("hands the reason of a refusal to the author", async () => {
@@ -97,8 +101,8 @@ describe("registration", () => {
     await until("registered", () => handler.serving.get("sample")?.generation === 1);
     unlinkSync(plugin.socketPath);
     await until("registered again", () => handler.serving.get("sample")?.generation === 2);
-    rmSync(folder.path, { recursive: true });
-    mkdirSync(folder.path, { recursive: true });
+    rmSync(directory.path, { recursive: true });
+    mkdirSync(directory.path, { recursive: true });
     await until("and again", () => (handler.serving.get("sample")?.generation ?? 0) >= 3);
     expect(numberIn(await clientOf(plugin).getReportContent({}))).toBe(1);
   });
@@ -121,30 +125,30 @@ describe("the socket", () => {
 
   it("in a rolling update the new instance is registered before the old one ends, and keeps its socket", async () => {
     const { handler, at } = agent();
-    const stale = createSocketServer().listen(join(folder.path, "kept"));
+    const stale = createSocketServer().listen(join(directory.path, "kept"));
     await until("listening", () => stale.listening);
-    renameSync(join(folder.path, "kept"), join(folder.path, "sample-0123abcd.sock"));
+    renameSync(join(directory.path, "kept"), join(directory.path, "sample-0123abcd.sock"));
     stale.close();
     const before = serve({ rollingUpdate: true });
     await until("registered", () => before.registration.state === "registered");
-    expect(readdirSync(folder.path)).toEqual([basename(before.socketPath)]);
+    expect(readdirSync(directory.path)).toEqual([basename(before.socketPath)]);
     const after = serve({ rollingUpdate: true });
     await until("registered", () => after.registration.state === "registered");
     expect(at(before.socketPath)?.state).toBe("superseded");
     await before.stop();
     await until("the old socket is forgotten", () => at(before.socketPath) === undefined);
-    expect(readdirSync(folder.path)).toEqual([basename(after.socketPath)]);
+    expect(readdirSync(directory.path)).toEqual([basename(after.socketPath)]);
     expect(handler.calls).toEqual(["register sample 1", "register sample 2"]);
     expect(at(after.socketPath)?.state).toBe("registered");
   });
 
   it("a stale socket is replaced, a file that is no socket is left alone", async () => {
-    writeFileSync(join(folder.path, "file.sock"), "precious");
+    writeFileSync(join(directory.path, "file.sock"), "precious");
     await expect(serve({ name: "file" }).ready).rejects.toThrow("is no socket");
-    const stale = createSocketServer().listen(join(folder.path, "kept"));
+    const stale = createSocketServer().listen(join(directory.path, "kept"));
     await until("listening", () => stale.listening);
     const { linkSync } = await import("node:fs");
-    linkSync(join(folder.path, "kept"), join(folder.path, "sample.sock"));
+    linkSync(join(directory.path, "kept"), join(directory.path, "sample.sock"));
     stale.close();
     const plugin = serve();
     await plugin.ready;
@@ -157,7 +161,7 @@ describe("the socket", () => {
     unlinkSync(plugin.socketPath);
     const other = createSocketServer().listen(plugin.socketPath);
     await expect(plugin.closed).rejects.toThrow("another process took the socket");
-    expect(readdirSync(folder.path)).toEqual(["sample.sock"]);
+    expect(readdirSync(directory.path)).toEqual(["sample.sock"]);
     other.close();
   });
 });

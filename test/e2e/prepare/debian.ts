@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path";
 import { downloadPackages } from "../../../scripts/debian-packages.ts";
 import { findProgram, printProgress, run } from "../../../scripts/programs.ts";
-import { cacheFolder, type Part } from "../support/parts.ts";
+import { cacheDirectory, type Part } from "../support/parts.ts";
 
 /** A program of the machine, else of a Debian package as `fromPackage` gives it. */
 export async function fromDebian(packageName: string, program: string, file: string): Promise<Part> {
@@ -25,28 +25,28 @@ export interface PackagedFile {
  */
 export async function fromPackage({ packageName, file, release }: PackagedFile): Promise<Part> {
   const name = release ? `${packageName}-${release}` : packageName;
-  const folder = join(cacheFolder, "debian", name);
-  const path = join(folder, file);
+  const directory = join(cacheDirectory, "debian", name);
+  const path = join(directory, file);
   const version = `Debian ${release ? `${release} ` : ""}${packageName}`;
   if (existsSync(path)) return { path, version };
   if (!findProgram("apt-get")) return { missing: `there is no apt-get to fetch ${version}` };
   printProgress(`fetching ${version}`);
   try {
-    await unpack(packageName, folder, release);
+    await unpack(packageName, directory, release);
   } catch (error) {
     return { missing: `${version} can't be fetched: ${firstLine(error)}` };
   }
   return existsSync(path) ? { path, version } : { missing: `${version} has no ${file}` };
 }
 
-async function unpack(packageName: string, folder: string, release: string | undefined): Promise<void> {
-  mkdirSync(join(cacheFolder, "debian"), { recursive: true });
-  const work = mkdtempSync(join(cacheFolder, "debian", ".unpack-"));
+async function unpack(packageName: string, directory: string, release: string | undefined): Promise<void> {
+  mkdirSync(join(cacheDirectory, "debian"), { recursive: true });
+  const work = mkdtempSync(join(cacheDirectory, "debian", ".unpack-"));
   try {
     const [archive] = await downloadPackages([{ name: packageName, ...(release ? { release } : {}) }], work);
     await run("dpkg-deb", ["-x", archive!, join(work, "root")]);
-    rmSync(folder, { recursive: true, force: true });
-    renameSync(join(work, "root"), folder);
+    rmSync(directory, { recursive: true, force: true });
+    renameSync(join(work, "root"), directory);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { findProgram, printProgress, run } from "../../../scripts/programs.ts";
-import { cacheFolder, type Part } from "../support/parts.ts";
+import { cacheDirectory, type Part } from "../support/parts.ts";
 
 interface GoBuild {
-  /** The folder with go.mod. */
+  /** The directory with go.mod. */
   module: string;
   /** For the name in the cache and for messages. */
   version: string;
@@ -20,9 +20,9 @@ export interface GoProgram extends GoBuild {
   package: string;
 }
 
-/** Programs of one module, each in the folder of its name. */
+/** Programs of one module, each in the directory of its name. */
 export interface GoPrograms<Name extends string> extends GoBuild {
-  /** The folder's name in the cache. */
+  /** The directory's name in the cache. */
   name: string;
   programs: readonly Name[];
 }
@@ -53,16 +53,16 @@ export async function buildGoPrograms<Name extends string>(
 interface OneBuild extends GoBuild {
   name: string;
   packages: readonly string[];
-  /** What the build leaves in its folder. */
+  /** What the build leaves in its directory. */
   files: readonly string[];
 }
 
-// The part is the folder that has the files.
+// The part is the directory that has the files.
 async function buildOnce(wanted: OneBuild): Promise<Part> {
   const { name, module, version, files } = wanted;
   if (!findProgram("go")) return { missing: NO_GO };
   const goVersion = (await run("go", ["env", "GOVERSION"], { cwd: module })).trim();
-  const path = join(cacheFolder, `${name}-${version}`, digestOf(wanted, goVersion));
+  const path = join(cacheDirectory, `${name}-${version}`, digestOf(wanted, goVersion));
   const part = { path, version: `${version}, ${goVersion}` };
   if (files.every((file) => existsSync(join(path, file)))) return part;
   printProgress(
@@ -84,7 +84,7 @@ async function buildOnce(wanted: OneBuild): Promise<Part> {
   return part;
 }
 
-/** The folder of a module in Go's module cache, downloaded where it is missing. */
+/** The directory of a module in Go's module cache, downloaded where it is missing. */
 export async function downloadModule(module: string, version: string): Promise<Part> {
   if (!findProgram("go")) return { missing: NO_GO };
   try {
@@ -104,12 +104,12 @@ export async function downloadModule(module: string, version: string): Promise<P
 
 async function build(
   { name, module, stamps = {}, packages, files }: OneBuild,
-  folder: string,
+  directory: string,
 ): Promise<void> {
   const symbols = Object.entries(stamps).map(([symbol, value]) => ` -X ${symbol}=${value}`);
   const args = ["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", `-s -w${symbols.join("")}`];
-  // Of several packages Go names the files itself; a single one may have another name than its folder.
-  const output = files.length === 1 ? join(folder, files[0]!) : `${folder}/`;
+  // Of several packages Go names the files itself; a single one may have another name than its directory.
+  const output = files.length === 1 ? join(directory, files[0]!) : `${directory}/`;
   await run("nice", ["-n", "19", "go", ...args, "-o", output, ...packages], {
     cwd: module,
     env: { CGO_ENABLED: "0", GOFLAGS: "", GOWORK: "off" },

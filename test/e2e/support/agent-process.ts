@@ -37,7 +37,7 @@ const HOUR_S = 3_600;
 
 /** `nodekeeper run` as a process of its own, with the rights of deploy/rbac.yaml. */
 export class AgentProcess {
-  readonly pluginFolder: string;
+  readonly pluginDirectory: string;
   readonly tokenFile: string;
   readonly apiSocket: string;
   readonly child: Child;
@@ -49,15 +49,15 @@ export class AgentProcess {
   readonly #newToken: (lifetime: number) => string;
 
   private constructor(
-    folder: string,
+    directory: string,
     child: Child,
     address: string,
     newToken: (lifetime: number) => string,
     successor: () => Child,
   ) {
-    this.pluginFolder = join(folder, "plugins");
-    this.tokenFile = join(folder, "token");
-    this.apiSocket = join(folder, "agent.sock");
+    this.pluginDirectory = join(directory, "plugins");
+    this.tokenFile = join(directory, "token");
+    this.apiSocket = join(directory, "agent.sock");
     this.child = child;
     this.successor = successor;
     this.#address = address;
@@ -67,9 +67,9 @@ export class AgentProcess {
   /** Writes its files and starts it; does not wait for anything. */
   static async start(cluster: ControlPlane, options: AgentProcessOptions): Promise<AgentProcess> {
     const { nodeName, flags = {}, port = cluster.port, authority = cluster.trustFile } = options;
-    const folder = join(cluster.folder, `agent-${nodeName}`);
-    mkdirSync(join(folder, "plugins"), { recursive: true });
-    const tokenFile = join(folder, "token");
+    const directory = join(cluster.directory, `agent-${nodeName}`);
+    mkdirSync(join(directory, "plugins"), { recursive: true });
+    const tokenFile = join(directory, "token");
     const uid = await installNodekeeper(cluster);
     // As a pod's: bound to its node, which an older server does not know of.
     const node = await cluster.admin.get(`/api/v1/nodes/${nodeName}`).catch(() => undefined);
@@ -77,17 +77,17 @@ export class AgentProcess {
     const newToken = (lifetime: number) => cluster.tokens.sign({ ...serviceAccount, uid }, lifetime, bound);
     writeFileSync(tokenFile, newToken(options.tokenLifetime ?? HOUR_S));
     const user = options.user ?? { tokenFile };
-    const kubeconfig = writeKubeconfig(join(folder, "kubeconfig"), { port, authority, user });
+    const kubeconfig = writeKubeconfig(join(directory, "kubeconfig"), { port, authority, user });
     const address = `127.0.0.1:${await freePort()}`;
     const settings = {
       "node-name": nodeName,
       kubeconfig,
-      "state-dir": join(folder, "state"),
-      "plugin-directories": join(folder, "plugins"),
-      // A driver's own folder is not the one in which it registers.
-      "plugin-endpoint-directories": cluster.folder,
+      "state-dir": join(directory, "state"),
+      "plugin-directories": join(directory, "plugins"),
+      // A driver's own directory is not the one in which it registers.
+      "plugin-endpoint-directories": cluster.directory,
       "server-address": address,
-      "api-socket": join(folder, "agent.sock"),
+      "api-socket": join(directory, "agent.sock"),
       // Where a case gives no runtime there is none to be found.
       lifecycle: String(flags["runtime-endpoint"] !== undefined),
       // No kubelet runs here, and in-tree eviction plugins look at this machine: a case asks for those it is about.
@@ -105,12 +105,12 @@ export class AgentProcess {
         name: `agent of ${nodeName}`,
         command: process.execPath,
         args: [main, "run", ...args],
-        logFile: join(folder, logFile),
+        logFile: join(directory, logFile),
         enter: options.enter ?? [],
       });
     const child = instance("agent.log");
     child.start();
-    return new AgentProcess(folder, child, address, newToken, () => instance("next-agent.log"));
+    return new AgentProcess(directory, child, address, newToken, () => instance("next-agent.log"));
   }
 
   /** Runs a command that asks the agent's status server; gives what it printed. */

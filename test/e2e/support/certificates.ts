@@ -20,20 +20,20 @@ export interface Subject {
   alternativeNames?: readonly string[];
 }
 
-/** A certificate authority of the suite's own, and what it signs, as PEM files in one folder. */
+/** A certificate authority of the suite's own, and what it signs, as PEM files in one directory. */
 export class Authority implements KeyPair {
   readonly certificate: string;
   readonly key: string;
-  readonly #folder: string;
+  readonly #directory: string;
 
-  private constructor(folder: string, name: string) {
-    this.#folder = folder;
-    this.certificate = join(folder, `${name}.crt`);
-    this.key = join(folder, `${name}.key`);
+  private constructor(directory: string, name: string) {
+    this.#directory = directory;
+    this.certificate = join(directory, `${name}.crt`);
+    this.key = join(directory, `${name}.key`);
   }
 
-  static async create(folder: string, name: string): Promise<Authority> {
-    const authority = new Authority(folder, name);
+  static async create(directory: string, name: string): Promise<Authority> {
+    const authority = new Authority(directory, name);
     const { certificate, key } = authority;
     const constraints = [
       "basicConstraints=critical,CA:TRUE",
@@ -62,10 +62,13 @@ export class Authority implements KeyPair {
 
   /** Issues a certificate for both ends of TLS. The files appear whole, over those of the same name. */
   async issue(name: string, subject: Subject): Promise<KeyPair> {
-    const pair = { certificate: join(this.#folder, `${name}.crt`), key: join(this.#folder, `${name}.key`) };
+    const pair = {
+      certificate: join(this.#directory, `${name}.crt`),
+      key: join(this.#directory, `${name}.key`),
+    };
     const fresh = { certificate: `${pair.certificate}.new`, key: `${pair.key}.new` };
-    const request = join(this.#folder, `${name}.csr`);
-    const extensions = join(this.#folder, `${name}.ext`);
+    const request = join(this.#directory, `${name}.csr`);
+    const extensions = join(this.#directory, `${name}.ext`);
     const { commonName, organization, alternativeNames } = subject;
     writeFileSync(
       extensions,

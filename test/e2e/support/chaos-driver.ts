@@ -12,21 +12,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { serveDeviceDriver } from "@nodekeeper/sdk";
 
 // A driver as a process of its own, for chaos on a real node:
-//   node chaos-driver.ts NAME SOCKET FOLDER DEVICES
+//   node chaos-driver.ts NAME SOCKET DIRECTORY DEVICES
 // Its devices are exclusive. What it has set up are files in `setup/`, named after devices, with the UID of the claim: as the
 // state of hardware, they outlive it and are shared by its instances. `journal` has a line for each step. `late` has the
 // milliseconds by which calls are late; a call is completed also when it was cancelled meanwhile.
 
-const [name = "", socketPath = "", folder = "", devices = "0"] = process.argv.slice(2);
-const setUp = join(folder, "setup");
+const [name = "", socketPath = "", directory = "", devices = "0"] = process.argv.slice(2);
+const setUp = join(directory, "setup");
 mkdirSync(setUp, { recursive: true });
 
 function note(step: string, claim: string, device: string): void {
-  appendFileSync(join(folder, "journal"), `${JSON.stringify({ at: Date.now(), step, claim, device })}\n`);
+  appendFileSync(join(directory, "journal"), `${JSON.stringify({ at: Date.now(), step, claim, device })}\n`);
 }
 
 async function beLate(): Promise<void> {
-  const file = join(folder, "late");
+  const file = join(directory, "late");
   await sleep(existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
 }
 

@@ -11,9 +11,9 @@ export const imageName = "nodekeeper.invalid/busybox:e2e";
 const programs = ["sh", "sleep", "cat", "echo", "true", "false"];
 
 /** Makes an image of busybox alone, in the form of `docker save`; gives the path of the archive. */
-export async function writeImage(folder: string, busybox: string): Promise<string> {
-  const layer = join(folder, "image", "layer");
-  const parts = join(folder, "image", "parts");
+export async function writeImage(directory: string, busybox: string): Promise<string> {
+  const layer = join(directory, "image", "layer");
+  const parts = join(directory, "image", "parts");
   mkdirSync(join(layer, "bin"), { recursive: true });
   mkdirSync(parts, { recursive: true });
   copyFileSync(busybox, join(layer, "bin", "busybox"));
@@ -31,7 +31,7 @@ export async function writeImage(folder: string, busybox: string): Promise<strin
   const manifest = [{ Config: "config.json", RepoTags: [imageName], Layers: ["layer.tar"] }];
   writeFileSync(join(parts, "config.json"), JSON.stringify(config));
   writeFileSync(join(parts, "manifest.json"), JSON.stringify(manifest));
-  const archive = join(folder, "image", "image.tar");
+  const archive = join(directory, "image", "image.tar");
   await execute("tar", ["-C", parts, "-cf", archive, "manifest.json", "config.json", "layer.tar"]);
   return archive;
 }

@@ -23,49 +23,49 @@ export interface ContainerdOptions {
   network?: { plugins: string; configuration: string };
 }
 
-/** A containerd with a root, state and socket of its own in a folder, its CRI on, and one image: `imageName`. Needs root. */
+/** A containerd with a root, state and socket of its own in a directory, its CRI on, and one image: `imageName`. Needs root. */
 export class Containerd {
   readonly socket: string;
   /** Where pods that name no cgroup of their own belong: below it, as below the kubelet's "/kubepods". */
   readonly podCgroup: string;
   readonly process: Child;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #ctr: string;
   readonly #path: string;
   readonly #enter: readonly string[];
 
-  private constructor(folder: string, part: ContainerdPart, enter: readonly string[]) {
+  private constructor(directory: string, part: ContainerdPart, enter: readonly string[]) {
     const binary = pathOf(part);
-    this.#folder = folder;
+    this.#directory = directory;
     this.#enter = enter;
     this.#ctr = join(dirname(binary), "ctr");
     // Its shim and runc are found by PATH; those of the machine come after.
     this.#path = [dirname(binary), dirname(pathOf("runc")), process.env.PATH].join(":");
-    this.socket = join(folder, "containerd.sock");
-    this.podCgroup = `/${basename(dirname(folder))}-${basename(folder)}`;
+    this.socket = join(directory, "containerd.sock");
+    this.podCgroup = `/${basename(dirname(directory))}-${basename(directory)}`;
     this.process = new Child({
       name: "containerd",
       command: binary,
-      args: ["--config", join(folder, "containerd.toml")],
-      logFile: join(folder, "containerd.log"),
+      args: ["--config", join(directory, "containerd.toml")],
+      logFile: join(directory, "containerd.log"),
       env: { PATH: this.#path },
       enter,
     });
   }
 
   static async start(
-    folder: string,
+    directory: string,
     part: ContainerdPart,
     { enter = [], network }: ContainerdOptions = {},
   ): Promise<Containerd> {
-    mkdirSync(folder, { recursive: true });
-    const containerd = new Containerd(folder, part, enter);
+    mkdirSync(directory, { recursive: true });
+    const containerd = new Containerd(directory, part, enter);
     const { plugins, configuration } = network ?? {
-      plugins: `${folder}/cni/bin`,
-      configuration: `${folder}/cni/net.d`,
+      plugins: `${directory}/cni/bin`,
+      configuration: `${directory}/cni/net.d`,
     };
-    const text = configurationOf(part, { folder, socket: containerd.socket, plugins, configuration });
-    writeFileSync(join(folder, "containerd.toml"), text);
+    const text = configurationOf(part, { directory, socket: containerd.socket, plugins, configuration });
+    writeFileSync(join(directory, "containerd.toml"), text);
     try {
       // In a machine of its own it has a kubelet that makes them.
       if (enter.length === 0) {
@@ -74,7 +74,7 @@ export class Containerd {
       }
       containerd.process.start();
       await containerd.process.until("serving", () => containerd.ctr("version"));
-      const image = await writeImage(folder, pathOf("busybox"));
+      const image = await writeImage(directory, pathOf("busybox"));
       // 2.x imports by its transfer service, which is configured for its default snapshotter alone.
       const local = part === "newContainerd" ? ["--local"] : [];
       await containerd.ctr("image", "import", ...local, "--snapshotter", "native", image);
@@ -121,12 +121,13 @@ export class Containerd {
     }
     for (const pid of shimsOf(this.socket)) killTree(pid);
     if (this.#enter.length === 0) await removeCgroup(this.podCgroup);
-    for (const mount of mountsUnder(this.#folder)) await execute("umount", ["--lazy", mount]).catch(() => {});
+    for (const mount of mountsUnder(this.#directory))
+      await execute("umount", ["--lazy", mount]).catch(() => {});
   }
 }
 
 interface Places {
-  folder: string;
+  directory: string;
   socket: string;
   plugins: string;
   configuration: string;
@@ -134,9 +135,9 @@ interface Places {
 
 // With CDI in both: 2.x has it on.
 function configurationOf(part: ContainerdPart, places: Places): string {
-  const { folder, socket, plugins, configuration } = places;
-  const roots = `root = "${folder}/root"
-state = "${folder}/state"
+  const { directory, socket, plugins, configuration } = places;
+  const roots = `root = "${directory}/root"
+state = "${directory}/state"
 [grpc]
   address = "${socket}"
 [ttrpc]

@@ -6,7 +6,7 @@ import { AdminClient, type ApiObject } from "./admin-client.ts";
 import { AuditLog } from "./audit-log.ts";
 import { Authority, type KeyPair } from "./certificates.ts";
 import { Child } from "./child.ts";
-import { makeRunFolder, removeEndedRuns } from "./ended-runs.ts";
+import { makeRunDirectory, removeEndedRuns } from "./ended-runs.ts";
 import { Etcd } from "./etcd.ts";
 import { freePort } from "./free-port.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
@@ -35,7 +35,7 @@ export interface ControlPlaneOptions {
 
 export interface ControlPlane {
   /** Everything it writes is under here, and goes with `stop`. */
-  readonly folder: string;
+  readonly directory: string;
   readonly port: number;
   readonly authority: Authority;
   /** PEM file of the authorities that those who call the API server trust. */
@@ -52,39 +52,39 @@ export interface ControlPlane {
   addNode(name: string): Promise<ApiObject>;
   /** Replaces the API server's certificate with one of another authority, as it runs; everybody but the agent trusts both. */
   swapServingCertificate(): Promise<Authority>;
-  /** Stops everything and removes the folder. KEEP_E2E=1 in the environment keeps it. */
+  /** Stops everything and removes the directory. KEEP_E2E=1 in the environment keeps it. */
   stop(): Promise<void>;
 }
 
-/** Starts etcd and kube-apiserver on free ports of loopback, with TLS, RBAC and an audit log, in a temporary folder. */
+/** Starts etcd and kube-apiserver on free ports of loopback, with TLS, RBAC and an audit log, in a temporary directory. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   await removeEndedRuns();
-  const folder = makeRunFolder();
+  const directory = makeRunDirectory();
   const cleanups: Array<() => unknown> = [
-    () => process.env.KEEP_E2E || rmSync(folder, { recursive: true, force: true }),
+    () => process.env.KEEP_E2E || rmSync(directory, { recursive: true, force: true }),
   ];
   const stop = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const authority = await Authority.create(folder, "ca");
+    const authority = await Authority.create(directory, "ca");
     const serving = await issueServing(authority);
     const identity = await authority.issue("admin", {
       commonName: "e2e-admin",
       organization: "system:masters",
     });
-    const tokens = new TokenSigner(folder);
-    const etcd = await Etcd.start(folder);
+    const tokens = new TokenSigner(directory);
+    const etcd = await Etcd.start(directory);
     cleanups.push(() => etcd.stop());
 
     const port = await freePort();
-    const audit = new AuditLog(join(folder, "audit.log"));
-    const policyFile = join(folder, "audit-policy.json");
+    const audit = new AuditLog(join(directory, "audit.log"));
+    const policyFile = join(directory, "audit-policy.json");
     writeFileSync(policyFile, JSON.stringify(auditPolicy));
     const apiServer = new Child({
       name: "kube-apiserver",
       command: pathOf(options.apiServer ?? "kubeApiServer"),
-      logFile: join(folder, "kube-apiserver.log"),
+      logFile: join(directory, "kube-apiserver.log"),
       args: [
         `--etcd-servers=${etcd.url}`,
         "--bind-address=127.0.0.1",
@@ -92,7 +92,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--secure-port=${port}`,
         "--endpoint-reconciler-type=none",
         "--service-cluster-ip-range=10.0.0.0/24",
-        `--cert-dir=${folder}`,
+        `--cert-dir=${directory}`,
         `--tls-cert-file=${serving.certificate}`,
         `--tls-private-key-file=${serving.key}`,
         `--client-ca-file=${authority.certificate}`,
@@ -114,10 +114,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       ],
     });
     cleanups.push(() => apiServer.stop());
-    const trustFile = join(folder, "trust.crt");
+    const trustFile = join(directory, "trust.crt");
     copyFileSync(authority.certificate, trustFile);
     const admin = new AdminClient({ port, authority: trustFile, identity });
-    const kubeconfig = writeKubeconfig(join(folder, "admin.kubeconfig"), {
+    const kubeconfig = writeKubeconfig(join(directory, "admin.kubeconfig"), {
       port,
       authority: trustFile,
       user: { "client-certificate": identity.certificate, "client-key": identity.key },
@@ -132,20 +132,20 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     apiServer.start();
     await ready();
     return {
-      folder,
+      directory,
       port,
       authority,
       trustFile,
       etcd,
       apiServer,
       admin,
-      kubectl: new Kubectl(kubeconfig, folder),
+      kubectl: new Kubectl(kubeconfig, directory),
       audit,
       tokens,
       ready,
       addNode: (name) => admin.create("/api/v1/nodes?fieldManager=kubelet", nodeOfKubelet(name)),
       swapServingCertificate: async () => {
-        const successor = await Authority.create(folder, "ca-2");
+        const successor = await Authority.create(directory, "ca-2");
         appendFileSync(trustFile, readFileSync(successor.certificate));
         await issueServing(successor);
         await eventuallyServes(port, "ca-2");

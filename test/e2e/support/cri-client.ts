@@ -54,7 +54,7 @@ export class CriClient {
         metadata.uint32(10).string(spec.name).uint32(18).string(spec.uid).uint32(26).string(spec.namespace);
         metadata.uint32(32).uint32(attempt);
       });
-      writer.uint32(26).string(this.#logFolder(spec));
+      writer.uint32(26).string(this.#logDirectory(spec));
       labels(writer, 6, podLabels(spec));
       message(writer, 8, (linux) => {
         // Beside the containers of other pods, a sandbox with its two of 1024 shares would get no CPU on a busy machine.
@@ -104,7 +104,7 @@ export class CriClient {
 
   /** What a container has written so far, in CRI's log format. */
   logs(spec: PodSpec, container: Pick<ContainerSpec, "name" | "attempt">): Promise<string> {
-    return readFile(join(this.#logFolder(spec), logName(container)), "utf8");
+    return readFile(join(this.#logDirectory(spec), logName(container)), "utf8");
   }
 
   stopContainer(id: string, timeoutSeconds = 0): Promise<string> {
@@ -129,7 +129,7 @@ export class CriClient {
     this.#client.close();
   }
 
-  #logFolder({ uid }: PodSpec): string {
+  #logDirectory({ uid }: PodSpec): string {
     return join(this.#podLogs, uid);
   }
 

@@ -11,40 +11,40 @@ const OWNER = "owner";
 // Where etcd has its data.
 const memory = "/dev/shm";
 
-/** Makes the folder of a cluster, which names this process as its owner; with KEEP_E2E=1 none, so that it is kept. */
-export function makeRunFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), PREFIX));
-  if (!process.env.KEEP_E2E) writeFileSync(join(folder, OWNER), stampOf(process.pid));
-  return folder;
+/** Makes the directory of a cluster, which names this process as its owner; with KEEP_E2E=1 none, so that it is kept. */
+export function makeRunDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), PREFIX));
+  if (!process.env.KEEP_E2E) writeFileSync(join(directory, OWNER), stampOf(process.pid));
+  return directory;
 }
 
 /**
- * Removes what clusters left whose test process was killed before it could stop them: processes, mounts, cgroups, folders.
- * Those of a process that runs are left alone, as are folders that name no owner.
+ * Removes what clusters left whose test process was killed before it could stop them: processes, mounts, cgroups, directories.
+ * Those of a process that runs are left alone, as are directories that name no owner.
  */
 export async function removeEndedRuns(): Promise<void> {
   for (const name of namesIn(tmpdir()).filter((each) => each.startsWith(PREFIX))) {
-    const folder = join(tmpdir(), name);
-    const owner = read(join(folder, OWNER));
+    const directory = join(tmpdir(), name);
+    const owner = read(join(directory, OWNER));
     if (owner === "" || owner === stampOf(Number(owner.split(" ")[0]))) continue;
     for (const pid of processesOf(name)) kill(pid);
     await removeCgroup(`/${name}-node`);
-    for (const mount of mountsUnder(folder)) await execute("umount", ["--lazy", mount]).catch(() => {});
+    for (const mount of mountsUnder(directory)) await execute("umount", ["--lazy", mount]).catch(() => {});
     for (const data of namesIn(memory).filter((each) => each.startsWith(`${name}-`)))
       rmSync(join(memory, data), { recursive: true, force: true });
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
-/** Mounts below a folder, innermost first. */
-export function mountsUnder(folder: string): string[] {
+/** Mounts below a directory, innermost first. */
+export function mountsUnder(directory: string): string[] {
   const points = read("/proc/self/mounts")
     .split("\n")
     .map((line) => line.split(" ")[1] ?? "");
-  return points.filter((point) => point.startsWith(`${folder}/`)).reverse();
+  return points.filter((point) => point.startsWith(`${directory}/`)).reverse();
 }
 
-// All that is started for a cluster has a path with its folder's name among its arguments.
+// All that is started for a cluster has a path with its directory's name among its arguments.
 function processesOf(name: string): number[] {
   const pids = namesIn("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== String(process.pid));
   return pids.filter((pid) => read(`/proc/${pid}/cmdline`).includes(name)).map(Number);

@@ -21,11 +21,11 @@ export class Etcd {
     this.#data = data;
   }
 
-  static async start(folder: string): Promise<Etcd> {
+  static async start(directory: string): Promise<Etcd> {
     const [client, peer] = [await freePort(), await freePort()];
     const url = `http://127.0.0.1:${client}`;
     const peerUrl = `http://127.0.0.1:${peer}`;
-    const data = mkdtempSync(join(isWritable(TMPFS) ? TMPFS : folder, `${basename(folder)}-etcd-`));
+    const data = mkdtempSync(join(isWritable(TMPFS) ? TMPFS : directory, `${basename(directory)}-etcd-`));
     const child = new Child({
       name: "etcd",
       command: pathOf("etcd"),
@@ -39,7 +39,7 @@ export class Etcd {
         `--initial-cluster=e2e=${peerUrl}`,
         "--log-level=warn",
       ],
-      logFile: join(folder, "etcd.log"),
+      logFile: join(directory, "etcd.log"),
     });
     child.start();
     const etcd = new Etcd(url, child, data);

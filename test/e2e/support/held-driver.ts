@@ -7,13 +7,13 @@ import { serveDeviceDriver } from "@nodekeeper/sdk";
 // there, and stays while there is `hold/<step>-<claim>`. What it has set up are files named after devices, with the UID of
 // the claim in them; as a device's state does, they outlive it.
 
-const [name = "", socketDir = "", folder = ""] = process.argv.slice(2);
-const setUp = join(folder, "setup");
-for (const each of ["setup", "at", "hold"]) mkdirSync(join(folder, each), { recursive: true });
+const [name = "", socketDir = "", directory = ""] = process.argv.slice(2);
+const setUp = join(directory, "setup");
+for (const each of ["setup", "at", "hold"]) mkdirSync(join(directory, each), { recursive: true });
 
 async function step(step: string, claim: string): Promise<void> {
-  writeFileSync(join(folder, "at", `${step}-${claim}`), "");
-  while (existsSync(join(folder, "hold", `${step}-${claim}`))) await sleep(20);
+  writeFileSync(join(directory, "at", `${step}-${claim}`), "");
+  while (existsSync(join(directory, "hold", `${step}-${claim}`))) await sleep(20);
 }
 
 const driver = serveDeviceDriver({

@@ -7,7 +7,7 @@ import { writeKubeconfig } from "./kubeconfig.ts";
 import { pathOf } from "./parts.ts";
 
 const execute = promisify(execFile);
-const nodeFolder = join(import.meta.dirname, "../../../node_modules/.bin");
+const nodeDirectory = join(import.meta.dirname, "../../../node_modules/.bin");
 
 /** What a command printed and how it ended. */
 export interface Ran {
@@ -32,8 +32,8 @@ export class PluginUser {
     cluster: ControlPlane,
     { name, group, plugin }: { name: string; group: string; plugin: string },
   ): Promise<PluginUser> {
-    const folder = join(cluster.folder, `home-${name}`);
-    const bin = join(folder, "bin");
+    const directory = join(cluster.directory, `home-${name}`);
+    const bin = join(directory, "bin");
     mkdirSync(bin, { recursive: true });
     symlinkSync(pathOf("kubectl"), join(bin, "kubectl"));
     symlinkSync(plugin, join(bin, "kubectl-nodekeeper"));
@@ -49,9 +49,9 @@ export class PluginUser {
         clientKeyData: readFileSync(key, "utf8"),
       },
     };
-    writeFileSync(join(folder, "credential.json"), JSON.stringify(credential));
+    writeFileSync(join(directory, "credential.json"), JSON.stringify(credential));
     const login = join(bin, "login");
-    writeFileSync(login, `#!/bin/sh\ncat ${folder}/credential.json\n`);
+    writeFileSync(login, `#!/bin/sh\ncat ${directory}/credential.json\n`);
     chmodSync(login, 0o755);
     const exec = {
       apiVersion: credential.apiVersion,
@@ -59,15 +59,15 @@ export class PluginUser {
       interactiveMode: "IfAvailable",
       provideClusterInfo: false,
     };
-    const kubeconfig = writeKubeconfig(join(folder, "kubeconfig"), {
+    const kubeconfig = writeKubeconfig(join(directory, "kubeconfig"), {
       port: cluster.port,
       authority: cluster.trustFile,
       user: { exec },
     });
     return new PluginUser({
-      HOME: folder,
+      HOME: directory,
       KUBECONFIG: kubeconfig,
-      PATH: `${bin}:${nodeFolder}:/usr/bin:/bin`,
+      PATH: `${bin}:${nodeDirectory}:/usr/bin:/bin`,
     });
   }
 

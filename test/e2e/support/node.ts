@@ -7,7 +7,7 @@ import { Containerd } from "./containerd.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { freePort } from "./free-port.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import { kubeletConfiguration, staticPodFolder } from "./node/kubelet-configuration.ts";
+import { kubeletConfiguration, staticPodDirectory } from "./node/kubelet-configuration.ts";
 import { Machine } from "./node/machine.ts";
 import { machineAddress, writeNetwork } from "./node/network.ts";
 import { missingParts, type PartName, pathOf } from "./parts.ts";
@@ -62,8 +62,8 @@ export function missingForNode(
 /** Starts containerd, kubelet, kube-scheduler and kube-controller-manager beside a control plane, and waits for the Node. */
 export async function startNode(cluster: ControlPlane, options: NodeOptions = {}): Promise<ClusterNode> {
   const { name = "worker-1", containerd: runtime = "containerd" } = options;
-  const folder = join(cluster.folder, "node");
-  mkdirSync(folder);
+  const directory = join(cluster.directory, "node");
+  mkdirSync(directory);
   const cleanups: Array<() => unknown> = [];
   const stop = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -74,17 +74,17 @@ export async function startNode(cluster: ControlPlane, options: NodeOptions = {}
     return child;
   };
   try {
-    const machine = await Machine.start(folder);
+    const machine = await Machine.start(directory);
     cleanups.push(() => machine.stop());
-    const network = { plugins: dirname(pathOf("cniPlugins")), configuration: join(folder, "cni") };
+    const network = { plugins: dirname(pathOf("cniPlugins")), configuration: join(directory, "cni") };
     writeNetwork(network.configuration);
     const { enter } = machine;
-    const containerd = await Containerd.start(join(folder, "containerd"), runtime, { enter, network });
+    const containerd = await Containerd.start(join(directory, "containerd"), runtime, { enter, network });
     cleanups.push(() => containerd.stop());
     const controllerManager = start(await controllers(cluster));
     const scheduler = start(await schedulerOf(cluster));
 
-    mkdirSync(machine.path(staticPodFolder), { recursive: true });
+    mkdirSync(machine.path(staticPodDirectory), { recursive: true });
     const alternativeNames = ["IP:127.0.0.1"];
     const serving = await cluster.authority.issue("kubelet", { commonName: name, alternativeNames });
     const port = await freePort();
@@ -105,7 +105,7 @@ export async function startNode(cluster: ControlPlane, options: NodeOptions = {}
           ...(address ? [`--node-ip=${address}`] : []),
           "--v=2",
         ],
-        logFile: join(folder, "kubelet.log"),
+        logFile: join(directory, "kubelet.log"),
         enter,
       }),
     );
@@ -139,7 +139,7 @@ export async function startNode(cluster: ControlPlane, options: NodeOptions = {}
         }),
       logOf: (pod, container) => readLog(machine, pod, container),
       writeStaticPod: (each, pod) => {
-        const file = machine.path(join(staticPodFolder, `${each}.json`));
+        const file = machine.path(join(staticPodDirectory, `${each}.json`));
         // Whole at once. The kubelet reads no names with a dot in front.
         const fresh = join(dirname(file), `.${each}`);
         if (!pod) return rmSync(file, { force: true });
@@ -180,7 +180,7 @@ async function controllers(cluster: ControlPlane): Promise<Child> {
       "--kube-api-qps=100",
       "--kube-api-burst=200",
     ],
-    logFile: join(cluster.folder, "kube-controller-manager.log"),
+    logFile: join(cluster.directory, "kube-controller-manager.log"),
   });
 }
 
@@ -190,18 +190,18 @@ async function schedulerOf(cluster: ControlPlane): Promise<Child> {
     name: "kube-scheduler",
     command: pathOf("kubeScheduler"),
     args: [`--kubeconfig=${kubeconfig}`, "--leader-elect=false", "--secure-port=0"],
-    logFile: join(cluster.folder, "kube-scheduler.log"),
+    logFile: join(cluster.directory, "kube-scheduler.log"),
   });
 }
 
 async function kubeconfigOf(
-  { authority, port, trustFile, folder }: ControlPlane,
+  { authority, port, trustFile, directory }: ControlPlane,
   file: string,
   commonName: string,
   organization?: string,
 ): Promise<string> {
   const identity = await authority.issue(file, { commonName, ...(organization ? { organization } : {}) });
-  return writeKubeconfig(join(folder, `${file}.kubeconfig`), {
+  return writeKubeconfig(join(directory, `${file}.kubeconfig`), {
     port,
     authority: trustFile,
     user: { "client-certificate": identity.certificate, "client-key": identity.key },
@@ -210,9 +210,11 @@ async function kubeconfigOf(
 
 function readLog(machine: Machine, { metadata }: ApiObject, container: string): string {
   const { namespace, name, uid } = metadata;
-  const folder = machine.path(join("/var/log/pods", `${namespace}_${name}_${uid}`, container));
-  const files = readdirSync(folder).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
-  const lines = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n").filter(Boolean));
+  const directory = machine.path(join("/var/log/pods", `${namespace}_${name}_${uid}`, container));
+  const files = readdirSync(directory).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  const lines = files.flatMap((file) =>
+    readFileSync(join(directory, file), "utf8").split("\n").filter(Boolean),
+  );
   // "<time> stdout F <text>": https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md
   return lines.map((line) => `${line.split(" ").slice(3).join(" ")}\n`).join("");
 }

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import type { ControlPlane } from "./control-plane.ts";
 import { pathOf } from "./parts.ts";
 
-export const deployFolder = join(import.meta.dirname, "../../../deploy");
-export const rbacFile = join(deployFolder, "rbac.yaml");
-export const optionalRbacFile = join(deployFolder, "rbac-optional.yaml");
-export const policiesFile = join(deployFolder, "admission-policies.yaml");
+export const deployDirectory = join(import.meta.dirname, "../../../deploy");
+export const rbacFile = join(deployDirectory, "rbac.yaml");
+export const optionalRbacFile = join(deployDirectory, "rbac-optional.yaml");
+export const policiesFile = join(deployDirectory, "admission-policies.yaml");
 /** The account that deploy/rbac.yaml makes. */
 export const serviceAccount = { namespace: "nodekeeper", name: "nodekeeper" } as const;
 export const serviceAccountUser = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;

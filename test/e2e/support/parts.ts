@@ -36,8 +36,8 @@ export type PartName = (typeof partNames)[number];
 export type Parts = Readonly<Record<PartName, Part>>;
 
 /** Binaries and downloads live outside the repository, so that a fresh clone finds them again. */
-export const cacheFolder = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "nodekeeper-e2e");
-export const partsFile = join(cacheFolder, "parts.json");
+export const cacheDirectory = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "nodekeeper-e2e");
+export const partsFile = join(cacheDirectory, "parts.json");
 
 /** The parts as the last run of `prepare.ts` left them. */
 export function readParts(): Parts {

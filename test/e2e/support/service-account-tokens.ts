@@ -20,8 +20,8 @@ export class TokenSigner {
   static readonly issuer = "https://nodekeeper-e2e.invalid";
   readonly keyFile: string;
 
-  constructor(folder: string) {
-    this.keyFile = join(folder, "service-accounts.key");
+  constructor(directory: string) {
+    this.keyFile = join(directory, "service-accounts.key");
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     writeFileSync(this.keyFile, privateKey.export({ type: "sec1", format: "pem" }), { mode: 0o600 });
   }

@@ -7,11 +7,11 @@ export class SteeredPlugin {
   #contents: ReportContent[];
   #changed = Promise.withResolvers<void>();
 
-  constructor(agent: Pick<AgentProcess, "pluginFolder">, name: string, contents: ReportContent[]) {
+  constructor(agent: Pick<AgentProcess, "pluginDirectory">, name: string, contents: ReportContent[]) {
     this.#contents = contents;
     this.served = serveReporterPlugin({
       name,
-      socketDir: agent.pluginFolder,
+      socketDir: agent.pluginDirectory,
       report: (signal) => this.#report(signal),
     });
   }

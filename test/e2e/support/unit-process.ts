@@ -19,8 +19,8 @@ export function readService(file: string): Service {
 }
 
 export interface UnitOptions {
-  /** An empty folder, which becomes the machine's /var/lib and /run, and holds the log. */
-  folder: string;
+  /** An empty directory, which becomes the machine's /var/lib and /run, and holds the log. */
+  directory: string;
   /** What lies at the unit's ExecStart. */
   program: string;
   /** Lines of the unit's EnvironmentFile. */
@@ -32,7 +32,7 @@ export interface UnitOptions {
  * capabilities and no way to new ones, a file system of which only its directories can be written, and a /tmp, /run and
  * /var/lib of its own, which are empty at the first start. System call filters and address families are systemd's alone.
  */
-export function startUnit(unit: Service, { folder, program, environment }: UnitOptions): Child {
+export function startUnit(unit: Service, { directory, program, environment }: UnitOptions): Child {
   const value = (key: string) => {
     const [first] = unit.get(key) ?? [];
     if (first === undefined) throw new Error(`the unit has no ${key}`);
@@ -44,7 +44,7 @@ export function startUnit(unit: Service, { folder, program, environment }: UnitO
   const args = words.flatMap((word) =>
     word.startsWith("$") ? (env[word.slice(1)] ?? "").split(" ") : [word],
   );
-  for (const name of ["lib", "run", "bin"]) mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ["lib", "run", "bin"]) mkdirSync(join(directory, name), { recursive: true });
   const directories = [
     ...value("StateDirectory")
       .split(" ")
@@ -56,9 +56,9 @@ export function startUnit(unit: Service, { folder, program, environment }: UnitO
   const writable = (unit.get("ReadWritePaths") ?? []).flatMap((line) => line.split(" ")).map(optional);
   const script = [
     // In place of the machine's own, so that it may have an agent of its own.
-    `mount --bind '${folder}/lib' /var/lib`,
-    `mount --bind '${folder}/run' /run`,
-    `touch '${folder}/bin/nodekeeper' && mount --bind '${folder}/bin' ${join(command, "..")}`,
+    `mount --bind '${directory}/lib' /var/lib`,
+    `mount --bind '${directory}/run' /run`,
+    `touch '${directory}/bin/nodekeeper' && mount --bind '${directory}/bin' ${join(command, "..")}`,
     `mount --bind '${program}' ${command}`,
     `mkdir -p -m 755 ${directories.join(" ")}`,
     `umask ${value("UMask")}`,
@@ -82,7 +82,7 @@ export function startUnit(unit: Service, { folder, program, environment }: UnitO
       ...args.filter(Boolean),
     ],
     env,
-    logFile: join(folder, "log"),
+    logFile: join(directory, "log"),
   });
 }
 

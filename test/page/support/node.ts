@@ -50,7 +50,7 @@ export async function startNode({ clock = systemClock, flags = {} }: NodeOptions
   const cluster = await startCluster();
   started.defer(() => cluster.stop());
   const runtime = new SimulatedRuntime({ clock: systemClock });
-  const cri = new SimulatedCri({ runtime, socket: join(cluster.folder, "cri.sock"), clock: systemClock });
+  const cri = new SimulatedCri({ runtime, socket: join(cluster.directory, "cri.sock"), clock: systemClock });
   started.defer(() => cri.stop());
   await cri.start();
   const serverAddress = `127.0.0.1:${await freePort()}`;

@@ -73,7 +73,7 @@ export class KilledNode {
   static async start(random: () => number): Promise<KilledNode> {
     const cluster = await startCluster();
     const recorder = await RequestRecorder.start(cluster.server.url);
-    const kubeconfig = join(cluster.folder, "recorded-kubeconfig");
+    const kubeconfig = join(cluster.directory, "recorded-kubeconfig");
     writeFileSync(kubeconfig, cluster.server.kubeconfig().replaceAll(cluster.server.url, recorder.url));
     const own = { kubeconfig, evictionCallTimeout: CALL_TIMEOUT };
     const flags: Record<string, string> = { ...agentFlags(cluster), ...own };

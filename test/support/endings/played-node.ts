@@ -63,7 +63,7 @@ export class PlayedNode {
   static async start(flags: Record<string, string> = {}): Promise<PlayedNode> {
     const cluster = await startCluster({ removePodsAfterGrace: false });
     const recorder = await RequestRecorder.start(cluster.server.url);
-    const kubeconfig = join(cluster.folder, "recorded-kubeconfig");
+    const kubeconfig = join(cluster.directory, "recorded-kubeconfig");
     writeFileSync(kubeconfig, cluster.server.kubeconfig().replaceAll(cluster.server.url, recorder.url));
     const all: Record<string, string> = { ...agentFlags(cluster), kubeconfig, evictionBurst: "-1", ...flags };
     mkdirSync(all.pluginDirectories!, { recursive: true });

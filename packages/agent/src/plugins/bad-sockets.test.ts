@@ -12,10 +12,10 @@ import {
   servePlugin,
   startManager,
   type TestManagerOptions,
-  temporaryFolder,
+  temporaryDirectory,
 } from "./testing/setup.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+let folder: ReturnType<typeof temporaryDirectory>;
 const plugins: ServedPlugin[] = [];
 const managers: RunningManager[] = [];
 const listeners: { server: Server; sockets: Set<Socket> }[] = [];
@@ -49,7 +49,7 @@ function start(options: TestManagerOptions = {}): RunningManager {
 }
 
 beforeEach(() => {
-  folder = temporaryFolder();
+  folder = temporaryDirectory();
 });
 
 afterEach(async () => {
@@ -168,7 +168,7 @@ it("a stale socket met at start is no plugin, and becomes one when a process lis
 });
 
 it("an endpoint apart from the registration socket counts too", async () => {
-  const apart = temporaryFolder();
+  const apart = temporaryDirectory();
   await listen(join(apart.path, "api"), () => {});
   const { handler, at: statusAt, registry } = start({ endpointDirectories: [apart.path] });
   await serve(at("reg.sock"), { name: "apart", endpoint: join(apart.path, "api") });
@@ -188,7 +188,7 @@ it("an endpoint apart from the registration socket counts too", async () => {
 });
 
 it("a path too long for the kernel is a clear failure", async () => {
-  const elsewhere = temporaryFolder();
+  const elsewhere = temporaryDirectory();
   await serve(join(elsewhere.path, "s"), { name: "far" });
   const long = at("x".repeat(110));
   symlinkSync(join(elsewhere.path, "s"), long);

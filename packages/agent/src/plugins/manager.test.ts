@@ -10,10 +10,10 @@ import {
   servePlugin,
   startManager,
   type TestManagerOptions,
-  temporaryFolder,
+  temporaryDirectory,
 } from "./testing/setup.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+let folder: ReturnType<typeof temporaryDirectory>;
 const plugins: ServedPlugin[] = [];
 const managers: RunningManager[] = [];
 
@@ -32,7 +32,7 @@ function start(options: TestManagerOptions = {}): RunningManager {
 }
 
 beforeEach(() => {
-  folder = temporaryFolder();
+  folder = temporaryDirectory();
 });
 
 afterEach(async () => {
@@ -62,7 +62,7 @@ describe("finding sockets", () => {
     await serve(at(".hidden"), { name: "hidden" });
     mkdirSync(at("x/y"), { recursive: true });
     await serve(at("x/y/deep"), { name: "deep" });
-    const elsewhere = temporaryFolder();
+    const elsewhere = temporaryDirectory();
     await serve(join(elsewhere.path, "s"), { name: "linked" });
     symlinkSync(join(elsewhere.path, "s"), at("link.sock"));
     await until("both", () => handler.serving.has("deep") && handler.serving.has("linked"));

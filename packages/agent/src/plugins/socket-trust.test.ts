@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SocketTrust, type SocketTrustOptions } from "./socket-trust.ts";
-import { type RunningManager, servePlugin, startManager, temporaryFolder } from "./testing/setup.ts";
+import { type RunningManager, servePlugin, startManager, temporaryDirectory } from "./testing/setup.ts";
 
 const STRANGER = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -14,7 +14,7 @@ const servers: Server[] = [];
 const at = (name: string) => join(folder.path, name);
 
 beforeEach(() => {
-  folder = temporaryFolder();
+  folder = temporaryDirectory();
   mkdirSync(at("plugins"), { mode: 0o750 });
   mkdirSync(at("elsewhere"), { mode: 0o750 });
 });

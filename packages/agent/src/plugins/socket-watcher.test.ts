@@ -3,14 +3,14 @@ import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createPluginMetrics } from "./metrics.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
-import { temporaryFolder } from "./testing/setup.ts";
+import { temporaryDirectory } from "./testing/setup.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+let folder: ReturnType<typeof temporaryDirectory>;
 let stop: AbortController;
 let running: Promise<void>;
 
 beforeEach(() => {
-  folder = temporaryFolder();
+  folder = temporaryDirectory();
   stop = new AbortController();
 });
 afterEach(async () => {

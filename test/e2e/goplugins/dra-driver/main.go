@@ -99,7 +99,7 @@ func serve(path string, register func(*grpc.Server)) (*grpc.Server, error) {
 
 func main() {
 	name := flag.String("name", "gpu.example.com", "the driver's name")
-	directory := flag.String("directory", "", "the folder that the kubelet, or who stands for it, watches")
+	directory := flag.String("directory", "", "the directory that the kubelet, or who stands for it, watches")
 	file := flag.String("file", "", "JSON of NamedResourcesResources")
 	flag.Parse()
 

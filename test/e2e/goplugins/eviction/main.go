@@ -110,7 +110,7 @@ func memoryOf(pod *v1.Pod) int64 {
 
 func main() {
 	name := flag.String("name", "go-eviction", "the plugin's name")
-	directory := flag.String("directory", "", "the folder that the agent watches")
+	directory := flag.String("directory", "", "the directory that the agent watches")
 	file := flag.String("file", "", "what to say")
 	flag.Parse()
 

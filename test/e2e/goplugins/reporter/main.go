@@ -113,7 +113,7 @@ func (r *reporter) read() (*v1alpha1.GetReportContentResponse, string, error) {
 
 func main() {
 	name := flag.String("name", "go-reporter", "the plugin's name")
-	directory := flag.String("directory", "", "the folder that the agent watches")
+	directory := flag.String("directory", "", "the directory that the agent watches")
 	file := flag.String("file", "", "what to report")
 	flag.Parse()
 

@@ -6,7 +6,7 @@ export interface ChaosDriversOptions {
   name: string;
   /** The directory in which the agent finds sockets of plugins. */
   socketDir: string;
-  folder: string;
+  directory: string;
   devices: number;
 }
 
@@ -18,7 +18,7 @@ export class ChaosDrivers {
 
   constructor(options: ChaosDriversOptions) {
     this.#options = options;
-    mkdirSync(options.folder, { recursive: true });
+    mkdirSync(options.directory, { recursive: true });
     this.setLate(0);
     this.#current = this.#start();
   }
@@ -28,18 +28,18 @@ export class ChaosDrivers {
   }
 
   get journal(): string {
-    return join(this.#options.folder, "journal");
+    return join(this.#options.directory, "journal");
   }
 
   /** Devices that are set up, by all instances. */
   setUp(): string[] {
-    const folder = join(this.#options.folder, "setup");
-    return existsSync(folder) ? readdirSync(folder) : [];
+    const directory = join(this.#options.directory, "setup");
+    return existsSync(directory) ? readdirSync(directory) : [];
   }
 
   /** From now on calls are late by this time, milliseconds. */
   setLate(ms: number): void {
-    writeFileSync(join(this.#options.folder, "late"), String(ms));
+    writeFileSync(join(this.#options.directory, "late"), String(ms));
   }
 
   /** Starts the next instance; returns the one before it, which still runs. */
@@ -50,13 +50,13 @@ export class ChaosDrivers {
   }
 
   #start(): Child {
-    const { name, socketDir, folder, devices } = this.#options;
+    const { name, socketDir, directory, devices } = this.#options;
     const socket = join(socketDir, `${name}-${++this.#instances}.sock`);
     const child = new Child({
       name: `driver ${this.#instances}`,
       command: process.execPath,
-      args: [join(import.meta.dirname, "../chaos-driver.ts"), name, socket, folder, String(devices)],
-      logFile: join(folder, "driver.log"),
+      args: [join(import.meta.dirname, "../chaos-driver.ts"), name, socket, directory, String(devices)],
+      logFile: join(directory, "driver.log"),
     });
     child.start();
     return child;

@@ -11,8 +11,8 @@ export interface KubeletPlaces {
   authority: string;
 }
 
-/** The kubelet's folder for static pods. */
-export const staticPodFolder = "/var/lib/kubelet/manifests";
+/** The kubelet's directory for static pods. */
+export const staticPodDirectory = "/var/lib/kubelet/manifests";
 
 /**
  * The configuration of a kubelet that lives on a small machine of any kind: cgroup v1 or v2, without CAP_SYS_RESOURCE,
@@ -36,7 +36,7 @@ export function kubeletConfiguration(places: KubeletPlaces, changes: ApiObject =
     },
     authorization: { mode: "AlwaysAllow" },
     healthzPort: 0,
-    staticPodPath: staticPodFolder,
+    staticPodPath: staticPodDirectory,
     volumePluginDir: "/var/lib/kubelet/volume-plugins",
     cgroupDriver: "cgroupfs",
     failCgroupV1: false,

@@ -4,8 +4,8 @@ import { basename, join } from "node:path";
 import { cgroupHierarchies } from "../cgroups.ts";
 
 /** What is left on this machine of a node: each named in words. @param podAddress the IPv4 address of one of its pods */
-export function leftovers(clusterFolder: string, podAddress: string): string[] {
-  const name = basename(clusterFolder);
+export function leftovers(clusterDirectory: string, podAddress: string): string[] {
+  const name = basename(clusterDirectory);
   const mounts = read("/proc/self/mounts").split("\n");
   const cgroups = cgroupHierarchies().flatMap((hierarchy) =>
     readdirSync(join("/sys/fs/cgroup", hierarchy)).map((cgroup) => join(hierarchy, cgroup)),

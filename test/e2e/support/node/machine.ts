@@ -24,38 +24,38 @@ const kernelSettings = {
 export class Machine {
   /** In front of a command that is to run in it; the process keeps its PID. */
   readonly enter: readonly string[];
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #cgroup: string;
   readonly #holder: Child;
 
-  private constructor(folder: string, cgroup: string) {
-    this.#folder = folder;
+  private constructor(directory: string, cgroup: string) {
+    this.#directory = directory;
     this.#cgroup = cgroup;
     this.#holder = new Child({
       name: "machine",
       command: "/usr/bin/unshare",
       args: ["--mount", "--propagation", "private", "/bin/sh", "-euc", this.#script()],
-      logFile: join(folder, "machine.log"),
+      logFile: join(directory, "machine.log"),
     });
     this.#holder.start();
     this.enter = ["/usr/bin/nsenter", `--mount=/proc/${this.#holder.pid}/ns/mnt`];
   }
 
-  /** @param folder an empty folder, whose path names the machine's cgroup */
-  static async start(folder: string): Promise<Machine> {
+  /** @param directory an empty directory, whose path names the machine's cgroup */
+  static async start(directory: string): Promise<Machine> {
     for (const path of ["run", "var/lib", "var/log", "cgroup"])
-      mkdirSync(join(folder, path), { recursive: true });
+      mkdirSync(join(directory, path), { recursive: true });
     for (const [name, value] of Object.entries(kernelSettings)) {
-      const file = join(folder, "kernel", name);
+      const file = join(directory, "kernel", name);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, `${value}\n`);
     }
-    const cgroup = `/${basename(dirname(folder))}-${basename(folder)}`;
+    const cgroup = `/${basename(dirname(directory))}-${basename(directory)}`;
     try {
       makeCgroup(cgroup);
-      const machine = new Machine(folder, cgroup);
+      const machine = new Machine(directory, cgroup);
       await machine.#holder.until("set up", async () => {
-        if (!existsSync(join(folder, "is-set-up"))) throw new Error("not yet");
+        if (!existsSync(join(directory, "is-set-up"))) throw new Error("not yet");
       });
       return machine;
     } catch (error) {
@@ -66,7 +66,7 @@ export class Machine {
 
   /** A path within it as everybody sees it: where its /run, /var/lib and /var/log are. */
   path(inside: string): string {
-    return join(this.#folder, inside);
+    return join(this.#directory, inside);
   }
 
   /** Kills what still runs in its cgroups, and removes them. */
@@ -76,9 +76,9 @@ export class Machine {
   }
 
   #script(): string {
-    const folder = this.#folder;
+    const directory = this.#directory;
     const bind = (from: string, to: string) => `mount --bind '${from}' '${to}'`;
-    const own = `${folder}/cgroup`;
+    const own = `${directory}/cgroup`;
     const hierarchies = cgroupHierarchies();
     const isOne = hierarchies.length === 1 && hierarchies[0] === "";
     const cgroups = isOne
@@ -94,13 +94,13 @@ export class Machine {
       ...cgroups,
       "umount -R /sys/fs/cgroup",
       `mount --move '${own}' /sys/fs/cgroup`,
-      ...Object.keys(kernelSettings).map((name) => bind(`${folder}/kernel/${name}`, `/proc/sys/${name}`)),
-      ...["/var/lib", "/var/log", "/run"].map((path) => bind(`${folder}${path}`, path)),
+      ...Object.keys(kernelSettings).map((name) => bind(`${directory}/kernel/${name}`, `/proc/sys/${name}`)),
+      ...["/var/lib", "/var/log", "/run"].map((path) => bind(`${directory}${path}`, path)),
       // As systemd makes them on a real machine, but within this namespace: containers may ask for propagation.
       "mount --make-rshared /",
-      `touch '${folder}/is-set-up'`,
-      // A path of the folder among its arguments shows whose it is.
-      `exec tail -f '${folder}/is-set-up'`,
+      `touch '${directory}/is-set-up'`,
+      // A path of the directory among its arguments shows whose it is.
+      `exec tail -f '${directory}/is-set-up'`,
     ].join("\n");
   }
 }

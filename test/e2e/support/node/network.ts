@@ -2,16 +2,16 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 
-/** Configures the CNI plugins in a folder: a point-to-point link for each pod, with addresses of a network that no other node of this machine has. */
-export function writeNetwork(folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  const ipam = { type: "host-local", subnet: freeSubnet(), dataDir: join(folder, "addresses") };
+/** Configures the CNI plugins in a directory: a point-to-point link for each pod, with addresses of a network that no other node of this machine has. */
+export function writeNetwork(directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  const ipam = { type: "host-local", subnet: freeSubnet(), dataDir: join(directory, "addresses") };
   const network = {
     cniVersion: "1.0.0",
     name: "e2e",
     plugins: [{ type: "ptp", ipMasq: false, ipam: { ...ipam, routes: [{ dst: "0.0.0.0/0" }] } }],
   };
-  writeFileSync(join(folder, "10-e2e.conflist"), JSON.stringify(network));
+  writeFileSync(join(directory, "10-e2e.conflist"), JSON.stringify(network));
 }
 
 /** The machine's first IPv4 address beyond loopback, which a Node needs; undefined where there is none. */

@@ -27,8 +27,8 @@ export class RuntimeRecord {
     this.#file = file;
   }
 
-  static start({ folder }: ControlPlane, { containerd }: ClusterNode): RuntimeRecord {
-    const logFile = join(folder, "containerd-events.log");
+  static start({ directory }: ControlPlane, { containerd }: ClusterNode): RuntimeRecord {
+    const logFile = join(directory, "containerd-events.log");
     const child = new Child({ name: "ctr events", ...containerd.client("events"), logFile });
     child.start();
     return new RuntimeRecord(child, logFile);

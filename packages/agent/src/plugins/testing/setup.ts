@@ -9,7 +9,7 @@ import type { PluginStatus } from "../status.ts";
 import type { PluginHandler, PluginRegistration } from "../types.ts";
 
 /** Creates a temporary directory. Returns its path and a function that removes it. */
-export function temporaryFolder(): { path: string; remove: () => void } {
+export function temporaryDirectory(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), "nkp-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }

@@ -7,8 +7,8 @@ export const STRANGER = 65_532;
 /** Whether this process may give files to other users. */
 export const isRoot = process.getuid?.() === 0;
 
-/** A new folder that only root can change on its whole path, as a driver's host paths must be; so not below /tmp. */
-export function rootFolder(parent = isRoot ? "/run" : homedir()): { path: string; remove: () => void } {
+/** A new directory that only root can change on its whole path, as a driver's host paths must be; so not below /tmp. */
+export function rootDirectory(parent = isRoot ? "/run" : homedir()): { path: string; remove: () => void } {
   const path = mkdtempSync(join(parent, "nk-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
