@@ -72,8 +72,9 @@ export const killPoints = {
   async responseLost(node) {
     node.intercept("evict", () => "holdResponse");
     for (const [at, names] of batches().entries()) {
-      request(node, names);
       await node.startAgent();
+      await node.untilPodsKept();
+      request(node, names);
       const accepted = (at + 1) * names.length;
       await until("the calls", () => acceptedEvictions(node.recorder).length >= accepted, {
         explain: () => node.output(),
