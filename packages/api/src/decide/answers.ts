@@ -1,70 +1,40 @@
-import type { PodReference } from "./pods.ts";
+import type {
+  conditionAnswer,
+  evictPodsAnswer,
+  metType,
+  pluginAnswers,
+  thresholdAnswer,
+  topAnswer,
+  topAnswers,
+  ValueOf,
+} from "../openapi/index.ts";
 
 /** Which of a plugin's thresholds is met; katalyst's `ThresholdMetType`. */
-export type MetType = "none" | "soft" | "hard";
+export type MetType = ValueOf<typeof metType>;
 
 /** A condition that a plugin reports, to be set as taints of the Node or its CustomNodeResource. */
-export interface ConditionAnswer {
-  target: "node" | "customNodeResource";
-  name: string;
-  /** As in the plugin's answer, not validated, for example "NoSchedule" or "reclaimed_cores/NoSchedule". */
-  effects: string[];
-  met: boolean;
-}
+export type ConditionAnswer = ValueOf<typeof conditionAnswer>;
 
 /** A plugin's answer to ThresholdMet. Values that are not finite numbers are null. */
-export interface ThresholdAnswer {
-  metType: MetType;
-  scope: string;
-  thresholdValue: number | null;
-  observedValue: number | null;
-  operator: "lessThan" | "greaterThan";
-  /** The unit of both values: "bytes", "%" or any other text. Undefined if the plugin sends none. */
-  unit?: string;
-  /** Seconds, as in the plugin's answer: not validated, may be negative. */
-  gracePeriodSeconds: number;
-  condition: ConditionAnswer | null;
-  /** UIDs of the only pods to offer in GetTopEvictionPods; empty for all candidates. */
-  candidateUids: string[];
-}
-
-/** A pod that a plugin named in GetEvictPods. */
-export interface EvictPodAnswer {
-  pod: PodReference;
-  reason: string;
-  force: boolean;
-  /** Seconds, as in the plugin's answer; null for the pod's own grace period. */
-  gracePeriodSeconds: number | null;
-}
+export type ThresholdAnswer = ValueOf<typeof thresholdAnswer>;
 
 /** A plugin's answer to GetEvictPods. */
-export interface EvictPodsAnswer {
-  pods: EvictPodAnswer[];
-  condition: ConditionAnswer | null;
-}
+export type EvictPodsAnswer = ValueOf<typeof evictPodsAnswer>;
 
-/** A plugin's answer to GetTopEvictionPods. */
-export interface TopAnswer {
-  pods: PodReference[];
-  /** Seconds, as in the plugin's answer, for all pods; null for each pod's own grace period. */
-  gracePeriodSeconds: number | null;
-}
+/** A pod that a plugin named in GetEvictPods. */
+export type EvictPodAnswer = EvictPodsAnswer["pods"][number];
+
+/** A plugin's answer to GetTopEvictionPods. The grace period is for all pods. */
+export type TopAnswer = ValueOf<typeof topAnswer>;
 
 /** The result of one call: the answer, or the error message. `late`: the deadline was exceeded. */
 export type Answered<T> = { answer: T } | { failure: string; late?: true };
 
 /** The answers of one registered plugin in a round, before GetTopEvictionPods. */
-export interface PluginAnswers {
-  plugin: string;
-  evictPods: Answered<EvictPodsAnswer>;
-  threshold: Answered<ThresholdAnswer>;
-}
+export type PluginAnswers = ValueOf<typeof pluginAnswers>;
 
 /** The answer of one plugin to GetTopEvictionPods in a round. */
-export interface TopAnswers {
-  plugin: string;
-  top: Answered<TopAnswer>;
-}
+export type TopAnswers = ValueOf<typeof topAnswers>;
 
 /** Returns the answer; null if the call failed. */
 export function answerOf<T>(answered: Answered<T>): T | null {

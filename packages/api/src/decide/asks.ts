@@ -1,3 +1,4 @@
+import { refusalReasons } from "../reasons/index.ts";
 import {
   answerOf,
   type EvictPodAnswer,
@@ -10,11 +11,10 @@ import type { Ask, MetThreshold, UnservedThreshold } from "./decision.ts";
 import { fallbackFor, roundsInARow } from "./fallback.ts";
 import { checkGrace } from "./grace.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
-import type { EvictionPolicy } from "./policy.ts";
+import type { EvictionPolicy, RankKeyName } from "./policy.ts";
 import type { PreparedRound } from "./prepare.ts";
-import { compareText, type RankKeyName, rankOrder } from "./rank.ts";
+import { compareText, rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
-import { refusalReasons } from "./refusals.ts";
 import type { UnusableAnswers } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";
 import { type NamedPods, offeredPods, topResultOf } from "./top-result.ts";

@@ -1,28 +1,13 @@
-import { type EvictionPod, type PodReference, referenceTo } from "./pods.ts";
+import { refusalReasons } from "../reasons/index.ts";
+import type { Decision } from "./decision.ts";
+import { type EvictionPod, referenceTo } from "./pods.ts";
 import type { SkipRules } from "./policy.ts";
-import { type RefusalReason, refusalReasons } from "./refusals.ts";
-
-/** Why a pod is not a candidate. */
-export type ExclusionReason = Extract<
-  RefusalReason,
-  | "otherNode"
-  | "finished"
-  | "terminating"
-  | "mirror"
-  | "static"
-  | "critical"
-  | "systemQos"
-  | "daemonSet"
-  | "skipLabel"
-  | "skipAnnotation"
->;
 
 /** A pod that is not offered to plugins and not evicted. */
-export interface Exclusion extends PodReference {
-  reason: ExclusionReason;
-  /** For example "label example.com/keep". */
-  detail: string;
-}
+export type Exclusion = Decision["exclusions"][number];
+
+/** Why a pod is not a candidate. */
+export type ExclusionReason = Exclusion["reason"];
 
 export interface Selection {
   /** Sorted by UID. */

@@ -1,3 +1,4 @@
+import { type RefusalReason, refusalReasons } from "../reasons/index.ts";
 import type { AskedPod } from "./asks.ts";
 import type { Ask, CandidateOutcome, Victim } from "./decision.ts";
 import { evictionObstacles, limitText } from "./eligibility.ts";
@@ -9,7 +10,6 @@ import { PressureGate } from "./pressure.ts";
 import { addToQueue, popQueue } from "./queue.ts";
 import { differenceOf, rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
-import { type RefusalReason, refusalReasons } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 import type { QueuedEviction } from "./state.ts";
 import { type TriedLast, triedLastText } from "./tried-last.ts";

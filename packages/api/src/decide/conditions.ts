@@ -1,5 +1,6 @@
 import { answerOf, type ConditionAnswer, type PluginAnswers } from "./answers.ts";
 import { causeText } from "./condition-changes.ts";
+import type { Decision } from "./decision.ts";
 import { isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
@@ -7,18 +8,7 @@ import type { PluginCondition } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";
 
 /** A condition of the node, merged from all plugins that report it. */
-export interface MergedCondition {
-  target: ConditionAnswer["target"];
-  name: string;
-  /** The effects that any plugin reports, sorted. */
-  effects: string[];
-  /** The plugins that report it, sorted. */
-  plugins: string[];
-  /** For example "ts-evict reports disk 95 > threshold 90"; one entry per plugin, joined by "; ". */
-  why: string;
-  /** Milliseconds since the epoch. */
-  since: number;
-}
+export type MergedCondition = Decision["conditions"][number];
 
 export interface ConditionProgress {
   /** The state for the next round. */

@@ -216,7 +216,7 @@ it("is the same whatever the order of pods, plugins, answers, outcomes and state
         state: Object.fromEntries(
           Object.entries(input.state).map(([key, value]) => [
             key,
-            Array.isArray(value) ? shuffled(value) : value,
+            Array.isArray(value) ? shuffled<unknown>(value) : value,
           ]),
         ) as unknown as EvictionState,
       });

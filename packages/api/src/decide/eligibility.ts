@@ -1,8 +1,8 @@
+import { type RefusalReason, refusalReasons } from "../reasons/index.ts";
 import { LimitCounter, type ReachedLimit } from "./limits.ts";
 import type { BudgetStatus } from "./outcome.ts";
 import { type EvictionPod, type PodReference, referenceTo } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
-import { type RefusalReason, refusalReasons } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 import type { PausedPod } from "./state.ts";
 import { type TriedLast, triedLast } from "./tried-last.ts";

@@ -1,5 +1,6 @@
+import type { UnservedReason } from "../reasons/index.ts";
 import { answerOf, type PluginAnswers, type TopAnswer } from "./answers.ts";
-import type { Ask, MetThreshold, UnservedReason } from "./decision.ts";
+import type { Ask, MetThreshold } from "./decision.ts";
 import type { EvictionPod } from "./pods.ts";
 import { type EvictionPolicy, matchesName } from "./policy.ts";
 import type { UnusableAnswers } from "./state.ts";

@@ -1,3 +1,4 @@
+export * from "../reasons/index.ts";
 export * from "./answers.ts";
 export * from "./asks.ts";
 export * from "./candidate-records.ts";
@@ -21,7 +22,6 @@ export * from "./queue.ts";
 export * from "./rank.ts";
 export * from "./ranking.ts";
 export * from "./refusal-log.ts";
-export * from "./refusals.ts";
 export * from "./release.ts";
 export * from "./round.ts";
 export * from "./state.ts";

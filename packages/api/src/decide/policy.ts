@@ -1,70 +1,23 @@
+import type { policy, ValueOf } from "../openapi/index.ts";
 import type { AgentConfiguration } from "../settings/index.ts";
-import type { RankKeyName } from "./rank.ts";
 
-/** The configured eviction policy, as plain JSON so that `replay` can apply another one. Times are in milliseconds. */
-export interface EvictionPolicy {
-  /** Upper bound of evictions started per round; unlimited if negative. */
-  burst: number;
-  /** The keys by which pods are ranked, most significant first: see `rankOrder`. */
-  ranking: RankKeyName[];
-  /** The plugins whose requests are only recorded: "name", "*" for all, "-name" for an exception. See `matchesName`. */
-  dryRunPlugins: string[];
-  /**
-   * The plugins for which the ranking may select a pod if they name only pods that can't be evicted: "name", "*" for
-   * all, "-name" for an exception. See `matchesName`.
-   */
-  fallbackPlugins: string[];
-  /** How long a condition stays after it was last reported as met. */
-  conditionTransitionPeriodMs: number;
-  /** The prefix of taint keys, for example "nodekeeper.dev". */
-  taintPrefix: string;
-  /** The taint effects that conditions may have: NoSchedule, PreferNoSchedule, NoExecute. Others are refused. */
-  taintEffects: string[];
-  /** How long no other pod is selected for a scope after its last victim was deleted. */
-  cooldownMs: number;
-  /** How long the deletion of an evicted pod may take beyond its grace period. */
-  releaseMarginMs: number;
-  /**
-   * Upper bound of the time for which a terminating pod blocks further evictions for the same threshold, regardless of
-   * its grace period.
-   */
-  longestReleaseMs: number;
-  /** How long the eviction of a pod is not retried after a failure, for example a refusal by a PodDisruptionBudget. */
-  failedEvictionPauseMs: number;
-  /** How long the grace timers of a plugin are kept after it disconnected. */
-  forgetPluginAfterMs: number;
-  limits: EvictionLimits;
-  skip: SkipRules;
-  grace: GraceRules;
-}
+/**
+ * The configured eviction policy, as plain JSON so that `replay` can apply another one. For lists of plugins see
+ * `matchesName`, for `ranking` see `rankOrder`.
+ */
+export type EvictionPolicy = ValueOf<typeof policy>;
+
+/** A key of the rank. katalyst's eviction manager (pkg/agent/evictionmanager/rule) compares level, priority and scope. */
+export type RankKeyName = EvictionPolicy["ranking"][number];
 
 /** Limits of evictions that start within `windowMs`; null for no limit. */
-export interface EvictionLimits {
-  windowMs: number;
-  perNode: number | null;
-  perNamespace: number | null;
-  perOwner: number | null;
-}
+export type EvictionLimits = EvictionPolicy["limits"];
 
 /** Pods that are never candidates, in addition to critical, static, mirror and terminating ones. */
-export interface SkipRules {
-  /** Label keys, with any value. */
-  labelKeys: string[];
-  /** Annotation keys, with any value. */
-  annotationKeys: string[];
-  /** Whether pods of DaemonSets may be evicted. Their controller recreates them on the same node. */
-  evictDaemonSetPods: boolean;
-}
+export type SkipRules = EvictionPolicy["skip"];
 
 /** Bounds of grace periods requested by plugins. */
-export interface GraceRules {
-  /** Lower bound, seconds; at most `longestSeconds`. */
-  shortestSeconds: number;
-  /** Upper bound, seconds. */
-  longestSeconds: number;
-  /** Whether 0 is allowed, which kills the pod immediately. If not, 0 falls back to the pod's own grace period. */
-  allowZero: boolean;
-}
+export type GraceRules = EvictionPolicy["grace"];
 
 /**
  * Returns whether a list of names applies to `name`. "name" includes and "-name" excludes it; if the list contains

@@ -1,5 +1,5 @@
+import type { RefusalReason } from "../reasons/index.ts";
 import type { Ask } from "./decision.ts";
-import type { RefusalReason } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 
 /** Why no other pod may be selected for a pressure now. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { testPod, testPolicy } from "../../../agent/src/eviction/testing/rounds.ts";
-import { comparisonOf, differenceOf, type Rankable, type RankKeyName, rankOrder } from "./rank.ts";
+import type { RankKeyName } from "./policy.ts";
+import { comparisonOf, differenceOf, type Rankable, rankOrder } from "./rank.ts";
 
 const one = (name: string, changes = {}, scope: string | null = null): Rankable => ({
   pod: testPod(name, changes),

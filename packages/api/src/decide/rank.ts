@@ -1,9 +1,5 @@
 import type { EvictionPod, QosClass } from "./pods.ts";
-
-/**
- * A key of the rank. katalyst's eviction manager (pkg/agent/evictionmanager/rule) compares level, priority and scope.
- */
-export type RankKeyName = "qosLevel" | "qosClass" | "priority" | "scope";
+import type { RankKeyName } from "./policy.ts";
 
 const classImportance: Readonly<Record<QosClass, number>> = { BestEffort: 0, Burstable: 1, Guaranteed: 2 };
 

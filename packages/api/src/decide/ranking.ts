@@ -1,10 +1,11 @@
+import { refusalReasons } from "../reasons/index.ts";
 import type { AskedPod } from "./asks.ts";
 import type { Verdict } from "./choose.ts";
 import type { Ask, RankedCandidate } from "./decision.ts";
 import type { Eligibility } from "./eligibility.ts";
 import { type EvictionPod, referenceTo } from "./pods.ts";
-import { type RankKeyName, rankOrder } from "./rank.ts";
-import { refusalReasons } from "./refusals.ts";
+import type { RankKeyName } from "./policy.ts";
+import { rankOrder } from "./rank.ts";
 import { triedLastText } from "./tried-last.ts";
 
 /**

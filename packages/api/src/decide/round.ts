@@ -1,25 +1,10 @@
-import type { PluginAnswers, TopAnswers } from "./answers.ts";
-import type { EvictionOutcome } from "./outcome.ts";
-import type { EvictionPod } from "./pods.ts";
-import type { EvictionPolicy } from "./policy.ts";
-import type { EvictionState } from "./state.ts";
+import type { roundRecord, ValueOf } from "../openapi/index.ts";
 
-/** The input of a round before GetTopEvictionPods, as plain JSON. */
-export interface RoundInput {
-  /** Milliseconds since the epoch. The times in `state` refer to the same clock: see `stateAt`. */
-  now: number;
-  nodeName: string;
-  /** All pods of this node, candidates or not, in any order. */
-  pods: EvictionPod[];
-  /** One entry for each registered plugin, in any order. */
-  plugins: PluginAnswers[];
-  /** Evictions that ended since the previous round. */
-  outcomes: EvictionOutcome[];
-  policy: EvictionPolicy;
-  state: EvictionState;
-}
+/**
+ * The input of `decide`, as plain JSON: pods and plugins in any order. The times in `state` refer to the same clock as
+ * `now`: see `stateAt`. `tops` are the answers to the GetTopEvictionPods calls of `prepareRound`.
+ */
+export type DecideInput = ValueOf<typeof roundRecord>["input"];
 
-/** The input of `decide`, with the answers to the GetTopEvictionPods calls of `prepareRound`. */
-export interface DecideInput extends RoundInput {
-  tops: TopAnswers[];
-}
+/** The input of a round before GetTopEvictionPods. */
+export type RoundInput = Omit<DecideInput, "tops">;

@@ -1,149 +1,45 @@
-import type { ConditionAnswer, MetType } from "./answers.ts";
-import type { BudgetStatus, EvictionOutcome } from "./outcome.ts";
-import type { PodReference } from "./pods.ts";
+import type { kind, pending, pressure, state, storedCondition, ValueOf } from "../openapi/index.ts";
 import { compareText } from "./rank.ts";
 
 /** `soft`: may be evicted, at most one pod per round. `forced`: must be evicted. katalyst's `EvictPod.force_evict`. */
-export type EvictionKind = (typeof evictionKinds)[number];
-export const evictionKinds = ["soft", "forced"] as const;
+export type EvictionKind = ValueOf<typeof kind>;
+export const evictionKinds: readonly EvictionKind[] = ["soft", "forced"];
 
-/** Since when a threshold has been met without interruption. Times are milliseconds since the epoch. */
-export interface ThresholdTimer {
-  plugin: string;
-  scope: string;
-  metType: Exclude<MetType, "none">;
-  since: number;
-  /** When the plugin last reported this scope as met. */
-  reportedAt: number;
-  /** When the plugin was last registered. */
-  lastSeen: number;
-}
+/** The state between rounds: plain JSON, each list in a fixed order. Stored in the state database. */
+export type EvictionState = ValueOf<typeof state>;
+
+/** Since when a threshold has been met without interruption. */
+export type ThresholdTimer = EvictionState["thresholds"][number];
 
 /** A condition reported by one plugin. */
-export interface PluginCondition {
-  plugin: string;
-  target: ConditionAnswer["target"];
-  name: string;
-  effects: string[];
-  since: number;
-  /** When the plugin last reported it as met. */
-  lastSeen: number;
-  /**
-   * The values of the threshold when it was last met, for example "disk 95 > threshold 90". Undefined if the plugin
-   * sent none.
-   */
-  cause?: string;
-}
+export type PluginCondition = ValueOf<typeof storedCondition>;
 
 /** A pod selected beyond the burst of its round. */
-export interface QueuedEviction extends PodReference {
-  since: number;
-}
+export type QueuedEviction = EvictionState["queue"][number];
 
 /** A victim of an earlier round whose eviction has not ended. */
-export interface PendingEviction extends PodReference {
-  plugin: string;
-  scope: string;
-  kind: EvictionKind;
-  /** Whether the plugin requested it by its threshold (GetTopEvictionPods) or by name (GetEvictPods). */
-  source: AskSource;
-  reason: string;
-  /** Other pressures that requested the same pod and are on hold until it is deleted; undefined if there are none. */
-  others?: Pressure[];
-  /** Seconds, as in the victim; null for the pod's own grace period. */
-  gracePeriodSeconds: number | null;
-  /** The time of the decision. */
-  since: number;
-  /** When the first request was about to be sent, stored before the call; null if none was sent. */
-  sendingAt: number | null;
-  /** When the API server or the container runtime accepted it; null before that. */
-  acceptedAt: number | null;
-  /**
-   * When the pod must be deleted: after its grace period and the release margin. Set at the acceptance, or when the pod
-   * is found terminating; null before that.
-   */
-  deadline: number | null;
-  /** Whether the container runtime accepted it, so that the pod is not deleted. Undefined means false. */
-  stopsContainers?: boolean;
-  /** Whether the outcome `overdue` is recorded. Undefined means false. */
-  isOverdue?: boolean;
-}
-
-export type AskSource = "threshold" | "evictPods";
+export type PendingEviction = ValueOf<typeof pending>;
 
 /** The origin of requests: a plugin's threshold with its scope, or requests of the plugin by name. */
-export interface Pressure {
-  plugin: string;
-  scope: string;
-  source: AskSource;
-}
+export type Pressure = ValueOf<typeof pressure>;
 
 /** An eviction that counts for limits and cooldown: it was sent, or may have been. */
-export interface RecentEviction {
-  uid: string;
-  namespace: string;
-  ownerUid: string | null;
-  plugin: string;
-  scope: string;
-  /** As in the pending eviction. */
-  others?: Pressure[];
-  at: number;
-  /** When the pod was deleted or its deadline passed; null before that. */
-  releasedAt: number | null;
-}
+export type RecentEviction = EvictionState["recent"][number];
 
 /**
  * A pod whose eviction failed. It is not retried before `until`, and for some time after that only if no other pod can
  * be evicted.
  */
-export interface PausedPod {
-  uid: string;
-  until: number;
-  reason: string;
-  /** The PodDisruptionBudget that refused it; null if none did. */
-  budget: BudgetStatus | null;
-}
+export type PausedPod = EvictionState["paused"][number];
 
 /** The number of consecutive rounds in which a plugin with a hard threshold named only pods that can't be evicted. */
-export interface UnusableAnswers {
-  plugin: string;
-  /** The scope of the threshold in these rounds; undefined in states of earlier versions. */
-  scope?: string;
-  rounds: number;
-}
+export type UnusableAnswers = EvictionState["unusable"][number];
 
 /** A plugin with a confirmed hard threshold for which no pod may be selected; see `UnservedThreshold`. */
-export interface UnservedPlugin {
-  plugin: string;
-  since: number;
-}
+export type UnservedPlugin = EvictionState["unserved"][number];
 
 /** The version of the stored state that this code writes. */
 export const STATE_VERSION = 2;
-
-/** The state between rounds: plain JSON, each list in a fixed order. Stored in the state database. */
-export interface EvictionState {
-  version: number;
-  /**
-   * When the state was computed, milliseconds since the epoch; null before the first round. Its other times refer to
-   * this clock.
-   */
-  at: number | null;
-  /** Boot ID and uptime of the machine at that time; null if unknown. */
-  boot: { id: string; uptimeMs: number } | null;
-  thresholds: ThresholdTimer[];
-  conditions: PluginCondition[];
-  queue: QueuedEviction[];
-  pending: PendingEviction[];
-  /** Evictions decided before a restart of the agent that are not known to have been accepted. */
-  interrupted: PendingEviction[];
-  recent: RecentEviction[];
-  paused: PausedPod[];
-  unusable: UnusableAnswers[];
-  /** Outcomes that were known when the agent stopped and that no round has recorded yet. */
-  unrecorded: EvictionOutcome[];
-  unserved: UnservedPlugin[];
-}
 
 /** Returns the state before the first round. */
 export function emptyEvictionState(): EvictionState {

@@ -1,41 +1,19 @@
 import { quote } from "../text/index.ts";
 import type { ConditionProgress, MergedCondition } from "./conditions.ts";
+import type { Decision } from "./decision.ts";
 import type { EvictionPolicy } from "./policy.ts";
 
+/** All desired taints. The agent's other taints are removed. */
+export type DesiredTaints = Decision["taints"];
+
 /** A desired taint of the Node. */
-export interface NodeTaint {
-  /** For example "nodekeeper.dev/MemoryPressure". */
-  key: string;
-  effect: string;
-  /** The value of `timeAdded`, milliseconds since the epoch. */
-  since: number;
-  /** For operators: which plugins report which values. */
-  why: string;
-}
+export type NodeTaint = DesiredTaints["node"][number];
 
 /** A desired taint of the CustomNodeResource, which applies to pods of one QoS level. */
-export interface CustomNodeResourceTaint extends NodeTaint {
-  qosLevel: string;
-}
-
-/** All desired taints. The agent's other taints are removed. */
-export interface DesiredTaints {
-  node: NodeTaint[];
-  customNodeResource: CustomNodeResourceTaint[];
-}
-
-/** Why a condition, or one of its effects, does not become a taint. */
-export type ConditionProblemReason = "invalidName" | "invalidEffect" | "effectNotAllowed";
+export type CustomNodeResourceTaint = DesiredTaints["customNodeResource"][number];
 
 /** A condition, or one of its effects, that does not become a taint. */
-export interface ConditionProblem {
-  condition: string;
-  /** The plugins that reported it, sorted. */
-  plugins: string[];
-  reason: ConditionProblemReason;
-  /** For operators: names the condition and the problem. */
-  message: string;
-}
+export type ConditionProblem = Decision["conditionProblems"][number];
 
 /** The part of the policy that applies to taints. */
 export type TaintRules = Pick<EvictionPolicy, "taintPrefix" | "taintEffects">;
@@ -64,7 +42,7 @@ export function taintsOf(
     }
     const key = `${taintPrefix}/${name}`;
     for (const text of effects) {
-      const refuse = (reason: ConditionProblemReason, why: string) => {
+      const refuse = (reason: ConditionProblem["reason"], why: string) => {
         const reporting = conditions.filter(
           (one) => one.target === target && one.name === name && one.effects.includes(text),
         );

@@ -1,5 +1,6 @@
+import type { UnservedReason } from "../reasons/index.ts";
 import type { Answered, TopAnswer } from "./answers.ts";
-import type { TopQuestion, UnservedReason } from "./decision.ts";
+import type { TopQuestion } from "./decision.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { PreparedRound } from "./prepare.ts";
 

@@ -1,3 +1,4 @@
+import { refusalReasons } from "../reasons/index.ts";
 import { answerOf, type PluginAnswers } from "./answers.ts";
 import type { AskedPod } from "./asks.ts";
 import type { Selection } from "./candidates.ts";
@@ -5,7 +6,6 @@ import type { Withdrawal } from "./decision.ts";
 import { referenceTo } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
-import { refusalReasons } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 import type { RoundInput } from "./round.ts";
 import type { PendingEviction, QueuedEviction } from "./state.ts";

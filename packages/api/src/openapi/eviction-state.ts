@@ -20,7 +20,10 @@ export const kind = oneOf(
   "`forced`: must be evicted. `soft`: at most one pod per round.",
 );
 export const graceSeconds = nullable(number("Seconds; null for the pod's own."));
-export const askSource = oneOf(["threshold", "evictPods"]);
+export const askSource = oneOf(
+  ["threshold", "evictPods"],
+  "Whether the plugin requested the pod by its threshold (GetTopEvictionPods) or by name (GetEvictPods).",
+);
 
 export const outcomeResult = oneOf(
   ["terminated", "superseded", "unknown", "overdue", "failed", "withdrawn"],
@@ -31,11 +34,14 @@ export const outcomeResult = oneOf(
 );
 
 export const budget = nullable(
-  object({
-    name: nullable(text()),
-    currentHealthy: nullable(number()),
-    desiredHealthy: nullable(number()),
-  }),
+  object(
+    {
+      name: nullable(text('"default/web"; null if the API server did not name it.')),
+      currentHealthy: nullable(number("Null if the API server's message does not contain it.")),
+      desiredHealthy: nullable(number("Null if the API server's message does not contain it.")),
+    },
+    "The PodDisruptionBudget that refused the eviction, from the API server's response.",
+  ),
 );
 
 export const outcome = named(
@@ -43,20 +49,26 @@ export const outcome = named(
   object(
     {
       uid: text(),
-      namespace: optional(text()),
+      namespace: optional(text("Of the pod; absent in older records, as the name.")),
       name: optional(text()),
       result: outcomeResult,
-      sent: optional(flag()),
+      sent: optional(
+        flag("Whether the API server or the runtime accepted the eviction or may have accepted it."),
+      ),
       acceptedAt: optional(time("When it was accepted; absent where it was not.")),
       endedAt: optional(time("Absent where that is not known.")),
-      message: text(),
+      message: text('"429: PodDisruptionBudget default/web allows no disruption now"'),
       budget: optional(budget),
     },
     "How an eviction ended.",
   ),
 );
 
-const pressure = object({ plugin: text(), scope: text(), source: askSource });
+export const pressure = object(
+  { plugin: text(), scope: text(), source: askSource },
+  "The origin of requests: a plugin's threshold with its scope, or requests of the plugin by name.",
+);
+const others = optional(list(pressure, "Other pressures that requested the pod and wait for its deletion."));
 
 export const pending = object({
   ...reference,
@@ -65,12 +77,16 @@ export const pending = object({
   kind,
   source: askSource,
   reason: text(),
-  others: optional(list(pressure)),
+  others,
   gracePeriodSeconds: graceSeconds,
-  since: time(),
+  since: time("When it was decided."),
   sendingAt: nullable(time("When its first request was about to be sent; null if none was.")),
-  acceptedAt: nullable(time()),
-  deadline: nullable(time()),
+  acceptedAt: nullable(time("When the API server or the container runtime accepted it.")),
+  deadline: nullable(
+    time(
+      "When the pod must be deleted: after its grace period and the release margin. Set when it is accepted or the pod is found terminating.",
+    ),
+  ),
   stopsContainers: optional(flag("Accepted by the container runtime: the pod itself stays.")),
   isOverdue: optional(flag("The outcome `overdue` is recorded.")),
 });
@@ -81,10 +97,13 @@ const conditionFields = {
   name: text(),
   effects: list(text()),
   since: time(),
-  cause: optional(text('"disk 95 > threshold 90"')),
+  cause: optional(text('The values when it was last met: "disk 95 > threshold 90".')),
 };
 
-export const storedCondition = object({ ...conditionFields, lastSeen: time() });
+export const storedCondition = object({
+  ...conditionFields,
+  lastSeen: time("When the plugin last reported it as met."),
+});
 
 export const explainedCondition = named(
   "Condition",
@@ -99,22 +118,29 @@ export const explainedCondition = named(
 
 export const state = object({
   version: integer(),
-  at: nullable(time()),
-  boot: nullable(object({ id: text(), uptimeMs: number() })),
+  at: nullable(
+    time("When it was computed; null before the first round. Its other times refer to this clock."),
+  ),
+  boot: nullable(
+    object({ id: text(), uptimeMs: number() }, "The machine's boot at that time; null if unknown."),
+  ),
   thresholds: list(
     object({
       plugin: text(),
       scope: text(),
       metType: oneOf(["soft", "hard"]),
-      since: time(),
-      reportedAt: time(),
-      lastSeen: time(),
+      since: time("Since when it has been met without interruption."),
+      reportedAt: time("When the plugin last reported this scope as met."),
+      lastSeen: time("When the plugin was last registered."),
     }),
   ),
   conditions: list(storedCondition),
-  queue: list(object({ ...reference, since: time() })),
-  pending: list(pending),
-  interrupted: list(pending),
+  queue: list(object({ ...reference, since: time() }), "Pods selected beyond the burst of their round."),
+  pending: list(pending, "Victims of earlier rounds whose eviction has not ended."),
+  interrupted: list(
+    pending,
+    "Evictions decided before a restart of the agent that are not known to have been accepted.",
+  ),
   recent: list(
     object({
       uid: text(),
@@ -122,13 +148,27 @@ export const state = object({
       ownerUid: nullable(text()),
       plugin: text(),
       scope: text(),
-      others: optional(list(pressure)),
+      others,
       at: time(),
-      releasedAt: nullable(time()),
+      releasedAt: nullable(time("When the pod was deleted or its deadline passed.")),
     }),
+    "Evictions that count for limits and cooldown: those that were sent, or may have been.",
   ),
-  paused: list(object({ uid: text(), until: time(), reason: text(), budget })),
+  paused: list(
+    object({ uid: text(), until: time(), reason: text(), budget }),
+    "Pods whose eviction failed. They are not retried before `until`, and for some time after that only if no other pod can be evicted.",
+  ),
   unrecorded: list(outcome, "Known when the agent stopped, and not recorded by a round yet."),
-  unusable: list(object({ plugin: text(), scope: optional(text()), rounds: integer() })),
-  unserved: list(object({ plugin: text(), since: time() })),
+  unusable: list(
+    object({
+      plugin: text(),
+      scope: optional(text("Absent in states of earlier versions.")),
+      rounds: integer(),
+    }),
+    "The number of consecutive rounds in which a plugin with a hard threshold named only pods that can't be evicted.",
+  ),
+  unserved: list(
+    object({ plugin: text(), since: time() }),
+    "Plugins with a confirmed hard threshold for which no pod may be selected.",
+  ),
 });

@@ -2,5 +2,9 @@
 // only types from here, and loads the rest (0.3 MB) when the document is requested.
 export * from "./answers.ts";
 export * from "./eviction.ts";
+export * from "./eviction-decision.ts";
+export * from "./eviction-pod.ts";
+export * from "./eviction-round.ts";
+export * from "./eviction-state.ts";
 export * from "./openapi.ts";
 export * from "./schema.ts";

@@ -8,14 +8,10 @@ import {
   type PendingEviction,
   type Withdrawal,
 } from "../decide/index.ts";
+import type { roundRecord, ValueOf } from "../openapi/index.ts";
 
 /** A recorded round: its complete input and its decision, as plain JSON. */
-export interface RoundRecord {
-  /** Increases with each round. */
-  id: number;
-  input: DecideInput;
-  decision: Decision;
-}
+export type RoundRecord = ValueOf<typeof roundRecord>;
 
 /**
  * Returns whether a round is recorded: a threshold was met, a pod was requested, an eviction ended, or conditions

@@ -1,0 +1,3 @@
+// Why pods are not evicted: values of records, which decisions and their schemas share.
+export * from "./refusals.ts";
+export * from "./unserved.ts";
