@@ -2,7 +2,6 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import type {
   CounterConsumption,
   CounterSet,
-  Counters,
   Device,
   DeviceAttribute,
   DeviceCapacity,
@@ -11,18 +10,16 @@ import type {
   RequestPolicy,
 } from "./model.ts";
 import {
-  appended,
   BYTES,
   entry,
   type Fields,
   flag,
-  int,
   int64,
   list,
-  listOf,
   map,
   message,
-  put,
+  messages,
+  optionalText,
   type Read,
   readFields,
   text,
@@ -50,174 +47,91 @@ export function readCounterSet(reader: BinaryReader, end: number, unknown: Unkno
   return set;
 }
 
-const quantity = (reader: BinaryReader, into: { value: string }): void => {
-  into.value = reader.string();
-};
+const readText = (reader: BinaryReader): string => reader.string();
+const readBool = (reader: BinaryReader): boolean => reader.bool();
 
 const attributeFields: Fields<DeviceAttribute> = [
   undefined,
-  flag((into, value) => {
-    into.bool = value;
-  }),
-  int((into, value) => {
-    into.int = value;
-  }),
-  text((into, value) => {
-    into.string = value;
-  }),
-  text((into, value) => {
-    into.version = value;
-  }),
-  list(
-    "bools",
-    listOf((reader) => reader.bool(), VARINT),
-    (into, value) => {
-      into.bools = value;
+  {
+    wireType: VARINT,
+    read(reader, into) {
+      into.bool = reader.bool();
     },
-  ),
-  list("ints", listOf(int64, VARINT), (into, value) => {
-    into.ints = value;
-  }),
-  list("strings", texts, (into, value) => {
-    into.strings = value;
-  }),
-  list("versions", texts, (into, value) => {
-    into.versions = value;
-  }),
+  },
+  {
+    wireType: VARINT,
+    read(reader, into) {
+      into.int = int64(reader);
+    },
+  },
+  text("string"),
+  text("version"),
+  list("bools", readBool, VARINT),
+  list("ints", int64, VARINT),
+  list("strings", readText, BYTES),
+  list("versions", readText, BYTES),
 ];
 
-type Range = NonNullable<RequestPolicy["validRange"]>;
-const rangeFields: Fields<Range> = [
+const rangeFields: Fields<NonNullable<RequestPolicy["validRange"]>> = [
   undefined,
-  text((into, value) => {
-    if (value !== "") into.min = value;
-  }),
-  text((into, value) => {
-    if (value !== "") into.max = value;
-  }),
-  text((into, value) => {
-    if (value !== "") into.step = value;
-  }),
+  optionalText("min"),
+  optionalText("max"),
+  optionalText("step"),
 ];
 
 const policyFields: Fields<RequestPolicy> = [
   undefined,
-  text((into, value) => {
-    if (value !== "") into.default = value;
-  }),
-  text((into, value) => {
-    into.validValues = appended(into.validValues, value);
-  }),
-  message<RequestPolicy, Range>(
-    "validRange",
-    () => ({}),
-    rangeFields,
-    (into, value) => {
-      into.validRange = value;
-    },
-  ),
+  optionalText("default"),
+  texts("validValues"),
+  message("validRange", () => ({}), rangeFields),
 ];
 
 const capacityFields: Fields<DeviceCapacity> = [
   undefined,
-  text((into, value) => {
-    into.value = value;
-  }),
-  message<DeviceCapacity, RequestPolicy>(
-    "requestPolicy",
-    () => ({}),
-    policyFields,
-    (into, value) => {
-      into.requestPolicy = value;
-    },
-  ),
+  text("value"),
+  message("requestPolicy", (): RequestPolicy => ({}), policyFields),
 ];
 
 const taintFields: Fields<DeviceTaint> = [
   undefined,
-  text((into, value) => {
-    into.key = value;
-  }),
-  text((into, value) => {
-    if (value !== "") into.value = value;
-  }),
-  text((into, value) => {
-    into.effect = value;
-  }),
-  int((into, value) => {
-    if (Number(value) !== 0) into.timeAdded = wholeSeconds(Number(value));
-  }),
+  text("key"),
+  optionalText("value"),
+  text("effect"),
+  {
+    wireType: VARINT,
+    read(reader, into) {
+      const milliseconds = Number(int64(reader));
+      if (milliseconds !== 0) into.timeAdded = wholeSeconds(milliseconds);
+    },
+  },
 ];
+
+const counters = map(
+  "counters",
+  () => ({ value: "" }),
+  (reader, into) => {
+    into.value = reader.string();
+  },
+);
 
 const consumptionFields: Fields<CounterConsumption> = [
   undefined,
-  text((into, value) => {
-    into.counterSet = value;
-  }),
-  counters((into) => into),
-  text((into, value) => {
-    into.compatibilityGroups = appended(into.compatibilityGroups, value);
-  }),
+  text("counterSet"),
+  counters,
+  texts("compatibilityGroups"),
 ];
 
-const counterSetFields: Fields<CounterSet> = [
-  undefined,
-  text((into, value) => {
-    into.name = value;
-  }),
-  counters((into) => into),
-];
+const counterSetFields: Fields<CounterSet> = [undefined, text("name"), counters];
 
-function counters<Into>(of: (into: Into) => { counters: Counters }): Fields<Into>[number] {
-  return map(
-    "counters",
-    () => ({ value: "" }),
-    quantity,
-    (into: Into, key, value) => {
-      of(into).counters = put(of(into).counters, key, value);
-    },
-  );
-}
-
-type Mapping = NonNullable<NodeAllocatableResource["mapping"]>;
-type Overhead = NonNullable<NodeAllocatableResource["overhead"]>;
 const nodeAllocatableFields: Fields<NodeAllocatableResource> = [
   undefined,
-  message<NodeAllocatableResource, Mapping>(
-    "mapping",
-    () => ({}),
-    [
-      undefined,
-      text((into, value) => {
-        if (value !== "") into.capacityKey = value;
-      }),
-      text((into, value) => {
-        if (value !== "") into.capacityMultiplier = value;
-      }),
-      text((into, value) => {
-        if (value !== "") into.deviceMultiplier = value;
-      }),
-    ],
-    (into, value) => {
-      into.mapping = value;
-    },
-  ),
-  message<NodeAllocatableResource, Overhead>(
-    "overhead",
-    () => ({}),
-    [
-      undefined,
-      text((into, value) => {
-        if (value !== "") into.perPod = value;
-      }),
-      text((into, value) => {
-        if (value !== "") into.perContainer = value;
-      }),
-    ],
-    (into, value) => {
-      into.overhead = value;
-    },
-  ),
+  message("mapping", () => ({}), [
+    undefined,
+    optionalText("capacityKey"),
+    optionalText("capacityMultiplier"),
+    optionalText("deviceMultiplier"),
+  ]),
+  message("overhead", () => ({}), [undefined, optionalText("perPod"), optionalText("perContainer")]),
 ];
 
 /** Set by fields that make a device usable from other nodes. Validation refuses it. */
@@ -232,67 +146,24 @@ const ofOtherNodes: Read<Device & Foreign> = (reader, into) => {
 
 const deviceFields: Fields<Device & Foreign> = [
   undefined,
-  text((into, value) => {
-    into.name = value;
-  }),
-  map(
-    "attributes",
-    (): DeviceAttribute => ({}),
-    entry(attributeFields),
-    (into, key, value) => {
-      into.attributes = put(into.attributes, key, value);
-    },
-  ),
-  map(
-    "capacity",
-    (): DeviceCapacity => ({ value: "" }),
-    entry(capacityFields),
-    (into, key, value) => {
-      into.capacity = put(into.capacity, key, value);
-    },
-  ),
-  message<Device, DeviceTaint>(
-    "taints",
-    () => ({ key: "", effect: "" }),
-    taintFields,
-    (into, value) => {
-      into.taints = appended(into.taints, value);
-    },
-  ),
-  message<Device, CounterConsumption>(
+  text("name"),
+  map("attributes", (): DeviceAttribute => ({}), entry(attributeFields)),
+  map("capacity", (): DeviceCapacity => ({ value: "" }), entry(capacityFields)),
+  messages("taints", (): DeviceTaint => ({ key: "", effect: "" }), taintFields),
+  messages(
     "consumesCounters",
-    () => ({ counterSet: "", counters: {} }),
+    (): CounterConsumption => ({ counterSet: "", counters: {} }),
     consumptionFields,
-    (into, value) => {
-      into.consumesCounters = appended(into.consumesCounters, value);
-    },
   ),
   { wireType: BYTES, read: ofOtherNodes },
   { wireType: BYTES, read: ofOtherNodes },
-  flag((into, value) => {
-    if (value) into.ofOtherNodes = true;
-  }),
-  flag((into, value) => {
-    if (value) into.bindsToNode = true;
-  }),
-  text((into, value) => {
-    into.bindingConditions = appended(into.bindingConditions, value);
-  }),
-  text((into, value) => {
-    into.bindingFailureConditions = appended(into.bindingFailureConditions, value);
-  }),
-  flag((into, value) => {
-    if (value) into.allowMultipleAllocations = true;
-  }),
+  flag("ofOtherNodes"),
+  flag("bindsToNode"),
+  texts("bindingConditions"),
+  texts("bindingFailureConditions"),
+  flag("allowMultipleAllocations"),
   undefined,
-  map(
-    "nodeAllocatableResources",
-    (): NodeAllocatableResource => ({}),
-    entry(nodeAllocatableFields),
-    (into, key, value) => {
-      into.nodeAllocatableResources = put(into.nodeAllocatableResources, key, value);
-    },
-  ),
+  map("nodeAllocatableResources", (): NodeAllocatableResource => ({}), entry(nodeAllocatableFields)),
 ];
 
 // A time out of range is returned as a number, which validation refuses.

@@ -76,61 +76,106 @@ export function readFields<Into>(
   if (reader.pos > end) throw new RangeError("a field is longer than its message");
 }
 
+type Field<Into> = Fields<Into>[number];
+/** A field whose value becomes the member `Key`. */
+type Member<Key extends string, Value> = Field<{ [K in Key]?: Value }>;
+
 /** A string field. */
-export function text<Into>(set: (into: Into, value: string) => void): Fields<Into>[number] {
-  return { wireType: BYTES, read: (reader, into) => set(into, reader.string()) };
-}
-
-/** A boolean field. */
-export function flag<Into>(set: (into: Into, value: boolean) => void): Fields<Into>[number] {
-  return { wireType: VARINT, read: (reader, into) => set(into, reader.bool()) };
-}
-
-/** A 64-bit integer field. */
-export function int<Into>(set: (into: Into, value: Int64) => void): Fields<Into>[number] {
-  return { wireType: VARINT, read: (reader, into) => set(into, int64(reader)) };
-}
-
-/**
- * A message field.
- * @param path name of the field, for unknown fields within it
- */
-export function message<Into, Value>(
-  path: string,
-  make: () => Value,
-  fields: Fields<Value>,
-  set: (into: Into, value: Value) => void,
-): Fields<Into>[number] {
+export function text<Key extends string>(key: Key): Member<Key, string> {
   return {
     wireType: BYTES,
-    read(reader, into, unknown) {
-      const end = reader.uint32() + reader.pos;
-      const value = make();
-      unknown.enter(path);
-      readFields(reader, end, value, fields, unknown);
-      unknown.leave();
-      set(into, value);
+    read(reader, into: Record<string, string | undefined>) {
+      into[key] = reader.string();
     },
   };
+}
+
+/** A string field whose empty value means that it is absent. */
+export function optionalText<Key extends string>(key: Key): Member<Key, string> {
+  return {
+    wireType: BYTES,
+    read(reader, into: Record<string, string | undefined>) {
+      const value = reader.string();
+      if (value !== "") into[key] = value;
+    },
+  };
+}
+
+/** A repeated string field. */
+export function texts<Key extends string>(key: Key): Member<Key, string[]> {
+  return {
+    wireType: BYTES,
+    read(reader, into: Record<string, string[] | undefined>) {
+      into[key] = appended(into[key], reader.string());
+    },
+  };
+}
+
+/** A boolean field that is absent unless it is true. */
+export function flag<Key extends string>(key: Key): Member<Key, boolean> {
+  return {
+    wireType: VARINT,
+    read(reader, into: Record<string, boolean | undefined>) {
+      if (reader.bool()) into[key] = true;
+    },
+  };
+}
+
+/** A message field. */
+export function message<Key extends string, Value>(
+  key: Key,
+  make: () => Value,
+  fields: Fields<Value>,
+): Member<Key, Value> {
+  return {
+    wireType: BYTES,
+    read(reader, into: Record<string, Value | undefined>, unknown) {
+      into[key] = messageWithin(key, make(), fields, reader, unknown);
+    },
+  };
+}
+
+/** A repeated message field. */
+export function messages<Key extends string, Value>(
+  key: Key,
+  make: () => Value,
+  fields: Fields<Value>,
+): Member<Key, Value[]> {
+  return {
+    wireType: BYTES,
+    read(reader, into: Record<string, Value[] | undefined>, unknown) {
+      into[key] = appended(into[key], messageWithin(key, make(), fields, reader, unknown));
+    },
+  };
+}
+
+function messageWithin<Value>(
+  path: string,
+  value: Value,
+  fields: Fields<Value>,
+  reader: BinaryReader,
+  unknown: UnknownFields,
+): Value {
+  const end = reader.uint32() + reader.pos;
+  unknown.enter(path);
+  readFields(reader, end, value, fields, unknown);
+  unknown.leave();
+  return value;
 }
 
 // Tags of the key and the value of a map entry, both length-delimited.
 const KEY = 10;
 const VALUE = 18;
 
-/**
- * A map field with string keys.
- * @param path name of the field, for unknown fields within it
- */
-export function map<Into, Value>(
-  path: string,
+/** A map field with string keys. */
+export function map<Key extends string, Value>(
+  path: Key,
   make: () => Value,
   readValue: (reader: BinaryReader, value: Value, unknown: UnknownFields) => void,
-  set: (into: Into, key: string, value: Value) => void,
-): Fields<Into>[number] {
+): Member<Key, Record<string, Value>> {
   return {
     wireType: BYTES,
-    read(reader, into, unknown) {
+    read(reader, into: Record<string, Record<string, Value> | undefined>, unknown) {
       const end = reader.uint32() + reader.pos;
       let key = "";
       const value = make();
@@ -147,7 +192,7 @@ export function map<Into, Value>(
       }
       if (reader.pos > end) throw new RangeError("an entry is longer than its map");
       unknown.leave();
-      set(into, key, value);
+      into[path] = put(into[path], key, value);
     },
   };
 }
@@ -190,28 +235,18 @@ export function put<Value>(record: Record<string, Value> | undefined, key: strin
   return Object.fromEntries([...Object.entries(record ?? {}), [key, value]]);
 }
 
-/** The fields of a message with a single list. */
-export const listOf = <Value>(read: (reader: BinaryReader) => Value, wireType: number): Fields<Value[]> => [
-  undefined,
-  {
-    wireType: BYTES,
-    read(reader, into) {
-      if (wireType === BYTES) {
-        into.push(read(reader));
-        return;
-      }
-      const end = reader.uint32() + reader.pos;
-      while (reader.pos < end) into.push(read(reader));
-    },
-    ...(wireType === VARINT && { readOne: (reader, into) => void into.push(read(reader)) }),
-  },
-];
-/** A message field that wraps a list. */
-export const list = <Into, Value>(
-  path: string,
-  fields: Fields<Value[]>,
-  set: (into: Into, value: Value[]) => void,
-): Fields<Into>[number] => message<Into, Value[]>(path, () => [], fields, set);
-
-/** The fields of a message that is a list of strings. */
-export const texts = listOf((reader) => reader.string(), BYTES);
+/** A message field that wraps a list of strings, or of numbers of one wire type. */
+export function list<Key extends string, Value>(
+  key: Key,
+  read: (reader: BinaryReader) => Value,
+  wireType: number,
+): Member<Key, Value[]> {
+  const readOne: Read<Value[]> = (reader, into) => void into.push(read(reader));
+  const readPacked: Read<Value[]> = (reader, into) => {
+    const end = reader.uint32() + reader.pos;
+    while (reader.pos < end) into.push(read(reader));
+  };
+  const items =
+    wireType === BYTES ? { wireType, read: readOne } : { wireType: BYTES, read: readPacked, readOne };
+  return message(key, (): Value[] => [], [undefined, items]);
+}

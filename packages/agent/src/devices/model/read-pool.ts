@@ -1,6 +1,6 @@
 import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { PoolFields } from "./model.ts";
-import { appended, BYTES, type Fields, readFields, type UnknownFields, VARINT } from "./read-fields.ts";
+import { appended, BYTES, type Fields, readFields, text, type UnknownFields, VARINT } from "./read-fields.ts";
 
 /** The parts of a Pool's bytes. Its devices and counter sets are not decoded. */
 export interface PoolParts {
@@ -33,12 +33,7 @@ const ofOtherNodes = (reader: BinaryReader, into: PoolParts, wireType: number) =
 
 const poolFields: Fields<PoolParts> = [
   undefined,
-  {
-    wireType: BYTES,
-    read(reader, into) {
-      into.name = reader.string();
-    },
-  },
+  text("name"),
   {
     wireType: BYTES,
     read(reader, parts) {
