@@ -136,7 +136,7 @@ async function untilReadAgain(times = 2): Promise<void> {
   await until("the runtime is read", () => reads >= times);
 }
 
-const HELD = `container main of pod default/pod-of-first has ${NODE}/device-0 and has not ended: the container runtime has it in the state running`;
+const HELD = `container main of pod default/pod-of-first uses ${NODE}/device-0 and has not exited: its state in the container runtime is running`;
 const BEFORE = "a device is not unprepared yet for ResourceClaim default/first, which had it before: ";
 
 describe("a pod that was deleted by force, whose container still runs", () => {
@@ -236,7 +236,7 @@ describe("a pod that was deleted by force, whose container still runs", () => {
     await until("it waits", async () => (await agent.api("claims"))[0]?.claims[0]?.state === "unpreparing");
     clock.advance(35_000);
     expect(await next).toContain(
-      `NK1514: ${BEFORE}whether containers of pod default/pod-of-first still run with ${NODE}/device-0 is not known: `,
+      `NK1514: ${BEFORE}it is unknown whether containers of pod default/pod-of-first still use ${NODE}/device-0: `,
     );
     expect(calls).toHaveLength(1);
     await cri.start();
@@ -320,7 +320,7 @@ describe("a prepare whose call has ended", () => {
     await until("disconnected", async () => (await agent.api("claims"))[0]?.isPreparing === false);
     const first = claim("first");
     const next = prepare(first);
-    await until("it waits", () => agent.logLines.some(({ msg }) => msg === "a claim waits for its driver"));
+    await until("it waits", () => agent.logLines.some(({ msg }) => msg === "claim waits for its driver"));
     expect(await unprepare(first)).toBe("");
     expect(await next).toContain(
       "the kubelet has called to unprepare the claim after it called to prepare it",

@@ -229,16 +229,16 @@ describe("prepare", () => {
   });
 
   it.each([
-    ["empty edits", { edits: {} }, "edits are empty"],
+    ["empty edits", { edits: {} }, "edits must not be empty"],
     [
       "a device that the node has not",
       { edits: { deviceNodes: [{ path: "/dev/nodekeeper-none" }] } },
-      '"/dev/nodekeeper-none" is not there on the node',
+      '"/dev/nodekeeper-none" does not exist on the node',
     ],
     [
       "a file that is no device",
       { edits: { deviceNodes: [{ path: "/dev/x", hostPath: "/etc/hosts" }] } },
-      "is no device on the node",
+      "is not a device on the node",
     ],
     [
       "a relative path",
@@ -248,7 +248,7 @@ describe("prepare", () => {
     [
       "a path upwards",
       { edits: { mounts: [{ hostPath: "/tmp/../etc", containerPath: "/x" }] } },
-      "is not a plain path",
+      "is not a normalized path",
     ],
     ["a variable without a name", { edits: { env: { "": "1" } } }, "is not NAME=value"],
     [
@@ -281,7 +281,7 @@ describe("prepare", () => {
     const escaping = { ...wanted, uid: "../../etc/passwd" };
     const answer = await kubelet.prepare(DRIVER, absent, other, escaping);
     expect(answer[absent.uid]!.error).toMatch(/^NK1506: .*absent/);
-    expect(answer[other.uid]!.error).toMatch(/^NK1506: .*is another one/);
+    expect(answer[other.uid]!.error).toMatch(/^NK1506: .*was replaced/);
     expect(answer[escaping.uid]!.error).toContain("is not the UID of a ResourceClaim");
     expect(driver.prepared).toEqual([]);
   });
@@ -292,7 +292,7 @@ describe("prepare", () => {
     cluster.fault = ({ path }) => (path.includes("resourceclaims") ? { status: 403 } : undefined);
     const answer = await kubelet.prepare(DRIVER, wanted);
     expect(answer[wanted.uid]!.error).toMatch(
-      /^NK1506: .*may not get resourceclaims \(deploy\/rbac-optional\.yaml\)/,
+      /^NK1506: .*is not allowed to get resourceclaims \(deploy\/rbac-optional\.yaml\)/,
     );
   });
 

@@ -222,7 +222,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     const reference = { namespace: "default", name: "rights", uid: claim.metadata.uid };
     const prepared = async () =>
       (await kubelet.prepare("claims.example.com", reference))[reference.uid]!.error;
-    expect(await prepared()).toContain("Nodekeeper may not get resourceclaims");
+    expect(await prepared()).toContain("Nodekeeper is not allowed to get resourceclaims");
     const optional = parseAllDocuments(readFileSync(optionalRbacFile, "utf8"))
       .map((document) => document.toJS() as ApiObject)
       .filter(({ kind, rules }) => kind === "ClusterRole" && !rules[0].nonResourceURLs);

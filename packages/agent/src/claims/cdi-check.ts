@@ -104,7 +104,7 @@ export class CdiCheck {
     const owner = ownerOf(text);
     if (!owner || directory.nameOf(owner.driver, owner.uid) !== name) {
       await directory.removeNamed(name);
-      log.warn({ errorId: ClaimNotRecorded.id, file: name }, "CDI file of no claim removed");
+      log.warn({ errorId: ClaimNotRecorded.id, file: name }, "removed a CDI file that belongs to no claim");
       return undefined;
     }
     // The claim may have been prepared while the file was read.
@@ -125,13 +125,13 @@ export class CdiCheck {
       const { log, directory } = this.#context;
       if (name === "")
         log.warn(
-          { errorId: ClaimNotRecorded.id, folder: directory.path, err: error },
-          "CDI directory can't be compared with the records",
+          { errorId: ClaimNotRecorded.id, directory: directory.path, err: error },
+          "failed to compare the CDI directory with the records",
         );
       else
         log.warn(
           { errorId: ClaimNotRecorded.id, file: name, err: error },
-          "CDI file can't be read, recorded or removed",
+          "failed to read, record or remove a CDI file",
         );
     }
   }
@@ -152,7 +152,7 @@ export async function restoreFile(context: ClaimContext, record: ClaimRecord): P
     records.withhold(record, true);
     await directory.remove(driver, uid);
     const fields = { errorId: errorIdOf(error), driver, claim: { namespace, name }, err: error };
-    if (found !== undefined) log.warn(fields, "CDI file removed: its edits are not allowed any more");
+    if (found !== undefined) log.warn(fields, "CDI file removed: its edits are no longer allowed");
     throw error;
   }
   records.withhold(record, false);

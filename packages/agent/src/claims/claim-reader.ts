@@ -41,9 +41,9 @@ export class ClaimReader {
   async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
     const claim = await this.#semaphore.run(signal, () => this.#getInServedVersion(namespace, name, signal));
     if (claim.metadata.uid !== uid) {
-      const found = `its UID is ${claim.metadata.uid}, the one asked for had ${uid}`;
+      const found = `its UID is ${claim.metadata.uid}, expected ${uid}`;
       throw new ClaimNotPreparable(
-        { problem: `ResourceClaim ${namespace}/${name} is another one: ${found}` },
+        { problem: `ResourceClaim ${namespace}/${name} was replaced: ${found}` },
         { code: "notFound" },
       );
     }
@@ -75,7 +75,9 @@ export class ClaimReader {
           : new ResourceApiNotServed({ problem: messageOf(error) }, { cause: error, code: "unavailable" });
       if (codeOf(error) !== "forbidden") throw error;
       throw new ClaimNotPreparable(
-        { problem: `Nodekeeper may not get resourceclaims (deploy/rbac-optional.yaml): ${messageOf(error)}` },
+        {
+          problem: `Nodekeeper is not allowed to get resourceclaims (deploy/rbac-optional.yaml): ${messageOf(error)}`,
+        },
         { cause: error, code: "forbidden" },
       );
     }

@@ -58,7 +58,7 @@ export class ClaimUse {
     // No container was started with devices that were never returned to the kubelet.
     if (pods || claim.state !== "prepared" || records.isOfOldBoot(claim)) return;
     const message =
-      "the kubelet has not unprepared it, and whether its containers have ended is not known because lifecycle.enabled is false";
+      "the kubelet has not unprepared it, and it is unknown whether its containers have exited, because lifecycle.enabled is false";
     throw new ClaimInUse({ problem: message });
   }
 
@@ -104,14 +104,14 @@ export class ClaimUse {
       containers = entry.status.containers;
     } catch (error) {
       signal.throwIfAborted();
-      const message = `whether containers of ${where} still run with ${devices} is not known: ${messageOf(error)}`;
+      const message = `it is unknown whether containers of ${where} still use ${devices}: ${messageOf(error)}`;
       throw new StillUsedError(claim, message, error);
     }
     const left = containers.find(({ kind, state }) => kind === "container" && state !== "exited");
     if (!left) return;
     throw new StillUsedError(
       claim,
-      `container ${left.name} of ${where} has ${devices} and has not ended: the container runtime has it in the state ${left.state}`,
+      `container ${left.name} of ${where} uses ${devices} and has not exited: its state in the container runtime is ${left.state}`,
     );
   }
 }

@@ -64,7 +64,7 @@ export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<
       throw refusal(field, `has ${list.length} entries, more than ${MOST_ENTRIES}`);
   }
   if (Object.values(counts).every(({ length }) => length === 0))
-    throw refusal("", "are empty; leave them out where nothing is to be changed in containers");
+    throw refusal("", "must not be empty; omit them if containers need no edits");
   return {
     ...(env.length > 0 ? { env: env.map((text, at) => variable(text, `env[${at}]`)) } : {}),
     ...(deviceNodes.length > 0
@@ -92,15 +92,15 @@ async function deviceNode(node: DeviceNode, field: string, host: HostFiles): Pro
     throw refusal(`${field}.type`, `${quote(type)} is not one of ${nodeTypes.join(", ")}`);
   const [major, minor] = [node.major, node.minor].map(Number) as [number, number];
   if (!isDeviceNumber(major) || !isDeviceNumber(minor))
-    throw refusal(field, `${node.major}:${node.minor} is no device number`);
+    throw refusal(field, `${node.major}:${node.minor} is not a device number`);
   // Runtimes would combine the type of the node's file with these numbers, so that any device could be specified.
   if (host.isRestricted && type === "" && (major !== 0 || minor !== 0))
     throw refusal(
       `${field}.type`,
-      `is empty, and the numbers ${major}:${minor} are given (devices.kubeletPlugin.hostPaths)`,
+      `must be set if device numbers are specified: ${major}:${minor} (devices.kubeletPlugin.hostPaths)`,
     );
   if (!/^([rwm]{0,3}|none)$/.test(permissions))
-    throw refusal(`${field}.permissions`, `${quote(permissions)} is not made of r, w and m`);
+    throw refusal(`${field}.permissions`, `${quote(permissions)} may only contain r, w and m`);
   const onNode = hostPath || path;
   await host.checkAllowed(onNode, where);
   // Under this condition, runtimes read the node's file.
@@ -191,13 +191,13 @@ function containerPath(path: string, field: string): void {
 function absolute(path: string, field: string): void {
   plain(path, field);
   if (!path.startsWith("/")) throw refusal(field, `${quote(path)} is not an absolute path`);
-  if (posix.normalize(path) !== path) throw refusal(field, `${quote(path)} is not a plain path`);
+  if (posix.normalize(path) !== path) throw refusal(field, `${quote(path)} is not a normalized path`);
 }
 
 function plain(text: string, field: string, mayBeEmpty = false): void {
   if (text === "" && !mayBeEmpty) throw refusal(field, "is empty");
   if (text.length > LONGEST_TEXT) throw refusal(field, `is longer than ${LONGEST_TEXT} characters`);
-  if (text.includes("\0")) throw refusal(field, "has a null character");
+  if (text.includes("\0")) throw refusal(field, "contains a null character");
 }
 
 function isDeviceNumber(number: number): boolean {

@@ -63,7 +63,7 @@ export class DriverClient {
     } catch (error) {
       const { driver } = this.#options;
       throw new DriverAnswerRefused({
-        problem: `driver ${driver}: its answer can't be decoded: ${messageOf(error)}`,
+        problem: `driver ${driver}: failed to decode its response: ${messageOf(error)}`,
       });
     }
   }

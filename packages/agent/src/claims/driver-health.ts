@@ -93,7 +93,7 @@ export class DriverHealth {
         const retryInMs = Math.round(backoff.next());
         log.warn(
           { errorId: DeviceHealthNotReported.id, driver, err: error, retryInMs },
-          "health of devices is not reported, will be asked again",
+          "failed to watch the health of devices, retrying",
         );
         await sleepOrAbort(clock, retryInMs, signal);
       }

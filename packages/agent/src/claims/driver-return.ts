@@ -50,7 +50,7 @@ export class DriverReturn {
         const isLost = codeOf(error) === "unavailable" && (await this.#isLost(driver, connection));
         if (!isLost || !this.#isExpected(driver, latest)) throw error;
         if (!isLogged)
-          log.info({ driver, claim: { namespace, name }, err: error }, "a claim waits for its driver");
+          log.info({ driver, claim: { namespace, name }, err: error }, "claim waits for its driver");
         isLogged = true;
         if (!(await this.#hasReturned(driver, connection, latest, signal))) throw error;
       }

@@ -47,7 +47,7 @@ export class EndedClaims {
         if (!signal.aborted)
           log.warn(
             { err: error, errorId: PodResourcesUnreadable.id },
-            "claims in use are not known: ended ones are not looked for",
+            "the claims in use are unknown: ended claims are not searched for",
           );
       }
       await sleepOrAbort(clock, this.#suspects.size > 0 ? FIRST_MS : PERIOD_MS, signal);

@@ -83,7 +83,7 @@ it("numbers without a type are refused where paths are restricted: runtimes woul
     [0, 1],
   ])
     await expect(cdiEdits(nodeOf("/dev/null", "", major, minor), restricted)).rejects.toThrow(
-      `edits.deviceNodes[0].type: is empty, and the numbers ${major}:${minor} are given`,
+      `edits.deviceNodes[0].type: must be set if device numbers are specified: ${major}:${minor}`,
     );
   await cdiEdits(nodeOf("/dev/null", "", 8, 0), new HostFiles({ root: "/", allowed: ["/"] }));
 });

@@ -60,12 +60,13 @@ export class HostFiles {
     if (!isWithin(path, allowed)) throw outside(quote(path));
     if (!this.#isVisible(path)) {
       if (!this.isRestricted) return;
-      throw refusal(field, `${quote(path)} is not visible to the agent, so that ${setting} can't be checked`);
+      throw refusal(field, `${quote(path)} is not visible to the agent, so ${setting} can't be checked`);
     }
     const { resolved, weakness } = await this.#followed(path, field);
     if (this.isRestricted) {
-      const folders = await Promise.all(allowed.map((directory) => this.#resolved(directory, field)));
-      if (!isWithin(resolved, folders)) throw outside(`${quote(path)}, which leads to ${quote(resolved)},`);
+      const directories = await Promise.all(allowed.map((directory) => this.#resolved(directory, field)));
+      if (!isWithin(resolved, directories))
+        throw outside(`${quote(path)}, which leads to ${quote(resolved)},`);
     }
     if (!weakness || this.#isExempt) return;
     const { component, what } = weakness;
@@ -98,7 +99,7 @@ export class HostFiles {
   async checkDevice(path: string, field: string): Promise<void> {
     const found = await this.#stat(path, field);
     if (found && !found.isCharacterDevice() && !found.isBlockDevice() && !found.isFIFO())
-      throw refusal(field, `${quote(path)} is no device on the node`);
+      throw refusal(field, `${quote(path)} is not a device on the node`);
   }
 
   /** Throws `invalid` if the path does not exist on the node, as far as the agent can see the node's files. */
@@ -121,7 +122,7 @@ export class HostFiles {
       const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
       throw refusal(
         field,
-        `${quote(path)} ${isMissing ? "is not there on the node" : `can't be read: ${messageOf(error)}`}`,
+        `${quote(path)} ${isMissing ? "does not exist on the node" : `can't be read: ${messageOf(error)}`}`,
       );
     }
   }
@@ -137,9 +138,9 @@ export class HostFiles {
   }
 }
 
-function isWithin(path: string, folders: readonly string[]): boolean {
-  return folders.some((folder) => {
-    const prefix = folder.replace(/\/$/, "");
+function isWithin(path: string, directories: readonly string[]): boolean {
+  return directories.some((directory) => {
+    const prefix = directory.replace(/\/$/, "");
     return path === prefix || path.startsWith(`${prefix}/`);
   });
 }

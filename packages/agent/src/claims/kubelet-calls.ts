@@ -128,7 +128,10 @@ export class KubeletCalls implements PluginCalls {
       const failure = errorIdOf(error)
         ? error
         : new ClaimNotRecorded({ problem: messageOf(error) }, { cause: error, code: codeOf(error) });
-      log.warn({ driver, operation, err: failure }, "a claim failed, the kubelet will ask again");
+      log.warn(
+        { driver, operation, err: failure },
+        "a call of the kubelet for a claim failed; the kubelet retries it",
+      );
       throw failure;
     } finally {
       this.#underWay--;

@@ -118,7 +118,7 @@ export class KubeletPlugin {
       this.registration = { state: "refused", reason: messageOf(error) };
       log.error(
         { errorId: DriverNotRegistered.id, driver, err: error },
-        "kubelet plugin can't be served, will be tried again",
+        "failed to serve the kubelet plugin, retrying",
       );
     };
     await keepServing(options, onFailure, this.#scope.signal);

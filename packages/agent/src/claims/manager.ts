@@ -272,7 +272,7 @@ function contextOf(
   if (!pods)
     log.warn(
       { errorId: ClaimInUse.id },
-      "lifecycle is off: only the kubelet can state that a device is free, and the container runtime is not read",
+      "lifecycle is disabled: the container runtime is not read, and only the kubelet can state that a device is free",
     );
   return {
     records,

@@ -252,7 +252,7 @@ class World {
           }
         } catch (error) {
           expect(messageOf(error)).toMatch(
-            /killed$|out of order$|is not connected to Nodekeeper$|has not ended: .* state running$/,
+            /killed$|out of order$|is not connected to Nodekeeper$|has not exited: .* is running$/,
           );
         }
       }),
@@ -262,7 +262,7 @@ class World {
   async reconcile(): Promise<void> {
     for (const { uid } of this.#records.of(DRIVER))
       await this.#preparation.reconcile(DRIVER, uid, never).catch((error) => {
-        expect(messageOf(error)).toMatch(/killed$|out of order$|has not ended: .* state running$/);
+        expect(messageOf(error)).toMatch(/killed$|out of order$|has not exited: .* is running$/);
       });
   }
 

@@ -105,7 +105,7 @@ it("also where the kubelet never unprepared it, as for a pod that was deleted by
 });
 
 const USED =
-  "container main of pod default/pod-of-first has worker-1/gpu-0 and has not ended: the container runtime has it in the state";
+  "container main of pod default/pod-of-first uses worker-1/gpu-0 and has not exited: its state in the container runtime is";
 
 it.each(["running", "created", "unknown"] as const)(
   "while a container of the claim that had it is %s, no other claim gets it, and the driver is not called",

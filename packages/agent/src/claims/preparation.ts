@@ -169,7 +169,7 @@ export class Preparation {
     if (!allocation) {
       log.info(
         { driver, claim: { namespace, name } },
-        "claim of an earlier boot does not exist any more, or has other devices: unprepared",
+        "claim of an earlier boot no longer exists or has other devices: unprepared",
       );
       await this.#unpreparation.run(driver, record, signal);
       return;

@@ -106,7 +106,7 @@ async function pluginsOfOthers(
         const { name: driver, supportedVersions } = await client.getInfo(signal);
         return [{ driver, hasHealth: supportedVersions.includes(DRAResourceHealthDefinition.fullName) }];
       } catch (error) {
-        log.debug({ err: error, socket: name }, "a socket in the kubelet's registry does not answer");
+        log.debug({ err: error, socket: name }, "a socket in the kubelet's registry does not respond");
         return [];
       }
     }),

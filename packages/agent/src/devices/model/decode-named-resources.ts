@@ -57,7 +57,7 @@ export function poolsOfNamedResources(
 function clashOf(instance: NamedInstance): string | undefined {
   const seen = new Set<string>();
   for (const { name, quantity, ...rest } of instance.attributes) {
-    if (seen.has(name)) return `attribute ${quote(name)} is there twice`;
+    if (seen.has(name)) return `attribute ${quote(name)} is duplicated`;
     if (quantity !== undefined && Object.keys(rest).length > 0) {
       return `attribute ${quote(name)} has more than one value`;
     }

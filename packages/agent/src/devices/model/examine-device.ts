@@ -80,7 +80,7 @@ function checkConsumption(
   if (name === undefined) {
     report("attributes", `needs ${quote(partitionTypeAttribute)}, the pool's partition type`);
   } else if (attributes[name]!.string === undefined) {
-    report(`attributes[${name}]`, "must be a string, for it is the pool's partition type");
+    report(`attributes[${name}]`, "must be a string, because it is the pool's partition type");
   }
 }
 
@@ -90,9 +90,10 @@ function withoutShadowed(device: Device, driver: string, report: Report): Device
   const attributes = shadowedIn(device.attributes, driver);
   const capacity = shadowedIn(device.capacity, driver);
   if (attributes === nothing && capacity === nothing) return device;
-  const message = `is there twice: "${driver}/" before the name means the same, and is kept`;
-  for (const name of attributes) report(`attributes[${name}]`, message);
-  for (const name of capacity) report(`capacity[${name}]`, message);
+  const refuse = (field: string, name: string) =>
+    report(`${field}[${name}]`, `is a duplicate of "${driver}/${name}", which is published instead`);
+  for (const name of attributes) refuse("attributes", name);
+  for (const name of capacity) refuse("capacity", name);
   return {
     ...device,
     ...(device.attributes && { attributes: omit(device.attributes, attributes) }),

@@ -259,7 +259,7 @@ function nextOf(before: PoolBytes, bytes: Uint8Array): ReturnType<PoolBytes["nex
   }
 }
 
-const unknownField = "is a field that this version of the agent does not know; it is not published";
+const unknownField = "is unknown to this version of the agent and is not published";
 
 // A step reads about a hundred devices of typical size, or one of the largest.
 const COST_OF_STEP = 30_000;

@@ -58,9 +58,9 @@ function checkValues(texts: string[], whole: Quantity, fallback: Quantity, repor
     const value = readQuantity(text, `${field}[${at}]`, report);
     if (!value) return;
     if (previous && compareQuantities(previous, value) >= 0) {
-      report(`${field}[${at}]`, "values must ascend, none twice");
+      report(`${field}[${at}]`, "values must be in ascending order, without duplicates");
     }
-    if (compareQuantities(value, whole) > 0) report(`${field}[${at}]`, "is more than the capacity");
+    if (compareQuantities(value, whole) > 0) report(`${field}[${at}]`, "exceeds the capacity");
     hasFallback ||= compareQuantities(value, fallback) === 0;
     previous = value;
   }
@@ -83,12 +83,12 @@ function checkRange(
   const step = range.step === undefined ? undefined : readQuantity(range.step, `${field}.step`, report);
   if (!min) return;
   if (min.nano < 0n) report(`${field}.min`, "must not be negative");
-  if (compareQuantities(min, whole) > 0) report(`${field}.min`, "is more than the capacity");
+  if (compareQuantities(min, whole) > 0) report(`${field}.min`, "exceeds the capacity");
   if (compareQuantities(fallback, min) < 0) report("requestPolicy.default", "is less than validRange.min");
   if (max) {
     if (compareQuantities(min, max) > 0) report(`${field}.max`, "is less than min");
-    if (compareQuantities(max, whole) > 0) report(`${field}.max`, "is more than the capacity");
-    if (compareQuantities(fallback, max) > 0) report("requestPolicy.default", "is more than validRange.max");
+    if (compareQuantities(max, whole) > 0) report(`${field}.max`, "exceeds the capacity");
+    if (compareQuantities(fallback, max) > 0) report("requestPolicy.default", "exceeds validRange.max");
   }
   if (step) checkStep(step, min, max, whole, fallback, report);
 }
@@ -104,15 +104,16 @@ function checkStep(
   const field = "requestPolicy.validRange.step";
   // The API server divides by it without a check.
   if (step.nano <= 0n) {
-    report(field, "must be more than zero");
+    report(field, "must be greater than zero");
     return;
   }
-  if (min.nano + step.nano > whole.nano) report(field, "min and one step are more than the capacity");
+  if (min.nano + step.nano > whole.nano) report(field, "min plus one step exceeds the capacity");
   // Servers before 1.37, or without DRAFractionalCapacityRange, count in whole units, rounded up; others count exactly.
   // Values that either accepts are left to the server.
   const isOnStep = (value: Quantity) =>
     (value.nano - min.nano) % step.nano === 0n ||
     (wholeUnits(value) - wholeUnits(min)) % wholeUnits(step) === 0n;
-  if (!isOnStep(fallback)) report("requestPolicy.default", "is not min and a number of steps");
-  if (max && !isOnStep(max)) report("requestPolicy.validRange.max", "is not min and a number of steps");
+  if (!isOnStep(fallback)) report("requestPolicy.default", "is not min plus a whole number of steps");
+  if (max && !isOnStep(max))
+    report("requestPolicy.validRange.max", "is not min plus a whole number of steps");
 }

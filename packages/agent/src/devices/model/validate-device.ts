@@ -38,7 +38,8 @@ export function checkDevice(device: Device & Foreign, canonical: Canonical, repo
   }
   if (device.taints) checkTaints(device.taints, report);
   if (device.consumesCounters) checkConsumption(device.consumesCounters, report);
-  if (device.ofOtherNodes) report("nodes", "must not be set: the device is this node's, as its pool");
+  if (device.ofOtherNodes)
+    report("nodes", "must not be set: the device belongs to this node, as its pool does");
   checkBindingConditions(device, report);
   for (const name in device.nodeAllocatableResources) {
     checkNodeAllocatable(name, device.nodeAllocatableResources[name]!, device, report);
@@ -120,7 +121,7 @@ function checkTaints(taints: DeviceTaint[], report: Report): void {
     if (!isLabelName(key)) report(`taints[${at}].key`, `${quote(key)} is not a label name`);
     if (!isLabelValue(value)) report(`taints[${at}].value`, `${quote(value)} is not a label value`);
     if (!taintEffects.includes(effect)) {
-      report(`taints[${at}].effect`, `${quote(effect)} is none of ${taintEffects.join(", ")}`);
+      report(`taints[${at}].effect`, `${quote(effect)} is not one of ${taintEffects.join(", ")}`);
     }
     if (timeAdded !== undefined && !isTime(timeAdded)) {
       report(`taints[${at}].timeAdded`, `${quote(timeAdded)} is not a time`);
@@ -146,7 +147,7 @@ function checkConsumption(consumption: NonNullable<Device["consumesCounters"]>, 
     const field = `consumesCounters[${at}]`;
     checkGroups(compatibilityGroups, `${field}.compatibilityGroups`, report);
     if (!isDnsLabel(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is not a DNS label`);
-    if (seen.has(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is there twice`);
+    if (seen.has(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is duplicated`);
     seen.add(counterSet);
     checkCounters(counters, `${field}.counters`, report);
   }
@@ -160,14 +161,14 @@ function checkGroups(groups: string[], field: string, report: Report): void {
   for (const group of groups) {
     if (!isDnsLabel(group)) report(field, `${quote(group)} is not a DNS label`);
   }
-  if (new Set(groups).size < groups.length) report(field, "a group is there twice");
+  if (new Set(groups).size < groups.length) report(field, "must not contain duplicates");
 }
 
 function checkBindingConditions(device: Device, report: Report): void {
   const { bindingConditions: proceed = [], bindingFailureConditions: fail = [] } = device;
   if (proceed.length === 0 && fail.length === 0) return;
   if (proceed.length === 0 || fail.length === 0) {
-    report("bindingConditions", "bindingConditions and bindingFailureConditions need each other");
+    report("bindingConditions", "bindingConditions and bindingFailureConditions must be set together");
   }
   for (const [field, conditions] of [
     ["bindingConditions", proceed],
@@ -180,10 +181,10 @@ function checkBindingConditions(device: Device, report: Report): void {
     for (const condition of conditions) {
       if (!isLabelName(condition)) report(field, `${quote(condition)} is not a condition type`);
     }
-    if (new Set(conditions).size < conditions.length) report(field, "a condition is there twice");
+    if (new Set(conditions).size < conditions.length) report(field, "must not contain duplicates");
   }
   if (fail.some((condition) => proceed.includes(condition))) {
-    report("bindingFailureConditions", "a condition is among bindingConditions too");
+    report("bindingFailureConditions", "must not contain conditions of bindingConditions");
   }
 }
 
@@ -212,14 +213,14 @@ function checkNodeAllocatable(
     if (isByCapacity === (deviceMultiplier !== undefined)) {
       report(`${field}.mapping`, "needs either capacityKey with capacityMultiplier, or deviceMultiplier");
     } else if (isByCapacity && (capacityKey === undefined || capacityMultiplier === undefined)) {
-      report(`${field}.mapping`, "capacityKey and capacityMultiplier need each other");
+      report(`${field}.mapping`, "capacityKey and capacityMultiplier must be set together");
     }
     if (capacityKey !== undefined && !Object.hasOwn(device.capacity ?? {}, capacityKey)) {
       report(`${field}.mapping.capacityKey`, `${quote(capacityKey)} is not a capacity of the device`);
     }
     const isPositive = (nano: bigint) => nano > 0n;
-    amount(capacityMultiplier, "mapping.capacityMultiplier", isPositive, "must be more than zero");
-    amount(deviceMultiplier, "mapping.deviceMultiplier", isPositive, "must be more than zero");
+    amount(capacityMultiplier, "mapping.capacityMultiplier", isPositive, "must be greater than zero");
+    amount(deviceMultiplier, "mapping.deviceMultiplier", isPositive, "must be greater than zero");
   }
   if (overhead) {
     const { perPod, perContainer } = overhead;
@@ -238,5 +239,5 @@ function isNodeAllocatable(name: string): boolean {
 }
 
 function notQualified(name: string): string {
-  return `${quote(name)} is not a C identifier of at most ${limits.identifier} characters, perhaps with "<domain>/" before`;
+  return `${quote(name)} is not a C identifier of at most ${limits.identifier} characters, optionally prefixed by "<domain>/"`;
 }

@@ -53,7 +53,7 @@ describe("checkPools", () => {
       [{ name: "gpu" }],
     ]);
     expect(answer.problems).toEqual([
-      { pool: "one", device: "gpu", field: "name", message: "a device of this name is there already" },
+      { pool: "one", device: "gpu", field: "name", message: "duplicates the name of an earlier device" },
     ]);
   });
 

@@ -76,10 +76,10 @@ export function refusalOfPool(
   at: number,
   { maxPools }: ValidationOptions,
 ): { field: string; message: string } | undefined {
-  if (names.has(name)) return { field: "name", message: "a pool of this name is there already" };
+  if (names.has(name)) return { field: "name", message: "duplicates the name of an earlier pool" };
   if (at >= maxPools) return { field: "name", message: `more than ${maxPools} pools` };
   if (!isPoolName(name)) {
-    return { field: "name", message: `${quote(name)} is not DNS subdomains joined by '/'` };
+    return { field: "name", message: `${quote(name)} does not consist of DNS subdomains joined by '/'` };
   }
   if (attribute !== undefined && !isFullyQualified(attribute)) {
     const message = `${quote(attribute)} is not "<domain>/<C identifier>"`;
@@ -88,8 +88,8 @@ export function refusalOfPool(
   const unknown = skipped.find((operation) => !skippable.includes(operation));
   const field = "skipNodeOperations";
   if (unknown !== undefined)
-    return { field, message: `${quote(unknown)} is none of ${skippable.join(", ")}` };
-  if (new Set(skipped).size < skipped.length) return { field, message: "an operation is there twice" };
+    return { field, message: `${quote(unknown)} is not one of ${skippable.join(", ")}` };
+  if (new Set(skipped).size < skipped.length) return { field, message: "must not contain duplicates" };
   const isAlone = skipped.includes("NodePrepareResources") && skipped.length === 1;
   return isAlone ? { field, message: "NodePrepareResources needs NodeUnprepareResources" } : undefined;
 }
@@ -109,7 +109,7 @@ export function checkDevices(
     }
     if (!device) continue;
     const refusal = names.has(name)
-      ? "a device of this name is there already"
+      ? "duplicates the name of an earlier device"
       : devices.length >= room
         ? "the driver has more devices than allowed"
         : undefined;

@@ -33,7 +33,7 @@ export function checkModels(
       const problem =
         problemOf(instance) ??
         (names.has(instance.name)
-          ? { field: "name", message: "an instance of this name is there already" }
+          ? { field: "name", message: "duplicates the name of an earlier instance" }
           : undefined) ??
         (names.size >= maxDevices
           ? { field: "name", message: "the driver has more instances than allowed" }
@@ -110,7 +110,7 @@ function problemOf(instance: NamedInstance): { field: string; message: string } 
   for (const { name, ...value } of instance.attributes) {
     const field = `attributes[${name.slice(0, 100)}]`;
     if (!isDnsSubdomain(name)) return { field, message: `${quote(name)} is not a DNS subdomain` };
-    if (names.has(name)) return { field, message: "is there twice" };
+    if (names.has(name)) return { field, message: "is duplicated" };
     names.add(name);
     const kinds = Object.keys(value);
     if (kinds.length !== 1) {

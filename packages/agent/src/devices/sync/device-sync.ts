@@ -182,10 +182,7 @@ export class DeviceSync implements Runnable {
         if (await this.#adoptAbsent(signal)) return;
       } catch (error) {
         if (signal.aborted) return;
-        log.warn(
-          { err: error },
-          "slices of drivers that are not registered can't be read, will be tried again",
-        );
+        log.warn({ err: error }, "failed to read the slices of drivers that are not registered, retrying");
       }
       await sleepOrAbort(clock, ABSENT_RETRY_MS, signal);
     }

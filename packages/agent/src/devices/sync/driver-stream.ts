@@ -112,7 +112,7 @@ export async function* followDriver(
           errorId: errorIdOf(failure) ?? DeviceStreamFailed.id,
           retryInMs: Math.round(delayMs),
         },
-        "device stream failed, will be tried again",
+        "device stream failed, retrying",
       );
       if (delayMs > 0) await sleepOrAbort(clock, delayMs, signal);
     }

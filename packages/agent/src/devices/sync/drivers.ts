@@ -277,7 +277,7 @@ export class Drivers implements PluginHandler {
     const { clock, log, settings } = this.#options;
     const { wipeDelayMs } = settings();
     const fields = { driver: driver.name, reason, deleteInMs: wipeDelayMs };
-    log.info(fields, "driver reports no devices any more: its slices are deleted unless it registers again");
+    log.info(fields, "driver no longer reports devices: its slices are deleted unless it registers again");
     this.#wipes.get(driver.name)?.cancel();
     this.#wipes.set(
       driver.name,
@@ -307,13 +307,13 @@ export class Drivers implements PluginHandler {
   #heard(driver: Driver, problem: string | undefined): void {
     const { clock, log } = this.#options;
     if (problem === undefined) {
-      if (driver.unresponsive) log.info({ driver: driver.name }, "driver answers again");
+      if (driver.unresponsive) log.info({ driver: driver.name }, "driver responds again");
       driver.unresponsive = undefined;
       return;
     }
     log.warn(
       { errorId: DriverNotResponding.id, driver: driver.name, reason: problem },
-      "driver does not answer: its devices are tainted unless it answers soon",
+      "driver does not respond: its devices are tainted unless it responds soon",
     );
     const { since, enteredAt } = driver.unresponsive ?? { since: clock.now(), enteredAt: clock.monotonic() };
     driver.unresponsive = { reason: problem, since, enteredAt };

@@ -188,10 +188,7 @@ export class Sessions {
       } catch (error) {
         if (signal.aborted) return;
         // What is known about the server stays valid until it answers differently.
-        log.warn(
-          { err: error },
-          "ResourceSlices can't be compared with the API server's, will be tried again",
-        );
+        log.warn({ err: error }, "failed to compare ResourceSlices with the API server's, retrying");
       }
     }
   }

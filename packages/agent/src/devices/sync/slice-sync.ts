@@ -112,7 +112,7 @@ export class SliceSync {
       const delayMs = sync.failed(error, clock.monotonic());
       log.warn(
         { driver: name, err: error, retryInMs: Math.round(delayMs) },
-        "slices can't be written, will be tried again",
+        "failed to write slices, retrying",
       );
       queue.addAfter(name, delayMs);
     }
@@ -180,7 +180,7 @@ export class SliceSync {
     const [error] = result.failures.values();
     log.warn(
       { driver: name, slices: [...sync.refusedSlices.keys()], err: error, retryInMs: Math.round(delayMs) },
-      "some slices can't be written, will be tried again; the others are",
+      "some failed to write some slices, retrying; the others are written",
     );
     queue.addAfter(name, delayMs);
   }

@@ -54,7 +54,7 @@ test.each<[string, KubeObject[], string[], string | undefined]>([
     ["a"],
     undefined,
   ],
-  ["a device twice", [slice({ count: 2 }, ["a"]), slice({ count: 2 }, ["a"])], [], "device a is there twice"],
+  ["a device twice", [slice({ count: 2 }, ["a"]), slice({ count: 2 }, ["a"])], [], "device a is duplicated"],
   [
     "taints repel, all but None",
     [
@@ -83,7 +83,7 @@ test.each<[string, KubeObject[], string[], string | undefined]>([
     "a counter set twice",
     [slice({ count: 2 }, [set]), slice({ count: 2 }, [set])],
     [],
-    "counter set set is there twice",
+    "counter set set is duplicated",
   ],
   ["other nodes' slices", [slice({}, ["a"], { nodeName: "worker-2" })], [], undefined],
   ["v1beta1", [slice({ version: "v1beta1" }, ["a"])], ["a"], undefined],

@@ -72,13 +72,13 @@ function judge(
 
   const sets = new Map<string, Counters>();
   for (const { name, counters } of newest.flatMap(({ sharedCounters = [] }) => sharedCounters)) {
-    if (sets.has(name)) return refuse("invalid", `counter set ${name} is there twice`);
+    if (sets.has(name)) return refuse("invalid", `counter set ${name} is duplicated`);
     sets.set(name, counters);
   }
   const devices = newest.flatMap((spec) => spec.devices ?? []);
   const names = new Set<string>();
   for (const { name, consumesCounters = [] } of devices) {
-    if (names.has(name)) return refuse("invalid", `device ${name} is there twice`);
+    if (names.has(name)) return refuse("invalid", `device ${name} is duplicated`);
     names.add(name);
     for (const { counterSet, counters } of consumesCounters) {
       const unknown = Object.keys(counters).find((counter) => !sets.get(counterSet)?.[counter]);
