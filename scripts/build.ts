@@ -11,7 +11,7 @@ import { writeDeclarations } from "./declarations.ts";
 import { buildKubectlPlugin } from "./kubectl-plugin.ts";
 import { manPageOf } from "./man-page.ts";
 import { buildPage } from "./page-bundle.ts";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 import { bundledPackages } from "./supply/bundled-packages.ts";
 import { noticesOf } from "./supply/notices.ts";
 import { npmComponents, sbomOf } from "./supply/sbom.ts";

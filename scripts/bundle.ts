@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
 

@@ -8,7 +8,7 @@
 // So are classes that several others construct: such a mechanism (a cache, a queue) knows none of them.
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 
 /** Cycles that exist today, as "module: B calls back A". Rows may only be removed. */
 const knownCycles: readonly string[] = [

@@ -1,46 +1,32 @@
-// The part of the chart's values.schema.json that checks `config`: the settings of the AgentConfiguration.
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { configurationJsonSchema } from "@nodekeeper/api/settings";
-import { root } from "./run-command.ts";
-
-/** Where the file is. */
-export const CHART_SCHEMA = "deploy/helm/nodekeeper/values.schema.json";
 
 interface Schema {
   [keyword: string]: unknown;
   properties?: Record<string, Schema>;
 }
 
-/** The file with the schema of `config` that the settings give. */
-export async function chartSchema(): Promise<string> {
-  const schema: Schema = JSON.parse(await readFile(join(root, CHART_SCHEMA), "utf8"));
-  // The chart sets the first two.
-  const {
-    apiVersion: _version,
-    kind: _kind,
-    ...settings
-  } = (configurationJsonSchema() as Schema).properties!;
-  schema.properties!.config = lean({ type: "object", additionalProperties: false, properties: settings });
+/** The chart's values.schema.json with the schema of `config`: the settings of the AgentConfiguration. */
+export function chartSchema(file: string): string {
+  const schema: Schema = JSON.parse(file);
+  // The chart sets these two.
+  const { apiVersion: _, kind: __, ...properties } = (configurationJsonSchema() as Schema).properties!;
+  schema.properties!.config = lean({ type: "object", additionalProperties: false, properties }) as Schema;
   return `${JSON.stringify(schema, null, 2)}\n`;
-}
-
-/** Without the texts, and without patterns: Helm's regular expressions are Go's, which have no lookahead. */
-function lean(schema: Schema): Schema {
-  const kept = Object.entries(schema).filter(([keyword]) => !unused.has(keyword));
-  return Object.fromEntries(
-    kept.map(([keyword, value]) => [keyword, keyword === "properties" ? leanEach(value) : leanValue(value)]),
-  );
 }
 
 const unused: ReadonlySet<string> = new Set(["description", "default", "pattern"]);
 
-function leanEach(properties: unknown): Schema {
-  const entries = Object.entries(properties as Record<string, Schema>);
-  return Object.fromEntries(entries.map(([name, each]) => [name, lean(each)]));
+/** Without the texts, and without patterns: Helm's regular expressions are Go's, which have no lookahead. */
+function lean(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(lean);
+  if (typeof value !== "object" || value === null) return value;
+  const kept = Object.entries(value).filter(([keyword]) => !unused.has(keyword));
+  return Object.fromEntries(
+    kept.map(([keyword, inner]) => [keyword, keyword === "properties" ? leanEach(inner) : lean(inner)]),
+  );
 }
 
-function leanValue(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(leanValue);
-  return typeof value === "object" && value !== null ? lean(value as Schema) : value;
+/** Settings may have the name of a keyword. */
+function leanEach(properties: Record<string, Schema>): object {
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, lean(schema)]));
 }

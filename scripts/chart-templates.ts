@@ -1,7 +1,7 @@
 // Those templates of the Helm chart that are made of the manifests in deploy/, so that each right stands once.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 
 const templates = "deploy/helm/nodekeeper/templates";
 const fullName = '{{ include "nodekeeper.fullname" . }}';
@@ -21,48 +21,31 @@ const ruleConditions: Readonly<Record<string, string>> = {
   "pods/eviction": "$uses.evictionApi",
 };
 
+/** Templates that hold a whole file of deploy/, each with the condition under which it applies. */
+const whole: readonly [template: string, file: string, condition: string][] = [
+  ["viewer-role.yaml", "rbac-kubectl-plugin.yaml", ".Values.rbac.viewer"],
+  ["admission-policies.yaml", "admission-policies.yaml", ".Values.admissionPolicies.enabled"],
+  ["customnoderesources.yaml", "crds/customnoderesources.yaml", ".Values.customNodeResource.install"],
+];
+
 /** The templates by their paths in the repository. */
 export async function chartTemplates(): Promise<Map<string, string>> {
-  const files = [
-    ...["rbac.yaml", "rbac-optional.yaml", "rbac-kubectl-plugin.yaml"],
-    ...["admission-policies.yaml", "crds/customnoderesources.yaml"],
-  ];
-  const [rights, optional, viewer, policies, definition] = await Promise.all(
-    files.map((file) => readFile(join(root, "deploy", file), "utf8")),
-  );
   // The namespace is the release's, and the account has a template of its own.
-  const roles = documents(rights!).filter(({ kind }) => kind.startsWith("ClusterRole"));
-  const rbac = [...roles.map(withRuleConditions), ...documents(optional!)].map(({ name, text }) => {
-    const condition = conditions[name];
-    return condition ? onlyIf(condition, text) : text;
-  });
-  const whole = (condition: string, texts: readonly string[]) =>
-    `{{- /* Made of deploy/*.yaml by "npm run generate". */ -}}\n{{- if ${condition} }}\n${texts.join("\n---\n")}\n{{- end }}\n`;
+  const roles = (await documents("rbac.yaml")).filter(({ kind }) => kind.startsWith("ClusterRole"));
+  const rights = [...roles.map(withRuleConditions), ...(await documents("rbac-optional.yaml"))];
+  const rbac = rights.map(({ name, text }) => (conditions[name] ? onlyIf(conditions[name], text) : text));
   const uses = '{{- $uses := include "nodekeeper.uses" . | fromYaml }}';
-  return new Map([
-    [`${templates}/rbac.yaml`, whole(".Values.rbac.create", rbac).replace("\n", `\n${uses}\n`)],
-    [
-      `${templates}/viewer-role.yaml`,
-      whole(
-        ".Values.rbac.viewer",
-        documents(viewer!).map(({ text }) => text),
-      ),
-    ],
-    [
-      `${templates}/admission-policies.yaml`,
-      whole(
-        ".Values.admissionPolicies.enabled",
-        documents(policies!).map(({ text }) => text),
-      ),
-    ],
-    [
-      `${templates}/customnoderesources.yaml`,
-      whole(
-        ".Values.customNodeResource.install",
-        documents(definition!).map(({ text }) => text),
-      ),
-    ],
-  ]);
+  const made = new Map([[`${templates}/rbac.yaml`, templateOf(".Values.rbac.create", rbac, `${uses}\n`)]]);
+  for (const [template, file, condition] of whole) {
+    const texts = (await documents(file)).map(({ text }) => text);
+    made.set(`${templates}/${template}`, templateOf(condition, texts));
+  }
+  return made;
+}
+
+function templateOf(condition: string, texts: readonly string[], head = ""): string {
+  const body = onlyIf(condition, texts.join("\n---\n"));
+  return `{{- /* Made of deploy/*.yaml by "npm run generate". */ -}}\n${head}${body}\n`;
 }
 
 function onlyIf(condition: string, text: string): string {
@@ -87,7 +70,8 @@ interface Manifest {
   text: string;
 }
 
-function documents(text: string): Manifest[] {
+async function documents(file: string): Promise<Manifest[]> {
+  const text = await readFile(join(root, "deploy", file), "utf8");
   return text
     .split("\n---\n")
     .map((each) => each.trim())

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { printProgress, run } from "./programs.ts";
+import { printProgress, run, withTemporaryDirectory } from "./programs.ts";
 
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
@@ -55,8 +54,7 @@ async function downloadOf(
   const targets = await run("apt-get", ["indextargets", "--format", format, "Created-By: Packages"]);
   const [uri] = /^\S+\/debian\/?(?= main$)/m.exec(targets) ?? [];
   if (!uri) throw new Error("the machine's package sources name no Debian");
-  const work = mkdtempSync(join(tmpdir(), "nodekeeper-apt-"));
-  try {
+  await withTemporaryDirectory(async (work) => {
     const sources = join(work, "sources.list");
     const lists = join(work, "lists");
     mkdirSync(join(lists, "partial"), { recursive: true });
@@ -71,7 +69,5 @@ async function downloadOf(
     ].flatMap((setting) => ["-o", setting]);
     await run("apt-get", [...settings, "update"], { cwd });
     await run("apt-get", [...settings, "download", ...names], { cwd });
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  });
 }

@@ -1,7 +1,6 @@
-import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { glob, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
-import { root, runCommand } from "./run-command.ts";
+import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
 /** A statement that takes names from another file. */
 interface Import {
@@ -18,17 +17,14 @@ interface Import {
  * packages that the entries have nothing to do with are not asked for.
  */
 export async function writeDeclarations(entries: readonly string[], directory: string): Promise<void> {
-  const scratch = await mkdtemp(join(tmpdir(), "nodekeeper-types-"));
-  try {
+  await withTemporaryDirectory(async (scratch) => {
     const all = await declarationsOf(entries, scratch);
     for (const [path, text] of neededOf(entries.map(declarationPath), all)) {
       const target = join(directory, path);
       await mkdir(dirname(target), { recursive: true });
       await writeFile(target, text);
     }
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
+  });
 }
 
 // "packages/sdk/src/index.ts" is "sdk/src/index.d.ts".
@@ -62,8 +58,7 @@ async function declarationsOf(entries: readonly string[], directory: string): Pr
       files: entries.map((entry) => join(root, entry)),
     }),
   );
-  const { ok, output } = await runCommand("tsc", ["-p", project]);
-  if (!ok) throw new Error(`types of ${entries.join(", ")}:\n${output}`);
+  await runTool("tsc", ["-p", project]);
   const files = new Map<string, string>();
   for await (const file of glob("**/*.d.ts", { cwd: directory })) {
     files.set(file.replaceAll("\\", "/"), await readFile(join(directory, file), "utf8"));
@@ -107,14 +102,7 @@ function importsOf(text: string): Import[] {
       ? given
           .slice(1, -1)
           .split(",")
-          .map(
-            (name) =>
-              name
-                .trim()
-                .replace(/^type /, "")
-                .split(" as ")[0]!,
-          )
-          .filter((name) => name !== "")
+          .flatMap((name) => /^\s*(?:type )?([\w$]+)/.exec(name)?.[1] ?? [])
       : undefined,
     specifier,
   }));

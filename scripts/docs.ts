@@ -5,7 +5,7 @@ import { foreignAddresses } from "./docs/foreign.ts";
 import { findDocsProblems } from "./docs/links.ts";
 import { serveDirectory } from "./docs/serve.ts";
 import { buildSite } from "./docs/site.ts";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 
 const out = join(root, "dist/docs");
 const startedAt = performance.now();

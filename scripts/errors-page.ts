@@ -1,32 +1,17 @@
-// docs/errors.md, and a check that each declared error is used.
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ProblemGroup, problemGroups } from "@nodekeeper/api/errors";
+import { withSections } from "./docs/tables.ts";
 
-/** Where the page is. */
-export const ERRORS_PAGE = "docs/errors.md";
-
-const head = `# Errors
-
-<!-- Generated from packages/api/src/errors by "npm run generate". -->
-
-Errors that an operator can act on have an id such as \`NK1301\`. It stays the same between versions. Where it appears:
-
-- commands print it before the message, with cause and remedy below;
-- the log has it as \`errorId\` in each line about the error;
-- \`/readyz?verbose\` has it in brackets after the message of a check that fails or warns;
-- the JSON API has it as \`id\` of an error, and as \`errorId\` of a plugin in \`/api/v1/plugins\`.
-`;
-
-/** The page that describes `groups`. */
-export function errorsPage(groups: readonly ProblemGroup[] = problemGroups): string {
+/** docs/errors.md with a section for each of `groups`. */
+export function errorsPage(page: string, groups: readonly ProblemGroup[] = problemGroups): string {
   const sections = groups.map(({ title, problems }) => {
     const texts = Object.values(problems)
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .map(({ id, title, cause, remedy }) => `### ${id}\n\n**${title}.** ${cause}\n\nRemedy: ${remedy}\n`);
-    return `\n## ${title}\n\n${texts.join("\n")}`;
+    return `## ${title}\n\n${texts.join("\n")}`;
   });
-  return head + sections.join("");
+  return withSections(page, sections);
 }
 
 /** The problems with ids in the repository at `root`, one line each. */

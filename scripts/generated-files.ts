@@ -1,51 +1,76 @@
-// Files that are made of code, manifests and other files, as a whole or in part, besides the code of proto/.
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { ALERTS_PAGE, alertsPage } from "./alerts-page.ts";
-import { CHART_SCHEMA, chartSchema } from "./chart-schema.ts";
+// What `npm run generate` writes: packages/core/src/gen from proto/, and files that are made, as a whole or in part, of code,
+// manifests and other files.
+import { glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { alertsPage } from "./alerts-page.ts";
+import { chartSchema } from "./chart-schema.ts";
 import { chartTemplates } from "./chart-templates.ts";
-import { CHART_VALUES_PAGE, chartValuesPage } from "./chart-values-page.ts";
-import { COMMANDS_PAGE, commandsPage } from "./commands-page.ts";
-import { CONFIGURATION_PAGE, configurationPage } from "./configuration-page.ts";
-import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";
-import { EVENTS_PAGE, eventsPage } from "./events-page.ts";
-import { MIGRATION_PAGE, migrationPage } from "./katalyst-differences.ts";
-import { METRICS_PAGE, metricsPage } from "./metrics-page.ts";
-import { root } from "./run-command.ts";
+import { chartValuesPage } from "./chart-values-page.ts";
+import { commandsPage } from "./commands-page.ts";
+import { configurationPage } from "./configuration-page.ts";
+import { errorsPage } from "./errors-page.ts";
+import { eventsPage } from "./events-page.ts";
+import { migrationPage } from "./katalyst-differences.ts";
+import { metricsPage } from "./metrics-page.ts";
+import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
-/** Their texts by path, as the sources give them. */
-async function generatedFiles(): Promise<Map<string, string>> {
-  return new Map([
-    [ALERTS_PAGE, await alertsPage()],
-    [CHART_SCHEMA, await chartSchema()],
-    [CHART_VALUES_PAGE, await chartValuesPage()],
-    [COMMANDS_PAGE, commandsPage()],
-    [CONFIGURATION_PAGE, await configurationPage()],
-    [ERRORS_PAGE, errorsPage()],
-    [EVENTS_PAGE, await eventsPage()],
-    [METRICS_PAGE, await metricsPage()],
-    [MIGRATION_PAGE, await migrationPage()],
-    ...(await chartTemplates()),
-  ]);
-}
+const CODE = "packages/core/src/gen/**/*.*";
 
-/** Writes those that differ. */
+/** Files of which a part is generated, with the function that replaces it in their present text. */
+const parts: Readonly<Record<string, (present: string) => string | Promise<string>>> = {
+  "deploy/helm/nodekeeper/values.schema.json": chartSchema,
+  "docs/alerts.md": alertsPage,
+  "docs/commands.md": commandsPage,
+  "docs/configuration.md": configurationPage,
+  "docs/errors.md": errorsPage,
+  "docs/events.md": eventsPage,
+  "docs/install.md": chartValuesPage,
+  "docs/metrics.md": metricsPage,
+  "docs/migrating-from-katalyst.md": migrationPage,
+};
+
+/** Writes the files that differ, and removes those that have no source. */
 export async function writeGeneratedFiles(): Promise<void> {
-  for (const [path, text] of await drifted()) await writeFile(join(root, path), text);
+  for (const [path, text] of await findDifferences()) {
+    if (text === undefined) await rm(join(root, path));
+    else {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), text);
+    }
+  }
 }
 
-/** Those that are not what their sources give. */
+/** Files that are not what their sources give: changed, missing or extra. */
 export async function findFileDrift(): Promise<string[]> {
-  return [...(await drifted()).keys()].map(
+  return [...(await findDifferences()).keys()].map(
     (path) => `${path} differs from its source: run "npm run generate"`,
   );
 }
 
-async function drifted(): Promise<Map<string, string>> {
-  const differing = new Map<string, string>();
-  for (const [path, text] of await generatedFiles()) {
+/** The wanted texts of files that differ, by path; undefined if a file has no source. */
+async function findDifferences(): Promise<Map<string, string | undefined>> {
+  const wanted = new Map([...(await generatedCode()), ...(await chartTemplates())]);
+  for (const [path, replace] of Object.entries(parts))
+    wanted.set(path, await replace(await readFile(join(root, path), "utf8")));
+  const paths = new Set(wanted.keys());
+  for await (const path of glob(CODE, { cwd: root })) paths.add(path);
+  const differences = new Map<string, string | undefined>();
+  for (const path of paths) {
     const present = await readFile(join(root, path), "utf8").catch(() => undefined);
-    if (present !== text) differing.set(path, text);
+    if (present !== wanted.get(path)) differences.set(path, wanted.get(path));
   }
-  return differing;
+  return differences;
 }
+
+/** Generates code from proto/, without any network. */
+function generatedCode(): Promise<Map<string, string>> {
+  return withTemporaryDirectory(async (directory) => {
+    await runTool("buf", ["generate", "--output", directory]);
+    const contents = new Map<string, string>();
+    for await (const path of glob(CODE, { cwd: directory }))
+      contents.set(path, await readFile(join(directory, path), "utf8"));
+    return contents;
+  });
+}
+
+if (import.meta.main) await writeGeneratedFiles();

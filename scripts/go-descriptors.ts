@@ -1,5 +1,4 @@
-import { glob, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -7,7 +6,7 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { root, runCommand } from "./run-command.ts";
+import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
 // Go code that is generated from proto/ by Go's tools, which this check does without.
 const generated = "examples/*/gen/**/*.pb.go";
@@ -44,16 +43,12 @@ export function goProblem(
 
 /** By the names of proto/'s files. */
 export async function descriptorsOfProtos(): Promise<Map<string, FileDescriptorProto>> {
-  const directory = await mkdtemp(join(tmpdir(), "nodekeeper-descriptors-"));
-  try {
+  return withTemporaryDirectory(async (directory) => {
     const path = join(directory, "all.binpb");
-    const { ok, output } = await runCommand("buf", ["build", "--exclude-source-info", "-o", path]);
-    if (!ok) throw new Error(`buf build failed:\n${output}`);
+    await runTool("buf", ["build", "--exclude-source-info", "-o", path]);
     const { file } = fromBinary(FileDescriptorSetSchema, await readFile(path));
     return new Map(file.map((descriptor) => [descriptor.name, descriptor]));
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  });
 }
 
 /** The descriptor of a file of protoc-gen-go: a constant of Go strings, one after another. */
@@ -64,27 +59,18 @@ function descriptorIn(text: string): FileDescriptorProto | undefined {
   return fromBinary(FileDescriptorProtoSchema, Buffer.concat(bytes));
 }
 
-const escapes: Readonly<Record<string, number>> = {
-  a: 7,
-  b: 8,
-  t: 9,
-  n: 10,
-  v: 11,
-  f: 12,
-  r: 13,
-  '"': 34,
-  "\\": 92,
-};
+/** Of the bytes from 7 to 13; a quote and a backslash stand for themselves. */
+const CONTROL_ESCAPES = "abtnvfr";
 
 /** The bytes of an interpreted string of Go: https://go.dev/ref/spec#String_literals. */
 function bytesOf(literal: string): Buffer {
   const parts = literal.matchAll(/\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\(.)|([^\\]+)/g);
   return Buffer.concat(
     [...parts].map(([, byte, letter, escaped, plain]) => {
-      if (byte !== undefined) return Buffer.from(byte, "hex");
-      if (letter !== undefined) return Buffer.from(String.fromCharCode(Number.parseInt(letter, 16)));
-      if (escaped !== undefined) return Buffer.from([escapes[escaped]!]);
-      return Buffer.from(plain!);
+      if (byte) return Buffer.from(byte, "hex");
+      if (letter) return Buffer.from(String.fromCharCode(Number.parseInt(letter, 16)));
+      const control = escaped ? CONTROL_ESCAPES.indexOf(escaped) : -1;
+      return control < 0 ? Buffer.from((escaped ?? plain)!) : Buffer.from([7 + control]);
     }),
   );
 }

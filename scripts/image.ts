@@ -1,14 +1,12 @@
 // Makes the container image without a container engine: npm run image -- --help
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { agentEnvironment } from "../packages/agent/src/launch.ts";
 import { sourceDateEpoch } from "./bundle.ts";
 import { ImageLayout, type PlatformImage } from "./image/archive.ts";
-import { architectures, writeAgent, writeBase } from "./image/root-filesystem.ts";
-import { printProgress } from "./programs.ts";
-import { root } from "./run-command.ts";
+import { architectures, chosenArchitectures, writeAgent, writeBase } from "./image/root-filesystem.ts";
+import { printProgress, root, withTemporaryDirectory } from "./programs.ts";
 import { type Component, debianComponent, nodeComponent, sbomOf } from "./supply/sbom.ts";
 
 const help = `usage: npm run image -- [options]
@@ -36,8 +34,7 @@ const { version, description, license } = JSON.parse(
 );
 const name = givenName ?? `nodekeeper:${version}`;
 const runtime = runtimeOf();
-const work = mkdtempSync(join(tmpdir(), "nodekeeper-image-"));
-try {
+await withTemporaryDirectory(async (work) => {
   const layout = new ImageLayout(join(work, "layout"), sourceDateEpoch());
   const agent = join(work, "agent");
   writeAgent(agent, join(dist, "nodekeeper"));
@@ -58,9 +55,7 @@ try {
   mkdirSync(dirname(output), { recursive: true });
   await layout.writeArchive(output);
   printProgress(`${name}: ${output}, ${(statSync(output).size / 1e6).toFixed(1)} MB`);
-} finally {
-  rmSync(work, { recursive: true, force: true });
-}
+});
 
 /** The bill of materials of one architecture's image, beside the archive. */
 function writeSbom(architecture: string, contents: readonly string[]): void {
@@ -113,13 +108,6 @@ function readArguments() {
     console.log(help);
     process.exit(0);
   }
-  const names = values.arch.split(",");
-  const chosen = architectures.filter((each) => names.includes(each.name));
-  if (chosen.length !== new Set(names).size) {
-    console.error(
-      `--arch must be of ${architectures.map((each) => each.name).join(", ")}; got "${values.arch}"`,
-    );
-    process.exit(2);
-  }
+  const chosen = chosenArchitectures(values.arch, "name");
   return { chosen, dist: resolve(values.dist), name: values.name, output: resolve(values.output) };
 }

@@ -2,7 +2,7 @@ import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { problemGroups } from "@nodekeeper/api/errors";
 import { build, type Metafile, type Plugin } from "esbuild";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 
 const source = "packages/page/src";
 

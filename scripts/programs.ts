@@ -1,6 +1,11 @@
 import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+
+/** The repository's directory. */
+export const root = join(import.meta.dirname, "..");
 
 /** Prints one line of progress with the seconds since the start. */
 export function printProgress(text: string): void {
@@ -15,7 +20,7 @@ export interface RunOptions {
 }
 
 const PROGRESS_MS = 30_000;
-const TAIL_CHARACTERS = 4_000;
+const TAIL_CHARACTERS = 20_000;
 
 /** Runs a command to its end and gives its stdout; throws with the end of its output where it fails. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
@@ -46,6 +51,23 @@ export function run(command: string, args: readonly string[], options: RunOption
       else reject(new Error(`${command} ${args.join(" ")} ended with ${code ?? signal}:\n${tail.trim()}`));
     });
   });
+}
+
+/** As `run`, for a program of node_modules/.bin, in the repository. */
+export function runTool(name: string, args: readonly string[]): Promise<string> {
+  const bin = join(root, "node_modules/.bin");
+  // buf's plugin is a script that must find the pinned node.
+  return run(join(bin, name), args, { cwd: root, env: { PATH: `${bin}:${process.env.PATH}` } });
+}
+
+/** Returns what `use` does with a temporary directory, which is removed after that. */
+export async function withTemporaryDirectory<T>(use: (directory: string) => Promise<T>): Promise<T> {
+  const directory = await mkdtemp(join(tmpdir(), "nodekeeper-"));
+  try {
+    return await use(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }
 
 /** The full path of a program on PATH; undefined where there is none. */

@@ -1,29 +1,18 @@
 // Makes the agent and its commands one executable file, with Node inside: npm run single -- --help
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Plugin } from "esbuild";
 import { buildScript } from "./bundle.ts";
 import {
   type Architecture,
-  architectures,
+  chosenArchitectures,
   nodeLicence,
   nodeProgram,
   nodeVersion,
 } from "./image/root-filesystem.ts";
 import { buildPage } from "./page-bundle.ts";
-import { printProgress, run } from "./programs.ts";
-import { root, runCommand } from "./run-command.ts";
+import { printProgress, root, run, runTool, withTemporaryDirectory } from "./programs.ts";
 
 const help = `usage: npm run single -- [options]
 
@@ -51,18 +40,15 @@ const withoutDev: Plugin = {
 };
 
 const { chosen, dist } = readArguments();
-const work = mkdtempSync(join(tmpdir(), "nodekeeper-single-"));
-try {
-  mkdirSync(dist, { recursive: true });
-  copyFileSync(nodeLicence(), join(dist, "LICENSE-node.txt"));
-  const blob = await makeBlob();
-  for (const architecture of chosen) await makeExecutable(architecture, blob);
-} finally {
-  rmSync(work, { recursive: true, force: true });
-}
+mkdirSync(dist, { recursive: true });
+copyFileSync(nodeLicence(), join(dist, "LICENSE-node.txt"));
+await withTemporaryDirectory(async (work) => {
+  const blob = await makeBlob(work);
+  for (const architecture of chosen) await makeExecutable(work, architecture, blob);
+});
 
 /** The script in the form that Node reads within its own executable. It is the same for all architectures. */
-async function makeBlob(): Promise<string> {
+async function makeBlob(work: string): Promise<string> {
   await buildScript("packages/agent/src/main.ts", join(work, "nodekeeper.cjs"), [withoutDev]);
   // The blob holds the script's path as it is given: the temporary directory must not be part of it.
   const page = join(work, "page");
@@ -76,14 +62,13 @@ async function makeBlob(): Promise<string> {
   return join(work, files.output);
 }
 
-async function makeExecutable(architecture: Architecture, blob: string): Promise<void> {
+async function makeExecutable(work: string, architecture: Architecture, blob: string): Promise<void> {
   const file = join(dist, `nodekeeper-linux-${architecture.node}`);
   // Not written in place: npm may have linked the file from elsewhere.
   rmSync(file, { force: true });
   copyFileSync(await nodeProgram(work, architecture, nodeVersion()), file);
   chmodSync(file, 0o755);
-  const { ok, output } = await runCommand("postject", [file, "NODE_SEA_BLOB", blob, "--sentinel-fuse", FUSE]);
-  if (!ok) throw new Error(`postject: ${output}`);
+  await runTool("postject", [file, "NODE_SEA_BLOB", blob, "--sentinel-fuse", FUSE]);
   printProgress(`${file}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 }
 
@@ -99,13 +84,5 @@ function readArguments() {
     console.log(help);
     process.exit(0);
   }
-  const names = values.arch.split(",");
-  const chosen = architectures.filter(({ node }) => names.includes(node));
-  if (chosen.length !== new Set(names).size) {
-    console.error(
-      `--arch must be of ${architectures.map(({ node }) => node).join(", ")}; got "${values.arch}"`,
-    );
-    process.exit(2);
-  }
-  return { chosen, dist: resolve(values.dist) };
+  return { chosen: chosenArchitectures(values.arch, "node"), dist: resolve(values.dist) };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { RunResults } from "../test/support/run-report.ts";
-import { root } from "./run-command.ts";
+import { root } from "./programs.ts";
 
 const help = `usage: npm run test:stress -- [options] [file filters of vitest]
 

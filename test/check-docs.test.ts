@@ -8,7 +8,7 @@ import { readMarkdown } from "../scripts/docs/markdown.ts";
 import { groupsOf, markdownFiles } from "../scripts/docs/pages.ts";
 import { serveDirectory } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
-import * as repository from "../scripts/run-command.ts";
+import * as repository from "../scripts/programs.ts";
 import { findBlockProblems } from "./support/code-blocks.ts";
 
 let root: string;

@@ -48,8 +48,8 @@ describe("declared errors", () => {
   });
 
   it("make the page that operators read, by id", () => {
-    expect(errorsPage([group({ Full: "NK1002", Slow: "NK1001" })])).toMatch(
-      /\n## Disks\n\n### NK1001\n\n\*\*The disk is full\.\*\* Many logs\.\n\nRemedy: Remove some\.\n\n### NK1002\n/,
+    expect(errorsPage("# Errors\n\n## Old\n", [group({ Full: "NK1002", Slow: "NK1001" })])).toMatch(
+      /^# Errors\n\n## Disks\n\n### NK1001\n\n\*\*The disk is full\.\*\* Many logs\.\n\nRemedy: Remove some\.\n\n### NK1002\n/,
     );
   });
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import { descriptorsOfProtos, goProblem } from "../scripts/go-descriptors.ts";
-import { root } from "../scripts/run-command.ts";
+import { root } from "../scripts/programs.ts";
 
 const file = "examples/driver-go/gen/nodekeeper/devices/v1alpha1/preparation.pb.go";
 let wanted: Awaited<ReturnType<typeof descriptorsOfProtos>>;

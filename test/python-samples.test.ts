@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findProgram } from "../scripts/programs.ts";
-import { root } from "../scripts/run-command.ts";
+import { findProgram, root } from "../scripts/programs.ts";
 
 const execute = promisify(execFile);
 const python = findProgram("python3");

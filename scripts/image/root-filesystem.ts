@@ -12,8 +12,7 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { type DebianPackage, downloadPackages } from "../debian-packages.ts";
-import { run } from "../programs.ts";
-import { root } from "../run-command.ts";
+import { root, run } from "../programs.ts";
 
 /** An architecture that images are made for, in the words of those who have a part in one. */
 export interface Architecture {
@@ -27,6 +26,16 @@ export const architectures: readonly Architecture[] = [
   { name: "amd64", node: "x64" },
   { name: "arm64", node: "arm64" },
 ];
+
+/** The architectures of an option `--arch`, by their names in `words`. Exits with 2 for others. */
+export function chosenArchitectures(option: string, words: keyof Architecture): Architecture[] {
+  const names = option.split(",");
+  const chosen = architectures.filter((each) => names.includes(each[words]));
+  if (chosen.length === new Set(names).size) return chosen;
+  const all = architectures.map((each) => each[words]).join(", ");
+  console.error(`--arch must be of ${all}; got "${option}"`);
+  process.exit(2);
+}
 
 /** The release of Debian whose libraries Node is linked to at run time. */
 const RELEASE = "trixie";

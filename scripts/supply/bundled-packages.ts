@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Metafile } from "esbuild";
-import { root } from "../run-command.ts";
+import { root } from "../programs.ts";
 import { isAllowed, shippable } from "./licences.ts";
 import { readLock } from "./lock.ts";
 
