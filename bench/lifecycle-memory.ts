@@ -31,7 +31,7 @@ async function listOnly(): Promise<void> {
 }
 
 async function fillLog(events: number): Promise<void> {
-  const part = startLifecycle(socket, { relistPeriodMs: PERIOD_MS });
+  const part = startLifecycle(socket, { relistPeriod: PERIOD_MS });
   await part.until(() => part.lifecycle.events.length >= events, 300_000);
   await part.relists(LISTS / 2);
   // What is held, not what is under way.

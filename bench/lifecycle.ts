@@ -27,7 +27,7 @@ export async function benchLifecycle(quick: boolean): Promise<Figure[]> {
 /** CPU of this process for one relist in which nothing changed: sending, receiving, decoding, comparing. */
 async function benchRelist(pods: number, perPod: number, budget: number, quick: boolean): Promise<Figure> {
   const runtime = await new RuntimeProcess(pods, perPod, "unimplemented").ready();
-  const part = startLifecycle(runtime.socket, { relistPeriodMs: 20 });
+  const part = startLifecycle(runtime.socket, { relistPeriod: 20 });
   try {
     const rounds = quick ? 50 : 200;
     await part.relists(50);
@@ -50,7 +50,7 @@ async function benchRelist(pods: number, perPod: number, budget: number, quick: 
 /** From the list that shows 100 changed pods to the last of their events, while each status takes 20 ms. */
 async function benchChanges(): Promise<Figure[]> {
   const runtime = await new RuntimeProcess(500, 3, "unimplemented").ready();
-  const part = startLifecycle(runtime.socket, { relistPeriodMs: 1_000 });
+  const part = startLifecycle(runtime.socket, { relistPeriod: 1_000 });
   try {
     await part.relists(3);
     await runtime.ask({ op: "statusDelay", ms: 20 });

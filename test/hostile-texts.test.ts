@@ -83,7 +83,7 @@ it("what the container runtime reports is shown escaped by pods and events", asy
     ...common,
     runtime,
     registry: new Registry(),
-    settings: { relistPeriodMs: 20 },
+    settings: { relistPeriod: 20 },
   });
   const status = await serveRoutes(lifecycleRoutes(lifecycle, systemClock));
   ends.push(status.stop);

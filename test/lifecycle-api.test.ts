@@ -39,7 +39,7 @@ async function setUp(
     ...common,
     runtime,
     registry: new Registry(),
-    settings: { relistPeriodMs: 20, ...settings },
+    settings: { relistPeriod: 20, ...settings },
   });
   const generating = new AbortController();
   const running = lifecycle.run(generating.signal);
@@ -192,7 +192,7 @@ describe("PodLifecycle over a socket", () => {
   });
 
   it("a fresh reading is newer than the question", async () => {
-    const { runtime, client } = await setUp({ relistPeriodMs: 500 });
+    const { runtime, client } = await setUp({ relistPeriod: 500 });
     runtime.addPod("a");
     await eventually(async () => expect(await client.getPods()).toHaveLength(1));
     runtime.set("a", "a-1", "running");
@@ -213,7 +213,7 @@ describe("PodLifecycle over a socket", () => {
   });
 
   it("1,000 watches on one client all get every event, and other calls are answered beside them", async () => {
-    const { runtime, client, lifecycle } = await setUp({ relistPeriodMs: 5 });
+    const { runtime, client, lifecycle } = await setUp({ relistPeriod: 5 });
     const watches = Array.from({ length: 1_000 }, () => follow(client));
     await eventually(() => expect(watches.filter(({ items }) => items.length === 0)).toEqual([]));
     expect(lifecycle.events.consumers).toBe(1_000);

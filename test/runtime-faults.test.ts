@@ -6,7 +6,7 @@ describe("a runtime that", () => {
   it("hangs in the status of one pod: that pod is stale, the others are emitted, and it is when it answers", async () => {
     await using setup = await startLifecycle({
       client: { requestTimeout: 1_000 },
-      lifecycle: { inspectionPatienceMs: 150 },
+      lifecycle: { inspectionPatience: 150 },
     });
     const { runtime, cri, start, pod, told, health, lifecycle } = setup;
     const [stuck, well] = [pod("stuck"), pod("well")];
@@ -28,7 +28,7 @@ describe("a runtime that", () => {
   it("hangs in a list: health names which call and for how long, and recovers", async () => {
     await using setup = await startLifecycle({
       client: { requestTimeout: 1_000 },
-      lifecycle: { unhealthyAfterMs: 500 },
+      lifecycle: { unhealthyAfter: 500 },
     });
     const { runtime, cri, start, pod, told, health } = setup;
     const { id } = pod("a");
@@ -46,7 +46,7 @@ describe("a runtime that", () => {
     ["20 MiB", Buffer.alloc(20 * 2 ** 20), /ListContainers.*limit/],
     ["nothing at all, as one that has just come up", undefined, undefined],
   ])("answers a list with %s: nothing wrong is taken over", async (_name, bytes, message) => {
-    await using setup = await startLifecycle({ lifecycle: { unhealthyAfterMs: 300 } });
+    await using setup = await startLifecycle({ lifecycle: { unhealthyAfter: 300 } });
     const { runtime, cri, start, pod, told, health } = setup;
     const { id } = pod("a");
     await start();
@@ -70,7 +70,7 @@ describe("a runtime that", () => {
     async (eventFaults) => {
       await using setup = await startLifecycle({
         cri: { events: "on", eventFaults },
-        lifecycle: { eventedRelistPeriodMs: 300, hintGraceMs: 50 },
+        lifecycle: { eventedRelistPeriod: 300, hintGraceMs: 50 },
       });
       const { runtime, start, pod, told } = setup;
       const pods = Array.from({ length: 20 }, (_, at) => pod(`p${at}`));
@@ -89,7 +89,7 @@ describe("a runtime that", () => {
   it("removes a container as soon as it has exited: its exit code is that of the runtime's event", async () => {
     await using setup = await startLifecycle({
       cri: { events: "on" },
-      lifecycle: { relistPeriodMs: 60_000 },
+      lifecycle: { relistPeriod: 60_000 },
     });
     const { runtime, cri, start, pod, lifecycle } = setup;
     const { id } = pod("a");

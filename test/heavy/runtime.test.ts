@@ -7,7 +7,7 @@ import { sized } from "../support/sizes.ts";
 describe("a runtime that", () => {
   it(`has ${sized(1_000, 10_000)} containers: a change among them is found`, async () => {
     await using setup = await startLifecycle({
-      lifecycle: { relistPeriodMs: 200, inspectionPatienceMs: 5_000 },
+      lifecycle: { relistPeriod: 200, inspectionPatience: 5_000 },
     });
     const { runtime, start, pod, told } = setup;
     const ids: string[] = [];

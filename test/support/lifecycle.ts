@@ -39,7 +39,7 @@ export async function startLifecycle(setup: LifecycleSetup = {}) {
   const lifecycle = new PodLifecycleEventGenerator({
     ...common,
     runtime: client,
-    settings: { relistPeriodMs: 50, inspectionPatienceMs: 60_000, minStreamMs: 100, ...setup.lifecycle },
+    settings: { relistPeriod: 50, inspectionPatience: 60_000, minStreamMs: 100, ...setup.lifecycle },
   });
   // On a busy machine a pod can be read only after the first list; its start is an event then.
   let baseline = 0;

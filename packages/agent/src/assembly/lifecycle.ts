@@ -1,8 +1,6 @@
 import { TooManyWatches } from "@nodekeeper/api/errors";
-import type { AgentConfiguration } from "@nodekeeper/api/settings";
-import type { Clock, Logger, Registry } from "@nodekeeper/core/lib";
-import { lifecycleSettingsOf, PodLifecycleEventGenerator } from "../lifecycle/index.ts";
-import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
+import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import {
   createLocalApiMetrics,
   LifecycleService,
@@ -10,7 +8,7 @@ import {
   lifecycleDefinition,
   lifecycleRoutes,
 } from "../server/index.ts";
-import { LifecycleStore, type StateDatabase } from "../state/index.ts";
+import { LifecycleStore } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { AgentPart } from "./part.ts";
 
@@ -23,13 +21,25 @@ export interface LifecyclePart extends AgentPart {
   generator: PodLifecycleEventGenerator;
 }
 
-/** Builds the tracking of pods and containers. Undefined if lifecycle is disabled. */
+/**
+ * Builds the tracking of pods and containers. Undefined if lifecycle is disabled. The runtime is at the configured
+ * endpoint or at the one that is detected, and is connected at the first call.
+ */
 export function lifecyclePart(context: AgentContext): LifecyclePart | undefined {
   const { clock, log, registry, database } = context;
-  const configuration = context.configuration();
-  if (!configuration.lifecycle.enabled) return undefined;
-  const runtime = containerRuntime(configuration, clock, log, registry);
-  const generator = podLifecycle(configuration, runtime, database, clock, log, registry);
+  const { lifecycle, runtime: runtimeSettings } = context.configuration();
+  if (!lifecycle.enabled) return undefined;
+  const { endpoint, ...settings } = runtimeSettings;
+  const options = { clock, log: log.child({ logger: "runtime" }), registry, settings };
+  const runtime = endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
+  const generator = new PodLifecycleEventGenerator({
+    runtime,
+    store: new LifecycleStore(database),
+    clock,
+    log: log.child({ logger: "lifecycle" }),
+    registry,
+    settings: { ...lifecycle, requestTimeout: settings.requestTimeout },
+  });
   const api = localApiOf(context, generator);
   return {
     runtime,
@@ -38,40 +48,6 @@ export function lifecyclePart(context: AgentContext): LifecyclePart | undefined 
     checks: [generator.healthCheck(), ...(api ? [api.healthCheck()] : [])],
     routes: lifecycleRoutes(generator, clock),
   };
-}
-
-/**
- * Builds the client of the container runtime, at the configured endpoint or at the one that is detected. It connects at
- * the first call.
- */
-function containerRuntime(
-  configuration: AgentConfiguration,
-  clock: Clock,
-  log: Logger,
-  registry: Registry,
-): CriRuntime | FoundRuntime {
-  const { endpoint, ...settings } = configuration.runtime;
-  const options = { clock, log: log.child({ logger: "runtime" }), registry, settings };
-  return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
-}
-
-/** Builds the pod lifecycle event generator. Each registry serves only one. */
-function podLifecycle(
-  configuration: AgentConfiguration,
-  runtime: Runtime,
-  database: StateDatabase,
-  clock: Clock,
-  log: Logger,
-  registry: Registry,
-): PodLifecycleEventGenerator {
-  return new PodLifecycleEventGenerator({
-    runtime,
-    store: new LifecycleStore(database),
-    clock,
-    log: log.child({ logger: "lifecycle" }),
-    registry,
-    settings: lifecycleSettingsOf(configuration),
-  });
 }
 
 /** Builds the API for other programs on the node. Undefined if it is disabled. */

@@ -19,7 +19,7 @@ const ends: (() => Promise<unknown> | unknown)[] = [];
 beforeEach(async () => {
   runtime = new MemoryRuntime();
   const common = { clock: systemClock, log: silentLogger, registry: new Registry() };
-  const lifecycle = new PodLifecycleEventGenerator({ ...common, runtime, settings: { relistPeriodMs: 20 } });
+  const lifecycle = new PodLifecycleEventGenerator({ ...common, runtime, settings: { relistPeriod: 20 } });
   const controller = new AbortController();
   const running = lifecycle.run(controller.signal);
   const server = await serveRoutes(lifecycleRoutes(lifecycle, systemClock));

@@ -10,4 +10,6 @@ export interface LifecycleContext {
   log: Logger;
   settings: LifecycleSettings;
   metrics: LifecycleMetrics;
+  /** For the jitter of backoff. */
+  random: () => number;
 }

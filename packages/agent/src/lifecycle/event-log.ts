@@ -1,7 +1,7 @@
 import type { Clock, NodekeeperError } from "@nodekeeper/core/lib";
 import type { Pod } from "../runtime/index.ts";
 import type { LogPosition } from "./cursor.ts";
-import { EventReader, type LogReader, type ReaderHost } from "./event-reader.ts";
+import { EventReader, type LogCursor, type LogReader, type ReaderHost } from "./event-reader.ts";
 import { EventRing } from "./event-ring.ts";
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
@@ -37,7 +37,9 @@ export interface EventSource {
  */
 export class EventLog implements ReaderHost, EventSource {
   readonly #options: EventLogOptions;
-  readonly #readers = new Set<EventReader>();
+  readonly #readers = new Set<LogCursor>();
+  // Wakes the readers that wait for the next event.
+  readonly #waiting = new Set<() => void>();
   readonly #ring: EventRing;
   #id: string;
   #last = 0;
@@ -98,7 +100,8 @@ export class EventLog implements ReaderHost, EventSource {
       this.#ring.put(sequence, at, event);
       return { ...event, sequence, at };
     });
-    for (const reader of this.#readers) reader.wake();
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
     return events;
   }
 
@@ -107,9 +110,20 @@ export class EventLog implements ReaderHost, EventSource {
    * is counted in metrics meanwhile. A snapshot is delayed until it reflects the node, without a timeout.
    */
   read(options: ReadOptions, signal: AbortSignal): LogReader {
-    const reader = new EventReader(this, options.after, signal, () => this.#readers.delete(reader));
-    if (!signal.aborted) this.#readers.add(reader);
-    return reader;
+    return new EventReader(this, options.after, signal);
+  }
+
+  join(reader: LogCursor): void {
+    this.#readers.add(reader);
+  }
+
+  leave(reader: LogCursor, wake: (() => void) | undefined): void {
+    this.#readers.delete(reader);
+    if (wake) this.#waiting.delete(wake);
+  }
+
+  whenAppended(wake: () => void): void {
+    this.#waiting.add(wake);
   }
 
   /**

@@ -3,6 +3,12 @@ import type { LogPosition } from "./cursor.ts";
 import type { PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
 
+/** A reader as seen by the log, for metrics. */
+export interface LogCursor {
+  /** Sequence number of the last event delivered to the consumer. */
+  readonly sequence: number;
+}
+
 /** The log as seen by its readers. */
 export interface ReaderHost {
   readonly id: string;
@@ -11,6 +17,11 @@ export interface ReaderHost {
   snapshot(): readonly Pod[];
   known(signal: AbortSignal): Promise<void>;
   fellOff(missed: number): void;
+  /** Counts a reader until it leaves. */
+  join(reader: LogCursor): void;
+  leave(reader: LogCursor, wake: (() => void) | undefined): void;
+  /** Calls `wake` when the next event is appended. */
+  whenAppended(wake: () => void): void;
 }
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
@@ -22,20 +33,18 @@ export interface LogReader extends AsyncIterableIterator<LogItem> {
 }
 
 /** Iterates over the log for one consumer. Ends without an error when its signal aborts. */
-export class EventReader implements LogReader {
+export class EventReader implements LogReader, LogCursor {
   readonly #host: ReaderHost;
   readonly #signal: AbortSignal;
-  readonly #onEnd: () => void;
   #sequence: number;
   // Set if the next item must be a snapshot.
   #restart: { why: "begin" | "fellOff"; missed: number | undefined } | undefined;
   #waiting: PromiseWithResolvers<void> | undefined;
   #ended = false;
 
-  constructor(host: ReaderHost, after: LogPosition | undefined, signal: AbortSignal, onEnd: () => void) {
+  constructor(host: ReaderHost, after: LogPosition | undefined, signal: AbortSignal) {
     this.#host = host;
     this.#signal = signal;
-    this.#onEnd = onEnd;
     this.#sequence = after?.sequence ?? host.last;
     if (!after) this.#restart = { why: "begin", missed: undefined };
     else if (after.log !== host.id || after.sequence > host.last) {
@@ -43,18 +52,14 @@ export class EventReader implements LogReader {
       this.#restart = { why: "fellOff", missed: undefined };
       host.fellOff(0);
     }
-    if (signal.aborted) this.#ended = true;
-    else signal.addEventListener("abort", this.#end, { once: true });
+    this.#ended = signal.aborted;
+    if (signal.aborted) return;
+    host.join(this);
+    signal.addEventListener("abort", this.#end, { once: true });
   }
 
-  /** Sequence number of the last event delivered to the consumer. */
   get sequence(): number {
     return this.#sequence;
-  }
-
-  wake(): void {
-    this.#waiting?.resolve();
-    this.#waiting = undefined;
   }
 
   async next(): Promise<IteratorResult<LogItem, undefined>> {
@@ -63,8 +68,7 @@ export class EventReader implements LogReader {
       if (this.#ended) break;
       const value = this.#take();
       if (value) return { done: false, value };
-      this.#waiting ??= Promise.withResolvers();
-      await this.#waiting.promise;
+      await this.#appended();
     }
     return DONE;
   }
@@ -86,6 +90,14 @@ export class EventReader implements LogReader {
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  async #appended(): Promise<void> {
+    this.#waiting ??= Promise.withResolvers();
+    const { promise, resolve } = this.#waiting;
+    this.#host.whenAppended(resolve);
+    await promise;
+    if (this.#waiting?.promise === promise) this.#waiting = undefined;
   }
 
   async #untilKnown(): Promise<void> {
@@ -126,7 +138,7 @@ export class EventReader implements LogReader {
     if (this.#ended) return;
     this.#ended = true;
     this.#signal.removeEventListener("abort", this.#end);
-    this.#onEnd();
-    this.wake();
+    this.#host.leave(this, this.#waiting?.resolve);
+    this.#waiting?.resolve();
   };
 }

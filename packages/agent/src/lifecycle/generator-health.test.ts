@@ -61,7 +61,7 @@ describe("health", () => {
   });
 
   it("fails with the reason until all pods have been read once", async () => {
-    const harness = createHarness({ settings: { unhealthyAfterMs: 180_000 } });
+    const harness = createHarness({ settings: { unhealthyAfter: 180_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     runtime.before = () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import {
   type Clock,
   childScope,
@@ -9,32 +8,24 @@ import {
   type Runnable,
 } from "@nodekeeper/core/lib";
 import type { Runtime } from "../runtime/index.ts";
-import type { LifecycleStore } from "../state/index.ts";
-import { type PodCacheEntry, PodStatusCache, type PodStatusReader } from "./cache.ts";
+import type { PodCacheEntry, PodStatusReader } from "./cache.ts";
 import type { LifecycleContext } from "./context.ts";
-import { EventLog } from "./event-log.ts";
-import { type LifecycleState, lifecycleHealth, runtimeProblems } from "./health.ts";
+import type { EventLog } from "./event-log.ts";
+import { lifecycleHealth, runtimeProblems } from "./health.ts";
 import { HintStream } from "./hint-stream.ts";
-import { Hints } from "./hints.ts";
-import { Journal } from "./journal.ts";
-import { InspectionLimiter } from "./limiter.ts";
-import { createLifecycleMetrics, type LifecycleReadings } from "./metrics.ts";
-import { RelistPacing } from "./pacing.ts";
-import { PodQueue } from "./pod-queue.ts";
-import { PodRecords } from "./records.ts";
+import { createLifecycleMetrics } from "./metrics.ts";
+import { createLifecycleParts, type LifecycleParts, type LifecyclePartsOptions } from "./parts.ts";
 import { Relist } from "./relist.ts";
+import { scrapeLifecycle } from "./scraped-metrics.ts";
 import { completeLifecycleSettings, type LifecycleSettings } from "./settings.ts";
 import { logSlowRuntime, probeRuntime } from "./slow-runtime.ts";
-import { StartGate } from "./start-gate.ts";
 import { PodTracker } from "./tracker.ts";
 
 // How often pods that could not be read are retried while a list call hangs.
 const RETRY_MS = 1_000;
 
-export interface PodLifecycleEventGeneratorOptions {
+export interface PodLifecycleEventGeneratorOptions extends LifecyclePartsOptions {
   runtime: Runtime;
-  /** Persists events and records. If undefined, they are only kept in memory. */
-  store?: LifecycleStore;
   clock: Clock;
   log: Logger;
   /** Each registry accepts one generator. */
@@ -42,7 +33,6 @@ export interface PodLifecycleEventGeneratorOptions {
   /** Unset fields have the defaults of the configuration. */
   settings?: Partial<LifecycleSettings>;
   random?: () => number;
-  newLogId?: () => string;
 }
 
 /**
@@ -55,64 +45,32 @@ export class PodLifecycleEventGenerator implements Runnable {
   /** The event log, for any number of consumers. */
   readonly events: EventLog;
   readonly #context: LifecycleContext;
-  readonly #records = new PodRecords();
-  readonly #pacing: RelistPacing;
-  readonly #queue: PodQueue;
-  readonly #hints: Hints;
-  readonly #stream: HintStream;
-  readonly #cache: PodStatusCache;
-  readonly #journal: Journal;
-  readonly #limiter: InspectionLimiter;
+  readonly #parts: LifecycleParts;
   readonly #tracker: PodTracker;
   readonly #relist: Relist;
-  // Open once the log's snapshot is valid: restored from an earlier process, or built by a relist.
-  readonly #known: StartGate;
-  // Open once all pods have been read.
-  readonly #listed: StartGate;
+  readonly #stream: HintStream;
   #restored: boolean | undefined;
   #relistFailedWith: string | undefined;
   #connections: number;
-  #startedAt: number | undefined;
 
   constructor(options: PodLifecycleEventGeneratorOptions) {
-    const { runtime, store, clock, log, registry, random } = options;
+    const { runtime, clock, log, registry, random = Math.random } = options;
     const settings = completeLifecycleSettings(options.settings);
-    const metrics = createLifecycleMetrics(registry, this.#readings());
-    const context: LifecycleContext = { runtime, clock, log, settings, metrics };
+    const metrics = createLifecycleMetrics(registry);
+    const context: LifecycleContext = { runtime, clock, log, settings, metrics, random };
     this.#context = context;
     this.#connections = runtime.connections();
-    const gate = () => new StartGate(context, () => this.#state());
-    this.#known = gate();
-    this.#listed = gate();
-    // Each part writes only to parts constructed before it.
-    const records = this.#records;
-    this.#pacing = new RelistPacing(context);
-    const queue = new PodQueue(context, this.#pacing);
-    const hints = new Hints(context, this.#pacing, queue, random);
-    const cache = new PodStatusCache(hints);
-    this.events = new EventLog({
-      capacity: settings.logCapacity,
-      clock,
-      snapshot: () => records.emitted(),
-      gate: this.#known,
-      newId: options.newLogId ?? (() => randomUUID().replaceAll("-", "").slice(0, 12)),
-      onFellOff: () => metrics.fellOff.inc(),
-    });
-    const journal = new Journal(context, this.events, store);
-    this.#limiter = new InspectionLimiter(clock, settings);
-    const state = { records, cache, journal, hints, known: this.#known };
-    this.#tracker = new PodTracker(context, state, this.#limiter);
-    this.#relist = new Relist(context, { tracker: this.#tracker, records, cache, queue, hints });
-    this.#stream = new HintStream(context, hints, random);
-    this.#queue = queue;
-    this.#hints = hints;
-    this.#cache = cache;
-    this.#journal = journal;
+    this.#parts = createLifecycleParts(context, options);
+    this.events = this.#parts.events;
+    this.#tracker = new PodTracker(context, this.#parts);
+    this.#relist = new Relist(context, this.#parts, this.#tracker);
+    this.#stream = new HintStream(context, this.#parts.hints);
+    scrapeLifecycle(registry, context, this.#parts);
   }
 
   /** The status cache. */
   get statuses(): PodStatusReader {
-    return this.#cache;
+    return this.#parts.cache;
   }
 
   /**
@@ -121,42 +79,43 @@ export class PodLifecycleEventGenerator implements Runnable {
    */
   restore(): void {
     if (this.#restored !== undefined) return;
-    this.#restored = this.#journal.restore(this.#records);
+    this.#restored = this.#parts.journal.restore(this.#parts.records);
     // The restored snapshot is valid immediately. Later changes are emitted as events.
-    if (this.#restored) this.#known.open();
+    if (this.#restored) this.#parts.known.open();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.restore();
     const { settings } = this.#context;
-    this.#startedAt = this.#context.clock.monotonic();
+    const { progress, pacing, hints, journal } = this.#parts;
+    progress.start();
     using scope = childScope(signal);
     try {
       const others = [
         settings.useRuntimeEvents ? this.#stream.run(scope.signal) : undefined,
         this.#readRequested(scope.signal),
-        logSlowRuntime(this.#context, () => this.#state(), scope.signal),
-        probeRuntime(this.#context, this.#pacing, scope.signal),
+        logSlowRuntime(this.#context, progress, scope.signal),
+        probeRuntime(this.#context, pacing, scope.signal),
       ];
       await this.#relistLoop(scope.signal).finally(() => scope.abort());
       await Promise.all(others);
     } finally {
       await this.#tracker.idle();
-      this.#hints.stop();
-      this.#journal.close();
+      hints.stop();
+      journal.close();
     }
   }
 
   // Waits for the snapshot. Otherwise container events that the runtime replays before the first relist would
   // be emitted as changes.
   async #readRequested(signal: AbortSignal): Promise<void> {
-    await this.#known.wait(signal).catch(() => {});
-    await this.#queue.run(signal, (podUid) => this.#tracker.read(podUid, signal));
+    await this.#parts.known.wait(signal).catch(() => {});
+    await this.#parts.queue.run(signal, (podUid) => this.#tracker.read(podUid, signal));
   }
 
   /** Whether the log's snapshot is valid: restored from an earlier process, or built by a relist. */
   get isKnown(): boolean {
-    return this.#known.isOpen;
+    return this.#parts.known.isOpen;
   }
 
   /**
@@ -164,7 +123,7 @@ export class PodLifecycleEventGenerator implements Runnable {
    * earlier process. Rejects with the signal's reason.
    */
   listed(signal: AbortSignal): Promise<void> {
-    return this.#listed.wait(signal);
+    return this.#parts.listed.wait(signal);
   }
 
   /**
@@ -172,17 +131,17 @@ export class PodLifecycleEventGenerator implements Runnable {
    * read within `firstListTimeoutMs` of the start. Later calls wait for one relist period.
    */
   listedSoon(signal: AbortSignal): Promise<void> {
-    return this.#listed.waitBriefly(signal);
+    return this.#parts.listed.waitBriefly(signal);
   }
 
   /** Returns the current errors and slow calls of the runtime, one line each. */
   problems(): string[] {
-    return runtimeProblems(this.#state());
+    return runtimeProblems(this.#parts.progress.state());
   }
 
   /** Start of the last successful list, milliseconds since the epoch. Undefined before the first. */
   get listedAt(): number | undefined {
-    const { lastSuccessAt } = this.#relist.status;
+    const { lastSuccessAt } = this.#parts.progress.relist;
     if (lastSuccessAt === undefined) return undefined;
     const { clock } = this.#context;
     return Math.round(clock.now() - (clock.monotonic() - lastSuccessAt));
@@ -195,59 +154,45 @@ export class PodLifecycleEventGenerator implements Runnable {
   readNow(podUid: string, signal: AbortSignal): Promise<PodCacheEntry> {
     const reading = this.statuses.getNewerThan(podUid, this.#context.clock.monotonic(), signal);
     // If hints are open, the wait has already requested the reading.
-    if (!this.#hints.isOpen) this.requestRelist(podUid);
+    if (!this.#parts.hints.isOpen) this.requestRelist(podUid);
     return reading;
   }
 
   /** Requests a reading of one pod. If too many requests are queued, triggers a relist instead. */
   requestRelist(podUid: string): void {
-    this.#queue.add(podUid);
+    this.#parts.queue.add(podUid);
   }
 
   healthCheck(): HealthCheck {
     return {
       name: "PodLifecycleReady",
       kind: "ready",
-      check: () => lifecycleHealth(this.#state()),
-    };
-  }
-
-  #state(): LifecycleState {
-    const { runtime, clock, settings } = this.#context;
-    return {
-      relist: this.#relist.status,
-      isListed: this.#listed.isOpen,
-      startedAt: this.#startedAt,
-      now: clock.monotonic(),
-      unhealthyAfterMs: settings.unhealthyAfterMs,
-      stalePods: this.#records.failed,
-      slowReadings: this.#tracker.slow(),
-      callsInFlight: runtime.callsInFlight(),
+      check: () => lifecycleHealth(this.#parts.progress.state()),
     };
   }
 
   async #relistLoop(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        this.#pacing.begin();
+        this.#parts.pacing.begin();
         await this.#relistOnce(signal);
-        if (!this.isKnown) this.#journal.begin();
+        if (!this.isKnown) this.#parts.journal.begin();
         this.#relistSucceeded();
       } catch (error) {
         if (signal.aborted) return;
         this.#relistFailed(error);
       }
-      this.#pacing.end(this.#relistFailedWith !== undefined);
-      await this.#pacing.pause(() => this.#readSome(), signal);
+      this.#parts.pacing.end(this.#relistFailedWith !== undefined);
+      await this.#parts.pacing.pause(() => this.#readSome(), signal);
     }
   }
 
   // While a list call hangs, retries pods that could not be read, as between relists.
   async #relistOnce(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#context;
-    const periodMs = Math.max(settings.relistPeriodMs, RETRY_MS);
+    const periodMs = Math.max(settings.relistPeriod, RETRY_MS);
     const retry = () => {
-      if (this.#relist.status.inFlight?.phase === "list") this.#readSome();
+      if (this.#parts.progress.relist.inFlight?.phase === "list") this.#readSome();
       timer = clock.after(periodMs, retry);
     };
     let timer = clock.after(periodMs, retry);
@@ -260,16 +205,17 @@ export class PodLifecycleEventGenerator implements Runnable {
 
   // Pods that could not be read, or that callers are waiting for, are read at the short period.
   #readSome(): void {
-    for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()]) this.requestRelist(podUid);
+    for (const podUid of [...this.#parts.records.marked(), ...this.#parts.cache.waitedFor()])
+      this.requestRelist(podUid);
   }
 
   #relistSucceeded(): void {
-    this.#known.open();
-    this.#listed.open();
+    this.#parts.known.open();
+    this.#parts.listed.open();
     // A runtime may restart without a failed call.
     const connections = this.#context.runtime.connections();
     const isReconnected = connections !== this.#connections;
-    if (isReconnected || this.#relistFailedWith === "unavailable") this.#hints.restarts.wake();
+    if (isReconnected || this.#relistFailedWith === "unavailable") this.#parts.hints.restarts.wake();
     this.#connections = connections;
     if (this.#relistFailedWith === undefined) return;
     this.#context.log.info({}, "listing pods succeeded again");
@@ -283,23 +229,5 @@ export class PodLifecycleEventGenerator implements Runnable {
     // Logged once per error code, because an unavailable runtime fails every second.
     if (this.#relistFailedWith !== code) log.warn({ err: error }, "failed to list pods");
     this.#relistFailedWith = code;
-  }
-
-  #readings(): LifecycleReadings {
-    return {
-      inFlightSeconds: () => {
-        const startedAt = this.#relist.status.inFlight?.startedAt;
-        return startedAt === undefined ? 0 : (this.#context.clock.monotonic() - startedAt) / 1000;
-      },
-      pods: () => this.#records.emitted(),
-      stalePods: () => this.#records.failed,
-      overdueCalls: () => this.#limiter.overdue,
-      inspectionLimit: () => this.#limiter.limit,
-      logLength: () => this.events.length,
-      consumers: () => this.events.consumers,
-      slowestConsumer: () => this.events.slowest,
-      hintState: () => this.#hints.state,
-      relistPeriodSeconds: () => this.#pacing.periodMs / 1000,
-    };
   }
 }

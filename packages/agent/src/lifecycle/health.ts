@@ -1,41 +1,6 @@
 import { PodNotInspectable, RuntimeNotResponding, RuntimeUnreachable } from "@nodekeeper/api/errors";
 import { type ErrorId, formatDuration, type HealthResult } from "@nodekeeper/core/lib";
-import type { CallInFlight } from "../runtime/index.ts";
-
-/** Progress of relists, for the health check. Times are monotonic milliseconds. */
-export interface RelistStatus {
-  inFlight: { phase: "list" | "inspect"; since: number; startedAt: number; pods: number } | undefined;
-  /** Start of the last relist whose list succeeded; undefined before the first. */
-  lastSuccessAt: number | undefined;
-  /** Start of the successful relist before that; -Infinity if there is none. */
-  previousSuccessAt: number;
-  lastError: { message: string; id: ErrorId | undefined; at: number } | undefined;
-}
-
-/** A slow reading or call in progress. */
-export interface SlowReading {
-  /** What is being read: "status of pod default/web". */
-  what: string;
-  /** Monotonic milliseconds. */
-  startedAt: number;
-}
-
-/** State of the lifecycle module, for health checks. Times are monotonic milliseconds. */
-export interface LifecycleState {
-  relist: Readonly<RelistStatus>;
-  /** Whether all pods have been read since the start. */
-  isListed: boolean;
-  /** When the generator started. Undefined if it is not running. */
-  startedAt: number | undefined;
-  now: number;
-  unhealthyAfterMs: number;
-  /** Number of pods whose last inspection failed. */
-  stalePods: number;
-  /** Slow readings of single pods in progress, the longest first. */
-  slowReadings: readonly SlowReading[];
-  /** Calls to the runtime that have not returned yet. */
-  callsInFlight: readonly CallInFlight[];
-}
+import type { LifecycleState, SlowReading } from "./progress.ts";
 
 /** Lists and calls that take this long are reported as slow. */
 export const SLOW_MS = 2_000;
@@ -46,16 +11,17 @@ const MAX_NAMED = 3;
  * warning.
  */
 export function lifecycleHealth(state: LifecycleState): HealthResult {
-  const { relist, isListed, startedAt, now, unhealthyAfterMs } = state;
+  const { relist, startedAt, now, unhealthyAfter } = state;
+  const { isListed } = relist;
   if (startedAt === undefined) return { ok: false, message: "not running" };
   const since = now - (relist.lastSuccessAt ?? startedAt);
-  const ok = isListed && since <= unhealthyAfterMs;
+  const ok = isListed && since <= unhealthyAfter;
   const parts = [
     relist.lastSuccessAt === undefined
       ? `no relist has succeeded since the start ${age(since)} ago`
       : `last successful relist started ${age(since)} ago`,
   ];
-  if (!ok && isListed) parts[0] += ` (threshold ${age(unhealthyAfterMs)})`;
+  if (!ok && isListed) parts[0] += ` (threshold ${age(unhealthyAfter)})`;
   if (!isListed && relist.lastSuccessAt !== undefined) parts.push("first inspection of all pods in progress");
   parts.push(...inFlight(state), ...slowOf(state), ...failuresOf(state));
   const problems = runtimeProblems(state);

@@ -9,10 +9,10 @@ export class HintStream {
   readonly #hints: Hints;
   readonly #backoff: Backoff;
 
-  constructor(context: LifecycleContext, hints: Hints, random?: () => number) {
+  constructor(context: LifecycleContext, hints: Hints) {
     this.#context = context;
     this.#hints = hints;
-    this.#backoff = new Backoff({ ...retryPolicies.runtimeEvents, ...(random ? { random } : {}) });
+    this.#backoff = new Backoff({ ...retryPolicies.runtimeEvents, random: context.random });
   }
 
   /** Runs until the signal aborts. */

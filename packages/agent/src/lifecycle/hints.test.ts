@@ -202,7 +202,7 @@ describe("hints", () => {
 
   it("have their pod read again also where a list answers the request before its turn", async () => {
     const harness = await followed({
-      settings: { inspections: { initial: 1, min: 1, max: 1 }, inspectionPatienceMs: 60_000 },
+      settings: { maxInspections: 1, inspectionPatience: 60_000 },
     });
     const { runtime, clock } = harness;
     // The runtime is slow with one pod, so that the other one waits; a list comes and has nothing new of it yet.

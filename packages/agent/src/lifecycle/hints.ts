@@ -53,11 +53,11 @@ export class Hints {
   /** Woken when the runtime was restarted. Its support of events must then be determined again. */
   readonly restarts = new WakeableSleep();
 
-  constructor(context: LifecycleContext, pacing: RelistPacing, queue: PodQueue, random?: () => number) {
+  constructor(context: LifecycleContext, pacing: RelistPacing, queue: PodQueue) {
     this.#context = context;
     this.#pacing = pacing;
     this.#queue = queue;
-    this.#reopenings = new Backoff({ ...retryPolicies.runtimeEvents, ...(random ? { random } : {}) });
+    this.#reopenings = new Backoff({ ...retryPolicies.runtimeEvents, random: context.random });
   }
 
   get state(): HintState {

@@ -212,9 +212,9 @@ describe("random histories, read by relists and hints at once", () => {
       fc.asyncProperty(
         fc.constantFrom(3, 1_000),
         fc.array(step, { minLength: 1, maxLength: 12 }),
-        async (relistPeriodMs, steps) => {
+        async (relistPeriod, steps) => {
           // At these periods a list is nearly always under way while hints have pods read.
-          const harness = createHarness({ settings: { relistPeriodMs, eventedRelistPeriodMs: 20 } });
+          const harness = createHarness({ settings: { relistPeriod, eventedRelistPeriod: 20 } });
           const { runtime, clock } = harness;
           runtime.events = "on";
           const node = new Node(runtime);

@@ -12,4 +12,4 @@ export type { LogReader } from "./event-reader.ts";
 export type { ContainerIdentity, PodIdentity, PodLifecycleEvent, PodLifecycleEventType } from "./events.ts";
 export { PodLifecycleEventGenerator, type PodLifecycleEventGeneratorOptions } from "./generator.ts";
 export type { LogItem } from "./log-item.ts";
-export { type LifecycleSettings, lifecycleSettingsOf } from "./settings.ts";
+export type { LifecycleSettings } from "./settings.ts";

@@ -1,14 +1,20 @@
 import { FakeClock } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { InspectionLimiter } from "./limiter.ts";
+import { completeLifecycleSettings } from "./settings.ts";
 
 const live = new AbortController().signal;
 const nothing = () => {};
 
 function createLimiter() {
   const clock = new FakeClock();
-  const inspections = { initial: 4, min: 1, max: 16 };
-  const limiter = new InspectionLimiter(clock, { inspections, inspectionPatienceMs: 1_000, maxOverdue: 3 });
+  const settings = completeLifecycleSettings({
+    initialInspections: 4,
+    maxInspections: 16,
+    inspectionPatience: 1_000,
+    maxOverdue: 3,
+  });
+  const limiter = new InspectionLimiter({ clock, settings });
   return { clock, limiter };
 }
 

@@ -1,8 +1,6 @@
 import { RuntimeNotResponding } from "@nodekeeper/api/errors";
-import { type Clock, Semaphore } from "@nodekeeper/core/lib";
-import type { LifecycleSettings } from "./settings.ts";
-
-export type LimiterSettings = Pick<LifecycleSettings, "inspections" | "inspectionPatienceMs" | "maxOverdue">;
+import { Semaphore } from "@nodekeeper/core/lib";
+import type { LifecycleContext } from "./context.ts";
 
 // A call that took this many times the baseline indicates an overloaded runtime.
 const CONGESTED_FACTOR = 4;
@@ -17,8 +15,7 @@ const DECREASE = 0.7;
  * one more after each round of successful calls, 30 % less when calls slow down or fail.
  */
 export class InspectionLimiter {
-  readonly #clock: Clock;
-  readonly #settings: LimiterSettings;
+  readonly #context: Pick<LifecycleContext, "clock" | "settings">;
   // Unbounded: callers have at most one reading in progress per pod.
   readonly #permits: Semaphore;
   #limit: number;
@@ -26,10 +23,10 @@ export class InspectionLimiter {
   #baselineMs: number | undefined;
   #decreasedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, settings: LimiterSettings) {
-    this.#clock = clock;
-    this.#settings = settings;
-    this.#limit = settings.inspections.initial;
+  constructor(context: Pick<LifecycleContext, "clock" | "settings">) {
+    const { initialInspections, maxInspections } = context.settings;
+    this.#context = context;
+    this.#limit = Math.min(initialInspections, maxInspections);
     this.#permits = new Semaphore({ permits: this.#limit });
   }
 
@@ -42,13 +39,13 @@ export class InspectionLimiter {
     return this.#permits.running;
   }
 
-  /** Number of calls in progress that have exceeded `inspectionPatienceMs`. */
+  /** Number of calls in progress that have exceeded `inspectionPatience`. */
   get overdue(): number {
     return this.#overdue;
   }
 
   /**
-   * Runs `work` when the limit permits. Calls `onOverdue` if it exceeds `inspectionPatienceMs`; its result is
+   * Runs `work` when the limit permits. Calls `onOverdue` if it exceeds `inspectionPatience`; its result is
    * still awaited. Throws `unavailable` if too many calls are overdue.
    */
   run<T>(work: () => Promise<T>, signal: AbortSignal, onOverdue: () => void): Promise<T> {
@@ -71,13 +68,14 @@ export class InspectionLimiter {
   }
 
   async #call<T>(work: () => Promise<T>, signal: AbortSignal, onOverdue: () => void): Promise<T> {
-    if (this.#overdue >= this.#settings.maxOverdue)
+    const { clock, settings } = this.#context;
+    if (this.#overdue >= settings.maxOverdue)
       throw new RuntimeNotResponding({
         problem: `${this.#overdue} calls to the runtime have no response; no further call is made until one ends`,
       });
-    const startedAt = this.#clock.monotonic();
+    const startedAt = clock.monotonic();
     let isOverdue = false;
-    const timer = this.#clock.after(this.#settings.inspectionPatienceMs, () => {
+    const timer = clock.after(settings.inspectionPatience, () => {
       isOverdue = true;
       this.#overdue++;
       this.#slowDown(startedAt);
@@ -97,18 +95,19 @@ export class InspectionLimiter {
   }
 
   #learn(startedAt: number): void {
-    const took = this.#clock.monotonic() - startedAt;
+    const { clock, settings } = this.#context;
+    const took = clock.monotonic() - startedAt;
     const baseline = Math.min((this.#baselineMs ?? took) * BASELINE_DRIFT, Math.max(took, 0.1));
     this.#baselineMs = baseline;
     if (took > Math.max(baseline * CONGESTED_FACTOR, CONGESTED_FLOOR_MS)) this.#slowDown(startedAt);
-    else this.#setLimit(Math.min(this.#limit + 1 / this.limit, this.#settings.inspections.max));
+    else this.#setLimit(Math.min(this.#limit + 1 / this.limit, settings.maxInspections));
   }
 
   // Calls that started before the last decrease do not cause another one.
   #slowDown(startedAt: number): void {
     if (startedAt < this.#decreasedAt) return;
-    this.#decreasedAt = this.#clock.monotonic();
-    this.#setLimit(Math.max(this.#limit * DECREASE, this.#settings.inspections.min));
+    this.#decreasedAt = this.#context.clock.monotonic();
+    this.#setLimit(Math.max(this.#limit * DECREASE, 1));
   }
 
   #setLimit(limit: number): void {

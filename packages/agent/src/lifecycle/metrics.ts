@@ -1,7 +1,6 @@
 import { metricTable, type Registry } from "@nodekeeper/core/lib";
-import type { Pod } from "../runtime/index.ts";
 
-const hintStates = ["starting", "healthy", "silent", "failing", "unsupported"] as const;
+export const hintStates = ["starting", "healthy", "silent", "failing", "unsupported"] as const;
 
 /**
  * `starting`: the stream is requested; `healthy`: it is open; `failing`: it failed and is retried with
@@ -11,66 +10,11 @@ const hintStates = ["starting", "healthy", "silent", "failing", "unsupported"] a
  */
 export type HintState = (typeof hintStates)[number];
 
-/** Values read at each scrape. */
-export interface LifecycleReadings {
-  /** Age of the relist in progress in seconds; 0 if there is none. */
-  inFlightSeconds(): number;
-  pods(): readonly Pod[];
-  stalePods(): number;
-  overdueCalls(): number;
-  inspectionLimit(): number;
-  logLength(): number;
-  consumers(): number;
-  slowestConsumer(): number;
-  hintState(): HintState;
-  /** Current relist period in seconds, from the end of a relist to the start of the next. */
-  relistPeriodSeconds(): number;
-}
-
 const seconds = [0.01, 0.1, 1, 10];
-const containerStates = ["created", "running", "exited", "unknown"] as const;
 
 /** The module's metrics. Names and meanings follow the kubelet's pleg_* metrics if they exist. */
-export function createLifecycleMetrics(registry: Registry, readings: LifecycleReadings) {
-  const { counter, gauge, histogram, scraped, scrapedBy } = metricTable(registry, "nodekeeper_lifecycle_");
-  scraped(
-    "relist_in_flight_seconds",
-    "Age of the relist in progress, in seconds; 0 if there is none.",
-    readings.inFlightSeconds,
-  );
-  scraped("stale_pods", "Number of pods whose last inspection failed.", readings.stalePods);
-  scraped(
-    "overdue_calls",
-    "Number of calls to the runtime that exceeded lifecycle.inspectionPatience and have no response.",
-    readings.overdueCalls,
-  );
-  scraped("inspection_limit", "Current limit of concurrent pod inspections.", readings.inspectionLimit);
-  scraped("log_events", "Number of events in the event log.", readings.logLength);
-  scraped("consumers", "Number of consumers of the event log.", readings.consumers);
-  scraped(
-    "slowest_consumer_events",
-    "Number of events that the slowest consumer has not read.",
-    readings.slowestConsumer,
-  );
-  scraped(
-    "relist_period_seconds",
-    "Current relist period in seconds: lifecycle.relistPeriod or lifecycle.eventedRelistPeriod.",
-    readings.relistPeriodSeconds,
-  );
-  scraped("pods", "Number of pods in the container runtime.", () => readings.pods().length);
-  scrapedBy(
-    "hint_stream_state",
-    "State of the runtime's container event stream: 1 for the current state.",
-    ["state"],
-    () => hintStates.map((state) => [{ state }, state === readings.hintState() ? 1 : 0]),
-  );
-  scrapedBy("containers", "Number of containers and sandboxes by state.", ["kind", "state"], () => {
-    // Sets all states, so that a state without containers is reported as 0.
-    const counts = countContainers(readings.pods());
-    return ["container", "sandbox"].flatMap((kind) =>
-      containerStates.map((state) => [{ kind, state }, counts.get(`${kind} ${state}`) ?? 0] as const),
-    );
-  });
+export function createLifecycleMetrics(registry: Registry) {
+  const { counter, gauge, histogram } = metricTable(registry, "nodekeeper_lifecycle_");
   return {
     relistDuration: histogram(
       "relist_duration_seconds",
@@ -124,14 +68,3 @@ export function createLifecycleMetrics(registry: Registry, readings: LifecycleRe
 }
 
 export type LifecycleMetrics = ReturnType<typeof createLifecycleMetrics>;
-
-function countContainers(pods: readonly Pod[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { containers, sandboxes } of pods) {
-    for (const { kind, state } of [...containers, ...sandboxes]) {
-      const key = `${kind} ${state}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-  }
-  return counts;
-}

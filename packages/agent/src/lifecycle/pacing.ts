@@ -17,10 +17,10 @@ export class RelistPacing {
   /** Current period in milliseconds, from the end of a relist to the start of the next. */
   get periodMs(): number {
     const { clock, settings } = this.#context;
-    const { relistPeriodMs, eventedRelistPeriodMs } = settings;
+    const { relistPeriod, eventedRelistPeriod } = settings;
     const isDistrusted = clock.monotonic() < this.#distrustedUntil;
-    if (this.#isSoon || this.#hasFailed || isDistrusted || !this.#isProven) return relistPeriodMs;
-    return Math.max(eventedRelistPeriodMs, relistPeriodMs);
+    if (this.#isSoon || this.#hasFailed || isDistrusted || !this.#isProven) return relistPeriod;
+    return Math.max(eventedRelistPeriod, relistPeriod);
   }
 
   /** Called when a relist starts. It satisfies earlier requests. */
@@ -57,7 +57,7 @@ export class RelistPacing {
    */
   async pause(onShort: () => void, signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#context;
-    const shortMs = settings.relistPeriodMs;
+    const shortMs = settings.relistPeriod;
     const endedAt = clock.monotonic();
     let shortAt = endedAt + shortMs;
     while (!signal.aborted) {

@@ -66,7 +66,7 @@ export class PodQueue {
     signal: AbortSignal,
     read: (podUid: string, signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    await this.#queue.run(signal, this.#context.settings.inspections.max, (podUid) => {
+    await this.#queue.run(signal, this.#context.settings.maxInspections, (podUid) => {
       this.#requestedAt.delete(podUid);
       return read(podUid, signal);
     });

@@ -8,7 +8,7 @@ const live = new AbortController().signal;
 
 describe("requestRelist", () => {
   it("reads one pod at once", async () => {
-    const harness = createHarness({ settings: { relistPeriodMs: 60_000 } });
+    const harness = createHarness({ settings: { relistPeriod: 60_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     await harness.start();
@@ -22,7 +22,7 @@ describe("requestRelist", () => {
   });
 
   it("wakes those who wait when the pod is as it was, or is not there", async () => {
-    const harness = createHarness({ settings: { relistPeriodMs: 60_000 } });
+    const harness = createHarness({ settings: { relistPeriod: 60_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     await harness.start();
@@ -41,8 +41,8 @@ describe("requestRelist", () => {
     const harness = createHarness({
       settings: {
         requestLimit: 5,
-        inspections: { initial: 1, min: 1, max: 1 },
-        inspectionPatienceMs: 60_000,
+        maxInspections: 1,
+        inspectionPatience: 60_000,
       },
     });
     const { runtime, clock, generator } = harness;

@@ -1,8 +1,9 @@
 import { RuntimeNotResponding } from "@nodekeeper/api/errors";
 import { sleepOrAbort } from "@nodekeeper/core/lib";
 import type { LifecycleContext } from "./context.ts";
-import { type LifecycleState, runtimeProblems, SLOW_MS } from "./health.ts";
+import { runtimeProblems, SLOW_MS } from "./health.ts";
 import type { RelistPacing } from "./pacing.ts";
+import type { LifecycleState, Progress } from "./progress.ts";
 
 // Logged when a call has taken this long, and again each time the duration has doubled.
 const FIRST_MS = 10_000;
@@ -12,12 +13,12 @@ const PROBE_MS = 2_000;
 /** Logs the duration, calls and pods while the runtime is not responding. Runs until the signal aborts. */
 export async function logSlowRuntime(
   { clock, log }: LifecycleContext,
-  state: () => LifecycleState,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
   let nextMs = FIRST_MS;
   while (!signal.aborted) {
-    const current = state();
+    const current = progress.state();
     const waitedMs = longestWait(current);
     if (waitedMs >= nextMs) {
       nextMs = waitedMs * 2;

@@ -1,7 +1,8 @@
 import { PodsNotKnown } from "@nodekeeper/api/errors";
 import { abortable, codeOf, deadlineScope, type NodekeeperError } from "@nodekeeper/core/lib";
 import type { LifecycleContext } from "./context.ts";
-import { type LifecycleState, lifecycleHealth } from "./health.ts";
+import { lifecycleHealth } from "./health.ts";
+import type { Progress } from "./progress.ts";
 
 // Rejected callers wait for one relist period in their next attempt, so they may retry soon.
 const SHORTEST_RETRY_MS = 1_000;
@@ -12,14 +13,14 @@ const SHORTEST_RETRY_MS = 1_000;
  */
 export class StartGate {
   readonly #context: Pick<LifecycleContext, "clock" | "settings">;
-  readonly #state: () => LifecycleState;
+  readonly #progress: Progress;
   readonly #opened = Promise.withResolvers<void>();
   #isOpen = false;
 
-  /** @param state explains why the gate is still closed */
-  constructor(context: Pick<LifecycleContext, "clock" | "settings">, state: () => LifecycleState) {
+  /** @param progress explains why the gate is still closed */
+  constructor(context: Pick<LifecycleContext, "clock" | "settings">, progress: Progress) {
     this.#context = context;
-    this.#state = state;
+    this.#progress = progress;
   }
 
   get isOpen(): boolean {
@@ -40,12 +41,9 @@ export class StartGate {
   async waitBriefly(signal: AbortSignal): Promise<void> {
     if (this.#isOpen) return;
     const { clock, settings } = this.#context;
-    const { startedAt, now } = this.#state();
+    const { startedAt, now } = this.#progress.state();
     // If the runtime has been unreachable for long, new callers wait for one relist period only.
-    const leftMs = Math.max(
-      settings.firstListTimeoutMs - (now - (startedAt ?? now)),
-      settings.relistPeriodMs,
-    );
+    const leftMs = Math.max(settings.firstListTimeoutMs - (now - (startedAt ?? now)), settings.relistPeriod);
     using scope = deadlineScope(clock, leftMs, "the first list of pods", signal);
     try {
       await this.wait(scope.signal);
@@ -57,7 +55,7 @@ export class StartGate {
 
   /** Returns the error for callers while the gate is closed: `unavailable` with the reason. */
   refusal(): NodekeeperError {
-    const retryAfterMs = Math.max(this.#context.settings.relistPeriodMs, SHORTEST_RETRY_MS);
-    return new PodsNotKnown({ reason: lifecycleHealth(this.#state()).message }, { retryAfterMs });
+    const retryAfterMs = Math.max(this.#context.settings.relistPeriod, SHORTEST_RETRY_MS);
+    return new PodsNotKnown({ reason: lifecycleHealth(this.#progress.state()).message }, { retryAfterMs });
   }
 }

@@ -1,31 +1,13 @@
 import { PodNotInspectable, RuntimeNotResponding } from "@nodekeeper/api/errors";
 import { toError, withDeadline } from "@nodekeeper/core/lib";
 import type { Pod, PodStatus } from "../runtime/index.ts";
-import type { PodStatusCache } from "./cache.ts";
 import type { LifecycleContext } from "./context.ts";
 import { diffPods, samePods, vanishedRunning } from "./diff.ts";
-import type { SlowReading } from "./health.ts";
-import type { Hints } from "./hints.ts";
-import type { Journal } from "./journal.ts";
-import type { InspectionLimiter } from "./limiter.ts";
+import type { LifecycleParts } from "./parts.ts";
 import { INSPECTION_FAILED, podEvents, podSync } from "./pod-events.ts";
+import type { SlowReading } from "./progress.ts";
 import { missingIn, reconcile, withKnownIps } from "./reconcile.ts";
-import type { PodRecords } from "./records.ts";
-import type { StartGate } from "./start-gate.ts";
-
-/** State that the tracker writes. */
-export interface TrackedState {
-  records: PodRecords;
-  cache: PodStatusCache;
-  journal: Journal;
-  hints: Hints;
-  /**
-   * Open once consumers can get a snapshot of the node. No events are emitted before that, because the
-   * snapshot contains the first list. A reading that outlives the first relist emits the changes it finds,
-   * because the snapshot does not contain them.
-   */
-  known: StartGate;
-}
+import { callDeadlineOf } from "./settings.ts";
 
 const MAX_NAMED = 3;
 
@@ -45,19 +27,15 @@ interface Reading {
  */
 export class PodTracker {
   readonly #context: LifecycleContext;
-  readonly #state: TrackedState;
-  readonly #limiter: InspectionLimiter;
+  readonly #state: LifecycleParts;
   readonly #busy = new Map<string, Promise<void>>();
   readonly #next = new Map<string, Promise<void>>();
-  /** Slow readings by UID. */
-  readonly #overdue = new Map<string, SlowReading>();
   // Pods read since the current list started. The list may be older than their records.
   readonly #readSinceList = new Set<string>();
 
-  constructor(context: LifecycleContext, state: TrackedState, limiter: InspectionLimiter) {
+  constructor(context: LifecycleContext, state: LifecycleParts) {
     this.#context = context;
     this.#state = state;
-    this.#limiter = limiter;
   }
 
   /** Called before all pods are listed. */
@@ -90,7 +68,7 @@ export class PodTracker {
       });
       this.#next.set(uid, next);
     }
-    return this.#overdue.has(uid) ? Promise.resolve() : next;
+    return this.#state.progress.slow.has(uid) ? Promise.resolve() : next;
   }
 
   /** Resolves when no reading is in progress. */
@@ -99,15 +77,10 @@ export class PodTracker {
       await Promise.all([...this.#busy.values(), ...this.#next.values()]);
   }
 
-  /** Slow readings in progress, the longest first. */
-  slow(): SlowReading[] {
-    return [...this.#overdue.values()].sort((one, other) => one.startedAt - other.startedAt);
-  }
-
   #start(uid: string, work: (onOverdue: Reading["onOverdue"]) => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const onOverdue = (slow: SlowReading) => {
-      this.#overdue.set(uid, slow);
+      this.#state.progress.slow.set(uid, slow);
       resolve();
     };
     const done = work(onOverdue)
@@ -116,7 +89,7 @@ export class PodTracker {
       )
       .finally(() => {
         this.#busy.delete(uid);
-        this.#overdue.delete(uid);
+        this.#state.progress.slow.delete(uid);
         this.#readSinceList.add(uid);
         resolve();
       });
@@ -284,9 +257,9 @@ export class PodTracker {
     };
     const call = () => {
       startedAt = clock.monotonic();
-      return withDeadline(clock, settings.callDeadlineMs, what, reading.signal, work);
+      return withDeadline(clock, callDeadlineOf(settings), what, reading.signal, work);
     };
-    return this.#limiter.run(call, reading.signal, onOverdue);
+    return this.#state.limiter.run(call, reading.signal, onOverdue);
   }
 }
 
