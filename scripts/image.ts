@@ -1,8 +1,8 @@
 // Makes the container image without a container engine: npm run image -- --help
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { agentEnvironment } from "../packages/agent/src/launch.ts";
+import { readArguments } from "./arguments.ts";
 import { sourceDateEpoch } from "./bundle.ts";
 import { ImageLayout, type PlatformImage } from "./image/archive.ts";
 import { architectures, chosenArchitectures, writeAgent, writeBase } from "./image/root-filesystem.ts";
@@ -28,7 +28,18 @@ SOURCE_DATE_EPOCH, in seconds, is the time that its files have (default 0).
 /** Of one architecture, compressed: what a node pulls. */
 const MOST_BYTES = 60e6;
 
-const { chosen, dist, name: givenName, output } = readArguments();
+const options = {
+  arch: { type: "string", default: architectures.map((each) => each.name).join(",") },
+  name: { type: "string" },
+  dist: { type: "string", default: join(root, "dist") },
+  output: { type: "string", default: join(root, "dist/nodekeeper-image.tar") },
+} as const;
+const { chosen, dist, givenName, output } = readArguments(help, { options }, ({ values }) => ({
+  chosen: chosenArchitectures(values.arch, "name"),
+  dist: resolve(values.dist),
+  givenName: values.name,
+  output: resolve(values.output),
+}));
 const { version, description, license } = JSON.parse(
   readFileSync(join(dist, "nodekeeper/package.json"), "utf8"),
 );
@@ -92,22 +103,4 @@ function runtimeOf(): object {
       "org.opencontainers.image.licenses": license,
     },
   };
-}
-
-function readArguments() {
-  const { values } = parseArgs({
-    options: {
-      arch: { type: "string", default: architectures.map((each) => each.name).join(",") },
-      name: { type: "string" },
-      dist: { type: "string", default: join(root, "dist") },
-      output: { type: "string", default: join(root, "dist/nodekeeper-image.tar") },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help) {
-    console.log(help);
-    process.exit(0);
-  }
-  const chosen = chosenArchitectures(values.arch, "name");
-  return { chosen, dist: resolve(values.dist), name: values.name, output: resolve(values.output) };
 }

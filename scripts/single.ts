@@ -1,8 +1,8 @@
 // Makes the agent and its commands one executable file, with Node inside: npm run single -- --help
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import type { Plugin } from "esbuild";
+import { readArguments } from "./arguments.ts";
 import { buildScript } from "./bundle.ts";
 import {
   type Architecture,
@@ -39,7 +39,14 @@ const withoutDev: Plugin = {
   },
 };
 
-const { chosen, dist } = readArguments();
+const options = {
+  arch: { type: "string", default: process.arch },
+  dist: { type: "string", default: join(root, "dist") },
+} as const;
+const { chosen, dist } = readArguments(help, { options }, ({ values }) => ({
+  chosen: chosenArchitectures(values.arch, "node"),
+  dist: resolve(values.dist),
+}));
 mkdirSync(dist, { recursive: true });
 copyFileSync(nodeLicence(), join(dist, "LICENSE-node.txt"));
 await withTemporaryDirectory(async (work) => {
@@ -70,19 +77,4 @@ async function makeExecutable(work: string, architecture: Architecture, blob: st
   chmodSync(file, 0o755);
   await runTool("postject", [file, "NODE_SEA_BLOB", blob, "--sentinel-fuse", FUSE]);
   printProgress(`${file}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
-}
-
-function readArguments() {
-  const { values } = parseArgs({
-    options: {
-      arch: { type: "string", default: process.arch },
-      dist: { type: "string", default: join(root, "dist") },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help) {
-    console.log(help);
-    process.exit(0);
-  }
-  return { chosen: chosenArchitectures(values.arch, "node"), dist: resolve(values.dist) };
 }

@@ -3,8 +3,8 @@ import { type ChildProcess, fork, spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { RunResults } from "../test/support/run-report.ts";
+import { readArguments } from "./arguments.ts";
 import { root } from "./programs.ts";
 
 const help = `usage: npm run test:stress -- [options] [file filters of vitest]
@@ -27,7 +27,25 @@ const tiers: Record<string, readonly string[]> = {
   e2e: ["--config", "test/e2e/vitest.config.ts"],
 };
 
-const { runs, loops, tier, filters } = readArguments();
+const options = {
+  runs: { type: "string", default: "5" },
+  loops: { type: "string", default: "2" },
+  tier: { type: "string", default: "all" },
+} as const;
+const { runs, loops, tier, filters } = readArguments(
+  help,
+  { allowPositionals: true, options },
+  ({ values, positionals }) => {
+    if (!(values.tier in tiers))
+      throw new Error(`--tier ${values.tier}: one of ${Object.keys(tiers).join(", ")}`);
+    return {
+      runs: wholeNumber("--runs", values.runs, 1),
+      loops: wholeNumber("--loops", values.loops, 0),
+      tier: values.tier,
+      filters: positionals,
+    };
+  },
+);
 const directory = await mkdtemp(join(tmpdir(), "nk-stress-"));
 const children = new Set<ChildProcess>();
 let isStopped = false;
@@ -61,35 +79,6 @@ for (const [test, failures] of Map.groupBy(failed, (failure) => failure.test)) {
     console.log(`    ${message}`);
 }
 if (failed.length > 0 || isStopped) process.exitCode = 1;
-
-function readArguments() {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        runs: { type: "string", default: "5" },
-        loops: { type: "string", default: "2" },
-        tier: { type: "string", default: "all" },
-        help: { type: "boolean", default: false },
-      },
-    });
-    if (values.help) {
-      console.log(help);
-      process.exit(0);
-    }
-    if (!(values.tier in tiers))
-      throw new Error(`--tier ${values.tier}: one of ${Object.keys(tiers).join(", ")}`);
-    return {
-      runs: wholeNumber("--runs", values.runs, 1),
-      loops: wholeNumber("--loops", values.loops, 0),
-      tier: values.tier,
-      filters: positionals,
-    };
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${help}`);
-    process.exit(2);
-  }
-}
 
 function wholeNumber(option: string, text: string, least: number): number {
   if (/^\d{1,4}$/.test(text) && Number(text) >= least) return Number(text);

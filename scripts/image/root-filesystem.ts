@@ -27,14 +27,13 @@ export const architectures: readonly Architecture[] = [
   { name: "arm64", node: "arm64" },
 ];
 
-/** The architectures of an option `--arch`, by their names in `words`. Exits with 2 for others. */
+/** The architectures of an option `--arch`, by their names in `words`. Throws for others. */
 export function chosenArchitectures(option: string, words: keyof Architecture): Architecture[] {
   const names = option.split(",");
   const chosen = architectures.filter((each) => names.includes(each[words]));
   if (chosen.length === new Set(names).size) return chosen;
   const all = architectures.map((each) => each[words]).join(", ");
-  console.error(`--arch must be of ${all}; got "${option}"`);
-  process.exit(2);
+  throw new Error(`--arch must be of ${all}; got "${option}"`);
 }
 
 /** The release of Debian whose libraries Node is linked to at run time. */
@@ -47,15 +46,15 @@ const DROPPED = /\/(?:gconv|audit)\/|\.conf$|\/libc-gconv|^usr\/share\/doc\/[^/]
 /** Where the agent lies in the image. */
 const HOME = "nodekeeper";
 
-/** What was put into a layer: "libc6 2.41-12". */
-export type Contents = string[];
-
-/** Node and the libraries it needs: the layer that stays the same from one version of the agent to the next. */
+/**
+ * Writes Node and the libraries it needs: the layer that stays the same from one version of the agent to the next. Returns
+ * what it consists of: "libc6 2.41-12".
+ */
 export async function writeBase(
   directory: string,
   work: string,
   architecture: Architecture,
-): Promise<Contents> {
+): Promise<string[]> {
   const contents = await writeLibraries(directory, work, architecture);
   for (const name of ["lib", "lib64"]) {
     mkdirSync(join(directory, "usr", name), { recursive: true });
@@ -93,13 +92,13 @@ export function isAgentFile(name: string): boolean {
   return name.endsWith(".js") && !name.startsWith("example-");
 }
 
-async function writeLibraries(directory: string, work: string, { name }: Architecture): Promise<Contents> {
+async function writeLibraries(directory: string, work: string, { name }: Architecture): Promise<string[]> {
   const downloads = join(work, `packages-${name}`);
   mkdirSync(downloads);
   const wanted = LIBRARIES.map(
     (each): DebianPackage => ({ name: each, release: RELEASE, architecture: name }),
   );
-  const contents: Contents = [];
+  const contents: string[] = [];
   for (const file of await downloadPackages(wanted, downloads)) {
     const unpacked = join(work, "unpacked");
     await run("dpkg-deb", ["-x", file, unpacked]);

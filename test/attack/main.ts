@@ -1,5 +1,5 @@
 // Attacks an agent, and measures what that does to it: npm run attack -- --help
-import { parseArgs } from "node:util";
+import { readArguments } from "../../scripts/arguments.ts";
 import { attacks, controls } from "./attacks/index.ts";
 import { budgets, excesses } from "./budgets.ts";
 import { measure, type Outcome } from "./measure.ts";
@@ -20,7 +20,18 @@ ${attacks.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`).join("\n
 
 Exits with 1 if an attack exceeded a budget, 2 for arguments that make no sense.`;
 
-const { names, isShort, seconds } = readArguments();
+const options = { short: { type: "boolean" }, seconds: { type: "string" } } as const;
+const { names, isShort, seconds } = readArguments(
+  help,
+  { allowPositionals: true, options },
+  ({ values, positionals }) => {
+    const unknown = positionals.find((name) => !attacks.some((attack) => attack.name === name));
+    if (unknown !== undefined) throw new Error(`no attack ${JSON.stringify(unknown)}`);
+    const seconds = Number(values.seconds ?? (values.short ? 2 : 8));
+    if (!(seconds > 0)) throw new Error("--seconds takes a number above 0");
+    return { names: positionals, isShort: values.short === true, seconds };
+  },
+);
 const chosen = attacks.filter((attack) =>
   names.length > 0 ? names.includes(attack.name) || controls.includes(attack) : !isShort || attack.isShort,
 );
@@ -43,24 +54,3 @@ for (const attack of chosen) {
 }
 console.log(`${chosen.length} attacks, ${exceeded} budgets exceeded`);
 process.exitCode = exceeded > 0 ? 1 : 0;
-
-function readArguments() {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: { short: { type: "boolean" }, seconds: { type: "string" }, help: { type: "boolean" } },
-    });
-    if (values.help) {
-      console.log(help);
-      process.exit(0);
-    }
-    const unknown = positionals.find((name) => !attacks.some((attack) => attack.name === name));
-    if (unknown !== undefined) throw new Error(`no attack ${JSON.stringify(unknown)}; see --help`);
-    const seconds = Number(values.seconds ?? (values.short ? 2 : 8));
-    if (!(seconds > 0)) throw new Error("--seconds takes a number above 0");
-    return { names: positionals, isShort: values.short === true, seconds };
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(2);
-  }
-}

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../scripts/arguments.ts";
 import { fuzz, tryInput } from "./fuzz.ts";
 import { targets } from "./targets/index.ts";
 
@@ -22,7 +22,25 @@ ${targets.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`).join("\n
 
 Exits with 1 after a finding, 2 for arguments that make no sense.`;
 
-const { target: name, seconds, seed, path, inputFile } = readArguments();
+const options = {
+  seconds: { type: "string", default: "20" },
+  seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+  path: { type: "string" },
+  input: { type: "string" },
+} as const;
+const { name, seconds, seed, path, inputFile } = readArguments(
+  help,
+  { allowPositionals: true, options },
+  ({ values, positionals: [name = ""] }) => {
+    const names = [...targets.map((target) => target.name), "all"];
+    if (!names.includes(name))
+      throw new Error(`no target ${JSON.stringify(name)}; there are: ${names.join(", ")}`);
+    const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
+    if (!(seconds > 0) || !Number.isInteger(seed))
+      throw new Error("--seconds takes a number above 0, --seed a whole number");
+    return { name, seconds, seed, path: values.path, inputFile: values.input };
+  },
+);
 const chosen = targets.filter((target) => name === "all" || target.name === name);
 let findings = 0;
 let inputs = 0;
@@ -55,34 +73,3 @@ for (const target of chosen) {
 }
 console.log(`${inputs} inputs, ${findings} findings`);
 process.exitCode = findings > 0 ? 1 : 0;
-
-function readArguments() {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        seconds: { type: "string", default: "20" },
-        seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-        path: { type: "string" },
-        input: { type: "string" },
-        help: { type: "boolean" },
-      },
-    });
-    if (values.help) {
-      console.log(help);
-      process.exit(0);
-    }
-    const [target = ""] = positionals;
-    if (target !== "all" && !targets.some(({ name }) => name === target))
-      throw new Error(
-        `no target ${JSON.stringify(target)}; there are: ${targets.map(({ name }) => name).join(", ")}, all`,
-      );
-    const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
-    if (!(seconds > 0) || !Number.isInteger(seed))
-      throw new Error("--seconds takes a number above 0, --seed a whole number");
-    return { target, seconds, seed, path: values.path, inputFile: values.input };
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${help}`);
-    process.exit(2);
-  }
-}

@@ -1,5 +1,5 @@
 // The whole agent under faults for a while, and whether its end state is right: npm run soak -- --help
-import { parseArgs } from "node:util";
+import { readArguments } from "../../scripts/arguments.ts";
 import { tableOf } from "./samples.ts";
 import { soak } from "./soak.ts";
 
@@ -18,7 +18,17 @@ runtime, full and read-only disks, restored state directories, plugins that come
 Exits with 1 where the end state differs or it was ended early, a pod was evicted twice or without a record, the agent ended by itself, or
 its memory or descriptors grew; 2 for arguments that make no sense.`;
 
-const { minutes, seed, quiet } = readArguments();
+const options = {
+  minutes: { type: "string" },
+  seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+  quiet: { type: "boolean", default: false },
+} as const;
+const { minutes, seed, quiet } = readArguments(help, { options }, ({ values }) => {
+  const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+  if (!(minutes > 0) || !Number.isInteger(seed))
+    throw new Error("--minutes takes a number above 0, --seed a whole number");
+  return { minutes, seed, quiet: values.quiet };
+});
 console.log(`soak of ${minutes} minutes, seed ${seed}`);
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -44,27 +54,3 @@ for (const text of report.leftOut) console.log(`left out: ${text}`);
 for (const text of report.differences) console.log(`DIFFERENCE: ${text}`);
 console.log(`seed ${seed}: ${report.differences.length} differences`);
 process.exit(report.differences.length > 0 ? 1 : 0);
-
-function readArguments() {
-  try {
-    const { values } = parseArgs({
-      options: {
-        minutes: { type: "string" },
-        seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-        quiet: { type: "boolean", default: false },
-        help: { type: "boolean" },
-      },
-    });
-    if (values.help) {
-      console.log(help);
-      process.exit(0);
-    }
-    const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
-    if (!(minutes > 0) || !Number.isInteger(seed))
-      throw new Error("--minutes takes a number above 0, --seed a whole number");
-    return { minutes, seed, quiet: values.quiet };
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${help}`);
-    process.exit(2);
-  }
-}
