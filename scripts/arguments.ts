@@ -14,7 +14,8 @@ export function readArguments<T extends ParseArgsConfig, R>(
       ...config,
       options: { ...config.options, help: { type: "boolean" } },
     });
-    if (!(values as { help?: boolean }).help) return read({ values, positionals } as ReturnType<typeof parseArgs<T>>);
+    if (!(values as { help?: boolean }).help)
+      return read({ values, positionals } as ReturnType<typeof parseArgs<T>>);
     console.log(help);
     process.exit(0);
   } catch (error) {
