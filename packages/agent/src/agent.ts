@@ -64,7 +64,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     name: "agent",
     abandoned: () => abandoned,
     async listening() {
-      const [address] = await Promise.all([servers.main.whenListening(), servers.remote?.whenListening()]);
+      const [address] = await Promise.all([servers.main.ready(), servers.remote?.ready()]);
       return address;
     },
     summary: () => summaryOf(reporting, lifecycle, eviction),

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import fc from "fast-check";
-import { createStatusServer } from "../../../packages/agent/src/server/index.ts";
+import { StatusServer } from "../../../packages/agent/src/server/index.ts";
 import { bytesOf, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 
@@ -51,7 +51,7 @@ const inputs = mutated(
 let server: Promise<{ port: number; stop: () => Promise<void> }> | undefined;
 
 async function start() {
-  const status = createStatusServer({
+  const status = new StatusServer({
     address: "127.0.0.1:0",
     checks: [],
     registry: new Registry(),
@@ -61,7 +61,7 @@ async function start() {
   });
   const controller = new AbortController();
   const running = status.run(controller.signal);
-  const address = await status.whenListening();
+  const address = await status.ready();
   return {
     port: Number(address.split(":").at(-1)),
     stop: async () => {

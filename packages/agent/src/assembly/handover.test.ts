@@ -6,7 +6,7 @@ import { FakeClock, silentLogger, systemClock, untilAborted } from "@nodekeeper/
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { loadConfiguration } from "../config/index.ts";
-import { askForHandover, DirectoryLock, HandoverOffer } from "../state/index.ts";
+import { askForHandover, DirectoryLock, offerHandover } from "../state/index.ts";
 import { Handover, type RunningAgent } from "./handover.ts";
 
 let stateDir: string;
@@ -25,7 +25,7 @@ it("asks again if the other agent does not listen yet", async () => {
   const clock = new FakeClock();
   const started = new Handover({ clock, log: silentLogger }).begin(configuration, never);
   await clock.step(500);
-  const offer = await HandoverOffer.open(stateDir);
+  const offer = await offerHandover(stateDir);
   await until("the offer is accepted", () => offer.asked.aborted, { clock, stepMs: 10 });
   lock[Symbol.dispose]();
   let isOver = false;

@@ -1,7 +1,13 @@
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { type Clock, type Logger, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 import { StandbyPlugins } from "../claims/index.ts";
-import { askForHandover, canOfferHandover, DirectoryLock, HandoverOffer } from "../state/index.ts";
+import {
+  askForHandover,
+  canOfferHandover,
+  DirectoryLock,
+  type HandoverOffer,
+  offerHandover,
+} from "../state/index.ts";
 
 /** An agent that may end before its process does. */
 export interface RunningAgent extends Runnable {
@@ -119,7 +125,7 @@ export class Handover {
   async #offer(stateDir: string): Promise<HandoverOffer | undefined> {
     if (!canOfferHandover(stateDir)) return undefined;
     try {
-      return await HandoverOffer.open(stateDir);
+      return await offerHandover(stateDir);
     } catch (error) {
       this.#options.log.warn({ err: error, stateDir }, "the state directory can't be handed over");
       return undefined;

@@ -16,7 +16,7 @@ import {
   podUsageOf,
   policySources,
 } from "../policy/index.ts";
-import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
+import type { CriRuntime } from "../runtime/index.ts";
 import { imagePath } from "./image-path.ts";
 
 /** Readings of the machine and its pods, shared by in-tree plugins and policies. */
@@ -26,7 +26,7 @@ export interface NodeUsage {
   readings: HostReadings;
   memories: PodMemories;
   disks: PodDisks;
-  runtime: CriRuntime | FoundRuntime | undefined;
+  runtime: CriRuntime | undefined;
   /** The configuration of the current round. */
   configuration: () => AgentConfiguration;
   /** Starts a round: discards the readings and takes the current configuration. */
@@ -39,7 +39,7 @@ export interface NodeUsage {
  */
 export function nodeUsage(
   current: () => AgentConfiguration,
-  runtime: CriRuntime | FoundRuntime | undefined,
+  runtime: CriRuntime | undefined,
   clock: Clock,
 ): NodeUsage {
   let ofRound = current();

@@ -1,6 +1,6 @@
 import { TooManyWatches } from "@nodekeeper/api/errors";
 import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
-import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
+import { CriRuntime } from "../runtime/index.ts";
 import {
   createLocalApiMetrics,
   LifecycleService,
@@ -17,7 +17,7 @@ const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 /** The container runtime and the lifecycle of its pods. */
 export interface LifecyclePart extends AgentPart {
-  runtime: CriRuntime | FoundRuntime;
+  runtime: CriRuntime;
   generator: PodLifecycleEventGenerator;
 }
 
@@ -27,11 +27,16 @@ export interface LifecyclePart extends AgentPart {
  */
 export function lifecyclePart(context: AgentContext): LifecyclePart | undefined {
   const { clock, log, registry, database } = context;
-  const { lifecycle, runtime: runtimeSettings } = context.configuration();
+  const { lifecycle, runtime: settings } = context.configuration();
   if (!lifecycle.enabled) return undefined;
-  const { endpoint, ...settings } = runtimeSettings;
-  const options = { clock, log: log.child({ logger: "runtime" }), registry, settings };
-  const runtime = endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
+  const { endpoint } = settings;
+  const runtime = new CriRuntime({
+    endpoint,
+    clock,
+    log: log.child({ logger: "runtime" }),
+    registry,
+    settings,
+  });
   const generator = new PodLifecycleEventGenerator({
     runtime,
     store: new LifecycleStore(database),

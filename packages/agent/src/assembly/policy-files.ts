@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { InTreePluginUnknown, PolicyRefused } from "@nodekeeper/api/errors";
 import {
   type Clock,
@@ -7,6 +7,7 @@ import {
   messageOf,
   type Runnable,
   sleepOrAbort,
+  stampOf,
 } from "@nodekeeper/core/lib";
 import type { EvictionPlugins, EvictionSource } from "../eviction/index.ts";
 import { enabledPlugins } from "../intree/index.ts";
@@ -100,8 +101,7 @@ export class PolicyFiles implements Runnable {
   async #look(file: string): Promise<KnownFile> {
     const before = this.#known.get(file);
     try {
-      const { mtimeMs, size, ino } = await stat(file);
-      const fingerprint = `${mtimeMs} ${size} ${ino}`;
+      const fingerprint = await stampOf(file);
       if (before?.fingerprint === fingerprint) return before;
       const { policies, problems } = await loadPolicies(file, await readFile(file, "utf8"));
       const kept = problems.length > 0 && before ? before.policies : policies;

@@ -3,7 +3,6 @@ import {
   apiRoute,
   createHealthMetrics,
   createServerMetrics,
-  createStatusServer,
   delegatedAccess,
   documentRoute,
   type JsonRoute,
@@ -11,7 +10,7 @@ import {
   type ReadPageFile,
   type RemoteAccess,
   ServingCertificate,
-  type StatusServer,
+  StatusServer,
   type StreamedState,
   Streams,
   unservedRoutes,
@@ -61,11 +60,11 @@ export function statusServersOf(
     log: log.child({ logger: "server" }),
   };
   return {
-    main: createStatusServer({ ...common, address: server.address }),
+    main: new StatusServer({ ...common, address: server.address }),
     remote:
       server.remoteAddress === ""
         ? undefined
-        : createStatusServer({ ...common, name: "remote-status-server", address: server.remoteAddress }),
+        : new StatusServer({ ...common, name: "remote-status-server", address: server.remoteAddress }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { getRawAsset, isSea } from "node:sea";
 import { fileURLToPath } from "node:url";
-import { pageFolder, type ReadPageFile } from "../server/index.ts";
+import { pageDirectory, type ReadPageFile } from "../server/index.ts";
 
 /**
  * Reads the page's files: assets of the single executable, files next to the bundle, or the output of `npm run page`.
@@ -8,7 +8,7 @@ import { pageFolder, type ReadPageFile } from "../server/index.ts";
 export function pageFiles(): ReadPageFile {
   if (isSea()) return readAsset;
   const isSource = import.meta.url.endsWith(".ts");
-  return pageFolder(fileURLToPath(new URL(isSource ? "../../../page/dist" : "./page", import.meta.url)));
+  return pageDirectory(fileURLToPath(new URL(isSource ? "../../../page/dist" : "./page", import.meta.url)));
 }
 
 async function readAsset(name: string): Promise<Uint8Array | undefined> {

@@ -22,7 +22,7 @@ import { loadConfiguration } from "../config/index.ts";
 import { Host, type Reading } from "../host/index.ts";
 import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
-import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
+import { CriRuntime } from "../runtime/index.ts";
 import { type Colour, type Output, paint, printValue } from "./output.ts";
 import { requiredPermissions } from "./required-permissions.ts";
 import { configurationSources } from "./settings-options.ts";
@@ -186,10 +186,7 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
   const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
   const options = { clock: systemClock, log: silentLogger, registry: new Registry() };
   const settings = { requestTimeout: DEADLINE_MS };
-  using found =
-    runtime.endpoint === ""
-      ? new FoundRuntime({ ...options, settings })
-      : new CriRuntime({ ...options, settings, endpoint: runtime.endpoint });
+  using found = new CriRuntime({ ...options, settings, endpoint: runtime.endpoint });
   try {
     const signal = new AbortController().signal;
     const { runtimeName, runtimeVersion } = await found.version(signal);

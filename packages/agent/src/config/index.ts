@@ -8,4 +8,4 @@ export { defaultConfigurationYaml } from "./default-yaml.ts";
 export { type ConfigurationSources, type LoadedConfiguration, loadConfiguration } from "./load.ts";
 export { type ConfigMetrics, createConfigMetrics } from "./metrics.ts";
 export { ConfigurationError, type Problem } from "./problem.ts";
-export { ConfigurationWatcher, type ConfigurationWatcherOptions, type ReloadState } from "./watcher.ts";
+export { ConfigurationWatcher, type ConfigurationWatcherOptions } from "./watcher.ts";

@@ -7,15 +7,15 @@ import { parse } from "yaml";
 import { defaultConfigurationYaml, loadConfiguration } from "./index.ts";
 
 it("the default file loads as the defaults", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));
+  const directory = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));
   try {
-    const file = join(folder, "default.yaml");
+    const file = join(directory, "default.yaml");
     await writeFile(file, defaultConfigurationYaml());
     const { configuration, origins } = await loadConfiguration({ file, flags: {}, env: {}, hostname: "h" });
     expect(configuration).toEqual({ ...defaultConfiguration(), nodeName: "h" });
     expect([...origins.keys()].sort()).toEqual(settings.map(({ path }) => path).sort());
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 });
 

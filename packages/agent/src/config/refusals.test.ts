@@ -59,16 +59,16 @@ maxPlugins: 3
     ["constructor", `${header}log: {constructor: 1}\n`, "|log.constructor|unknown setting"],
     ["an item twice", `${header}plugins: {directories: [/a, /a]}\n`, "without duplicates"],
     [
-      "a folder of plugins that is the kubelet's",
+      "a directory of plugins that is the kubelet's",
       `${header}plugins: {directories: [/a/plugins]}\ndevices: {kubeletPlugin: {enabled: true, registryDirectory: /a/plugins/}}\n`,
       "|plugins.directories|/a/plugins overlaps with devices.kubeletPlugin.registryDirectory",
     ],
     [
-      "a folder of plugins around the kubelet's",
+      "a directory of plugins around the kubelet's",
       `${header}plugins: {directories: [/b, /var/lib]}\ndevices: {kubeletPlugin: {enabled: true}}\n`,
       "|plugins.directories|/var/lib overlaps",
     ],
-    ["no folders", `${header}plugins: {directories: []}\n`, "a list of 1 to 16 absolute paths"],
+    ["no directorys", `${header}plugins: {directories: []}\n`, "a list of 1 to 16 absolute paths"],
     ["a port too large", `${header}server: {address: "a:65536"}\n`, "expected host:port"],
     ["no port", `${header}server: {address: "127.0.0.1"}\n`, "expected host:port"],
     ["a bare IPv6 address", `${header}server: {address: "::1:80"}\n`, "expected host:port"],
@@ -97,10 +97,12 @@ maxPlugins: 3
     expect(await written.problemsOf(written.load({ file: "/dev/zero" }))).toEqual([
       "/dev/zero||the file is larger than 1 MiB",
     ]);
-    expect(await written.problemsOf(written.load({ file: join(written.folder, "none") }))).toEqual([
+    expect(await written.problemsOf(written.load({ file: join(written.directory, "none") }))).toEqual([
       "/none||the file does not exist",
     ]);
-    expect((await written.problemsOf(written.load({ file: written.folder })))[0]).toContain("failed to read");
+    expect((await written.problemsOf(written.load({ file: written.directory })))[0]).toContain(
+      "failed to read",
+    );
   });
 
   it("rejects an alias bomb without expanding it", async () => {

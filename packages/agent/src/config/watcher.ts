@@ -1,31 +1,17 @@
 import type { FSWatcher } from "node:fs";
-import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { RestartNeeded } from "@nodekeeper/api/errors";
 import { type AgentConfiguration, assemble, changedPaths, settings, valueAt } from "@nodekeeper/api/settings";
 import {
   type Clock,
-  InotifyWatches,
+  type InotifyWatches,
   type Logger,
   type Runnable,
-  silentLogger,
-  toError,
+  stampOf,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
 import { type ConfigurationSources, loadConfiguration } from "./load.ts";
-import type { ConfigMetrics, ReloadOutcome } from "./metrics.ts";
-
-/** Result of the last reload. */
-export interface ReloadState {
-  /** Wall clock time of the last reload, milliseconds since the epoch; undefined before the first. */
-  at: number | undefined;
-  /** `applied`: live settings changed; `unchanged`: none did; `rejected`: the running configuration remains in use. */
-  outcome: ReloadOutcome | undefined;
-  /** Reason of the last rejection. Undefined if the last reload succeeded. */
-  error: Error | undefined;
-  /** Settings whose new values need a restart. */
-  restartNeeded: readonly string[];
-}
+import type { ConfigMetrics } from "./metrics.ts";
 
 export interface ConfigurationWatcherOptions {
   /** Sources from which the configuration is loaded at startup and on reload. */
@@ -37,10 +23,9 @@ export interface ConfigurationWatcherOptions {
   subscribe(onSignal: () => void): () => void;
   /** Called when live settings change, with their new values and the running values of all other settings. */
   onChange(configuration: AgentConfiguration, changedPaths: readonly string[]): void;
-  onRejected?(error: Error): void;
-  metrics?: ConfigMetrics;
-  /** Starts the inotify watch of the file's directory. Default: an instance that does not log. */
-  watches?: InotifyWatches;
+  metrics: ConfigMetrics;
+  /** Starts the inotify watch of the file's directory. */
+  watches: InotifyWatches;
 }
 
 const DEBOUNCE_MS = 200;
@@ -54,27 +39,15 @@ const CHECK_INTERVAL_MS = 10_000;
 export class ConfigurationWatcher implements Runnable {
   readonly name = "configuration watcher";
   readonly #options: ConfigurationWatcherOptions;
-  readonly #watches: InotifyWatches;
   #running: AgentConfiguration;
   #fingerprint: string | undefined;
   #isForced = false;
   readonly #changes = new WakeableSleep();
-  #state: ReloadState = { at: undefined, outcome: undefined, error: undefined, restartNeeded: [] };
 
   constructor(options: ConfigurationWatcherOptions) {
     this.#options = options;
-    this.#watches = options.watches ?? new InotifyWatches(silentLogger);
     this.#running = options.initial;
     this.#fingerprint = options.sources.file === undefined ? undefined : "not read yet";
-  }
-
-  /** The running configuration. */
-  get configuration(): AgentConfiguration {
-    return this.#running;
-  }
-
-  get state(): ReloadState {
-    return this.#state;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -85,7 +58,7 @@ export class ConfigurationWatcher implements Runnable {
     let watcher: FSWatcher | undefined;
     try {
       while (!signal.aborted) {
-        watcher ??= this.#watchFolder(() => {
+        watcher ??= this.#watchDirectory(() => {
           watcher = undefined;
         });
         await this.#check();
@@ -107,37 +80,30 @@ export class ConfigurationWatcher implements Runnable {
   }
 
   async #reload(): Promise<void> {
-    const { clock, log, metrics, onRejected, sources } = this.#options;
+    const { clock, log, metrics, sources } = this.#options;
     try {
       const { configuration } = await loadConfiguration(sources);
-      const outcome = this.#apply(configuration);
-      metrics?.reloaded(outcome, clock.now());
+      metrics.reloaded(this.#apply(configuration), clock.now());
     } catch (error) {
-      const rejection = toError(error);
-      this.#state = { ...this.#state, at: clock.now(), outcome: "rejected", error: rejection };
-      metrics?.reloaded("rejected", clock.now());
-      log.error({ err: rejection }, "new configuration rejected, keeping the running one");
-      onRejected?.(rejection);
+      metrics.reloaded("rejected", clock.now());
+      log.error({ err: error }, "new configuration rejected, keeping the running one");
     }
   }
 
   #apply(loaded: AgentConfiguration): "applied" | "unchanged" {
-    const { clock, log, onChange } = this.#options;
+    const { log, onChange } = this.#options;
     const paths = changedPaths(this.#running, loaded);
     const changed = settings.filter(({ path }) => paths.includes(path));
     const live = changed.filter(({ isLive }) => isLive).map(({ path }) => path);
     const restartNeeded = changed.filter(({ isLive }) => !isLive).map(({ path }) => path);
-    const outcome = live.length > 0 ? "applied" : "unchanged";
 
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
-    this.#state = { at: clock.now(), outcome, error: undefined, restartNeeded };
     if (restartNeeded.length > 0)
       log.warn({ errorId: RestartNeeded.id, settings: restartNeeded }, "changed settings need a restart");
-    if (live.length > 0) {
-      log.info({ settings: live }, "configuration reloaded");
-      onChange(this.#running, live);
-    }
-    return outcome;
+    if (live.length === 0) return "unchanged";
+    log.info({ settings: live }, "configuration reloaded");
+    onChange(this.#running, live);
+    return "applied";
   }
 
   // Waits for a change or for the periodic check, which covers changes without an inotify event. Changes are debounced,
@@ -153,18 +119,17 @@ export class ConfigurationWatcher implements Runnable {
   }
 
   // Watches the directory rather than the file, which may be replaced or be a symlink that is swapped.
-  #watchFolder(onBroken: () => void): FSWatcher | undefined {
+  #watchDirectory(onBroken: () => void): FSWatcher | undefined {
     const { file } = this.#options.sources;
     if (file === undefined) return undefined;
-    return this.#watches.start(dirname(file), () => this.#changes.wake(), onBroken);
+    return this.#options.watches.start(dirname(file), () => this.#changes.wake(), onBroken);
   }
 
   async #readFingerprint(): Promise<string | undefined> {
     const { file } = this.#options.sources;
     if (file === undefined) return undefined;
     try {
-      const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
-      return [dev, ino, size, mtimeNs, ctimeNs].join(" ");
+      return await stampOf(file);
     } catch (error) {
       return `unreadable: ${(error as NodeJS.ErrnoException).code}`;
     }

@@ -14,13 +14,14 @@ import {
   NodekeeperError,
   withDeadline,
 } from "@nodekeeper/core/lib";
-import type { RuntimeClient, RuntimeConnection } from "./connection.ts";
+import type { RuntimeClient } from "./connection.ts";
+import type { Connections, OpenedConnections } from "./connections.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { RuntimeSettings } from "./settings.ts";
 import type { CallInFlight } from "./types.ts";
 
 export interface RuntimeCallsOptions {
-  connection: RuntimeConnection;
+  connections: Connections;
   clock: Clock;
   metrics: RuntimeMetrics;
   settings: RuntimeSettings;
@@ -80,10 +81,11 @@ export class RuntimeCalls {
   async ask<T>(
     call: Call,
     signal: AbortSignal,
-    work: (client: RuntimeClient, signal: AbortSignal) => Promise<T>,
+    work: (client: RuntimeClient, signal: AbortSignal, connections: OpenedConnections) => Promise<T>,
   ): Promise<T> {
-    const { connection, clock, metrics, settings } = this.#options;
+    const { connections, clock, metrics, settings } = this.#options;
     const { method, deadlineMs = settings.requestTimeout, waitsMs = 0 } = call;
+    const opened = connections.opened ?? (await connections.open());
     const startedAt = clock.monotonic();
     const inFlight: CallInFlight = { method, id: call.id, startedAt: startedAt + waitsMs };
     this.#inFlight.add(inFlight);
@@ -95,7 +97,7 @@ export class RuntimeCalls {
         waitsMs + deadlineMs,
         { name: nameOf(call), id: RuntimeNotResponding.id },
         signal,
-        (callSignal) => work(connection.client, callSignal),
+        (callSignal) => work(opened.calls.client, callSignal, opened),
       );
     } catch (error) {
       const translated = this.#translate(call, error);
@@ -114,12 +116,13 @@ export class RuntimeCalls {
     signal: AbortSignal,
     open: (client: RuntimeClient, signal: AbortSignal) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
-    const { connection, metrics } = this.#options;
+    const { connections, metrics } = this.#options;
     const { method } = call;
+    const { calls } = connections.opened ?? (await connections.open());
     using scope = childScope(signal);
     metrics.callsInFlight.inc({ method });
     try {
-      yield* open(connection.client, scope.signal);
+      yield* open(calls.client, scope.signal);
     } catch (error) {
       signal.throwIfAborted();
       throw this.#translate(call, error);

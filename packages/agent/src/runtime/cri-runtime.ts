@@ -1,12 +1,10 @@
 import { RuntimeVersionUnsupported } from "@nodekeeper/api/errors";
 import type { ImageFsInfoResponse } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import { type Clock, codeOf, type Logger, NodekeeperError, quote, type Registry } from "@nodekeeper/core/lib";
+import { codeOf, NodekeeperError, quote, type Registry } from "@nodekeeper/core/lib";
 import { Anomalies } from "./anomalies.ts";
 import { RuntimeCalls } from "./calls.ts";
-import { RuntimeConnection } from "./connection.ts";
-import { parseRuntimeEndpoint } from "./endpoint.ts";
+import { Connections, type ConnectionsOptions } from "./connections.ts";
 import { followHints } from "./hints.ts";
-import { ListCalls } from "./list-calls.ts";
 import { RuntimeLists } from "./lists.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
 import { Owners } from "./owners.ts";
@@ -16,11 +14,7 @@ import { type PodStats, type PodStatsReader, podStats } from "./stats.ts";
 import { RuntimeStatuses } from "./statuses.ts";
 import type { CallInFlight, Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
 
-export interface CriRuntimeOptions {
-  /** Endpoint such as `unix:///run/containerd/containerd.sock`, or a path. */
-  endpoint: string;
-  clock: Clock;
-  log: Logger;
+export interface CriRuntimeOptions extends Omit<ConnectionsOptions, "metrics" | "settings"> {
   /** Each registry accepts one runtime. */
   registry: Registry;
   /** Unset fields have the defaults of the configuration. */
@@ -31,13 +25,10 @@ const apiVersion = "v1";
 
 /**
  * Client of a container runtime that implements CRI `runtime.v1` on a unix socket. Connects with the first
- * call. Must be disposed of.
+ * call, or looks for the endpoint if none is configured. Must be disposed of.
  */
 export class CriRuntime implements Runtime, PodStatsReader, Disposable {
-  /** Path of the socket. */
-  readonly path: string;
-  readonly #connection: RuntimeConnection;
-  readonly #listCalls: ListCalls;
+  readonly #connections: Connections;
   readonly #calls: RuntimeCalls;
   readonly #anomalies: Anomalies;
   readonly #owners: Owners;
@@ -45,32 +36,17 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
   readonly #pods: RuntimePods;
 
   /** Throws `invalid` if the endpoint is not a unix socket. */
-  constructor({ endpoint, clock, log, registry, ...options }: CriRuntimeOptions) {
+  constructor({ registry, ...options }: CriRuntimeOptions) {
+    const { clock, log } = options;
     const settings = completeRuntimeSettings(options.settings);
     const metrics = createRuntimeMetrics(registry);
-    this.path = parseRuntimeEndpoint(endpoint);
-    this.#connection = new RuntimeConnection({
-      path: this.path,
-      maxReceiveBytes: settings.maxMessageSize,
-      connectDeadlineMs: settings.connectDeadlineMs,
-      clock,
-      onConnected: () => {
-        metrics.connections.inc();
-        log.info({ path: this.path }, "connected to the container runtime");
-      },
-    });
-    this.#listCalls = new ListCalls({
-      path: this.path,
-      connectDeadlineMs: settings.connectDeadlineMs,
-      clock,
-      onConnected: () => metrics.connections.inc(),
-    });
-    this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
+    this.#connections = new Connections({ ...options, metrics, settings });
+    this.#calls = new RuntimeCalls({ connections: this.#connections, clock, metrics, settings });
     this.#anomalies = new Anomalies(metrics, log);
     this.#owners = new Owners(settings.rememberedOwners);
     this.#statuses = new RuntimeStatuses(this.#calls, this.#anomalies, settings.statusConcurrency);
     this.#pods = new RuntimePods({
-      lists: new RuntimeLists(this.#calls, this.#listCalls, this.#anomalies, settings),
+      lists: new RuntimeLists(this.#calls, this.#connections, this.#anomalies, settings),
       statuses: this.#statuses,
       owners: this.#owners,
       anomalies: this.#anomalies,
@@ -134,8 +110,8 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
   }
 
   #imageFsInfo(signal: AbortSignal): Promise<ImageFsInfoResponse> {
-    return this.#calls.ask({ method: "ImageFsInfo" }, signal, (_client, callSignal) =>
-      this.#connection.images.imageFsInfo({}, { signal: callSignal }),
+    return this.#calls.ask({ method: "ImageFsInfo" }, signal, (_client, callSignal, { calls }) =>
+      calls.images.imageFsInfo({}, { signal: callSignal }),
     );
   }
 
@@ -156,7 +132,8 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
   }
 
   connections(): number {
-    return this.#connection.made + this.#listCalls.made;
+    const { calls, lists } = this.#connections.opened ?? {};
+    return (calls?.made ?? 0) + (lists?.made ?? 0);
   }
 
   callsInFlight(): readonly CallInFlight[] {
@@ -190,7 +167,6 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
    * fail with `stopped`.
    */
   [Symbol.dispose](): void {
-    this.#connection[Symbol.dispose]();
-    this.#listCalls[Symbol.dispose]();
+    this.#connections[Symbol.dispose]();
   }
 }

@@ -5,7 +5,6 @@
 // hint: a container event of the runtime. stats: resource usage of pods.
 // anomaly: invalid data in a response, counted and logged once.
 export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
-export { FoundRuntime, type FoundRuntimeOptions } from "./found-runtime.ts";
 export { broadcastsEvents } from "./hints.ts";
 export type { RuntimeSettings } from "./settings.ts";
 export type { PodStats, PodStatsReader } from "./stats.ts";

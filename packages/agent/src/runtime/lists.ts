@@ -9,8 +9,8 @@ import {
 import { codeOf } from "@nodekeeper/core/lib";
 import type { Anomalies } from "./anomalies.ts";
 import type { RuntimeCalls } from "./calls.ts";
+import type { Connections } from "./connections.ts";
 import { KnownItems } from "./known-items.ts";
-import type { ListCalls } from "./list-calls.ts";
 import { readContainer, readSandbox } from "./list-decoding.ts";
 import { ListItems } from "./list-items.ts";
 import { bothAtOnce, mapInParallel } from "./parallel.ts";
@@ -49,7 +49,7 @@ const podUidLabel = "io.kubernetes.pod.uid";
 /** Lists sandboxes and containers concurrently, using streaming lists if the runtime supports them. */
 export class RuntimeLists {
   readonly #calls: RuntimeCalls;
-  readonly #connection: ListCalls;
+  readonly #connections: Connections;
   readonly #settings: RuntimeSettings;
   readonly #sandboxes = new KnownItems(readSandbox, CREATED_AT_OF_SANDBOX);
   readonly #containers = new KnownItems(readContainer, CREATED_AT_OF_CONTAINER);
@@ -60,9 +60,14 @@ export class RuntimeLists {
   // succeed.
   #tooMany: number | undefined;
 
-  constructor(calls: RuntimeCalls, connection: ListCalls, anomalies: Anomalies, settings: RuntimeSettings) {
+  constructor(
+    calls: RuntimeCalls,
+    connections: Connections,
+    anomalies: Anomalies,
+    settings: RuntimeSettings,
+  ) {
     this.#calls = calls;
-    this.#connection = connection;
+    this.#connections = connections;
     this.#anomalies = anomalies;
     this.#settings = settings;
   }
@@ -73,12 +78,12 @@ export class RuntimeLists {
    * large.
    */
   async list(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
-    if (this.#withoutStreams !== this.#connection.made) {
+    if (this.#withoutStreams === undefined || this.#withoutStreams !== this.#made) {
       try {
         return await this.#both("StreamPodSandboxes", "StreamContainers", filter, signal);
       } catch (error) {
         if (signal.aborted || codeOf(error) !== "unsupported") throw error;
-        this.#withoutStreams = this.#connection.made;
+        this.#withoutStreams = this.#made;
       }
     }
     const isWhole = filter.podUid === undefined && filter.sandboxId === undefined;
@@ -90,6 +95,10 @@ export class RuntimeLists {
       this.#anomalies.report("listTooLarge", "");
       return await this.#inParts(signal);
     }
+  }
+
+  get #made(): number | undefined {
+    return this.#connections.opened?.lists.made;
   }
 
   // Lists by state. If a state still has too many containers, lists them by sandbox.
@@ -166,8 +175,8 @@ export class RuntimeLists {
     signal: AbortSignal,
   ): Promise<Item[]> {
     const { maxMessageSize, maxListed } = this.#settings;
-    return this.#calls.ask({ method }, signal, (_client, callSignal) =>
-      this.#connection.call(
+    return this.#calls.ask({ method }, signal, (_client, callSignal, { lists }) =>
+      lists.call(
         method,
         request,
         new ListItems({

@@ -10,15 +10,14 @@ export { lifecycleRoutes } from "./lifecycle-routes.ts";
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
 export { createHealthMetrics, createLocalApiMetrics, createServerMetrics } from "./metrics.ts";
-export { pageFolder, type ReadPageFile } from "./page.ts";
+export { pageDirectory, type ReadPageFile } from "./page.ts";
 export { pluginCalls } from "./plugin-calls.ts";
 export { driverExchanges, exchangeRoute } from "./plugin-exchanges.ts";
 export { type KnownPlugins, listPlugins } from "./plugin-list.ts";
 export { ServingCertificate } from "./serving-certificate.ts";
 export {
-  createStatusServer,
   type RemoteAccess,
-  type StatusServer,
+  StatusServer,
   type StatusServerOptions,
 } from "./status-server.ts";
 export type { NumberedItems } from "./stream/numbered-items.ts";

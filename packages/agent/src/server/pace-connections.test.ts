@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createStatusServer } from "./index.ts";
+import { StatusServer } from "./index.ts";
 
 const REQUEST_STARTED = "http.server.request.start";
 
@@ -18,10 +18,10 @@ let mostInTurn: number;
 beforeEach(async () => {
   const clock = new FakeClock();
   const common = { clock, registry: new Registry(), log: silentLogger };
-  const server = createStatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [] });
+  const server = new StatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [] });
   const stop = new AbortController();
   const running = server.run(stop.signal);
-  port = Number((await server.whenListening()).split(":").at(-1));
+  port = Number((await server.ready()).split(":").at(-1));
   started = 0;
   mostInTurn = 0;
   let inTurn = 0;

@@ -3,15 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry, systemClock } from "@nodekeeper/core/lib";
 import { expect, test } from "vitest";
-import { pageFolder, type ReadPageFile } from "./page.ts";
+import { pageDirectory, type ReadPageFile } from "./page.ts";
 import { Router } from "./router.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "nodekeeper-page-"));
-writeFileSync(join(folder, "index.html"), "<!doctype html>");
-writeFileSync(join(folder, "main.js"), "export {};");
-writeFileSync(join(folder, "secret.key"), "");
+const directory = mkdtempSync(join(tmpdir(), "nodekeeper-page-"));
+writeFileSync(join(directory, "index.html"), "<!doctype html>");
+writeFileSync(join(directory, "main.js"), "export {};");
+writeFileSync(join(directory, "secret.key"), "");
 
-async function get(path: string, accept: string, page: ReadPageFile = pageFolder(folder)) {
+async function get(path: string, accept: string, page: ReadPageFile = pageDirectory(directory)) {
   const common = {
     checks: [],
     registry: new Registry(),
@@ -45,14 +45,14 @@ test.each([
   ["a file of the page", "main.js", 200],
   ["a file that is absent", "other.js", 404],
   ["a kind of file that no page has", "secret.key", 404],
-  ["a folder above", "../main.js", 404],
-  ["a folder above, encoded", "%2e%2e%2fmain.js", 404],
+  ["a directory above", "../main.js", 404],
+  ["a directory above, encoded", "%2e%2e%2fmain.js", 404],
   ["no name", "", 404],
 ])("%s: /page/%s is answered with %d, and counted as one handler", async (_, name, status) => {
   expect(await get(`/page/${name}`, browser)).toMatchObject({ handler: "/page/", reply: { status } });
 });
 
 test("an agent whose page is not bundled lists its addresses to browsers too", async () => {
-  const { reply } = await get("/", browser, pageFolder(join(folder, "absent")));
+  const { reply } = await get("/", browser, pageDirectory(join(directory, "absent")));
   expect(reply).toMatchObject({ status: 200, contentType: "text/plain; charset=utf-8" });
 });

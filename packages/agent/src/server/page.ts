@@ -52,11 +52,11 @@ export async function pageReply(read: ReadPageFile, name: string): Promise<Reply
 }
 
 /** Reads files from a directory built by `npm run page`. A missing directory has no files. */
-export function pageFolder(folder: string): ReadPageFile {
-  if (!isAbsolute(folder)) throw new TypeError(`${folder} is not absolute`);
+export function pageDirectory(directory: string): ReadPageFile {
+  if (!isAbsolute(directory)) throw new TypeError(`${directory} is not absolute`);
   return async (name) => {
     try {
-      return await readFile(join(folder, name));
+      return await readFile(join(directory, name));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;

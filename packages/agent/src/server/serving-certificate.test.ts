@@ -6,19 +6,19 @@ import { FakeClock, Registry, silentLogger, stopped } from "@nodekeeper/core/lib
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, hasOpenssl, makeAuthority } from "../../../core/src/kube/testing/certificates.ts";
-import { createStatusServer, ServingCertificate } from "./index.ts";
+import { ServingCertificate, StatusServer } from "./index.ts";
 
 describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () => {
-  let folder: string;
+  let directory: string;
   let authority: Authority;
-  const file = (name: string) => join(folder, name);
+  const file = (name: string) => join(directory, name);
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "serving-"));
-    authority = makeAuthority(folder, "ca");
+    directory = mkdtempSync(join(tmpdir(), "serving-"));
+    authority = makeAuthority(directory, "ca");
   });
 
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
 
   function renew(name: string): void {
     const { cert, key } = authority.issue(name, "IP:127.0.0.1");
@@ -48,7 +48,7 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
       clock,
       log: log as unknown as typeof silentLogger,
     });
-    const server = createStatusServer({
+    const server = new StatusServer({
       address: "0.0.0.0:0",
       remote: { certificate, check: async () => {} },
       checks: [],
@@ -59,7 +59,7 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
     });
     const controller = new AbortController();
     const running = server.run(controller.signal);
-    const port = Number((await server.whenListening()).split(":").at(-1));
+    const port = Number((await server.ready()).split(":").at(-1));
     expect(await served(port)).toBe("first");
 
     writeFileSync(file("tls.key"), authority.issue("stray").key);

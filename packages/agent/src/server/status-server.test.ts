@@ -12,7 +12,7 @@ import {
 } from "@nodekeeper/core/lib";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
-import { createBaseMetrics, createStatusServer, type JsonRoute, type StatusServerOptions } from "./index.ts";
+import { createBaseMetrics, type JsonRoute, StatusServer, type StatusServerOptions } from "./index.ts";
 import { statusOfCode } from "./reply.ts";
 import { MAX_CONNECTIONS } from "./status-server.ts";
 
@@ -30,14 +30,14 @@ async function serve(options: Partial<StatusServerOptions> = {}) {
     clock: systemClock,
     log: silentLogger,
   };
-  const server = createStatusServer({ ...defaults, ...options, registry });
+  const server = new StatusServer({ ...defaults, ...options, registry });
   const stop = new AbortController();
   const run = server.run(stop.signal);
   cleanups.push(async () => {
     stop.abort(new Error("the test is over"));
     await run;
   });
-  const address = await server.whenListening();
+  const address = await server.ready();
   return { server, stop, run, address, registry, port: Number(address.split(":").at(-1)) };
 }
 
@@ -130,7 +130,7 @@ describe("the JSON API", () => {
     const routes = [route(path, () => 1)];
     const registry = new Registry();
     const options = { address: "127.0.0.1:0", checks: [], clock: systemClock, log: silentLogger };
-    expect(() => createStatusServer({ ...options, routes, registry })).toThrow(JSON.stringify(path));
+    expect(() => new StatusServer({ ...options, routes, registry })).toThrow(JSON.stringify(path));
   });
 });
 
@@ -323,9 +323,9 @@ describe("stopping", () => {
       clock: systemClock,
       log: silentLogger,
     };
-    const server = createStatusServer({ ...options, registry: new Registry() });
+    const server = new StatusServer({ ...options, registry: new Registry() });
     await server.run(AbortSignal.abort(new Error("never mind")));
-    await expect(server.whenListening()).rejects.toThrow("never mind");
+    await expect(server.ready()).rejects.toThrow("never mind");
   });
 });
 
@@ -336,7 +336,7 @@ it("names the address that another process listens on", async () => {
   const { port } = other.address() as { port: number };
   const address = `127.0.0.1:${port}`;
   const options = { address, checks: [], routes: [], clock: systemClock, log: silentLogger };
-  const run = createStatusServer({ ...options, registry: new Registry() }).run(new AbortController().signal);
+  const run = new StatusServer({ ...options, registry: new Registry() }).run(new AbortController().signal);
   await expect(run).rejects.toMatchObject({
     code: "conflict",
     id: "NK1701",

@@ -77,11 +77,6 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const STOP_GRACE_MS = 500;
 const STREAM_ADDRESS = `${API_ROOT}/${STREAM_PATH}`;
 
-/** Creates the status server. Throws `invalid` if an address, route or check is invalid or not allowed. */
-export function createStatusServer(options: StatusServerOptions): StatusServer {
-  return new StatusServer(options);
-}
-
 /** Serves health, metrics, the page and the JSON API over HTTP, read-only. */
 export class StatusServer implements Runnable {
   readonly name: string;
@@ -98,6 +93,7 @@ export class StatusServer implements Runnable {
   readonly #listening = Promise.withResolvers<string>();
   #bound: AddressInfo | undefined;
 
+  /** Throws `invalid` if an address, route or check is invalid or not allowed. */
   constructor(options: StatusServerOptions) {
     this.#options = options;
     this.name = options.name ?? "status-server";
@@ -117,11 +113,6 @@ export class StatusServer implements Runnable {
   }
 
   /** Resolves with the bound address once `run` listens. Rejects if it cannot. */
-  whenListening(): Promise<string> {
-    return this.#listening.promise;
-  }
-
-  /** Same as `whenListening`, for `runInOrder`. */
   ready(): Promise<string> {
     return this.#listening.promise;
   }

@@ -1,4 +1,4 @@
-import type { StateDatabase } from "./database.ts";
+import { Store } from "./store.ts";
 
 /** Devices of one driver for a ResourceClaim. */
 export interface StoredClaim {
@@ -27,15 +27,9 @@ export interface StoredClaim {
 }
 
 /** Claims that are prepared, being prepared or being unprepared. */
-export class ClaimStore {
-  readonly #database: StateDatabase;
-
-  constructor(database: StateDatabase) {
-    this.#database = database;
-  }
-
+export class ClaimStore extends Store {
   claims(): StoredClaim[] {
-    return this.#database.all(
+    return this.database.all(
       `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at AS updatedAt
        FROM claim ORDER BY driver, namespace, name, uid`,
     );
@@ -44,8 +38,8 @@ export class ClaimStore {
   /** Throws if the disk is full; nothing is changed then. */
   save(claim: StoredClaim): void {
     const { driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updatedAt } = claim;
-    this.#database.transaction(() =>
-      this.#database.run(
+    this.database.transaction(() =>
+      this.database.run(
         `INSERT OR REPLACE INTO claim (driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         ...[driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updatedAt],
@@ -55,8 +49,8 @@ export class ClaimStore {
 
   /** Throws if the disk is full; nothing is changed then. */
   remove(driver: string, uid: string): void {
-    this.#database.transaction(() =>
-      this.#database.run("DELETE FROM claim WHERE driver = ? AND uid = ?", driver, uid),
+    this.database.transaction(() =>
+      this.database.run("DELETE FROM claim WHERE driver = ? AND uid = ?", driver, uid),
     );
   }
 }

@@ -7,21 +7,21 @@ import { fillUp } from "../../../../test/support/full-database.ts";
 import { BootDirectory } from "./boot-directory.ts";
 import { ReporterStore, StateDatabase } from "./index.ts";
 
-let folder: string;
+let root: string;
 let directory: string;
 let bootDirectory: string | undefined;
 let open: StateDatabase[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-continuity-"));
-  directory = join(folder, "state");
-  bootDirectory = join(folder, "run");
+  root = mkdtempSync(join(tmpdir(), "nk-continuity-"));
+  directory = join(root, "state");
+  bootDirectory = join(root, "run");
   open = [];
 });
 
 afterEach(() => {
   for (const database of open) database.close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(root, { recursive: true, force: true });
 });
 
 /** Another agent; `copy` is what it leaves behind if it is killed now. */
@@ -43,11 +43,11 @@ function startAndWrite(): void {
   database.close();
 }
 
-const copy = (name = "copy") => cpSync(directory, join(folder, name), { recursive: true });
+const copy = (name = "copy") => cpSync(directory, join(root, name), { recursive: true });
 
 function restore(name = "copy"): void {
   rmSync(directory, { recursive: true });
-  cpSync(join(folder, name), directory, { recursive: true });
+  cpSync(join(root, name), directory, { recursive: true });
 }
 
 describe("a store is known to be the newest", () => {
@@ -140,7 +140,7 @@ describe("a store is known to be the newest", () => {
       () => {
         startAndWrite();
         copy("moved");
-        directory = join(folder, "moved");
+        directory = join(root, "moved");
       },
     ],
     [
@@ -183,12 +183,12 @@ describe("a text that is kept for this boot", () => {
     expect(keep("boot-1").write("eviction", "one\ntwo")).toBe(true);
     expect(keep("boot-1").read("eviction")).toBe("one\ntwo");
     expect(keep("boot-2").read("eviction")).toBeUndefined();
-    expect(keep("boot-1", join(folder, "other")).read("eviction")).toBeUndefined();
+    expect(keep("boot-1", join(root, "other")).read("eviction")).toBeUndefined();
   });
 
   it("is not kept if its directory can't be made, or is within the state directory", () => {
-    writeFileSync(join(folder, "file"), "");
-    bootDirectory = join(folder, "file");
+    writeFileSync(join(root, "file"), "");
+    bootDirectory = join(root, "file");
     expect(keep("boot-1").write("eviction", "one")).toBe(false);
     bootDirectory = directory;
     expect(keep("boot-1").write("eviction", "one")).toBe(false);

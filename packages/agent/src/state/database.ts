@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { StateDirectoryUnusable, StateNotWritable, StateRemoved } from "@nodekeeper/api/errors";
@@ -22,7 +22,7 @@ import { RecordCoverage } from "./record-coverage.ts";
 import { isDiskTrouble } from "./sqlite-errors.ts";
 import { tables } from "./tables.ts";
 
-const FILE_NAME = "nodekeeper.db";
+export const FILE_NAME = "nodekeeper.db";
 
 export interface StateDatabaseOptions {
   /** Absolute path of the directory. Created with mode 0700 if it does not exist. */
@@ -135,7 +135,7 @@ export class StateDatabase implements Disposable {
    * and `invalid` if the path cannot be a directory.
    */
   static open(options: StateDatabaseOptions): StateDatabase {
-    const { directory, clock, log, bootId = kernelBootId() } = options;
+    const { directory, clock, log, bootId = readBootTime()?.id ?? "unknown" } = options;
     const path = join(directory, FILE_NAME);
     const boot = new BootDirectory(options.bootDirectory, directory, bootId);
     let lock: DirectoryLock | undefined;
@@ -303,14 +303,6 @@ function inodeOf(path: string): bigint | undefined {
     return statSync(path, { bigint: true }).ino;
   } catch {
     return undefined;
-  }
-}
-
-function kernelBootId(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-  } catch {
-    return "unknown";
   }
 }
 

@@ -1,6 +1,7 @@
-import { lastIdOf, type StateDatabase } from "./database.ts";
+import { lastIdOf } from "./database.ts";
 import type { RecordCoverage } from "./record-coverage.ts";
 import { type Consequence, consequences, type RoundGroup, RoundUsage } from "./round-usage.ts";
+import { Store } from "./store.ts";
 
 /** A pod of a round: one that is evicted, or that a plugin requested to evict. */
 export interface RecordedPod {
@@ -71,19 +72,14 @@ interface DeletedRound {
 }
 
 /** The state of eviction and the records of its rounds. */
-export class EvictionStore {
-  readonly #database: StateDatabase;
+export class EvictionStore extends Store {
   /** Approximate size of all records. Undefined until they are counted. */
   #usage: RoundUsage | undefined;
   #isStateKept = true;
 
-  constructor(database: StateDatabase) {
-    this.#database = database;
-  }
-
   /** The times for which rounds are complete. */
   get coverage(): RecordCoverage {
-    return this.#database.coverage;
+    return this.database.coverage;
   }
 
   /**
@@ -91,7 +87,7 @@ export class EvictionStore {
    * since. Undefined if there is none.
    */
   stateOfBoot(): string | undefined {
-    return this.#database.bootDirectory.read(STATE_OF_BOOT);
+    return this.database.bootDirectory.read(STATE_OF_BOOT);
   }
 
   /** Whether the last saved state survives the agent. */
@@ -101,12 +97,12 @@ export class EvictionStore {
 
   /** Returns the state last saved to the database. Undefined before the first. */
   state(): string | undefined {
-    return this.#database.first<{ state: string }>("SELECT state FROM eviction_state")?.state;
+    return this.database.first<{ state: string }>("SELECT state FROM eviction_state")?.state;
   }
 
   /** Returns the largest ID of any round so far; 0 before the first. */
   lastRoundId(): number {
-    return lastIdOf(this.#database, "eviction_round");
+    return lastIdOf(this.database, "eviction_round");
   }
 
   /**
@@ -118,12 +114,12 @@ export class EvictionStore {
     { state, round, steps }: { state: string; round?: NewRound | undefined; steps: readonly StoredStep[] },
     bounds: RecordBounds,
   ): number | undefined {
-    const { age, bootDirectory, isPersistent } = this.#database;
+    const { age, bootDirectory, isPersistent } = this.database;
     // Written first, so that it is never older than the state in the database.
     this.#isStateKept = bootDirectory.write(STATE_OF_BOOT, state);
     try {
-      const base = this.#database.transaction(() => {
-        this.#database.run("INSERT OR REPLACE INTO eviction_state (one, state) VALUES (1, ?)", state);
+      const base = this.database.transaction(() => {
+        this.database.run("INSERT OR REPLACE INTO eviction_state (one, state) VALUES (1, ?)", state);
         age.save();
         const base = round && this.#add(round);
         for (const step of steps) this.#addStep(step);
@@ -143,7 +139,7 @@ export class EvictionStore {
    * first.
    */
   rounds({ since = 0, after = 0, limit = 1e9 } = {}): IterableIterator<StoredRound> {
-    return this.#database.each(
+    return this.database.each(
       `${SELECT_ROUND} WHERE at >= ? AND id > ? ORDER BY id LIMIT ?`,
       ...[since, after, limit],
     );
@@ -156,7 +152,7 @@ export class EvictionStore {
   roundsBetween({ since, until, after, limit, stepMs }: RoundSpan): IterableIterator<StoredRound> {
     // The index on `at` contains the IDs, so only returned rows are read. Numbers are bound as floating-point
     // values.
-    return this.#database.each(
+    return this.database.each(
       `${SELECT_ROUND} WHERE id IN (
          SELECT id FROM (
            SELECT min(rowid) AS id FROM eviction_round WHERE at >= ?1 AND at <= ?2
@@ -169,7 +165,7 @@ export class EvictionStore {
 
   /** Returns the IDs of the latest `limit` rounds that concern a pod, oldest first. */
   roundIdsOfPod(uid: string, limit = 1_000): number[] {
-    const rows = this.#database.all<{ round: number }>(
+    const rows = this.database.all<{ round: number }>(
       "SELECT round FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT ?",
       ...[uid, limit],
     );
@@ -178,29 +174,28 @@ export class EvictionStore {
 
   /** Returns a round. Undefined if it is no longer stored. */
   round(id: number): StoredRound | undefined {
-    return this.#database.first(`${SELECT_ROUND} WHERE id = ?`, id);
+    return this.database.first(`${SELECT_ROUND} WHERE id = ?`, id);
   }
 
   /**
    * Returns the time of the oldest stored round in milliseconds since the epoch. Undefined if there is none.
    */
   oldestRoundAt(): number | undefined {
-    return this.#database.first<{ at: number }>("SELECT at FROM eviction_round ORDER BY id LIMIT 1")?.at;
+    return this.database.first<{ at: number }>("SELECT at FROM eviction_round ORDER BY id LIMIT 1")?.at;
   }
 
   /** Returns the data that rounds with the same base share. Undefined if it is missing. */
   base(id: number): Uint8Array | undefined {
-    return this.#database.first<{ body: Uint8Array }>("SELECT body FROM eviction_base WHERE id = ?", id)
-      ?.body;
+    return this.database.first<{ body: Uint8Array }>("SELECT body FROM eviction_base WHERE id = ?", id)?.body;
   }
 
   hasBase(id: number): boolean {
-    return this.#database.first("SELECT 1 FROM eviction_base WHERE id = ?", id) !== undefined;
+    return this.database.first("SELECT 1 FROM eviction_base WHERE id = ?", id) !== undefined;
   }
 
   /** Returns all recorded pods with this name, newest first. */
   podsNamed(namespace: string, name: string): RecordedPod[] {
-    return this.#database
+    return this.database
       .all<RecordedPod>(
         `SELECT uid, namespace, name, max(round) AS newest FROM eviction_pod
          WHERE namespace = ? AND name = ? GROUP BY uid ORDER BY newest DESC`,
@@ -211,7 +206,7 @@ export class EvictionStore {
 
   /** Returns a pod by its UID. Undefined if no round concerns it. */
   podOfUid(uid: string): RecordedPod | undefined {
-    return this.#database.first(
+    return this.database.first(
       "SELECT uid, namespace, name FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT 1",
       uid,
     );
@@ -219,7 +214,7 @@ export class EvictionStore {
 
   /** Returns the steps of a pod's evictions, oldest first. */
   steps(uid: string): StoredStep[] {
-    return this.#database.all("SELECT uid, at, message FROM eviction_step WHERE uid = ? ORDER BY id", uid);
+    return this.database.all("SELECT uid, at, message FROM eviction_step WHERE uid = ? ORDER BY id", uid);
   }
 
   /** Returns the approximate size of the records in bytes. */
@@ -228,12 +223,12 @@ export class EvictionStore {
   }
 
   #counted(): RoundUsage {
-    this.#usage ??= RoundUsage.count(this.#database, ROW_BYTES);
+    this.#usage ??= RoundUsage.count(this.database, ROW_BYTES);
     return this.#usage;
   }
 
   #add({ id, at, base, body, pods, consequence, plugins }: NewRound): number {
-    const database = this.#database;
+    const database = this.database;
     let baseId = base;
     if (typeof baseId !== "number") {
       this.#grow(baseId.length);
@@ -256,7 +251,7 @@ export class EvictionStore {
   }
 
   #addStep({ uid, at, message }: StoredStep): void {
-    const database = this.#database;
+    const database = this.database;
     database.run(
       "INSERT INTO eviction_step (uid, at, message, age) VALUES (?, ?, ?, ?)",
       ...[uid, at, message, database.age.now()],
@@ -271,7 +266,7 @@ export class EvictionStore {
 
   // Never deletes the round that is being written, so that every decision that is executed has a record.
   #trim({ maxAgeMs, maxBytes }: RecordBounds, current: number | undefined): void {
-    const database = this.#database;
+    const database = this.database;
     const oldest = database.age.now() - maxAgeMs;
     const old = database.all<DeletedRound>(
       "DELETE FROM eviction_round WHERE age < ? AND id IS NOT ? RETURNING at, consequence",
@@ -292,7 +287,7 @@ export class EvictionStore {
   }
 
   #deleteOldest({ consequence, plugin }: RoundGroup, current: number | undefined): DeletedRound[] {
-    return this.#database.all(
+    return this.database.all(
       `DELETE FROM eviction_round WHERE id IN (
          SELECT id FROM eviction_round WHERE consequence = ? AND plugin = ? AND id IS NOT ? ORDER BY id LIMIT ?)
        RETURNING at, consequence`,
@@ -312,7 +307,7 @@ export class EvictionStore {
 
   // Deletes bases without rounds, and steps of pods without rounds.
   #dropOrphans(): void {
-    this.#database.connection.exec(
+    this.database.connection.exec(
       `DELETE FROM eviction_base WHERE id NOT IN (SELECT base FROM eviction_round);
        DELETE FROM eviction_step WHERE uid NOT IN (SELECT uid FROM eviction_pod)`,
     );

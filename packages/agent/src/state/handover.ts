@@ -1,51 +1,40 @@
 import { chmodSync, rmSync } from "node:fs";
-import { connect, createServer, type Server } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { longestSocketPath, stopped } from "@nodekeeper/core/lib";
 
 const SOCKET = "handover.sock";
 
-/**
- * Offer to hand over a locked state directory: a socket in the directory. Another agent requests the handover
- * by connecting to it; no data is sent.
- */
-export class HandoverOffer {
+/** Offer to hand over a locked state directory. */
+export interface HandoverOffer {
   /** Aborts when another agent has requested the handover. The socket has been removed by then. */
-  readonly asked: AbortSignal;
-  readonly #server: Server;
-
-  private constructor(server: Server, asked: AbortSignal) {
-    this.#server = server;
-    this.asked = asked;
-  }
-
-  /**
-   * Must only be called by the holder of the lock: it replaces the socket of a killed predecessor. Throws the
-   * errors of `listen`.
-   */
-  static async open(directory: string): Promise<HandoverOffer> {
-    const path = join(directory, SOCKET);
-    rmSync(path, { force: true });
-    const controller = new AbortController();
-    const server = createServer((socket) => {
-      socket.on("error", () => {});
-      socket.destroy();
-      server.close();
-      controller.abort(stopped("another agent takes over"));
-    });
-    server.unref();
-    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
-    chmodSync(path, 0o600);
-    return new HandoverOffer(server, controller.signal);
-  }
-
+  asked: AbortSignal;
   /**
    * Removes the socket. Must be called before the lock is released, because the next holder creates a socket
    * with the same name.
    */
-  close(): void {
-    this.#server.close();
-  }
+  close(): void;
+}
+
+/**
+ * Offers to hand over a state directory by a socket in it. Another agent requests the handover by connecting
+ * to the socket; no data is sent. Must only be called by the holder of the lock: it replaces the socket of a
+ * killed predecessor. Throws the errors of `listen`.
+ */
+export async function offerHandover(directory: string): Promise<HandoverOffer> {
+  const path = join(directory, SOCKET);
+  rmSync(path, { force: true });
+  const controller = new AbortController();
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.destroy();
+    server.close();
+    controller.abort(stopped("another agent takes over"));
+  });
+  server.unref();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
+  chmodSync(path, 0o600);
+  return { asked: controller.signal, close: () => void server.close() };
 }
 
 /** Returns whether the socket's path is within the kernel's limit. */

@@ -1,4 +1,4 @@
-import type { StateDatabase } from "./database.ts";
+import { Store } from "./store.ts";
 
 /** A pod that is or was on the node. Times are in milliseconds since the epoch. */
 export interface StoredNodePod {
@@ -55,14 +55,9 @@ const UNSAVED = Number.MAX_SAFE_INTEGER;
 const COLUMNS = "uid, namespace, name, seen_at AS seenAt, left_at AS leftAt, record";
 
 /** The pods that were on the node, how they ended, and the events of pods and of the node. */
-export class HistoryStore {
-  readonly #database: StateDatabase;
+export class HistoryStore extends Store {
   /** Changes that could not be written. Readers see them too. */
   #unsaved: Pick<HistoryChange, "pods" | "events"> = { pods: [], events: [] };
-
-  constructor(database: StateDatabase) {
-    this.#database = database;
-  }
 
   /**
    * Throws if the disk is full; nothing is changed on disk then. The caller must then save the same changes
@@ -75,7 +70,7 @@ export class HistoryStore {
   }
 
   #write({ pods, events, watchedAt, cursor }: HistoryChange, bounds: HistoryBounds): void {
-    const database = this.#database;
+    const database = this.database;
     database.transaction(() => {
       database.age.save();
       const now = database.age.now();
@@ -98,7 +93,7 @@ export class HistoryStore {
   }
 
   #savePod({ uid, namespace, name, seenAt, leftAt, record }: StoredNodePod, now: number): void {
-    this.#database.run(
+    this.database.run(
       `INSERT INTO node_pod (uid, namespace, name, seen_at, left_at, record, left_age) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (uid) DO UPDATE SET left_at = excluded.left_at, record = excluded.record,
          left_age = CASE WHEN excluded.left_at IS NULL THEN NULL ELSE coalesce(left_age, excluded.left_age) END`,
@@ -111,7 +106,7 @@ export class HistoryStore {
    * was read.
    */
   watch(): { watchedAt: number; cursor: string | null } | undefined {
-    return this.#database.first("SELECT watched_at AS watchedAt, cursor FROM node_watch");
+    return this.database.first("SELECT watched_at AS watchedAt, cursor FROM node_watch");
   }
 
   /** Returns the pods that were on the node when the history was last written. */
@@ -145,7 +140,7 @@ export class HistoryStore {
    * that are on the node come first, then the others by deletion, latest first.
    */
   find(text: string, limit: number): Omit<StoredNodePod, "record">[] {
-    const rows = this.#database.all<Omit<StoredNodePod, "record">>(
+    const rows = this.database.all<Omit<StoredNodePod, "record">>(
       `SELECT uid, namespace, name, seen_at AS seenAt, left_at AS leftAt FROM node_pod
        WHERE uid = ?1 OR instr(namespace || '/' || name, ?1) > 0
        ORDER BY left_at IS NOT NULL, left_at DESC, seen_at DESC, rowid DESC LIMIT ?2`,
@@ -164,7 +159,7 @@ export class HistoryStore {
    * there is none.
    */
   oldestAt(): number | undefined {
-    const row = this.#database.first<{ at: number | null }>(
+    const row = this.database.first<{ at: number | null }>(
       `SELECT min(at) AS at FROM (
          SELECT min(left_at) AS at FROM node_pod UNION ALL SELECT min(at) FROM node_event)`,
     );
@@ -178,7 +173,7 @@ export class HistoryStore {
   pods({ since, after, limit }: { since: number; after: number; limit: number }): (StoredNodePod & {
     number: number;
   })[] {
-    const stored = this.#database.all<StoredNodePod & { number: number }>(
+    const stored = this.database.all<StoredNodePod & { number: number }>(
       `SELECT rowid AS number, ${COLUMNS} FROM node_pod
        WHERE rowid > ? AND (left_at IS NULL OR left_at >= ?) ORDER BY rowid LIMIT ?`,
       ...[after, since, limit],
@@ -192,7 +187,7 @@ export class HistoryStore {
 
   /** Returns the events of a pod, or of the node if `uid` is empty, oldest first. */
   events(uid: string): StoredNodeEvent[] {
-    const stored = this.#database.all<StoredNodeEvent>(
+    const stored = this.database.all<StoredNodeEvent>(
       "SELECT uid, at, message FROM node_event WHERE uid = ? ORDER BY at, id",
       uid,
     );
@@ -201,11 +196,11 @@ export class HistoryStore {
   }
 
   #pods(rest: string, ...values: string[]): StoredNodePod[] {
-    return this.#database.all(`SELECT ${COLUMNS} FROM node_pod ${rest}`, ...values);
+    return this.database.all(`SELECT ${COLUMNS} FROM node_pod ${rest}`, ...values);
   }
 
   #trimEvents(uid: string): void {
-    this.#database.run(
+    this.database.run(
       `DELETE FROM node_event WHERE uid = ?1 AND id <=
          (SELECT id FROM node_event WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
       ...[uid, MOST_EVENTS_PER_POD],
@@ -214,12 +209,12 @@ export class HistoryStore {
 
   // Deletes the oldest events of the plugin with the most events.
   #trimNodeEvents(): void {
-    const groups = this.#database.all<{ plugin: string; count: number }>(
+    const groups = this.database.all<{ plugin: string; count: number }>(
       "SELECT plugin, count(*) AS count FROM node_event WHERE uid = '' GROUP BY plugin ORDER BY count DESC",
     );
     const surplus = groups.reduce((total, { count }) => total + count, 0) - MOST_NODE_EVENTS;
     if (surplus <= 0) return;
-    this.#database.run(
+    this.database.run(
       `DELETE FROM node_event WHERE id IN (
          SELECT id FROM node_event WHERE uid = '' AND plugin = ? ORDER BY id LIMIT ?)`,
       ...[groups[0]!.plugin, surplus],
@@ -227,7 +222,7 @@ export class HistoryStore {
   }
 
   #trim({ maxAgeMs, mostLeft }: HistoryBounds): void {
-    const database = this.#database;
+    const database = this.database;
     const oldest = database.age.now() - maxAgeMs;
     const old = database.run("DELETE FROM node_pod WHERE left_age < ?", oldest);
     const surplus = this.#trimLeft(mostLeft);
@@ -238,12 +233,12 @@ export class HistoryStore {
 
   // Deletes pods without an effect of eviction first, oldest first.
   #trimLeft(mostLeft: number): number {
-    const left = this.#database.first<{ count: number }>(
+    const left = this.database.first<{ count: number }>(
       "SELECT count(*) AS count FROM node_pod WHERE left_age IS NOT NULL",
     );
     const surplus = left!.count - mostLeft;
     if (surplus <= 0) return 0;
-    return this.#database.run(
+    return this.database.run(
       `DELETE FROM node_pod WHERE uid IN (
          SELECT uid FROM node_pod WHERE left_age IS NOT NULL
          ORDER BY uid IN (SELECT uid FROM eviction_pod JOIN eviction_round ON id = round WHERE consequence = 2),

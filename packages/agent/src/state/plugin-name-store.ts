@@ -1,4 +1,4 @@
-import type { StateDatabase } from "./database.ts";
+import { Store } from "./store.ts";
 
 /** Name of a plugin and the user it belongs to. */
 export interface StoredPluginName {
@@ -10,20 +10,14 @@ export interface StoredPluginName {
 }
 
 /** Names of plugins that are registered, or were until recently. */
-export class PluginNameStore {
-  readonly #database: StateDatabase;
-
-  constructor(database: StateDatabase) {
-    this.#database = database;
-  }
-
+export class PluginNameStore extends Store {
   names(): StoredPluginName[] {
-    return this.#database.all("SELECT type, name, uid FROM plugin_name ORDER BY type, name");
+    return this.database.all("SELECT type, name, uid FROM plugin_name ORDER BY type, name");
   }
 
   /** Throws if the disk is full; nothing is changed then. */
   save({ type, name, uid }: StoredPluginName): void {
-    this.#database.run(
+    this.database.run(
       "INSERT OR REPLACE INTO plugin_name (type, name, uid) VALUES (?, ?, ?)",
       type,
       name,
@@ -33,6 +27,6 @@ export class PluginNameStore {
 
   /** Throws if the disk is full; nothing is changed then. */
   remove({ type, name }: Pick<StoredPluginName, "type" | "name">): void {
-    this.#database.run("DELETE FROM plugin_name WHERE type = ? AND name = ?", type, name);
+    this.database.run("DELETE FROM plugin_name WHERE type = ? AND name = ?", type, name);
   }
 }

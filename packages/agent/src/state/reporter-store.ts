@@ -1,4 +1,4 @@
-import type { StateDatabase } from "./database.ts";
+import { Store } from "./store.ts";
 
 /** The last report of a reporter plugin. Times are in milliseconds since the epoch. */
 export interface StoredContent {
@@ -30,15 +30,9 @@ export interface LastGoodContent {
  * The reporting checkpoint: the last report of each plugin, and the last known good content of quarantined
  * plugins.
  */
-export class ReporterStore {
-  readonly #database: StateDatabase;
-
-  constructor(database: StateDatabase) {
-    this.#database = database;
-  }
-
+export class ReporterStore extends Store {
   contents(): StoredContent[] {
-    return this.#database.all(
+    return this.database.all(
       `SELECT plugin, content, updated_at AS updatedAt, stopped_at AS stoppedAt
        FROM reporter_content ORDER BY plugin`,
     );
@@ -49,7 +43,7 @@ export class ReporterStore {
    * comes from an older copy of the state directory.
    */
   get mayBeOutdated(): boolean {
-    return this.#database.mayHaveLostCommits || this.#database.standingOf("reporting") === "behind";
+    return this.database.mayHaveLostCommits || this.database.standingOf("reporting") === "behind";
   }
 
   /**
@@ -59,20 +53,20 @@ export class ReporterStore {
   saveContents(changed: readonly StoredContent[], dropped: readonly string[], isLast = true): void {
     const save = () => {
       for (const { plugin, content, updatedAt, stoppedAt } of changed)
-        this.#database.run(
+        this.database.run(
           `INSERT INTO reporter_content (plugin, content, updated_at, stopped_at) VALUES (?, ?, ?, ?)
            ON CONFLICT (plugin) DO UPDATE
            SET content = excluded.content, updated_at = excluded.updated_at, stopped_at = excluded.stopped_at`,
           ...[plugin, content, updatedAt, stoppedAt],
         );
       for (const plugin of dropped)
-        this.#database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
+        this.database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
     };
-    this.#database.transaction(save, "reporting", isLast);
+    this.database.transaction(save, "reporting", isLast);
   }
 
   lastGood(): LastGoodContent[] {
-    return this.#database.all(
+    return this.database.all(
       "SELECT object, part, plugin, content FROM stand_in ORDER BY object, part, plugin",
     );
   }
@@ -82,10 +76,10 @@ export class ReporterStore {
    * is changed then.
    */
   saveLastGood(object: string, part: LastGoodPart, contents: ReadonlyMap<string, Uint8Array>): void {
-    this.#database.transaction(() => {
-      this.#database.run("DELETE FROM stand_in WHERE object = ? AND part = ?", object, part);
+    this.database.transaction(() => {
+      this.database.run("DELETE FROM stand_in WHERE object = ? AND part = ?", object, part);
       for (const [plugin, content] of contents)
-        this.#database.run(
+        this.database.run(
           "INSERT INTO stand_in (object, part, plugin, content) VALUES (?, ?, ?, ?)",
           ...[object, part, plugin, content],
         );

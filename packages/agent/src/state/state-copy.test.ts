@@ -40,7 +40,7 @@ describe("a copy of a state directory", () => {
 
   it("is removed when it is closed", async () => {
     open().close();
-    // A folder of this test: in the system's, other processes make and remove copies.
+    // A directory of this test: in the system's, other processes make and remove copies.
     const temporary = mkdtempSync(join(tmpdir(), "nk-copies-"));
     vi.stubEnv("TMPDIR", temporary);
     const copy = await StateCopy.of(join(directory, "nodekeeper.db"), systemClock);

@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { RecordedStateUnreadable, StateOfNewerVersion } from "@nodekeeper/api/errors";
 import { type Clock, messageOf, silentLogger } from "@nodekeeper/core/lib";
-import { StateDatabase } from "./database.ts";
+import { FILE_NAME, StateDatabase } from "./database.ts";
 import { MARKER_FILE } from "./gap-marker.ts";
 
-const FILE_NAME = "nodekeeper.db";
 // An agent writes for a few milliseconds every few seconds.
 const MOST_TRIES = 10;
 const PAUSE_MS = 100;

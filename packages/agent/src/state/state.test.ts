@@ -72,13 +72,13 @@ describe("StateDatabase", () => {
   });
 
   it("reports when commits may have been lost with the power", () => {
-    const openOn = (folder: string, bootId: string) =>
-      StateDatabase.open({ directory: folder, clock: new FakeClock(), log: silentLogger, bootId });
+    const openOn = (root: string, bootId: string) =>
+      StateDatabase.open({ directory: root, clock: new FakeClock(), log: silentLogger, bootId });
     // A copy of the files of an agent that runs is what one that is killed leaves behind.
     const leftBehind = (name: string) => {
-      const folder = join(directory, name);
-      cpSync(join(directory, "live"), folder, { recursive: true });
-      return folder;
+      const root = join(directory, name);
+      cpSync(join(directory, "live"), root, { recursive: true });
+      return root;
     };
     const live = openOn(join(directory, "live"), "boot-1");
     expect(live.mayHaveLostCommits).toBe(false);

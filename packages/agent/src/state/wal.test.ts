@@ -5,18 +5,18 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { withLog } from "./wal.ts";
 
-let folder: string;
+let directory: string;
 let writer: DatabaseSync;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-wal-"));
-  path = join(folder, "one.db");
+  directory = mkdtempSync(join(tmpdir(), "nk-wal-"));
+  path = join(directory, "one.db");
 });
 
 afterEach(() => {
   if (writer.isOpen) writer.close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 function open(pageSize = 4_096): void {
@@ -32,7 +32,7 @@ function add(count: number, length = 300): void {
 
 // What SQLite reads of a copy of both files.
 function expected(log = readFileSync(`${path}-wal`)): unknown[] {
-  const copy = join(folder, "copy.db");
+  const copy = join(directory, "copy.db");
   for (const suffix of ["", "-wal", "-shm"]) rmSync(copy + suffix, { force: true });
   copyFileSync(path, copy);
   writeFileSync(`${copy}-wal`, log);

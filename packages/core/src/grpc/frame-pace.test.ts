@@ -12,14 +12,14 @@ import { frame } from "./testing/frames.ts";
 
 const tiny = frame(0, 0, 1, Buffer.alloc(1));
 
-let folder: string;
+let directory: string;
 let path: string;
 let server: Server;
 let accepted: Promise<Socket>;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "bounded-"));
-  path = join(folder, "s");
+  directory = mkdtempSync(join(tmpdir(), "bounded-"));
+  path = join(directory, "s");
   const { promise, resolve } = Promise.withResolvers<Socket>();
   accepted = promise;
   server = createServer((socket) => {
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => {
   server.close();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 function ended(bounded: PacedSocket): Promise<Error | undefined> {
@@ -90,7 +90,10 @@ it("a peer over its budget loses the connection, with what was sent within it pa
 });
 
 it("a connection that fails is reported", async () => {
-  const bounded = new PacedSocket(connect(join(folder, "none")), new FramePace(new FrameBudget(systemClock)));
+  const bounded = new PacedSocket(
+    connect(join(directory, "none")),
+    new FramePace(new FrameBudget(systemClock)),
+  );
   expect(await ended(bounded)).toMatchObject({ code: "ENOENT" });
 });
 
@@ -98,7 +101,7 @@ it("a client of a kept server that sends tiny frames without end loses its conne
   // biome-ignore lint/suspicious/noExplicitAny: log lines have any fields
   const lines: any[] = [];
   const kept = new KeptServer({
-    path: join(folder, "kept"),
+    path: join(directory, "kept"),
     addServices: (services) =>
       services.add(RegistrationDefinition, {
         getInfo: async () => ({ type: "", name: "", endpoint: "", supportedVersions: [] }),
@@ -110,7 +113,7 @@ it("a client of a kept server that sends tiny frames without end loses its conne
   const controller = new AbortController();
   const running = kept.run(controller.signal);
   await kept.ready;
-  const client = connect(join(folder, "kept"));
+  const client = connect(join(directory, "kept"));
   client.on("error", () => {});
   const closed = new Promise<void>((resolve) => client.once("close", () => resolve()));
   client.resume();

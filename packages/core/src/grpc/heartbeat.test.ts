@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Clock, systemClock } from "../lib/index.ts";
 import { watchHeartbeat } from "./heartbeat.ts";
 
-let folder: string;
+let directory: string;
 let path: string;
 let seen: (string | undefined)[];
 let stop: AbortController;
@@ -17,8 +17,8 @@ let watching: Promise<void>;
 const processes: ReturnType<typeof spawn>[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nkhb-"));
-  path = join(folder, "driver.sock");
+  directory = mkdtempSync(join(tmpdir(), "nkhb-"));
+  path = join(directory, "driver.sock");
   seen = [];
   stop = new AbortController();
 });
@@ -27,7 +27,7 @@ afterEach(async () => {
   stop.abort();
   await watching;
   for (const child of processes.splice(0)) child.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 // Serves HTTP/2 in a separate process, which can be stopped.
@@ -134,7 +134,7 @@ it("a stopped process whose backlog is full is reported", async () => {
 
 it("an error that is no evidence about the process is not reported, and retried as any failed connection", async () => {
   // Longer than the path of a unix socket may be: EINVAL.
-  path = join(folder, "s".repeat(200));
+  path = join(directory, "s".repeat(200));
   const pauses: number[] = [];
   const clock: Clock = {
     ...systemClock,

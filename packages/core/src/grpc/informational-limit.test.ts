@@ -16,13 +16,13 @@ const END_HEADERS = 4;
 const earlyHints = frame(HEADERS, END_HEADERS, 1, Buffer.from([0x08, 3, 0x31, 0x30, 0x33]));
 const chunk = Buffer.concat(Array<Buffer>(1_000).fill(earlyHints));
 
-let folder: string;
+let directory: string;
 let server: Server;
 let bytesSent = 0;
 let closed: Promise<void>;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "informational-"));
+  directory = mkdtempSync(join(tmpdir(), "informational-"));
   const { promise, resolve } = Promise.withResolvers<void>();
   closed = promise;
   server = createServer((socket) => {
@@ -31,12 +31,12 @@ beforeEach(async () => {
     socket.write(frame(SETTINGS, 0, 0, Buffer.alloc(0)));
     socket.once("data", () => flood(socket));
   });
-  await new Promise<void>((listening) => server.listen(join(folder, "s"), listening));
+  await new Promise<void>((listening) => server.listen(join(directory, "s"), listening));
 });
 
 afterEach(() => {
   server.close();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 function flood(socket: Socket): void {
@@ -46,7 +46,7 @@ function flood(socket: Socket): void {
 
 it("a server that sends informational answers without end loses its connection", async () => {
   using _limit = limitInformationalAnswers();
-  const channel = dialUnix(join(folder, "s"), { maxReceiveBytes: 64 * 1024 });
+  const channel = dialUnix(join(directory, "s"), { maxReceiveBytes: 64 * 1024 });
   const call = createClient(RegistrationDefinition, channel).getInfo({});
   await expect(call).rejects.toThrow();
   await closed;

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Clock, FakeClock, silentLogger } from "../lib/index.ts";
 import { KeptServer } from "./kept-server.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-kept-"));
+  directory = mkdtempSync(join(tmpdir(), "nk-kept-"));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 it("a server that is stopped while it looks for its socket does not serve a removed one again", async () => {
   const fake = new FakeClock();
@@ -24,8 +24,8 @@ it("a server that is stopped while it looks for its socket does not serve a remo
     },
   };
   const losses: string[] = [];
-  const path = join(folder, "own", "api.sock");
-  mkdirSync(join(folder, "own"));
+  const path = join(directory, "own", "api.sock");
+  mkdirSync(join(directory, "own"));
   const controller = new AbortController();
   const server = new KeptServer({
     path,
@@ -39,7 +39,7 @@ it("a server that is stopped while it looks for its socket does not serve a remo
   await server.ready;
   expect(lookAgain).toBeDefined();
   // The socket is removed and the server is stopped while it checks the socket.
-  rmSync(join(folder, "own"), { recursive: true });
+  rmSync(join(directory, "own"), { recursive: true });
   lookAgain!();
   for (let turn = 0; turn < 10; turn++) await Promise.resolve();
   controller.abort();

@@ -106,7 +106,7 @@ export class KeptServer {
   /** Waits for an event in the directory or the interval, then serves the socket again if its file was removed. */
   async #keep(signal: AbortSignal): Promise<void> {
     const { path, clock, log, onLost } = this.#options;
-    await this.#folderChanged(signal);
+    await this.#directoryChanged(signal);
     if (signal.aborted || !this.#socket) return;
     const ownership = await ownershipOf(this.#socket, clock);
     // If the agent is stopping, the directory may have been removed for that reason.
@@ -125,7 +125,7 @@ export class KeptServer {
     }
   }
 
-  #folderChanged(signal: AbortSignal): Promise<void> {
+  #directoryChanged(signal: AbortSignal): Promise<void> {
     const { path, clock, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     return new Promise((resolve) => {
       const finish = () => {

@@ -12,11 +12,11 @@ export interface ClusterAccessOptions {
   /** Environment of the process. KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are used. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Mount path of the pod's service account. */
-  serviceAccountFolder?: string;
+  serviceAccountDirectory?: string;
 }
 
 // Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/#directly-accessing-the-rest-api
-const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
+const SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
  * Determines how to access the API server: by the given kubeconfig, else by KUBECONFIG, else by the service account of
@@ -28,7 +28,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   if (path) return readKubeconfig(path, context);
   const inCluster = await inClusterAccess(
     environment,
-    options.serviceAccountFolder ?? SERVICE_ACCOUNT_FOLDER,
+    options.serviceAccountDirectory ?? SERVICE_ACCOUNT_DIRECTORY,
   );
   if (inCluster) return inCluster;
   throw new ApiServerNotConfigured({
@@ -39,12 +39,12 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
 
 async function inClusterAccess(
   environment: ClusterAccessOptions["environment"],
-  folder: string,
+  directory: string,
 ): Promise<ClusterAccess | undefined> {
   const host = environment.KUBERNETES_SERVICE_HOST;
   const port = environment.KUBERNETES_SERVICE_PORT;
   if (!host || !port) return undefined;
-  const tokenFile = join(folder, "token");
+  const tokenFile = join(directory, "token");
   try {
     await checkAccess(tokenFile);
   } catch (error) {
@@ -54,7 +54,7 @@ async function inClusterAccess(
   return {
     source: "in-cluster",
     server: serviceUrl(host, port),
-    certificateAuthority: { file: join(folder, "ca.crt") },
+    certificateAuthority: { file: join(directory, "ca.crt") },
     token: { file: tokenFile },
   };
 }

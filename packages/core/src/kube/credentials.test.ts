@@ -9,11 +9,11 @@ import { clientOf, nodes, sendJson, sendStatus, startServer } from "./testing/te
 
 const node = { kind: "Node", metadata: { name: "n" } };
 
-let folder: string;
+let directory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "credentials-"));
+  directory = await mkdtemp(join(tmpdir(), "credentials-"));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 describe("a token in a file", () => {
   let accepted: string;
@@ -24,7 +24,7 @@ describe("a token in a file", () => {
     });
 
   test("is read again at once after a 401, and the call made again", async () => {
-    const file = join(folder, "token");
+    const file = join(directory, "token");
     await writeFile(file, "one\n");
     accepted = "one";
     await using server = await serve();
@@ -37,7 +37,7 @@ describe("a token in a file", () => {
   });
 
   test("that did not change is not tried twice", async () => {
-    const file = join(folder, "token");
+    const file = join(directory, "token");
     await writeFile(file, "one");
     accepted = "other";
     await using server = await serve();
@@ -51,7 +51,7 @@ describe("a token in a file", () => {
 
   test("is looked at every few seconds, and kept while it can't be read", async () => {
     const clock = new FakeClock();
-    const file = join(folder, "token");
+    const file = join(directory, "token");
     await writeFile(file, "one");
     accepted = "one";
     await using server = await serve();
@@ -69,7 +69,7 @@ describe("a token in a file", () => {
 
   test("that is missing or unprintable at start is named, but not shown", async () => {
     await using server = await serve();
-    const file = join(folder, "token");
+    const file = join(directory, "token");
     using missing = clientOf(server, { access: { token: { file } } });
     await expect(missing.client.get(nodes, "n")).rejects.toMatchObject({ code: "invalid", id: "NK1203" });
     await writeFile(file, "sec ret");
@@ -81,8 +81,8 @@ describe("a token in a file", () => {
 
 describe.skipIf(!hasOpenssl)("certificates", () => {
   test("the authority's file is read again when the server's certificate is not trusted", async () => {
-    const [first, second] = [makeAuthority(folder, "first"), makeAuthority(folder, "second")];
-    const file = join(folder, "ca.crt");
+    const [first, second] = [makeAuthority(directory, "first"), makeAuthority(directory, "second")];
+    const file = join(directory, "ca.crt");
     await writeFile(file, first.ca);
     await using server = await startServer(
       ({ response }) => sendJson(response, node),
@@ -102,8 +102,8 @@ describe.skipIf(!hasOpenssl)("certificates", () => {
 
   test("a client certificate is presented, and a renewed pair gets a new connection", async () => {
     const clock = new FakeClock();
-    const authority = makeAuthority(folder, "ca");
-    const [certFile, keyFile] = [join(folder, "crt"), join(folder, "key")];
+    const authority = makeAuthority(directory, "ca");
+    const [certFile, keyFile] = [join(directory, "crt"), join(directory, "key")];
     const save = async ({ cert, key }: { cert: string; key: string }) => {
       await writeFile(certFile, cert);
       await writeFile(keyFile, key);
@@ -137,7 +137,7 @@ describe.skipIf(!hasOpenssl)("certificates", () => {
   });
 
   test("are checked against the server's name unless configured not to", async () => {
-    const authority = makeAuthority(folder, "ca");
+    const authority = makeAuthority(directory, "ca");
     const tls = authority.issue("server", "DNS:elsewhere");
     await using server = await startServer(({ response }) => sendJson(response, node), tls);
     using strict = clientOf(server, { access: { certificateAuthority: { text: authority.ca } } });

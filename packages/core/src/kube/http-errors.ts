@@ -11,7 +11,7 @@ import {
   RequestsThrottled,
 } from "@nodekeeper/api/errors";
 import { type ErrorCode, type ErrorId, messageOf, NodekeeperError } from "../lib/index.ts";
-import { isRecord } from "./objects.ts";
+import { isRecord, textOf } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 
 // Longer Retry-After values are considered a mistake of the server and truncated.
@@ -229,10 +229,6 @@ function originOf(location: string): string {
   if (!url) return "no URL";
   const origin = url.hostname === "server.invalid" ? "" : url.origin;
   return `${origin}${url.pathname}`.slice(0, EXCERPT_CHARACTERS);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 function looksLikeHtml(contentType: string | undefined, body: string): boolean {

@@ -8,14 +8,14 @@ import { loadClusterAccess } from "./cluster-access.ts";
 const PEM = "-----BEGIN CERTIFICATE-----\n";
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-let folder: string;
+let directory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "kubeconfig-"));
+  directory = await mkdtemp(join(tmpdir(), "kubeconfig-"));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 async function write(cluster: object, user: object, extra: object = {}): Promise<string> {
-  const path = join(folder, "config");
+  const path = join(directory, "config");
   const config = {
     "current-context": "here",
     contexts: [
@@ -49,14 +49,14 @@ describe("a kubeconfig", () => {
     });
   });
 
-  test("resolves paths against its own folder, and lets a token file win over a token", async () => {
+  test("resolves paths against its own directory, and lets a token file win over a token", async () => {
     const path = await write(
       { server, "certificate-authority": "pki/ca.crt" },
       { token: "old", tokenFile: "token", "client-certificate": "/abs/crt", "client-key-data": base64(PEM) },
     );
     expect(await load(path)).toMatchObject({
-      certificateAuthority: { file: join(folder, "pki/ca.crt") },
-      token: { file: join(folder, "token") },
+      certificateAuthority: { file: join(directory, "pki/ca.crt") },
+      token: { file: join(directory, "token") },
       clientCertificate: { file: "/abs/crt" },
       clientKey: { text: PEM },
     });
@@ -125,30 +125,30 @@ describe("a kubeconfig", () => {
       id: "NK1202",
       message: /\/nowhere\/config/,
     });
-    await writeFile(join(folder, "bad"), "a: [");
-    await expect(load(join(folder, "bad"))).rejects.toMatchObject({ code: "invalid" });
-    await writeFile(join(folder, "bad"), "- a");
-    await expect(load(join(folder, "bad"))).rejects.toThrow(/expected a mapping/);
+    await writeFile(join(directory, "bad"), "a: [");
+    await expect(load(join(directory, "bad"))).rejects.toMatchObject({ code: "invalid" });
+    await writeFile(join(directory, "bad"), "- a");
+    await expect(load(join(directory, "bad"))).rejects.toThrow(/expected a mapping/);
     await expect(load("/a:/b")).rejects.toThrow(/expected one file/);
   });
 });
 
 describe("in a pod", () => {
   test("the service account is used, also over IPv6", async () => {
-    const serviceAccountFolder = join(folder, "sa");
-    await mkdir(serviceAccountFolder);
-    await writeFile(join(serviceAccountFolder, "token"), "t");
+    const serviceAccountDirectory = join(directory, "sa");
+    await mkdir(serviceAccountDirectory);
+    await writeFile(join(serviceAccountDirectory, "token"), "t");
     const environment = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
-    const access = await loadClusterAccess({ environment, serviceAccountFolder });
+    const access = await loadClusterAccess({ environment, serviceAccountDirectory });
     expect(access.server.href).toBe("https://[fd00::1]/");
-    expect(access.token).toEqual({ file: join(serviceAccountFolder, "token") });
-    expect(access.certificateAuthority).toEqual({ file: join(serviceAccountFolder, "ca.crt") });
+    expect(access.token).toEqual({ file: join(serviceAccountDirectory, "token") });
+    expect(access.certificateAuthority).toEqual({ file: join(serviceAccountDirectory, "ca.crt") });
   });
 
   test("without a mounted token the file is named", async () => {
     const environment = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
-    const loading = loadClusterAccess({ environment, serviceAccountFolder: folder });
-    await expect(loading).rejects.toThrow(join(folder, "token"));
+    const loading = loadClusterAccess({ environment, serviceAccountDirectory: directory });
+    await expect(loading).rejects.toThrow(join(directory, "token"));
   });
 
   test("nothing at all: the error names what was looked for", async () => {

@@ -4,6 +4,7 @@ import { KubeconfigUnusable } from "@nodekeeper/api/errors";
 import { parse, YAMLParseError } from "yaml";
 import { isLoopback, type NodekeeperError } from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
+import { isRecord } from "./objects.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -49,7 +50,7 @@ async function readFields(path: string): Promise<Fields> {
   } catch (error) {
     throw unreadable(path, error);
   }
-  if (!isFields(fields)) throw new KubeconfigUnusable({ file: path, problem: "expected a mapping" });
+  if (!isRecord(fields)) throw new KubeconfigUnusable({ file: path, problem: "expected a mapping" });
   return fields;
 }
 
@@ -136,9 +137,9 @@ function beside(kubeconfig: string, path: string): string {
 function entry(root: Section, list: string, name: string, key: string): Section {
   const entries = root.fields[list];
   if (!Array.isArray(entries)) throw wrong(root, list, "a list");
-  const index = entries.findIndex((candidate) => isFields(candidate) && candidate.name === name);
+  const index = entries.findIndex((candidate) => isRecord(candidate) && candidate.name === name);
   if (index < 0) {
-    const names = entries.filter(isFields).map((candidate) => String(candidate.name));
+    const names = entries.filter(isRecord).map((candidate) => String(candidate.name));
     throw wrong(
       root,
       list,
@@ -147,7 +148,7 @@ function entry(root: Section, list: string, name: string, key: string): Section 
   }
   const fields = entries[index][key] ?? {};
   const path = `${list}[${index}].${key}`;
-  if (!isFields(fields)) throw wrong(root, path, "a mapping");
+  if (!isRecord(fields)) throw wrong(root, path, "a mapping");
   return { file: root.file, path, fields };
 }
 
@@ -161,10 +162,6 @@ function required(section: Section, field: string): string {
   const value = text(section, field);
   if (value) return value;
   throw wrong(section, field, "a text that is not empty");
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 // Omits the parser's message, which quotes the line and may contain a token.

@@ -7,6 +7,11 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Returns a parsed value if it is a string, and an empty string otherwise. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /**
  * Returns a parsed response as an API object. Throws `unavailable` if it is not one. Adds empty metadata if it is
  * missing.

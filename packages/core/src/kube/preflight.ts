@@ -1,6 +1,6 @@
 import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
-import { isRecord } from "./objects.ts";
+import { isRecord, textOf } from "./objects.ts";
 import type { CallOptions, ServerVersion } from "./types.ts";
 
 /** Returns the version of the server. */
@@ -10,7 +10,12 @@ export async function readServerVersion(
 ): Promise<ServerVersion> {
   const value = await read(connection, "/version", options);
   const { gitVersion, major, minor, platform } = value;
-  return { gitVersion: text(gitVersion), major: text(major), minor: text(minor), platform: text(platform) };
+  return {
+    gitVersion: textOf(gitVersion),
+    major: textOf(major),
+    minor: textOf(minor),
+    platform: textOf(platform),
+  };
 }
 
 /** Returns all served group versions, the core group first. */
@@ -20,9 +25,10 @@ export async function readGroupVersions(connection: Connection, options?: CallOp
     read(connection, "/apis", options),
   ]);
   const groups = records(named.groups).flatMap((group) => records(group.versions));
-  return [...list(core.versions).map(text), ...groups.map((version) => text(version.groupVersion))].filter(
-    Boolean,
-  );
+  return [
+    ...list(core.versions).map(textOf),
+    ...groups.map((version) => textOf(version.groupVersion)),
+  ].filter(Boolean);
 }
 
 async function read(connection: Connection, path: string, options: CallOptions | undefined) {
@@ -32,10 +38,6 @@ async function read(connection: Connection, path: string, options: CallOptions |
   );
   if (isRecord(value)) return value;
   throw new AnswerNotOfKubernetes({ request: `GET ${path}`, problem: "the answer is not an object" });
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 function list(value: unknown): unknown[] {

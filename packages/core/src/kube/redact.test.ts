@@ -60,11 +60,11 @@ describe("a token in requests is in no error, whatever the server answers with i
 });
 
 describe("a kubeconfig", () => {
-  let folder: string;
+  let directory: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "redact-"));
+    directory = await mkdtemp(join(tmpdir(), "redact-"));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   it.each([
     [
@@ -74,7 +74,7 @@ describe("a kubeconfig", () => {
     ],
     ["a line that is no YAML", `users:\n  - token: "secret-1\n`, /config:\d+: not YAML/],
   ])("is refused for %s without quoting it", async (_, text, message) => {
-    const path = join(folder, "config");
+    const path = join(directory, "config");
     await writeFile(path, text);
     const error = await readKubeconfig(path).catch((error: Error) => error);
     expect(error).toMatchObject({ code: "invalid", message: expect.stringMatching(message) });

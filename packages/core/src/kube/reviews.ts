@@ -1,6 +1,6 @@
 import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
-import { isRecord } from "./objects.ts";
+import { isRecord, textOf } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 import type {
   AccessAnswer,
@@ -21,13 +21,13 @@ export async function reviewToken(
   options?: CallOptions,
 ): Promise<TokenAnswer> {
   const status = await review(connection, "authentication.k8s.io", "TokenReview", { token }, options);
-  const reason = redactSecrets(text(status.error), token);
+  const reason = redactSecrets(textOf(status.error), token);
   const user = isRecord(status.user) ? status.user : {};
-  const username = text(user.username);
+  const username = textOf(user.username);
   if (status.authenticated !== true || username === "") return { user: undefined, reason };
-  const groups = Array.isArray(user.groups) ? user.groups.map(text) : [];
+  const groups = Array.isArray(user.groups) ? user.groups.map(textOf) : [];
   const extra = isRecord(user.extra) ? (user.extra as TokenUser["extra"]) : {};
-  return { user: { username, uid: text(user.uid), groups, extra }, reason };
+  return { user: { username, uid: textOf(user.uid), groups, extra }, reason };
 }
 
 /** Checks the agent's own permissions. */
@@ -54,7 +54,10 @@ export async function reviewAccessOf(
 }
 
 function answerOf(status: Readonly<Record<string, unknown>>): AccessAnswer {
-  return { allowed: status.allowed === true, reason: text(status.reason) || text(status.evaluationError) };
+  return {
+    allowed: status.allowed === true,
+    reason: textOf(status.reason) || textOf(status.evaluationError),
+  };
 }
 
 async function review(
@@ -67,13 +70,9 @@ async function review(
   const resource = `${kind.toLowerCase()}s`;
   const path = `/apis/${group}/v1/${resource}`;
   const body = { apiVersion: `${group}/v1`, kind, spec };
-  const secret = text(spec.token);
+  const secret = textOf(spec.token);
   const request = { method: "POST", path, body, verb: "create", resource, secret };
   const { value } = await connection.call(request, options);
   if (isRecord(value) && isRecord(value.status)) return value.status;
   throw new AnswerNotOfKubernetes({ request: `POST ${path}`, problem: "the answer has no status" });
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

@@ -9,15 +9,15 @@ export const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfigura
 
 /** Loads configurations in tests. Texts are written to a temporary file. */
 export class WrittenConfiguration {
-  folder = "";
+  directory = "";
   file = "";
 
   constructor() {
     beforeAll(async () => {
-      this.folder = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));
-      this.file = join(this.folder, "config.yaml");
+      this.directory = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));
+      this.file = join(this.directory, "config.yaml");
     });
-    afterAll(() => rm(this.folder, { recursive: true }));
+    afterAll(() => rm(this.directory, { recursive: true }));
   }
 
   load(sources: Partial<ConfigurationSources> = {}) {
@@ -40,7 +40,7 @@ export class WrittenConfiguration {
     expect(code).toBe("invalid");
     for (const problem of problems) expect(message).toContain(problem.message);
     return problems.map(
-      ({ source, path, message }) => `${source.replace(this.folder, "")}|${path}|${message}`,
+      ({ source, path, message }) => `${source.replace(this.directory, "")}|${path}|${message}`,
     );
   }
 }

@@ -41,12 +41,12 @@ export class CriServer implements AsyncDisposable {
   answers: CriAnswers;
   /** Number of calls by method. */
   readonly calls = new Map<string, number>();
-  readonly #folder: string;
+  readonly #directory: string;
   #server: Server | undefined;
 
   private constructor(answers: CriAnswers) {
-    this.#folder = mkdtempSync(join(tmpdir(), "nkr-"));
-    this.path = join(this.#folder, "runtime.sock");
+    this.#directory = mkdtempSync(join(tmpdir(), "nkr-"));
+    this.path = join(this.#directory, "runtime.sock");
     this.answers = answers;
   }
 
@@ -81,7 +81,7 @@ export class CriServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   #add(server: Server, name: Method): void {

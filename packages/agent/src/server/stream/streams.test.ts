@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { FakeClock, type Logger, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createStatusServer, Streams } from "../index.ts";
+import { StatusServer, Streams } from "../index.ts";
 import { sendStream } from "../send-stream.ts";
 
 // More than the kernel's buffers of a connection take.
@@ -48,10 +48,10 @@ beforeEach(async () => {
   warnings = [];
   const log = { ...silentLogger, warn: (fields: unknown) => void warnings.push(fields) } as Logger;
   const common = { clock, registry, log };
-  const server = createStatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
+  const server = new StatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
   const stop = new AbortController();
   const running = server.run(stop.signal);
-  port = Number((await server.whenListening()).split(":").at(-1));
+  port = Number((await server.ready()).split(":").at(-1));
   end = async () => {
     for (const socket of sockets.splice(0)) socket.destroy();
     stop.abort(new Error("the test is over"));

@@ -1,5 +1,5 @@
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
-import { createStatusServer, type JsonRoute } from "../index.ts";
+import { type JsonRoute, StatusServer } from "../index.ts";
 
 /** A status server with only these routes. */
 export interface ServedRoutes {
@@ -17,11 +17,11 @@ export async function serveRoutes(
   address = "127.0.0.1:0",
 ): Promise<ServedRoutes> {
   const common = { clock: new FakeClock(), log: silentLogger, registry: new Registry() };
-  const server = createStatusServer({ ...common, address, checks: [], routes });
+  const server = new StatusServer({ ...common, address, checks: [], routes });
   const controller = new AbortController();
   const running = server.run(controller.signal);
   return {
-    address: await server.whenListening(),
+    address: await server.ready(),
     async stop() {
       controller.abort();
       await running;

@@ -18,8 +18,8 @@ export interface Authority {
 
 const KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-export function makeAuthority(folder: string, name: string): Authority {
-  const file = (part: string) => join(folder, `${name}-${part}`);
+export function makeAuthority(directory: string, name: string): Authority {
+  const file = (part: string) => join(directory, `${name}-${part}`);
   const openssl = (...args: string[]) => execFileSync("openssl", args, { stdio: "pipe" });
   openssl(
     "req",

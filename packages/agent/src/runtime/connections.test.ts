@@ -1,13 +1,19 @@
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
-import { FoundRuntime } from "./found-runtime.ts";
+import { CriRuntime } from "./cri-runtime.ts";
 import { CriServer } from "./testing/cri-server.ts";
 
 const { signal } = new AbortController();
 const version = () => ({ version: "0.1.0", runtimeName: "x", runtimeVersion: "1", runtimeApiVersion: "v1" });
 
 function runtimeAmong(candidates: readonly string[]) {
-  return new FoundRuntime({ candidates, clock: systemClock, log: silentLogger, registry: new Registry() });
+  return new CriRuntime({
+    endpoint: "",
+    candidates,
+    clock: systemClock,
+    log: silentLogger,
+    registry: new Registry(),
+  });
 }
 
 describe("a runtime without a configured endpoint", () => {
