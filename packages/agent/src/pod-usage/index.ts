@@ -4,9 +4,7 @@ export {
   type Amounts,
   amountsOf,
   memoryRequest,
-  observedDetails,
   podRequests,
   sum,
   unitsOf,
-  type WholePods,
 } from "./pod-resources.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Mi, testPod } from "../intree/eviction/testing/parts.ts";
-import { memoryRequest, observedDetails, podRequests, unitsOf } from "./pod-resources.ts";
+import { memoryRequest, podRequests, unitsOf } from "./pod-resources.ts";
 
 const container = (memory: string, more: Record<string, unknown> = {}) => ({
   name: "c",
@@ -40,13 +40,13 @@ describe("requests of a pod", () => {
       9,
     ],
   ])("%s", (_, spec, starting, running) => {
-    const pod = observedDetails.of(testPod("p", { spec }));
+    const pod = testPod("p", { spec }).details;
     expect(unitsOf(podRequests(pod).get("memory")!)).toBe(starting * Mi);
     expect(memoryRequest(pod)).toBe(running * Mi);
   });
 
   it("are none where none are stated, not 0", () => {
-    const pod = observedDetails.of(testPod("p"));
+    const pod = testPod("p").details;
     expect(podRequests(pod).size).toBe(0);
     expect(memoryRequest(pod)).toBeUndefined();
   });

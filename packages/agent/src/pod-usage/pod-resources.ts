@@ -1,17 +1,9 @@
 import type { Quantity as TextQuantity } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import { isQuantity, parseQuantity } from "@nodekeeper/core/lib";
-import type { ObservedPod, PodDetails } from "../eviction/index.ts";
+import type { PodDetails } from "../eviction/index.ts";
 
 /** Amounts of resources by name, in billionths of their unit. */
 export type Amounts = ReadonlyMap<string, bigint>;
-
-/** The source of a pod's requests: the observed pod or, for a recorded pod, a file. */
-export interface WholePods {
-  of(pod: ObservedPod): PodDetails;
-}
-
-/** Returns the details with which pods were observed. */
-export const observedDetails: WholePods = { of: ({ details }) => details };
 
 /**
  * Returns the requests of a pod as Kubernetes computes them: the larger of those while it runs and while it starts.

@@ -8,7 +8,7 @@ import { snapshotAt } from "./testing/policies.ts";
 
 const ofNode = new Compiler({ node: nodeFields });
 const ofPod = new Compiler({ pod: podFields });
-const { node } = nodeVariable(snapshotAt(0), [], 0, 0);
+const { node } = nodeVariable(snapshotAt(0), [], 0);
 const pod = {
   name: "web-1",
   namespace: "shop",

@@ -14,19 +14,9 @@ import {
   readingProblem,
 } from "../host/index.ts";
 import type { PodDisk, PodDisks, PodMemories, PodMemory } from "../pod-usage/index.ts";
-import type {
-  AllocatableMemoryPart,
-  ContainerFilesystemPart,
-  CpuPart,
-  FilesystemPart,
-  MemoryPart,
-  NodeReadings,
-  NodeSnapshot,
-  Part,
-  PidsPart,
-  PressurePart,
-} from "./node-snapshot.ts";
-import type { PodUsage, PodUsageReader } from "./pod-variable.ts";
+import type { PodUsage } from "./fields.ts";
+import type { NodeReadings, NodeSnapshot, Part } from "./node-snapshot.ts";
+import type { PodUsageReader } from "./pod-variable.ts";
 
 export interface HostNodeReadingsOptions {
   readings: Pick<HostReadings, "memory" | "cpu" | "pids" | "pressure" | "filesystem" | "allocatableMemory">;
@@ -82,7 +72,7 @@ export class HostNodeReadings implements NodeReadings {
   async #filesystem(
     path: (signal: AbortSignal) => Promise<string>,
     signal: AbortSignal,
-  ): Promise<Part<FilesystemPart>> {
+  ): Promise<NodeSnapshot["nodefs"]> {
     try {
       return partOf(await this.#options.readings.filesystem(await path(signal), signal), filesystemPart);
     } catch (error) {
@@ -91,7 +81,7 @@ export class HostNodeReadings implements NodeReadings {
     }
   }
 
-  async #containerfs(signal: AbortSignal): Promise<Part<ContainerFilesystemPart>> {
+  async #containerfs(signal: AbortSignal): Promise<NodeSnapshot["containerfs"]> {
     const { imagefsPath, containerfsPath } = this.#options;
     const part = await this.#filesystem(containerfsPath, signal);
     if (!("value" in part)) return part;
@@ -195,30 +185,30 @@ function partOf<T, U>(reading: Reading<T>, turn: (value: T) => U): Part<U> {
 }
 
 // As the kubelet computes it: memory in use minus inactive page cache.
-function memoryPart(state: MemoryState): MemoryPart {
+function memoryPart(state: MemoryState) {
   const { totalBytes: total, freeBytes: free, availableBytes: available, inactiveFileBytes } = state;
   if (inactiveFileBytes === undefined) return { total, free, available };
   return { total, free, available, workingSet: Math.max(total - free - inactiveFileBytes, 0) };
 }
 
-function allocatableMemoryPart({ limitBytes, workingSetBytes }: AllocatableMemory): AllocatableMemoryPart {
+function allocatableMemoryPart({ limitBytes, workingSetBytes }: AllocatableMemory) {
   return { capacity: limitBytes, workingSet: workingSetBytes };
 }
 
-function pressurePart({ some, full }: Pressure): PressurePart {
+function pressurePart({ some, full }: Pressure) {
   return { some, full };
 }
 
-function cpuPart({ share, cpus }: CpuUse): CpuPart {
+function cpuPart({ share, cpus }: CpuUse) {
   return { usage: share, cores: cpus };
 }
 
 // A filesystem that allocates inodes dynamically reports 0 of them.
-function filesystemPart(state: FilesystemState): FilesystemPart {
+function filesystemPart(state: FilesystemState) {
   const space = { capacity: state.sizeBytes, available: state.availableBytes };
   return state.inodes > 0 ? { ...space, inodes: state.inodes, inodesFree: state.inodesFree } : space;
 }
 
-function pidsPart({ max, current }: PidState): PidsPart {
+function pidsPart({ max, current }: PidState) {
   return { max, current };
 }

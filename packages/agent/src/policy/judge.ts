@@ -1,5 +1,5 @@
 import type { Expression } from "./expression.ts";
-import { type NodeSnapshot, nodeVariable, OLDEST_READING_MS } from "./node-snapshot.ts";
+import { type NodeSnapshot, nodeVariable } from "./node-snapshot.ts";
 import { nodeReadsOf, type Policy } from "./policy.ts";
 
 /** The result of a policy for the node. */
@@ -19,7 +19,7 @@ export interface Verdict {
  * @param wasMet whether there was pressure before; pressure lasts until the minimum reclaim is reached
  */
 export function judge(policy: Policy, snapshot: NodeSnapshot, now: number, wasMet: boolean): Verdict {
-  const { node, problems } = nodeVariable(snapshot, nodeReadsOf(policy), now, OLDEST_READING_MS);
+  const { node, problems } = nodeVariable(snapshot, nodeReadsOf(policy), now);
   const unknown: Verdict = { state: "unknown", isHeld: false, observed: null, threshold: null, problems };
   if (problems.length > 0) return unknown;
   const number = (field: "observed" | "threshold" | "minimumReclaim") => {

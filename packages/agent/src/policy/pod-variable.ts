@@ -1,26 +1,7 @@
-import { messageOf } from "@nodekeeper/core/lib";
 import type { ObservedPod } from "../eviction/index.ts";
-import { podRequests, unitsOf, type WholePods } from "../pod-usage/index.ts";
-import { MOST_ENTRIES } from "./fields.ts";
+import { podRequests, unitsOf } from "../pod-usage/index.ts";
+import { MOST_ENTRIES, type PodUsage } from "./fields.ts";
 import type { Part } from "./node-snapshot.ts";
-
-/** Usage of a pod. Unknown values are undefined. */
-export interface PodUsage {
-  /** CPUs. */
-  cpu?: number | undefined;
-  /** As charged by cgroups, in bytes. */
-  memory?: number | undefined;
-  /** `memory` without inactive page cache, in bytes. */
-  workingSet?: number | undefined;
-  /** Anonymous memory in bytes. */
-  rss?: number | undefined;
-  /** Size of the writable layers of its containers in bytes. */
-  disk?: number | undefined;
-  /** Number of inodes in these layers. */
-  inodes?: number | undefined;
-  /** Number of processes and threads. */
-  pids?: number | undefined;
-}
 
 /**
  * Reads the usage of pods, by UID. Throws only the signal's reason.
@@ -35,8 +16,6 @@ export type PodUsageReader = (
 /** Facts about a pod that its EvictionPod does not contain. */
 export interface PodContext {
   usage: PodUsage;
-  /** Only used if an expression reads requests. */
-  wholePods: Pick<WholePods, "of">;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -49,11 +28,10 @@ export type PodVariable = { pod: Record<string, unknown> } | { unknown: string }
  * @param reads the fields that the expressions read, such as "pod.usage.rss"
  */
 export function podVariable(
-  observed: ObservedPod,
+  { pod, details }: ObservedPod,
   reads: readonly string[],
-  { usage, wholePods, now }: PodContext,
+  { usage, now }: PodContext,
 ): PodVariable {
-  const { pod } = observed;
   const variable: Record<string, unknown> = {
     name: pod.name,
     namespace: pod.namespace,
@@ -68,16 +46,14 @@ export function podVariable(
     ownerKind: pod.owner?.kind ?? "",
   };
   if (reads.some((path) => path.startsWith("pod.requests."))) {
-    try {
-      const requests = podRequests(wholePods.of(observed));
-      variable.requests = {
-        cpu: unitsOf(requests.get("cpu") ?? 0n),
-        memory: unitsOf(requests.get("memory") ?? 0n),
-        ephemeralStorage: unitsOf(requests.get("ephemeral-storage") ?? 0n),
-      };
-    } catch (error) {
-      return { unknown: `its requests can't be read: ${messageOf(error)}` };
-    }
+    // Recorded pods have no requests.
+    if (!details.spec) return { unknown: "its requests can't be read: no file has them" };
+    const requests = podRequests(details);
+    variable.requests = {
+      cpu: unitsOf(requests.get("cpu") ?? 0n),
+      memory: unitsOf(requests.get("memory") ?? 0n),
+      ephemeralStorage: unitsOf(requests.get("ephemeral-storage") ?? 0n),
+    };
   }
   for (const path of reads) {
     const problem = problemOf(variable, path);

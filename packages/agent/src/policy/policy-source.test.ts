@@ -2,7 +2,7 @@ import { codeOf } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { never, testPod, topQuestion } from "../intree/eviction/testing/parts.ts";
 import type { NodeSnapshot } from "./node-snapshot.ts";
-import { policySources } from "./policy-sources.ts";
+import { policySources } from "./policy-source.ts";
 import { Gi, Mi, policyOf, snapshotAt, TestNode } from "./testing/policies.ts";
 
 const lowMemory = `
@@ -20,7 +20,7 @@ it("each policy is a plugin, and no two have one name", () => {
   const policies = ["a", "b"].map((name) => policyOf(`name: ${name}\ntype: soft\nwhen: true\nrank: [1]`));
   expect(policySources(policies, node.parts).map(({ name }) => name)).toEqual(["policy-a", "policy-b"]);
   expect(() => policySources([...policies, policies[0]!], node.parts)).toThrow(
-    'two policies of the name "a"',
+    'two policies have the name "a"',
   );
 });
 

@@ -1,15 +1,15 @@
-import type {
-  ConditionAnswer,
-  EvictPodsAnswer,
-  ThresholdAnswer,
-  TopAnswer,
-  TopQuestion,
+import {
+  type ConditionAnswer,
+  type EvictPodsAnswer,
+  referenceTo,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopQuestion,
 } from "@nodekeeper/api/decide";
-import { PolicyCannotJudge } from "@nodekeeper/api/errors";
-import { type Clock, checkPluginName, type Logger, type NodekeeperError } from "@nodekeeper/core/lib";
+import { PolicyCannotJudge, PolicyRefused } from "@nodekeeper/api/errors";
+import { type Clock, checkPluginName, type Logger, type NodekeeperError, quote } from "@nodekeeper/core/lib";
 import { type EvictionSource, noPods, type ObservedPod } from "../eviction/index.ts";
 import type { HostSample } from "../host/index.ts";
-import type { WholePods } from "../pod-usage/index.ts";
 import { sampledNode, sampledParts } from "./host-node-readings.ts";
 import { judge, type Verdict } from "./judge.ts";
 import type { NodeReadings } from "./node-snapshot.ts";
@@ -23,8 +23,6 @@ export interface PolicySourceOptions {
   readings: NodeReadings;
   /** Only called if the policy reads usage of pods. */
   podUsage: PodUsageReader;
-  /** Shared by all policies, so that a pod is decoded once. */
-  wholePods: WholePods;
   clock: Clock;
   /** Returns the CPU time of this process in milliseconds, which bounds the duration of a ranking. */
   cpuMs: () => number;
@@ -105,25 +103,17 @@ export class PolicySource implements EvictionSource {
     { topN }: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer> {
-    const { policy, podUsage, wholePods, clock, cpuMs } = this.#options;
+    const { policy, podUsage, clock, cpuMs } = this.#options;
     const reads = podReadsOf(policy).filter((path) => path.startsWith("pod.usage."));
     const usages = reads.length > 0 ? await podUsage(pods, reads, signal) : { missing: "is not read" };
-    const { ranked, excluded } = await rankPods(policy, pods, {
-      usages,
-      wholePods,
-      clock,
-      cpuMs,
-      signal,
-    });
+    const { ranked, excluded } = await rankPods(policy, pods, { usages, clock, cpuMs, signal });
     const unknown = excluded.filter(({ kind }) => kind === "unknown");
     this.#logLeftOut(unknown, "missing" in usages ? usages.missing : undefined);
     const [first] = unknown;
     if (ranked.length === 0 && first !== undefined) throw noneJudged(first, unknown.length, pods.length);
     const { terminationGracePeriodMs } = policy;
     return {
-      pods: leading(ranked, topN).map(({ pod: { pod } }) => {
-        return { uid: pod.uid, namespace: pod.namespace, name: pod.name };
-      }),
+      pods: leading(ranked, topN).map(({ pod: { pod } }) => referenceTo(pod)),
       gracePeriodSeconds:
         terminationGracePeriodMs === null ? null : Math.ceil(terminationGracePeriodMs / 1000),
     };
@@ -187,4 +177,21 @@ function answerOf(policy: Policy, { state, observed, threshold }: Verdict): Thre
 
 function conditionOf({ condition }: Policy, met: boolean): ConditionAnswer | null {
   return condition && { ...condition, effects: [...condition.effects], met };
+}
+
+/** Dependencies shared by the plugins of all policies. */
+export type PolicyParts = Omit<PolicySourceOptions, "policy">;
+
+/**
+ * Creates a plugin for each policy of any number of files. Throws `invalid` if two policies have the same name.
+ */
+export function policySources(policies: readonly Policy[], parts: PolicyParts): EvictionSource[] {
+  const names = new Set<string>();
+  return policies.map((policy) => {
+    if (names.has(policy.name)) {
+      throw new PolicyRefused({ problem: `two policies have the name ${quote(policy.name)}` });
+    }
+    names.add(policy.name);
+    return new PolicySource({ ...parts, policy });
+  });
 }

@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ObservedPod, observeJson } from "../eviction/index.ts";
 import { never, testPod } from "../intree/eviction/testing/parts.ts";
-import { observedDetails } from "../pod-usage/index.ts";
-import type { PodUsage } from "./pod-variable.ts";
+import type { PodUsage } from "./fields.ts";
 import { type PodRanking, rankPods } from "./rank-pods.ts";
 import { policyOf } from "./testing/policies.ts";
 
@@ -18,7 +17,6 @@ function ranking(
   const policy = policyOf(`name: a\ntype: hard\nwhen: true\npods: '${filter}'\nrank: ${rank}`);
   return rankPods(policy, pods, {
     usages: { value: new Map(Object.entries(usages)), at: 0 },
-    wholePods: observedDetails,
     clock: new FakeClock(now),
     cpuMs: () => 0,
     signal: never,
@@ -127,7 +125,7 @@ describe("the ranking", () => {
   it("takes no usage that was read long ago", async () => {
     const policy = policyOf("name: a\ntype: hard\nwhen: true\nrank: [pod.usage.rss]");
     const value = new Map([["web", { rss: 5 }]]);
-    const parts = { wholePods: observedDetails, clock: new FakeClock(now), cpuMs: () => 0, signal: never };
+    const parts = { clock: new FakeClock(now), cpuMs: () => 0, signal: never };
     for (const [ageMs, expected] of [
       [30_000, ["web"]],
       [30_001, []],
@@ -207,7 +205,6 @@ describe("cost", () => {
     setImmediate(takeTurn);
     const { ranked } = await rankPods(policy, pods, {
       usages: { missing: "" },
-      wholePods: observedDetails,
       clock,
       cpuMs: () => elapsed,
       signal: never,
@@ -224,7 +221,6 @@ describe("cost", () => {
     const policy = policyOf(`name: slow\ntype: hard\nwhen: true\npods: ${nested}\nrank: [1]`);
     const work = rankPods(policy, pods, {
       usages: { missing: "" },
-      wholePods: observedDetails,
       clock,
       cpuMs: () => elapsed,
       signal: never,
@@ -243,7 +239,6 @@ describe("cost", () => {
     const policy = policyOf(`name: a\ntype: hard\nwhen: true\nrank: [1]`);
     const { ranked } = await rankPods(policy, pods.slice(0, 100), {
       usages: { missing: "" },
-      wholePods: observedDetails,
       clock,
       cpuMs: () => elapsed / 10,
       signal: never,
@@ -257,7 +252,7 @@ describe("cost", () => {
     const clock = Object.assign(new FakeClock(now), { monotonic: () => (elapsed += 3) });
     const reason = new Error("stop");
     const policy = policyOf(`name: a\ntype: hard\nwhen: true\nrank: [1]`);
-    const parts = { usages: { missing: "" }, wholePods: observedDetails, clock, cpuMs: () => 0 };
+    const parts = { usages: { missing: "" }, clock, cpuMs: () => 0 };
     await expect(rankPods(policy, pods, { ...parts, signal: AbortSignal.abort(reason) })).rejects.toBe(
       reason,
     );

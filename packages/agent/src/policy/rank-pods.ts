@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 import type { ObservedPod } from "../eviction/index.ts";
-import type { WholePods } from "../pod-usage/index.ts";
+import type { PodUsage } from "./fields.ts";
 import { OLDEST_READING_MS, type Part } from "./node-snapshot.ts";
-import { type PodContext, type PodUsage, podVariable } from "./pod-variable.ts";
+import { type PodContext, podVariable } from "./pod-variable.ts";
 import type { Policy } from "./policy.ts";
 
 /** A pod that may be evicted, and the values by which it is ranked. */
@@ -32,7 +32,6 @@ export interface PodRanking {
 
 export interface RankingContext {
   usages: Part<ReadonlyMap<string, PodUsage>>;
-  wholePods: Pick<WholePods, "of">;
   clock: Clock;
   /** Returns the CPU time of this process in milliseconds. */
   cpuMs: () => number;
@@ -51,7 +50,7 @@ const LONGEST_MS = 200;
 export async function rankPods(
   policy: Policy,
   pods: readonly ObservedPod[],
-  { usages, wholePods, clock, cpuMs, signal }: RankingContext,
+  { usages, clock, cpuMs, signal }: RankingContext,
 ): Promise<PodRanking> {
   // The wall clock is used only for the age of pods.
   const now = clock.now();
@@ -73,7 +72,7 @@ export async function rankPods(
       cpuAtMs = cpuMs();
     }
     const usage = known?.get(pod.pod.uid) ?? {};
-    const verdict = verdictOf(policy, pod, { usage, wholePods, now });
+    const verdict = verdictOf(policy, pod, { usage, now });
     if ("values" in verdict) ranking.ranked.push(verdict);
     else ranking.excluded.push(verdict);
   }

@@ -2,25 +2,16 @@ import type { EvictionPod, QosClass, QosLevel } from "@nodekeeper/api/decide";
 import { PolicyRefused } from "@nodekeeper/api/errors";
 import { NodekeeperError, parseDuration, parseQuantity } from "@nodekeeper/core/lib";
 import { describeAt, parseYaml, YamlError, type YamlValue } from "@nodekeeper/core/yaml";
-import { type FieldTree, type FieldType, nodeFields, podFields } from "./fields.ts";
+import { type FieldTree, type FieldType, nodeFields, podFields, type ValuesOf } from "./fields.ts";
 import type { NodeSnapshot, Part } from "./node-snapshot.ts";
-import type { PodUsage } from "./pod-variable.ts";
-import { type Scene, ScenePods, type SceneRequests } from "./scene.ts";
+import { detailsWith, type Scene } from "./scene.ts";
 
 /** A pod as described in a scene file. Omitted fields are undefined. */
-export interface DescribedPod {
+export interface DescribedPod extends Omit<ValuesOf<typeof podFields>, "qosClass" | "qosLevel"> {
   name: string;
   namespace: string;
-  labels?: Record<string, string> | undefined;
-  annotationKeys?: string[] | undefined;
   qosClass?: QosClass | undefined;
   qosLevel?: QosLevel | undefined;
-  priority?: number | undefined;
-  requests?: SceneRequests | undefined;
-  usage?: PodUsage | undefined;
-  /** In seconds. */
-  age?: number | undefined;
-  ownerKind?: string | undefined;
 }
 
 /** A node and pods, with the fields that expressions can read. */
@@ -60,7 +51,10 @@ export function readSceneFile(file: string, text: string): SceneFile {
  * Returns the scene that a file describes. Everything is read at the same time, and all pods are candidates.
  */
 export function sceneOfFile({ node, pods }: SceneFile, at: number): Scene {
-  const observed = pods.map((pod) => ({ pod: evictionPod(pod, at), details: {} }));
+  const observed = pods.map((pod) => ({
+    pod: evictionPod(pod, at),
+    details: detailsWith(pod.requests ?? {}),
+  }));
   const uids = new Set(observed.map(({ pod }) => pod.uid));
   if (uids.size < pods.length)
     throw new NodekeeperError("invalid", "two pods have the same namespace and name");
@@ -70,7 +64,6 @@ export function sceneOfFile({ node, pods }: SceneFile, at: number): Scene {
     pods: observed,
     others: [],
     usages: new Map(pods.map((pod) => [uidOf(pod), pod.usage ?? {}])),
-    wholePods: new ScenePods(new Map(pods.map((pod) => [uidOf(pod), pod.requests ?? {}]))),
   };
 }
 

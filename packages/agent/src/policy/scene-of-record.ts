@@ -1,8 +1,9 @@
 import type { EvictionPod } from "@nodekeeper/api/decide";
 import type { RoundRecord } from "@nodekeeper/api/records";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { PodUsage } from "./pod-variable.ts";
-import { type Scene, ScenePods, type SceneRequests } from "./scene.ts";
+import type { PodDetails } from "../eviction/index.ts";
+import type { PodUsage } from "./fields.ts";
+import { detailsWith, type Scene } from "./scene.ts";
 import { type SceneFile, snapshotOf } from "./scene-file.ts";
 
 /**
@@ -13,24 +14,25 @@ import { type SceneFile, snapshotOf } from "./scene-file.ts";
 export function sceneOfRecord({ id, input, decision }: RoundRecord, readings: SceneFile | undefined): Scene {
   const described = new Map(readings?.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod]));
   const usages = new Map<string, PodUsage>();
-  const requests = new Map<string, SceneRequests>();
+  const details = new Map<string, PodDetails>();
   for (const pod of input.pods) {
-    if (!isPod(pod)) throw new NodekeeperError("invalid", `round ${id} has a pod that is none`);
+    if (!isPod(pod)) throw new NodekeeperError("invalid", `round ${id} has a malformed pod`);
     const known = described.get(`${pod.namespace}/${pod.name}`);
     if (known?.usage) usages.set(pod.uid, known.usage);
-    if (known?.requests) requests.set(pod.uid, known.requests);
+    if (known?.requests) details.set(pod.uid, detailsWith(known.requests));
   }
   const exclusions = new Map((decision.exclusions ?? []).map((exclusion) => [exclusion.uid, exclusion]));
   return {
     at: input.now,
     node: snapshotOf(readings?.node ?? {}, input.now),
-    pods: input.pods.filter(({ uid }) => !exclusions.has(uid)).map((pod) => ({ pod, details: {} })),
+    pods: input.pods
+      .filter(({ uid }) => !exclusions.has(uid))
+      .map((pod) => ({ pod, details: details.get(pod.uid) ?? {} })),
     others: [...exclusions.values()].map((exclusion) => {
       const { reason, detail } = exclusion;
       return { pod: exclusion, why: `no candidate: ${reason}${detail ? `, ${detail}` : ""}` };
     }),
     usages,
-    wholePods: new ScenePods(requests),
   };
 }
 

@@ -191,6 +191,6 @@ describe("a recorded round", () => {
 
   it("is refused where a pod in it is none", () => {
     const broken = { ...record, input: { ...record.input, pods: [{ uid: "x" }] } } as unknown as RoundRecord;
-    expect(() => sceneOfRecord(broken, undefined)).toThrow("round 7 has a pod that is none");
+    expect(() => sceneOfRecord(broken, undefined)).toThrow("round 7 has a malformed pod");
   });
 });

@@ -54,7 +54,6 @@ export async function tryPolicy(
   try {
     const { ranked, excluded } = await rankPods(policy, scene.pods, {
       usages: { value: scene.usages, at: systemClock.monotonic() },
-      wholePods: scene.wholePods,
       clock: { ...systemClock, now: () => scene.at },
       cpuMs: processCpuMs,
       signal,

@@ -1,13 +1,11 @@
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import type { ObservedPod } from "../../eviction/index.ts";
-import { observedDetails } from "../../pod-usage/index.ts";
+import type { PodUsage } from "../fields.ts";
 import type { NodeReadings, NodeSnapshot, Part } from "../node-snapshot.ts";
-import type { PodUsage } from "../pod-variable.ts";
 import type { Policy } from "../policy.ts";
 import { createPolicyMetrics } from "../policy-metrics.ts";
 import { describeProblem } from "../policy-problem.ts";
-import { PolicySource, type PolicySourceOptions } from "../policy-source.ts";
-import type { PolicyParts } from "../policy-sources.ts";
+import { type PolicyParts, PolicySource, type PolicySourceOptions } from "../policy-source.ts";
 import { readPolicies } from "../read-policies.ts";
 
 export const Mi = 2 ** 20;
@@ -68,7 +66,7 @@ export class TestNode implements NodeReadings {
     policy: Policy,
     others: Partial<Pick<PolicySourceOptions, "readings" | "podUsage">> = {},
   ): PolicySource {
-    return new PolicySource({ ...this.parts, policy, wholePods: observedDetails, ...others });
+    return new PolicySource({ ...this.parts, policy, ...others });
   }
 
   get parts(): PolicyParts {
