@@ -2,7 +2,7 @@ import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
 import type { DeviceSync } from "../devices/index.ts";
-import { devicesInUse, kubeletReporterSettingsOf } from "../intree/index.ts";
+import { devicesInUse } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
 import { ClaimStore, type StateDatabase } from "../state/index.ts";
 import { claimSettings } from "./device-settings.ts";
@@ -37,7 +37,7 @@ export function claimsOf({ configuration, database, ...rest }: ClaimParts): Clai
     exemptRootDrivers,
     devicesInUse: (signal) =>
       withDeadline(rest.clock, KUBELET_TIMEOUT_MS, "the kubelet's PodResources", signal, (scope) =>
-        devicesInUse(kubeletReporterSettingsOf(configuration()), scope),
+        devicesInUse(configuration().reporting.kubelet.podResourcesSocket, scope),
       ),
     settings: () => claimSettings(configuration()),
   });

@@ -9,7 +9,6 @@ import {
   inTreeReporterNames,
   KUBELET_REPORTER_NAME,
   KubeletReporter,
-  kubeletReporterSettingsOf,
   podUidLookup,
   type RunningPods,
   SYSTEM_REPORTER_NAME,
@@ -39,7 +38,7 @@ export function inTreeReporters(
       }),
     [KUBELET_REPORTER_NAME]: () =>
       new KubeletReporter({
-        settings: kubeletReporterSettingsOf(configuration),
+        settings: reporting.kubelet,
         host,
         clock,
         log: log.child({ plugin: KUBELET_REPORTER_NAME }),

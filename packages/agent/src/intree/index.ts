@@ -15,17 +15,13 @@ export {
 export { createInTreeEvictionMetrics, type InTreeEvictionMetrics } from "./eviction/missing-readings.ts";
 export { pairOf } from "./eviction/settings.ts";
 export { type RankingMetric, rankingMetrics } from "./eviction/victims.ts";
-export { devicesInUse } from "./kubelet/devices-in-use.ts";
 export {
   KUBELET_REPORTER_NAME,
   KubeletReporter,
   type KubeletReporterOptions,
 } from "./kubelet/kubelet-reporter.ts";
 export { createKubeletReporterMetrics } from "./kubelet/metrics.ts";
+export { devicesInUse } from "./kubelet/pod-resources.ts";
 export { podUidLookup, type RunningPods } from "./kubelet/pod-uids.ts";
-export {
-  type KubeletReporterSettings,
-  kubeletReporterSettingsOf,
-} from "./kubelet/settings.ts";
 export { type InTreeReporterName, inTreeReporterNames } from "./reporter-names.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";

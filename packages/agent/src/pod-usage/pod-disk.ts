@@ -1,7 +1,7 @@
 import type { Clock } from "@nodekeeper/core/lib";
-import { freshReading, mapReading, type Reading, SharedReading } from "../host/index.ts";
+import { freshReading, mapReading, type Reading, type SharedReading } from "../host/index.ts";
 import type { PodStats, PodStatsReader } from "../runtime/index.ts";
-import { LONGEST_AGE_MS, RUNTIME_PERIOD_MS, readPodStats } from "./pod-memory.ts";
+import { LONGEST_AGE_MS, sharedPodStats } from "./pod-memory.ts";
 
 /** Disk usage of the writable layers of a pod's containers; undefined if it is unknown for any of them. */
 export interface PodDisk {
@@ -22,13 +22,7 @@ export class PodDisks {
 
   constructor({ runtimeStats, clock }: PodDisksOptions) {
     this.#clock = clock;
-    this.#stats =
-      runtimeStats &&
-      new SharedReading(
-        clock,
-        () => RUNTIME_PERIOD_MS,
-        () => readPodStats(runtimeStats, clock),
-      );
+    this.#stats = runtimeStats && sharedPodStats(runtimeStats, clock);
   }
 
   /** Returns disk usage by UID. Throws only the signal's reason. */

@@ -22,7 +22,7 @@ export interface PodMemoriesOptions {
 // Older values are not used, milliseconds. Runtimes update their statistics about every ten seconds.
 export const LONGEST_AGE_MS = 30_000;
 // Bounds the calls to the runtime, which reads all containers for each of them. Milliseconds.
-export const RUNTIME_PERIOD_MS = 10_000;
+const RUNTIME_PERIOD_MS = 10_000;
 const RUNTIME_DEADLINE_MS = 2_000;
 
 /** Memory of pods as reported by their cgroups, or by the runtime for pods without a cgroup. */
@@ -34,13 +34,7 @@ export class PodMemories {
   constructor(options: PodMemoriesOptions) {
     const { runtimeStats, clock } = options;
     this.#options = options;
-    this.#runtime =
-      runtimeStats &&
-      new SharedReading(
-        clock,
-        () => RUNTIME_PERIOD_MS,
-        () => readPodStats(runtimeStats, clock),
-      );
+    this.#runtime = runtimeStats && sharedPodStats(runtimeStats, clock);
   }
 
   /** Returns the memory of a pod as of the last call of `of`; undefined if unknown. Reads nothing. */
@@ -82,11 +76,16 @@ function withValue<T>(reading: Reading<unknown>, value: T): Reading<T> {
   return reading.state === "read" ? { ...reading, value } : reading;
 }
 
-/** Reads the runtime's statistics of pods, within a deadline. */
-export async function readPodStats(
-  stats: PodStatsReader,
-  clock: Clock,
-): Promise<Reading<readonly PodStats[]>> {
+/** Returns the runtime's statistics of pods, read at most every ten seconds, each time within a deadline. */
+export function sharedPodStats(stats: PodStatsReader, clock: Clock): SharedReading<readonly PodStats[]> {
+  return new SharedReading(
+    clock,
+    () => RUNTIME_PERIOD_MS,
+    () => readPodStats(stats, clock),
+  );
+}
+
+async function readPodStats(stats: PodStatsReader, clock: Clock): Promise<Reading<readonly PodStats[]>> {
   const at = clock.monotonic();
   try {
     const what = "statistics of pods from the runtime";

@@ -31,8 +31,8 @@ let stop: AbortController;
 let running: Promise<void>;
 
 const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
-const folder = (name: string) => join(root, `${name}@@__@@default`);
-const file = (name: string) => join(folder(name), "soft_eviction_notify");
+const directory = (name: string) => join(root, `${name}@@__@@default`);
+const file = (name: string) => join(directory(name), "soft_eviction_notify");
 const notice = (name: string) => ({ uid: name, namespace: "default", name, plugin: "p", reason: "r" });
 const counted = async (result: string) =>
   Number(
@@ -70,9 +70,9 @@ function start(): void {
   running = notifier.run(stop.signal);
 }
 
-it("a pod that asked for notice has a folder, and the time of the last notice in a file", async () => {
+it("a pod that asked for notice has a directory, and the time of the last notice in a file", async () => {
   start();
-  await until("the folder", () => existsSync(folder("web")));
+  await until("the directory", () => existsSync(directory("web")));
   expect(readdirSync(root)).toEqual(["web@@__@@default"]);
   notifier.notify([notice("web")]);
   await until("the file", () => existsSync(file("web")) && readFileSync(file("web"), "utf8") !== "");
@@ -87,7 +87,7 @@ it("a pod that asked for notice has a folder, and the time of the last notice in
   expect(statSync(file("web")).ino).toBe(ino);
 });
 
-it("a folder is removed after its pod, and others below the path stay", async () => {
+it("a directory is removed after its pod, and others below the path stay", async () => {
   for (const name of ["deleted@@__@@default", "plain", "a@@__@@b@@__@@c"])
     mkdirSync(join(root, name), { recursive: true });
   writeFileSync(join(root, "deleted@@__@@default", "soft_eviction_notify"), "x");
@@ -101,10 +101,10 @@ it("a folder is removed after its pod, and others below the path stay", async ()
     clock,
     stepMs: 10_000,
   });
-  await until("the pod's folder", () => existsSync(folder("web")), { clock });
+  await until("the pod's directory", () => existsSync(directory("web")), { clock });
   expect(readdirSync(root).sort()).toEqual(["a@@__@@b@@__@@c", "plain", "web@@__@@default", "x@@__@@y"]);
   pods.pods.delete("web");
-  await until("the pod's folder is removed", () => !existsSync(folder("web")), { clock, stepMs: 10_000 });
+  await until("the pod's directory is removed", () => !existsSync(directory("web")), { clock, stepMs: 10_000 });
 });
 
 it.each<[string, (path: string, target: string) => void]>([
@@ -112,12 +112,12 @@ it.each<[string, (path: string, target: string) => void]>([
   ["a dangling link", (path) => symlinkSync(join(base, "new"), path)],
   ["a hard link", (path, target) => linkSync(target, path)],
   ["a FIFO", (path) => void execFileSync("mkfifo", [path])],
-  ["a folder", (path) => mkdirSync(path)],
+  ["a directory", (path) => mkdirSync(path)],
 ])("writes to nothing that a pod puts in the file's place: %s", async (_, put) => {
   const target = join(base, "target");
   writeFileSync(target, "untouched");
   pods.pods.set("other", observeJson(jsonPod("other", { metadata: { annotations } })));
-  mkdirSync(folder("web"), { recursive: true });
+  mkdirSync(directory("web"), { recursive: true });
   put(file("web"), target);
   start();
   notifier.notify([notice("web"), notice("other")]);

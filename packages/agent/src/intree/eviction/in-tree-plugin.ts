@@ -4,7 +4,7 @@ import { type EvictionSource, noPods, noTopPods, notMet, type ObservedPod } from
 import type { HostReadings, Reading } from "../../host/index.ts";
 import type { PodDisks, PodMemories } from "../../pod-usage/index.ts";
 import type { KnownPlugin } from "../enabled-plugins.ts";
-import { type InTreeEvictionMetrics, MissingReadings } from "./missing-readings.ts";
+import { type InTreeEvictionMetrics, readingValues } from "./missing-readings.ts";
 
 /** Readings and clients for in-tree eviction plugins. */
 export interface EvictionPluginParts {
@@ -103,8 +103,7 @@ export function inTreeSource<Settings>(
   parts: EvictionPluginParts,
   settings: () => Settings,
 ): EvictionSource {
-  const missing = new MissingReadings(name, parts.log, parts.metrics);
-  const context = { ...parts, settings, valueIn: missing.valueOf.bind(missing) };
+  const context = { ...parts, settings, valueIn: readingValues(name, parts.log, parts.metrics) };
   const none: EvictionSource = {
     name,
     getEvictPods: async () => noPods,

@@ -1,35 +1,17 @@
 import type { EvictionSettings } from "@nodekeeper/api/settings";
 import type { EvictionSource } from "../../eviction/index.ts";
 import { enabledPlugins, type KnownPlugin } from "../enabled-plugins.ts";
-import type { EvictionPluginParts } from "./in-tree-plugin.ts";
-import { type InTreePlugin, inTreeSource } from "./in-tree-plugin.ts";
+import { type EvictionPluginParts, type InTreePlugin, inTreeSource } from "./in-tree-plugin.ts";
 import { numaMemoryPressure } from "./numa-memory.ts";
-import { pidOveruse } from "./pid-overuse.ts";
+import { pidOveruse, rootfsOveruse, rssOveruse } from "./overuse.ts";
 import { reclaimedResourcePressure } from "./reclaimed-resources.ts";
-import { rootfsOveruse } from "./rootfs-overuse.ts";
 import { rootfsPressure } from "./rootfs-pressure.ts";
-import { rssOveruse } from "./rss-overuse.ts";
 import { systemCpuPressure } from "./system-cpu.ts";
 import { systemMemoryPressure } from "./system-memory.ts";
 
-/** Settings of all in-tree eviction plugins, read in each round. */
-export type InTreeEvictionSettings = Pick<
-  EvictionSettings,
-  | "systemMemory"
-  | "numaMemory"
-  | "reclaimedResources"
-  | "rssOveruse"
-  | "rootfsPressure"
-  | "rootfsOveruse"
-  | "pidOveruse"
-  | "systemCpu"
->;
-
-type Key = keyof InTreeEvictionSettings;
-
 // All in-tree eviction plugins, by the key of their settings. They have the names of the katalyst plugins that they
 // replace.
-const plugins: { readonly [K in Key]: InTreePlugin<InTreeEvictionSettings[K]> } = {
+const plugins = {
   systemMemory: systemMemoryPressure,
   numaMemory: numaMemoryPressure,
   reclaimedResources: reclaimedResourcePressure,
@@ -39,6 +21,11 @@ const plugins: { readonly [K in Key]: InTreePlugin<InTreeEvictionSettings[K]> } 
   pidOveruse,
   systemCpu: systemCpuPressure,
 };
+type Key = keyof typeof plugins;
+
+/** Settings of all in-tree eviction plugins, read in each round. */
+export type InTreeEvictionSettings = Pick<EvictionSettings, Key>;
+
 const keys = Object.keys(plugins) as Key[];
 
 /** All in-tree eviction plugins, for `enabledPlugins`. */
@@ -59,5 +46,6 @@ function started<K extends Key>(
   parts: EvictionPluginParts,
   settings: () => InTreeEvictionSettings,
 ): EvictionSource {
-  return inTreeSource<InTreeEvictionSettings[K]>(plugins[key], parts, () => settings()[key]);
+  const plugin: { readonly [Name in Key]: InTreePlugin<InTreeEvictionSettings[Name]> } = plugins;
+  return inTreeSource<InTreeEvictionSettings[K]>(plugin[key], parts, () => settings()[key]);
 }

@@ -16,40 +16,24 @@ export function createInTreeEvictionMetrics(registry: Registry) {
 
 export type InTreeEvictionMetrics = ReturnType<typeof createInTreeEvictionMetrics>;
 
-/** Counts the missing readings of one plugin, and logs when a reading becomes missing or available again. */
-export class MissingReadings {
-  readonly #plugin: string;
-  readonly #log: Logger;
-  readonly #metrics: InTreeEvictionMetrics;
-  readonly #missing = new Set<string>();
-
-  constructor(plugin: string, log: Logger, metrics: InTreeEvictionMetrics) {
-    this.#plugin = plugin;
-    this.#log = log;
-    this.#metrics = metrics;
-  }
-
-  /**
-   * Returns the value of a reading; undefined if it is missing.
-   * @param name name for logs and metrics, such as "memory"
-   */
-  valueOf<T>(name: string, reading: Reading<T>): T | undefined {
-    const problem = readingProblem(reading);
-    const known = this.#missing.has(name);
+/**
+ * Returns a function that returns the value of a reading; undefined if it is missing. Counts the missing readings of
+ * one plugin, and logs when a reading becomes missing or available again. The name is for logs and metrics, such as
+ * "memory".
+ */
+export function readingValues(plugin: string, log: Logger, { missingReadings }: InTreeEvictionMetrics) {
+  const missing = new Set<string>();
+  return <T>(name: string, reading: Reading<T>): T | undefined => {
     if (reading.state === "read") {
-      if (known)
-        this.#log.info({ plugin: this.#plugin, reading: name }, "reading of eviction plugin available again");
-      this.#missing.delete(name);
+      if (missing.delete(name))
+        log.info({ plugin, reading: name }, "reading of eviction plugin available again");
       return reading.value;
     }
-    this.#metrics.missingReadings.inc({ plugin: this.#plugin, reading: name });
-    if (!known) {
-      this.#log.warn(
-        { errorId: ReadingMissing.id, plugin: this.#plugin, reading: name, problem },
-        "reading of eviction plugin missing, it evicts no pod without it",
-      );
-    }
-    this.#missing.add(name);
+    missingReadings.inc({ plugin, reading: name });
+    if (missing.has(name)) return undefined;
+    missing.add(name);
+    const fields = { errorId: ReadingMissing.id, plugin, reading: name, problem: readingProblem(reading) };
+    log.warn(fields, "reading of eviction plugin missing, it evicts no pod without it");
     return undefined;
-  }
+  };
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { pidOveruse } from "./pid-overuse.ts";
+import { pidOveruse } from "./overuse.ts";
 import { never, TestMachine, testPod } from "./testing/parts.ts";
 
 const pods = ["few", "many", "most", "unknown"].map((name) => testPod(name));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import { type RootfsOveruseSettings, rootfsOveruse } from "./rootfs-overuse.ts";
+import { type RootfsOveruseSettings, rootfsOveruse } from "./overuse.ts";
 import { type RootfsPressureSettings, rootfsPressure, rootfsShortage } from "./rootfs-pressure.ts";
 import { Gi, Mi, never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
 

@@ -7,7 +7,7 @@ import {
   type RssOveruseSettings,
   rssOveruse,
   statedRate,
-} from "./rss-overuse.ts";
+} from "./overuse.ts";
 import { Gi, Mi, never, TestMachine, type TestPod, testPod, uses } from "./testing/parts.ts";
 
 const { rssOveruse: defaults } = defaultInTreeEvictionSettings;

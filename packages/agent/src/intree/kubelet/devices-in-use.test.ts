@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { devicesInUse } from "./devices-in-use.ts";
+import { devicesInUse } from "./pod-resources.ts";
 import { FakeKubelet } from "./testing/fake-kubelet.ts";
 
 const never = new AbortController().signal;
@@ -10,8 +10,7 @@ async function devicesOf(driverName: string) {
   const dynamicResources = [{ claimName: "c", claimNamespace: "default", claimResources }];
   kubelet.pods = [{ namespace: "default", name: "web", containers: [{ name: "main", dynamicResources }] }];
   await kubelet.start();
-  const settings = { podResourcesSocket: kubelet.socket, maxAnswerBytes: 10_000 };
-  return await devicesInUse(settings, never);
+  return await devicesInUse(kubelet.socket, never);
 }
 
 it("names the devices of running pods' claims", async () => {

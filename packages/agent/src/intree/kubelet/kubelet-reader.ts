@@ -6,7 +6,7 @@ import { ListedPods } from "./listed-pods.ts";
 import { MachineReader } from "./machine.ts";
 import { PodResources } from "./pod-resources.ts";
 import type { RunningPods } from "./pod-uids.ts";
-import type { KubeletReporterSettings } from "./settings.ts";
+import { type KubeletReporterSettings, parseDeviceZones } from "./settings.ts";
 import { KubeletConfigFile, topologyPolicy } from "./topology-policy.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 
@@ -29,24 +29,22 @@ export interface KubeletReaderOptions {
 
 /** Reads the machine, the kubelet and its configuration file, and combines the results. */
 export class KubeletReader {
-  readonly #settings: KubeletReporterSettings;
-  readonly #pods: RunningPods;
-  readonly #devices: ReportedDevices;
+  readonly #options: KubeletReaderOptions;
+  readonly #deviceZones: ReadonlyMap<string, string>;
   readonly #machine: MachineReader;
   readonly #configFile: KubeletConfigFile;
   readonly #flags: KubeletFlags;
   readonly #listed = new ListedPods();
-  readonly #clock: Clock;
   #lastPolicy: string | undefined;
 
-  constructor({ settings, host, clock, pods, devices }: KubeletReaderOptions) {
-    this.#settings = settings;
-    this.#pods = pods;
-    this.#devices = devices;
+  /** Throws `invalid` if a resource has two zone types. */
+  constructor(options: KubeletReaderOptions) {
+    const { settings, host, clock } = options;
+    this.#options = options;
+    this.#deviceZones = parseDeviceZones(settings.deviceZones);
     this.#machine = new MachineReader(host);
     this.#configFile = new KubeletConfigFile(settings.configFile);
     this.#flags = new KubeletFlags(host, clock);
-    this.#clock = clock;
   }
 
   /**
@@ -54,23 +52,23 @@ export class KubeletReader {
    * removed resources. If the policy can't be read, its last value is kept and the error is listed in the problems.
    */
   async read(signal: AbortSignal): Promise<KubeletReading> {
-    const { podResourcesSocket, maxAnswerBytes, deviceZones, siblingNumaMaxDistance } = this.#settings;
+    const { settings, pods, devices, clock } = this.#options;
     // A new connection for each reading, so that none refers to a kubelet that was restarted.
-    const podResources = new PodResources(podResourcesSocket, maxAnswerBytes);
+    const podResources = new PodResources(settings.podResourcesSocket);
     try {
       const [machine, policyProblem, answer] = await Promise.all([
         this.#machine.read(signal),
         this.#readPolicy(signal),
         podResources.read(signal),
       ]);
-      const podUid = this.#pods.uids();
-      const isComplete = this.#listed.isComplete(answer.pods, podUid, this.#clock.monotonic());
+      const podUid = pods.uids();
+      const isComplete = this.#listed.isComplete(answer.pods, podUid, clock.monotonic());
       const output = topologyZones({
         machine,
         answer,
-        deviceZones,
-        siblingNumaMaxDistance,
-        deviceAttributes: this.#devices.attributesOf,
+        deviceZones: this.#deviceZones,
+        siblingNumaMaxDistance: settings.siblingNumaMaxDistance,
+        deviceAttributes: devices.attributesOf,
         podUid,
       });
       const problems = policyProblem === undefined ? output.problems : [...output.problems, policyProblem];
@@ -81,13 +79,8 @@ export class KubeletReader {
   }
 
   async #readPolicy(signal: AbortSignal): Promise<string | undefined> {
-    const { configFile, topologyManager } = this.#settings;
-    if (!topologyManager && configFile === "") return undefined;
+    if (this.#options.settings.configFile === "") return undefined;
     try {
-      if (topologyManager) {
-        this.#lastPolicy = topologyPolicy(topologyManager);
-        return undefined;
-      }
       // The kubelet's flags override its file.
       const file = await this.#configFile.topologyManager();
       this.#lastPolicy = topologyPolicy({ ...file, ...(await this.#flags.read(signal)) });

@@ -1,6 +1,7 @@
 import { until } from "@nodekeeper/testing/until";
 import { ServerError, Status } from "nice-grpc";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { RETRY_INTERVAL_MS } from "./kubelet-reporter.ts";
 import {
   debounceMs,
   fields,
@@ -8,7 +9,6 @@ import {
   holdings,
   noAbort,
   resyncIntervalMs,
-  retryIntervalMs,
   setUp,
   tearDown,
   watch,
@@ -32,7 +32,7 @@ describe("listAndWatch", () => {
     expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
     kubelet.pods = [holding("web", 1n), holding("api", 2n)];
     pods.byName.set("api", "u-api");
-    await clock.step(retryIntervalMs);
+    await clock.step(RETRY_INTERVAL_MS);
     await ended(3);
     expect(seen).toEqual([web, [["default/api/u-api: 1", "default/web/u-web: 1"], []]]);
     expect(await metric("nodekeeper_intree_kubelet_readings_total")).toEqual([
@@ -48,10 +48,10 @@ describe("listAndWatch", () => {
     await ended(1);
     kubelet.pods = [];
     await clock.step(resyncIntervalMs);
-    for (let reading = 2; reading < 2 + 60_000 / retryIntervalMs; reading++) {
+    for (let reading = 2; reading < 2 + 60_000 / RETRY_INTERVAL_MS; reading++) {
       await ended(reading);
       expect(seen).toEqual([web]);
-      await clock.step(retryIntervalMs);
+      await clock.step(RETRY_INTERVAL_MS);
     }
     await until("the pod is no longer shown", () => seen.length === 2);
     expect(seen[1]).toEqual([[], []]);
@@ -152,11 +152,11 @@ describe("listAndWatch", () => {
     await kubelet.stop();
     await clock.step(resyncIntervalMs);
     await ended(2);
-    await clock.step(retryIntervalMs);
+    await clock.step(RETRY_INTERVAL_MS);
     await ended(3);
     expect(log.warn).toHaveBeenCalledTimes(1);
     await kubelet.start();
-    await clock.step(retryIntervalMs);
+    await clock.step(RETRY_INTERVAL_MS);
     await ended(4);
     expect(log.info).toHaveBeenCalledTimes(1);
     expect(log.warn).toHaveBeenCalledTimes(1);

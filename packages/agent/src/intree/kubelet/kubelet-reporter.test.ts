@@ -2,22 +2,18 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
-import {
-  fields,
-  holding,
-  holdings,
-  noAbort,
-  setUp,
-  tearDown,
-  timeoutMs,
-  web,
-} from "./testing/reporter-setup.ts";
+import { TIMEOUT_MS } from "./kubelet-reporter.ts";
+import { fields, holding, holdings, noAbort, setUp, tearDown, web } from "./testing/reporter-setup.ts";
 
 afterEach(tearDown);
 
 describe("getReportContent", () => {
   it("is the zones, and the policy where it is known", async () => {
-    const { kubelet, reporter } = await setUp({ topologyManager: { policy: "restricted", scope: "pod" } });
+    const { kubelet } = await setUp();
+    const configFile = join(kubelet.directory, "config.yaml");
+    const manager = "topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n";
+    await writeFile(configFile, `kind: KubeletConfiguration\n${manager}`);
+    const { reporter } = await setUp({ podResourcesSocket: kubelet.socket, configFile });
     await kubelet.start();
     const response = await reporter.getReportContent(noAbort);
     expect(holdings(response)).toEqual(web);
@@ -26,7 +22,7 @@ describe("getReportContent", () => {
 
   it("follows the kubelet's configuration file, and keeps the policy when it can't be read", async () => {
     const { kubelet, reporter, log } = await setUp();
-    const configFile = join(kubelet.folder, "config.yaml");
+    const configFile = join(kubelet.directory, "config.yaml");
     const other = await setUp({ podResourcesSocket: kubelet.socket, configFile });
     await kubelet.start();
     const policy = async () => fields(await other.reporter.getReportContent(noAbort)).TopologyPolicy;
@@ -68,7 +64,7 @@ describe("getReportContent", () => {
       message: expect.stringContaining(kubelet.socket),
     });
     await until("the kubelet is asked", () => kubelet.lists === 1);
-    await clock.step(timeoutMs);
+    await clock.step(TIMEOUT_MS);
     await asked;
     expect(clock.timers).toBe(0);
   });
@@ -96,7 +92,7 @@ describe("getReportContent", () => {
       code: "deadline",
       message: expect.stringContaining("first list of pods"),
     });
-    await clock.step(timeoutMs);
+    await clock.step(TIMEOUT_MS);
     await failed;
     expect(kubelet.lists).toBe(0);
     const again = reporter.getReportContent(noAbort);

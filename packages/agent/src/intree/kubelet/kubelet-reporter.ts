@@ -23,6 +23,11 @@ export interface KubeletReporterOptions extends KubeletReaderOptions {
   metrics: KubeletReporterMetrics;
 }
 
+/** Timeout of a reading, which makes two calls, milliseconds. */
+export const TIMEOUT_MS = 10_000;
+/** Interval of readings after a failure, milliseconds. */
+export const RETRY_INTERVAL_MS = 5_000;
+
 interface Content {
   readonly zones: string;
   readonly policy: string | undefined;
@@ -57,7 +62,7 @@ export class KubeletReporter implements ReporterSource {
    */
   async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
     const { clock, settings } = this.#options;
-    const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncIntervalMs;
+    const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncInterval;
     // A watch reads after each event, so another reading would find no change.
     if (this.#last && isRecent && this.#watches > 0 && !this.#isUnavailable) {
       signal.throwIfAborted();
@@ -88,9 +93,9 @@ export class KubeletReporter implements ReporterSource {
           last = content;
           yield this.#response(content);
         }
-        const waitMs = content && this.#isComplete ? settings.resyncIntervalMs : settings.retryIntervalMs;
+        const waitMs = content && this.#isComplete ? settings.resyncInterval : RETRY_INTERVAL_MS;
         // A change of a pod causes several events.
-        if (await change.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
+        if (await change.wait(clock, waitMs, signal)) await clock.sleep(settings.debounce, signal);
       }
     } finally {
       this.#watches--;
@@ -116,16 +121,10 @@ export class KubeletReporter implements ReporterSource {
     const { clock, log, metrics, pods, settings } = this.#options;
     const what = `kubelet at ${settings.podResourcesSocket}`;
     try {
-      await withDeadline(
-        clock,
-        settings.timeoutMs,
-        "first list of pods from the container runtime",
-        signal,
-        (each) => pods.listed(each),
+      await withDeadline(clock, TIMEOUT_MS, "first list of pods from the container runtime", signal, (each) =>
+        pods.listed(each),
       );
-      const reading = await withDeadline(clock, settings.timeoutMs, what, signal, (each) =>
-        this.#reader.read(each),
-      );
+      const reading = await withDeadline(clock, TIMEOUT_MS, what, signal, (each) => this.#reader.read(each));
       metrics.readings.inc({ result: reading.isComplete ? "ok" : "incomplete" });
       metrics.unknownPods.set(reading.unknownPods.length);
       if (this.#isUnavailable) log.info({}, "kubelet's PodResources can be read again");

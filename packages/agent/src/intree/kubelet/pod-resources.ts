@@ -25,7 +25,7 @@ export class PodResources {
    * @param path absolute path of the socket, at most 107 bytes; throws `invalid` otherwise
    * @param maxAnswerBytes larger responses fail with `exhausted`
    */
-  constructor(path: string, maxAnswerBytes: number) {
+  constructor(path: string, maxAnswerBytes = 4 * 1024 * 1024) {
     this.#path = path;
     this.#channel = new UnaryChannel(path, { maxReceiveBytes: maxAnswerBytes });
   }
@@ -65,5 +65,23 @@ export class PodResources {
         cause: error,
       });
     }
+  }
+}
+
+/**
+ * Returns the devices of ResourceClaims used by the kubelet's running pods, as `<driver>/<pool>/<device>`. Throws
+ * `unsupported` if the kubelet does not name them (before Kubernetes 1.31), `unavailable` if it can't be reached.
+ * @param path as in `PodResources`
+ */
+export async function devicesInUse(path: string, signal: AbortSignal): Promise<Set<string>> {
+  const podResources = new PodResources(path);
+  try {
+    const { pods } = await podResources.read(signal);
+    const claimed = pods.flatMap((pod) => pod.claimed);
+    if (claimed.some(({ driver }) => driver === ""))
+      throw new NodekeeperError("unsupported", "the kubelet does not name the devices of claims");
+    return new Set(claimed.map(({ driver, pool, device }) => `${driver}/${pool}/${device}`));
+  } finally {
+    podResources.close();
   }
 }

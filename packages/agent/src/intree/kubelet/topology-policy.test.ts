@@ -68,13 +68,13 @@ describe("topologyManagerOf", () => {
 });
 
 describe("the kubelet's configuration file", () => {
-  let folder: string;
+  let directory: string;
   let path: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "nodekeeper-policy-"));
-    path = join(folder, "config.yaml");
+    directory = await mkdtemp(join(tmpdir(), "nodekeeper-policy-"));
+    path = join(directory, "config.yaml");
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   it("is named when it is missing, too large or wrong", async () => {
     const file = new KubeletConfigFile(path);

@@ -16,13 +16,13 @@ export class FakeKubelet implements AsyncDisposable {
   lists = 0;
   /** If set, returns the encoded response of List. */
   answerList: ((signal: AbortSignal) => Promise<Uint8Array>) | undefined;
-  readonly folder: string;
+  readonly directory: string;
   readonly socket: string;
   #server: Server | undefined;
 
-  private constructor(folder: string) {
-    this.folder = folder;
-    this.socket = join(folder, "kubelet.sock");
+  private constructor(directory: string) {
+    this.directory = directory;
+    this.socket = join(directory, "kubelet.sock");
   }
 
   /** Creates a server that is not listening yet. */
@@ -57,7 +57,7 @@ export class FakeKubelet implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 

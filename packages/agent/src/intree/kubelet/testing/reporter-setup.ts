@@ -9,12 +9,12 @@ import type { DeviceAttributes, DeviceAttributesLookup, ReportedDevices } from "
 import { KubeletReporter } from "../kubelet-reporter.ts";
 import { createKubeletReporterMetrics } from "../metrics.ts";
 import type { PodUidLookup, RunningPods } from "../pod-uids.ts";
-import { type KubeletReporterSettings, kubeletReporterSettingsOf } from "../settings.ts";
+import type { KubeletReporterSettings } from "../settings.ts";
 import type { TopologyZone } from "../zones.ts";
 import { FakeKubelet } from "./fake-kubelet.ts";
 
-const defaults = kubeletReporterSettingsOf(defaultConfiguration());
-export const { resyncIntervalMs, retryIntervalMs, debounceMs, timeoutMs } = defaults;
+const defaults = defaultConfiguration().reporting.kubelet;
+export const { resyncInterval: resyncIntervalMs, debounce: debounceMs } = defaults;
 const cleanups: (() => Promise<void>)[] = [];
 
 /** Stops everything that `setUp` and `watch` started. */

@@ -1,7 +1,76 @@
 import type { EvictionSettings } from "@nodekeeper/api/settings";
+import type { ObservedPod } from "../../eviction/index.ts";
 import { memoryRequest } from "../../pod-usage/index.ts";
 import type { InTreePlugin } from "./in-tree-plugin.ts";
-import { pairOf } from "./settings.ts";
+import { graceSeconds, pairOf } from "./settings.ts";
+import { victimOrder } from "./victims.ts";
+
+// The plugins that name pods regardless of pressure.
+
+export type PidOveruseSettings = EvictionSettings["pidOveruse"];
+
+/**
+ * Requests hard eviction of pods with more processes and threads than the threshold, because all pods share the
+ * machine's PIDs. Based on katalyst-core plugin/cpu/pid_overuse.go. Inactive until a threshold is set.
+ */
+export const pidOveruse: InTreePlugin<PidOveruseSettings> = {
+  name: "pid-overuse-eviction-plugin",
+  onByDefault: false,
+  overuse:
+    ({ readings, settings, valueIn }) =>
+    async (pods, signal) => {
+      const { threshold, gracePeriod } = settings();
+      if (threshold === 0) return [];
+      const activity = valueIn("podPids", await readings.podActivity(signal));
+      if (!activity) return undefined;
+      const pidsOf = ({ pod }: ObservedPod) => activity.get(pod.uid)?.pids;
+      const over = pods.filter((pod) => (pidsOf(pod) ?? 0) > threshold);
+      return victimOrder(over, (pod) => [pidsOf(pod)]).map((observed) => ({
+        pod: observed.pod,
+        reason: `${pidsOf(observed)} processes and threads > threshold ${threshold}`,
+        force: true,
+        gracePeriodSeconds: graceSeconds(gracePeriod),
+      }));
+    },
+};
+
+export type RootfsOveruseSettings = EvictionSettings["rootfsOveruse"];
+
+/**
+ * Requests soft eviction of shared and reclaimed pods whose writable layers exceed a threshold, with or without disk
+ * pressure. Based on katalyst-core plugin/rootfs/rootfs_overuse.go. Inactive until a threshold is set.
+ */
+export const rootfsOveruse: InTreePlugin<RootfsOveruseSettings> = {
+  name: "rootfs-overuse-eviction-plugin",
+  onByDefault: false,
+  overuse:
+    ({ disks, settings, valueIn }) =>
+    async (pods, signal) => {
+      const current = settings();
+      const watched = pods.filter((pod) => thresholdOf(pod, current) > 0);
+      if (watched.length === 0) return [];
+      const known = valueIn("podDisk", await disks.all(signal));
+      if (!known) return undefined;
+      const usedBy = ({ pod }: ObservedPod) => known.get(pod.uid)?.bytes;
+      const over = watched.filter((pod) => (usedBy(pod) ?? 0) > thresholdOf(pod, current));
+      const named = victimOrder(over, (pod) => [usedBy(pod)]).slice(0, current.mostPods);
+      return named.map((observed) => ({
+        pod: observed.pod,
+        reason: `writable layers use ${usedBy(observed)} bytes > threshold ${thresholdOf(observed, current)}`,
+        force: false,
+        gracePeriodSeconds: graceSeconds(current.gracePeriod),
+      }));
+    },
+};
+
+// Returns the threshold of a pod, bytes; 0 if the pod is not checked.
+function thresholdOf({ pod }: ObservedPod, settings: RootfsOveruseSettings): number {
+  const { sharedThreshold, reclaimedThreshold, sharedNamespaces } = settings;
+  if (pod.qosLevel === "reclaimed_cores") return reclaimedThreshold;
+  if (pod.qosLevel !== "shared_cores") return 0;
+  const isWatched = sharedNamespaces.length === 0 || sharedNamespaces.includes(pod.namespace);
+  return isWatched ? sharedThreshold : 0;
+}
 
 export type RssOveruseSettings = EvictionSettings["rssOveruse"];
 
