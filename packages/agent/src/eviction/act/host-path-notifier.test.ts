@@ -104,7 +104,10 @@ it("a directory is removed after its pod, and others below the path stay", async
   await until("the pod's directory", () => existsSync(directory("web")), { clock });
   expect(readdirSync(root).sort()).toEqual(["a@@__@@b@@__@@c", "plain", "web@@__@@default", "x@@__@@y"]);
   pods.pods.delete("web");
-  await until("the pod's directory is removed", () => !existsSync(directory("web")), { clock, stepMs: 10_000 });
+  await until("the pod's directory is removed", () => !existsSync(directory("web")), {
+    clock,
+    stepMs: 10_000,
+  });
 });
 
 it.each<[string, (path: string, target: string) => void]>([
