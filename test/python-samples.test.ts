@@ -11,27 +11,29 @@ const python = findProgram("python3");
 
 // Runs the function alone: the packages of the samples are not installed here.
 const script = `
-import argparse, ast, contextlib, glob, os, signal, socket, sys
+import argparse, ast, contextlib, glob, os, signal, socket, stat, sys
 
 main, directory = sys.argv[1:]
-path_of = lambda instance: os.path.join(directory, f"sample-{instance}.sock")
+path_of = lambda instance, name="sample": os.path.join(directory, f"{name}-{instance}.sock")
 
-def serve(instance, backlog):
+def serve(instance, backlog, name="sample"):
     server = socket.socket(socket.AF_UNIX)
-    server.bind(path_of(instance))
+    server.bind(path_of(instance, name))
     server.listen(backlog)
     return server
 
-serve("killed", 1).close()
-live = serve("live", 8)
-frozen, waiting = serve("frozen", 0), []
+serve("dead0000", 1).close()
+serve("dead0000", 1, "sample-two").close()
+serve("not-an-instance", 1).close()
+open(path_of("f11e0000"), "w").close()
+live = serve("11fe0000", 8)
+frozen, waiting = serve("f0000000", 0), []
 with contextlib.suppress(BlockingIOError):
     while True:
         waiting.append(socket.socket(socket.AF_UNIX))
         waiting[-1].setblocking(False)
-        waiting[-1].connect(path_of("frozen"))
-# Found by the directory's listing, and not there when it is connected to.
-os.symlink(os.path.join(directory, "nothing"), path_of("gone"))
+        waiting[-1].connect(path_of("f0000000"))
+os.symlink(os.path.join(directory, "nothing"), path_of("90000000"))
 
 functions = [each for each in ast.parse(open(main).read()).body if getattr(each, "name", "") == "remove_stale_sockets"]
 flags = argparse.Namespace(socket_dir=directory, name="sample")
@@ -47,13 +49,16 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 it.skipIf(!python).each(["driver-python", "eviction-python", "reporter-python"])(
-  "%s starts beside a frozen instance and one that ends, and removes sockets of killed ones only",
+  "%s starts beside a frozen instance and one that ends, and removes only sockets of its own killed ones",
   async (sample) => {
     await execute("python3", ["-c", script, join(root, "examples", sample, "main.py"), directory]);
     expect(readdirSync(directory).sort()).toEqual([
-      "sample-frozen.sock",
-      "sample-gone.sock",
-      "sample-live.sock",
+      "sample-11fe0000.sock",
+      "sample-90000000.sock",
+      "sample-f0000000.sock",
+      "sample-f11e0000.sock",
+      "sample-not-an-instance.sock",
+      "sample-two-dead0000.sock",
     ]);
   },
   120_000,

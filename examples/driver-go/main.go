@@ -137,10 +137,14 @@ func onChanges(ctx context.Context, send func(failing int) error) error {
 	}
 }
 
-// removeStaleSockets removes sockets that instances left which were killed: no process listens on them.
+// removeStaleSockets removes sockets of this driver's instances that were killed: no process listens on them.
 func removeStaleSockets() {
-	paths, _ := filepath.Glob(filepath.Join(*socketDir, *name+"-*.sock"))
+	paths, _ := filepath.Glob(filepath.Join(*socketDir, *name+"-"+strings.Repeat("[0-9a-f]", 8)+".sock"))
 	for _, path := range paths {
+		// A connection to any other file is refused too.
+		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
+			continue
+		}
 		connection, err := net.Dial("unix", path)
 		if err == nil {
 			_ = connection.Close()

@@ -9,6 +9,7 @@ import os
 import secrets
 import signal
 import socket
+import stat
 import time
 
 import grpc
@@ -101,9 +102,13 @@ def prepared(allocated):
 
 
 def remove_stale_sockets():
-    """Removes sockets that instances left which were killed: no process listens on them."""
-    for path in glob.glob(os.path.join(flags.socket_dir, f"{flags.name}-*.sock")):
+    """Removes sockets of this plugin's instances that were killed: no process listens on them."""
+    pattern = f"{glob.escape(flags.name)}-{'[0-9a-f]' * 8}.sock"
+    for path in glob.glob(os.path.join(glob.escape(flags.socket_dir), pattern)):
         with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+            # A connection to any other file is refused too.
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                continue
             # A process that is stopped does not accept.
             client.settimeout(1)
             try:
