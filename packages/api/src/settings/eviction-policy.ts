@@ -1,4 +1,4 @@
-import { boolean, duration, integer, text, textList } from "./leaf.ts";
+import { boolean, duration, integer, nameSelection, text, textList } from "./leaf.ts";
 import { nodeNamePattern, qualifiedName } from "./patterns.ts";
 import { live, section } from "./section.ts";
 
@@ -16,16 +16,8 @@ function metadataKeys(what: string, about: string) {
 }
 
 function pluginNames(initial: string[], about: { about: string }) {
-  return textList(
-    initial,
-    {
-      pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
-      expected: 'names of plugins, "*" for all, or "-name" for an exception',
-      placeholder: "<name,...>",
-      maxItems: 128,
-    },
-    about,
-  );
+  const expected = 'names of plugins, "*" for all, or "-name" for an exception';
+  return nameSelection(initial, { expected, maxItems: 128 }, about);
 }
 
 /**

@@ -1,8 +1,19 @@
 import { evictionPluginSections } from "./eviction-plugins.ts";
 import { evictionPolicySettings } from "./eviction-policy.ts";
-import { boolean, byteSize, duration, oneOf, optionalPath, path, paths, textList } from "./leaf.ts";
+import {
+  boolean,
+  byteSize,
+  duration,
+  nameSelection,
+  oneOf,
+  optionalPath,
+  optionalPathBelowRoot,
+  path,
+  paths,
+  textList,
+} from "./leaf.ts";
 import { annotationValue } from "./patterns.ts";
-import { section } from "./section.ts";
+import { live, section } from "./section.ts";
 
 const killerNames = ["evictionApi", "deletion", "containerStop"] as const;
 const evictionClasses = [
@@ -33,25 +44,22 @@ export const evictionSection = section("Eviction of pods when the node is under 
     about: "Whether eviction plugins are called and pods evicted.",
     flag: "eviction",
   }),
-  syncPeriod: duration("5s", "1s", "5m", {
-    about: "Interval between the starts of two eviction rounds.",
-    applied: "live",
-  }),
-  callTimeout: duration("10s", "100ms", "1m", {
-    about:
-      "Deadline of one call to an eviction plugin; at most syncPeriod. A call that exceeds it is late: it selects no pod. A method that was late three times in a row gets a shorter one until it answers in time: twice the longest of its last eight answers, at least 1s.",
-    applied: "live",
-  }),
-  outOfTurnRounds: boolean(true, {
-    about:
-      "Whether a threshold crossed between two rounds starts a round immediately, at most one per second. If false, nothing is sampled between rounds, and plugins' requests for a round are ignored.",
-    applied: "live",
+  ...live({
+    syncPeriod: duration("5s", "1s", "5m", { about: "Interval between the starts of two eviction rounds." }),
+    callTimeout: duration("10s", "100ms", "1m", {
+      about:
+        "Deadline of one call to an eviction plugin; at most syncPeriod. A call that exceeds it is late: it selects no pod. A method that was late three times in a row gets a shorter one until it answers in time: twice the longest of its last eight answers, at least 1s.",
+    }),
+    outOfTurnRounds: boolean(true, {
+      about:
+        "Whether a threshold crossed between two rounds starts a round immediately, at most one per second. If false, nothing is sampled between rounds, and plugins' requests for a round are ignored.",
+    }),
   }),
   strict: boolean(false, {
     about: "Whether eviction plugins must present a token that the API server authenticates and authorizes.",
   }),
   ...evictionPolicySettings,
-  softEvictionNotifyPath: optionalPath("", {
+  softEvictionNotifyPath: optionalPathBelowRoot("", {
     about:
       "Directory in which pods annotated for soft eviction notices get a file, besides the Event, in the format of katalyst's host-path notifier. Empty: no files.",
   }),
@@ -64,76 +72,69 @@ export const evictionSection = section("Eviction of pods when the node is under 
       system: qosAnnotations("system_cores: such a pod is not evicted"),
     },
   ),
-  killer: oneOf("evictionApi", killerNames, {
-    about:
-      "How pods are evicted: through the eviction API, which respects disruption budgets; by deletion; or by stopping their containers through CRI.",
-    applied: "live",
-  }),
-  killerRules: textList(
-    [],
-    {
-      pattern: new RegExp(`^(${evictionClasses.join("|")})=(${killerNames.join("|")})$`),
-      expected: 'rules such as "reclaimed_cores=deletion" or "BestEffort=containerStop"',
-      placeholder: "<class=killer,...>",
-      maxItems: evictionClasses.length,
-    },
-    {
+  ...live({
+    killer: oneOf("evictionApi", killerNames, {
       about:
-        "Overrides of killer for a katalyst QoS level or a QoS class. A rule for the level takes precedence.",
-      applied: "live",
-    },
-  ),
-  inTreePlugins: textList(
+        "How pods are evicted: through the eviction API, which respects disruption budgets; by deletion; or by stopping their containers through CRI.",
+    }),
+    killerRules: textList(
+      [],
+      {
+        pattern: new RegExp(`^(${evictionClasses.join("|")})=(${killerNames.join("|")})$`),
+        expected: 'rules such as "reclaimed_cores=deletion" or "BestEffort=containerStop"',
+        placeholder: "<class=killer,...>",
+        maxItems: evictionClasses.length,
+      },
+      {
+        about:
+          "Overrides of killer for a katalyst QoS level or a QoS class. A rule for the level takes precedence.",
+      },
+    ),
+  }),
+  inTreePlugins: nameSelection(
     ["*"],
     {
-      pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
       expected: 'names: "*" for all enabled by default, "name" to add one, "-name" to exclude one',
-      placeholder: "<name,...>",
       maxItems: 64,
     },
     { about: "The in-tree eviction plugins to run." },
   ),
   ...evictionPluginSections,
   policies: section("Eviction policies in CEL. Each policy runs as an eviction plugin.", {
-    files: paths([], 0, 16, { about: "Policy files. They are reloaded when they change.", applied: "live" }),
-    enabled: textList(
-      ["*"],
-      {
-        pattern: /^(\*|-?[a-z0-9][a-z0-9.-]{0,62})$/,
-        expected: 'names: "*" for all, "name" to add one, "-name" to exclude one',
-        placeholder: "<name,...>",
-        maxItems: 128,
-      },
-      { about: "Policies of these files to run.", applied: "live" },
-    ),
+    ...live({
+      files: paths([], 0, 16, { about: "Policy files. They are reloaded when they change." }),
+      enabled: textList(
+        ["*"],
+        {
+          pattern: /^(\*|-?[a-z0-9][a-z0-9.-]{0,62})$/,
+          expected: 'names: "*" for all, "name" to add one, "-name" to exclude one',
+          placeholder: "<name,...>",
+          maxItems: 128,
+        },
+        { about: "Policies of these files to run." },
+      ),
+    }),
     nodefsPath: path("/var/lib/kubelet", { about: "A path on nodefs, the kubelet's main filesystem." }),
-    imagefsPath: optionalPath(
-      "",
-      {
-        about:
-          "A path on imagefs, where the container runtime stores images. Empty: as reported by the runtime.",
-      },
-      /^(\/[^\0]*)?$/,
-    ),
-    containerfsPath: optionalPath(
-      "",
-      {
-        about:
-          "A path on containerfs, where the container runtime stores writable layers. Empty: imagefsPath if set, otherwise as reported by the runtime.",
-      },
-      /^(\/[^\0]*)?$/,
-    ),
-  }),
-  records: section("Retention of round records, which `explain`, `rounds` and `replay` show.", {
-    maxAge: duration("168h", "1h", "2160h", {
+    imagefsPath: optionalPath("", {
       about:
-        "How long round records are kept, by time that has verifiably passed: a step of the wall clock trims nothing.",
-      applied: "live",
+        "A path on imagefs, where the container runtime stores images. Empty: as reported by the runtime.",
     }),
-    maxSize: byteSize("64Mi", "1Mi", "1Gi", {
+    containerfsPath: optionalPath("", {
       about:
-        "Approximate limit for the disk space of all round records. Half of it is kept for rounds that selected a pod, ended an eviction or changed a condition; of the others, and among plugins, the one that takes most loses its oldest rounds first.",
-      applied: "live",
+        "A path on containerfs, where the container runtime stores writable layers. Empty: imagefsPath if set, otherwise as reported by the runtime.",
     }),
   }),
+  records: section(
+    "Retention of round records, which `explain`, `rounds` and `replay` show.",
+    live({
+      maxAge: duration("168h", "1h", "2160h", {
+        about:
+          "How long round records are kept, by time that has verifiably passed: a step of the wall clock trims nothing.",
+      }),
+      maxSize: byteSize("64Mi", "1Mi", "1Gi", {
+        about:
+          "Approximate limit for the disk space of all round records. Half of it is kept for rounds that selected a pod, ended an eviction or changed a condition; of the others, and among plugins, the one that takes most loses its oldest rounds first.",
+      }),
+    }),
+  ),
 });

@@ -71,9 +71,16 @@ export function path(initial: string, about: About): Leaf<string> {
   return text(initial, { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" }, about);
 }
 
-/** An absolute path or "". @param pattern default: any absolute path except "/" */
-export function optionalPath(initial: string, about: About, pattern = /^(\/[^\0]+)?$/): Leaf<string> {
-  return text(initial, { pattern, expected: "an absolute path, or empty", placeholder: "<path>" }, about);
+const pathOrEmpty = { expected: "an absolute path, or empty", placeholder: "<path>" };
+
+/** An absolute path or "". */
+export function optionalPath(initial: string, about: About): Leaf<string> {
+  return text(initial, { ...pathOrEmpty, pattern: /^(\/[^\0]*)?$/ }, about);
+}
+
+/** An absolute path other than "/", or "". */
+export function optionalPathBelowRoot(initial: string, about: About): Leaf<string> {
+  return text(initial, { ...pathOrEmpty, pattern: /^(\/[^\0]+)?$/ }, about);
 }
 
 /** A list of absolute paths. */
@@ -136,26 +143,24 @@ export function byteSize(initial: string, min: string, max: string, about: About
 }
 
 export function integer(initial: number, min: number, max: number, about: About): Leaf<number> {
-  return leaf<number>(
-    {
-      expected: `a whole number from ${min} to ${max}`,
-      placeholder: "<number>",
-      jsonSchema: { type: "integer", minimum: min, maximum: max },
-      read: (value) => (Number.isInteger(value) ? within(value as number, min, max) : undefined),
-      fromText: numberFromText,
-    },
-    initial,
-    about,
-  );
+  return numberLeaf("integer", { initial, min, max, about });
 }
 
 export function decimal(initial: number, min: number, max: number, about: About): Leaf<number> {
+  return numberLeaf("number", { initial, min, max, about });
+}
+
+function numberLeaf(
+  type: "integer" | "number",
+  { initial, min, max, about }: { initial: number; min: number; max: number; about: About },
+): Leaf<number> {
+  const isOfType = type === "integer" ? Number.isInteger : (value: unknown) => typeof value === "number";
   return leaf<number>(
     {
-      expected: `a number from ${min} to ${max}`,
+      expected: `a ${type === "integer" ? "whole number" : type} from ${min} to ${max}`,
       placeholder: "<number>",
-      jsonSchema: { type: "number", minimum: min, maximum: max },
-      read: (value) => (typeof value === "number" ? within(value, min, max) : undefined),
+      jsonSchema: { type, minimum: min, maximum: max },
+      read: (value) => (isOfType(value) ? within(value as number, min, max) : undefined),
       fromText: numberFromText,
     },
     initial,
@@ -212,6 +217,16 @@ export function textList<T extends string = string>(
     initial,
     about,
   );
+}
+
+/** A list of names to include: "name"; "*" for all; "-name" for an exception. */
+export function nameSelection(
+  initial: string[],
+  rule: { expected: string; maxItems: number },
+  about: About,
+): Leaf<string[]> {
+  const pattern = /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/;
+  return textList(initial, { ...rule, pattern, placeholder: "<name,...>" }, about);
 }
 
 /** A list of distinct objects with exactly the given string fields. Can be set only in the file. */

@@ -7,16 +7,18 @@ import {
   duration,
   integer,
   type Leaf,
+  nameSelection,
   objectList,
   oneOf,
   optionalPath,
+  optionalPathBelowRoot,
   path,
   paths,
   text,
   textList,
 } from "./leaf.ts";
 import { listenAddress, nodeNamePattern, pluginNameOwner } from "./patterns.ts";
-import { section } from "./section.ts";
+import { flagsAs, live, section } from "./section.ts";
 
 export const apiVersion = "nodekeeper.dev/v1alpha1";
 export const kind = "AgentConfiguration";
@@ -63,17 +65,14 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       { pattern: /^[^\0\n]*$/, expected: "the name of a context", placeholder: "<name>", maxLength: 253 },
       { about: "Context in the kubeconfig file. Empty: its current context." },
     ),
-    qps: decimal(20, 0.1, 1000, {
-      about: "Maximum average rate of requests to the API server, per second.",
-      flag: "kube-api-qps",
-    }),
-    burst: integer(40, 1, 2000, {
-      about: "Number of requests allowed to exceed that rate in a burst.",
-      flag: "kube-api-burst",
-    }),
-    requestTimeout: duration("10s", "1s", "5m", {
-      about: "Timeout of one request to the API server. Watches have their own timeout.",
-      flag: "kube-api-request-timeout",
+    ...flagsAs("kube-api", {
+      qps: decimal(20, 0.1, 1000, {
+        about: "Maximum average rate of requests to the API server, per second.",
+      }),
+      burst: integer(40, 1, 2000, { about: "Number of requests allowed to exceed that rate in a burst." }),
+      requestTimeout: duration("10s", "1s", "5m", {
+        about: "Timeout of one request to the API server. Watches have their own timeout.",
+      }),
     }),
   }),
   server: section("The agent's HTTP status server: health, metrics, JSON API.", {
@@ -103,10 +102,10 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
           "A second address, for other machines: the same over TLS, and clients need a token, while address stays on loopback. Requires tlsCertFile and tlsPrivateKeyFile. Empty: none.",
       },
     ),
-    tlsCertFile: optionalPath("", {
+    tlsCertFile: optionalPathBelowRoot("", {
       about: "Serving certificate (PEM), reloaded when it changes. Not used on loopback.",
     }),
-    tlsPrivateKeyFile: optionalPath("", { about: "Private key for tlsCertFile (PEM)." }),
+    tlsPrivateKeyFile: optionalPathBelowRoot("", { about: "Private key for tlsCertFile (PEM)." }),
   }),
   api: section("The agent's gRPC API for local clients.", {
     socket: text(
@@ -119,7 +118,6 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       {
         about:
           "Unix socket of the gRPC API, mode 0660. Its directory is created if missing. Empty: not served.",
-        flag: "api-socket",
       },
     ),
   }),
@@ -133,18 +131,13 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       },
       {
         about: "The runtime's socket. Empty: the well-known sockets are tried.",
-        flag: "runtime-endpoint",
         env: ["CONTAINER_RUNTIME_ENDPOINT"],
       },
     ),
-    requestTimeout: duration("2m", "1s", "15m", {
-      about: "Timeout of one call to the runtime.",
-      flag: "runtime-request-timeout",
-    }),
+    requestTimeout: duration("2m", "1s", "15m", { about: "Timeout of one call to the runtime." }),
     maxMessageSize: byteSize("16Mi", "1Mi", "256Mi", {
       about:
         "Maximum size of a response from the runtime. Nodes with several thousand containers may need more.",
-      flag: "runtime-max-message-size",
     }),
   }),
   lifecycle: section("Pod lifecycle events and pod statuses.", {
@@ -176,14 +169,12 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
   }),
   plugins: section(
     "Plugins that register over unix sockets, with the kubelet's plugin registration protocol.",
-    {
+    flagsAs("plugin", {
       directories: paths(["/var/lib/nodekeeper/plugins_registry"], 1, 16, {
         about: "Directories watched for registration sockets. Created if missing.",
-        flag: "plugin-directories",
       }),
       endpointDirectories: paths(["/var/lib/kubelet/plugins"], 0, 16, {
         about: "Directories in which plugin endpoints are allowed, in addition to plugins.directories.",
-        flag: "plugin-endpoint-directories",
       }),
       allowedUids: textList(
         [],
@@ -196,7 +187,6 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         {
           about:
             "User IDs whose sockets are accepted as plugins, in addition to root and the agent's user. Plugins decide what is published for the node and which pods are evicted.",
-          flag: "plugin-allowed-uids",
         },
       ),
       nameOwners: textList(
@@ -210,7 +200,6 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         {
           about:
             "User IDs that names of plugins and drivers belong to. A plugin with such a name is accepted only if its socket belongs to that user. Any other name belongs to the user who registers it first, until the plugin is lost and its grace period ends.",
-          flag: "plugin-name-owners",
         },
       ),
       maxPlugins: integer(128, 1, 1024, {
@@ -219,54 +208,37 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       }),
       rescanInterval: duration("10s", "1s", "10m", {
         about: "Interval at which the directories are rescanned for sockets without an inotify event.",
-        flag: "plugin-rescan-interval",
       }),
-      infoTimeout: duration("10s", "100ms", "5m", {
-        about: "Timeout of GetInfo on a registration socket.",
-        flag: "plugin-info-timeout",
-      }),
-      notifyTimeout: duration("5s", "100ms", "5m", {
-        about: "Timeout of NotifyRegistrationStatus.",
-        flag: "plugin-notify-timeout",
-      }),
+      infoTimeout: duration("10s", "100ms", "5m", { about: "Timeout of GetInfo on a registration socket." }),
+      notifyTimeout: duration("5s", "100ms", "5m", { about: "Timeout of NotifyRegistrationStatus." }),
       livenessInterval: duration("5s", "1s", "10m", {
         about: "Interval at which the sockets of registered plugins are probed.",
-        flag: "plugin-liveness-interval",
       }),
-    },
+    }),
   ),
   devices: devicesSection,
   eviction: evictionSection,
   reporting: section("Reporter plugins and the objects their reports are published to.", {
-    collectInterval: duration("5s", "1s", "10m", {
-      about: "Interval of GetReportContent calls to each plugin, in addition to its stream.",
-      applied: "live",
-    }),
-    callTimeout: duration("10s", "100ms", "5m", {
-      about: "Timeout of a GetReportContent call.",
-      applied: "live",
-    }),
-    pluginGracePeriod: duration("5m", "0s", "24h", {
-      about: "How long the last report of a disconnected plugin stays published.",
-      applied: "live",
-    }),
-    minWriteInterval: duration("200ms", "0s", "1m", {
-      about: "Minimum interval between two writes of one object. Changes in between are written together.",
-      applied: "live",
-    }),
-    resyncInterval: duration("10m", "1m", "24h", {
-      about: "Interval at which published objects are compared with the API server even if nothing changed.",
-      applied: "live",
+    ...live({
+      collectInterval: duration("5s", "1s", "10m", {
+        about: "Interval of GetReportContent calls to each plugin, in addition to its stream.",
+      }),
+      callTimeout: duration("10s", "100ms", "5m", { about: "Timeout of a GetReportContent call." }),
+      pluginGracePeriod: duration("5m", "0s", "24h", {
+        about: "How long the last report of a disconnected plugin stays published.",
+      }),
+      minWriteInterval: duration("200ms", "0s", "1m", {
+        about: "Minimum interval between two writes of one object. Changes in between are written together.",
+      }),
+      resyncInterval: duration("10m", "1m", "24h", {
+        about:
+          "Interval at which published objects are compared with the API server even if nothing changed.",
+      }),
     }),
     maxContentSize: byteSize("4Mi", "1Ki", "64Mi", { about: "Maximum size of a plugin's report." }),
-    inTreePlugins: textList(
+    inTreePlugins: nameSelection(
       ["*"],
-      {
-        pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
-        expected: 'names: "*" for all, "name" to add one, "-name" to exclude one',
-        placeholder: "<name,...>",
-        maxItems: 64,
-      },
+      { expected: 'names: "*" for all, "name" to add one, "-name" to exclude one', maxItems: 64 },
       { about: "In-tree reporter plugins to run." },
     ),
     additionalKinds: objectList(
@@ -317,14 +289,10 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
           about:
             "Greatest distance at which the NUMA nodes nearest to a node are reported as its siblings, as in /sys/devices/system/node/node0/distance. 10 is a node's distance to itself; below that a node has no siblings.",
         }),
-        configFile: optionalPath(
-          "/var/lib/kubelet/config.yaml",
-          {
-            about:
-              "The kubelet's configuration file, read for its topology manager policy. Empty: the policy is not reported.",
-          },
-          /^(\/[^\0]*)?$/,
-        ),
+        configFile: optionalPath("/var/lib/kubelet/config.yaml", {
+          about:
+            "The kubelet's configuration file, read for its topology manager policy. Empty: the policy is not reported.",
+        }),
       },
     ),
     system: section("In-tree reporter of the machine's properties.", {

@@ -21,6 +21,24 @@ export function liveInFile<const S extends Section["settings"]>(settings: S): S 
   return withDefaults(settings, { applied: "live", flag: false });
 }
 
+/** Names the flags of settings after a prefix and the setting, not after the section. */
+export function flagsAs<const S extends Record<string, Leaf<unknown>>>(prefix: string, settings: S): S {
+  const named = Object.entries(settings).map(([name, leaf]) => [
+    name,
+    { flag: `${prefix}-${kebabCase(name)}`, ...leaf },
+  ]);
+  return Object.fromEntries(named) as S;
+}
+
+/** Converts "reporting.system.reportCPUFlags" to "reporting-system-report-cpu-flags". */
+export function kebabCase(path: string): string {
+  return path
+    .replace(/([a-z])([A-Z])/g, "$1-$2")
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1-$2")
+    .replaceAll(".", "-")
+    .toLowerCase();
+}
+
 function withDefaults<S extends Section["settings"]>(settings: S, defaults: Partial<Leaf<unknown>>): S {
   const entries = Object.entries(settings).map(([name, node]) => [
     name,

@@ -1,5 +1,5 @@
 import type { Leaf } from "./leaf.ts";
-import { isSection, type Section } from "./section.ts";
+import { isSection, kebabCase, type Section } from "./section.ts";
 
 /** A setting with its name in each source. */
 export interface Setting extends Leaf<unknown> {
@@ -39,13 +39,4 @@ function describe(leaf: Leaf<unknown>, prefix: string, name: string, about: stri
     isLive: leaf.applied === "live",
     section: { path: prefix.slice(0, -1), about },
   };
-}
-
-// Converts "reporting.system.reportCPUFlags" to "reporting-system-report-cpu-flags".
-function kebabCase(path: string): string {
-  return path
-    .replace(/([a-z])([A-Z])/g, "$1-$2")
-    .replace(/([A-Z])([A-Z][a-z])/g, "$1-$2")
-    .replaceAll(".", "-")
-    .toLowerCase();
 }
