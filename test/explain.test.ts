@@ -239,7 +239,7 @@ describe("explain pod", () => {
       "Pod deleted between <time> and <time>, while the agent was not watching; not by Nodekeeper.\n",
     );
     expect(page).toContain(
-      `Other recorded pods of this name, to be explained by UID: ${pod("web").metadata.uid}\n`,
+      `Other recorded pods of this name (explain them by UID): ${pod("web").metadata.uid}\n`,
     );
     expect(await explain("pod", "default/db")).toContain("Not evicted: no plugin requested it.\n");
   });

@@ -162,7 +162,7 @@ describe("a runtime that can't be reached", () => {
     await until("the list fails", async () => (await client.listPods()).problems.length > 0);
     expect(await cli("pods")).toMatchObject({
       status: 0,
-      out: "The last list had no pods.\n",
+      out: "The last relist found no pods.\n",
       stderr: expect.stringMatching(
         /the container runtime last listed its pods .* ago; .*\nnodekeeper: container runtime: last error/,
       ),

@@ -1,3 +1,4 @@
+import { type StateTopic, stateTopics } from "@nodekeeper/api/http";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { ask, Refusal } from "./api.ts";
 import { type NodeClock, nodeClock } from "./node-clock.ts";
@@ -8,19 +9,13 @@ export type Round = ApiAnswers["eviction/rounds"][number];
 export type Mark = ApiAnswers["marks"]["items"][number];
 export type RoundReadings = ApiAnswers["eviction/readings"]["rounds"][number];
 
+type States = { [Topic in StateTopic]?: ApiAnswers[Topic] };
+
 /**
  * What the agent's stream has sent. Lists start when the page is opened, oldest first; views read the history
  * separately.
  */
-export interface Live {
-  node?: ApiAnswers["node"];
-  plugins?: ApiAnswers["plugins"];
-  objects?: ApiAnswers["objects"];
-  devices?: ApiAnswers["devices"];
-  claims?: ApiAnswers["claims"];
-  "eviction/node"?: ApiAnswers["eviction/node"];
-  "eviction/budgets"?: ApiAnswers["eviction/budgets"];
-  "eviction/candidates"?: ApiAnswers["eviction/candidates"];
+export interface Live extends States {
   readonly rounds: Round[];
   readonly marks: Mark[];
   readonly readings: RoundReadings[];
@@ -43,17 +38,6 @@ export type Connection =
 
 /** Topics of every view; a view may add more. The agent omits topics of disabled parts. */
 const BASE_TOPICS = ["events", "rounds", "marks", "readings", "node", "plugins", "eviction/node"];
-
-const STATES = [
-  "node",
-  "plugins",
-  "objects",
-  "devices",
-  "claims",
-  "eviction/node",
-  "eviction/budgets",
-  "eviction/candidates",
-] as const;
 
 // Bounds the page's memory: an hour of readings at the default eviction.syncPeriod, and half an hour of a busy node's
 // events.
@@ -179,7 +163,7 @@ export class Follower {
     });
     this.#on(source, "open", () => {});
     this.#on(source, "heartbeat", () => {});
-    for (const name of STATES) this.#on(source, name, (answer) => (this.live[name] = answer as never));
+    for (const name of stateTopics) this.#on(source, name, (answer) => (this.live[name] = answer as never));
     this.#on(source, "rounds", (round: Round) => add(this.live.rounds, round, MOST_ROUNDS));
     this.#on(source, "marks", (mark: Mark) => add(this.live.marks, mark, MOST_MARKS));
     // The age of the first message's round is unknown.

@@ -1,3 +1,4 @@
+import type { StateTopic } from "@nodekeeper/api/http";
 import type { ComponentType } from "preact";
 import { lazyView } from "./parts/lazy-view.tsx";
 import type { ViewProps } from "./view-props.ts";
@@ -10,7 +11,7 @@ export interface View {
   readonly title: string;
   readonly Component: ComponentType<ViewProps>;
   /** Stream topics it requires in addition to the base topics: paths of responses. */
-  readonly topics: readonly ("objects" | "devices" | "claims" | "eviction/budgets" | "eviction/candidates")[];
+  readonly topics: readonly StateTopic[];
 }
 
 // Each view is a separate file, loaded when it is opened. Their styles are in main.tsx.

@@ -94,7 +94,7 @@ function streamsOf(
 ): Streams {
   const isServed = ({ path }: JsonRoute) => eviction !== undefined || !path.startsWith("eviction/");
   const states: StreamedState[] = routes.filter(
-    (route) => stateTopics.includes(route.path) && isServed(route),
+    (route) => (stateTopics as readonly string[]).includes(route.path) && isServed(route),
   );
   if (eviction) states.push({ path: "readings", handle: () => eviction.readings.last ?? null });
   const numbered = {

@@ -61,7 +61,7 @@ function answerOf(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const message = `the ${name} is none: its answer is not JSON (${text.slice(0, 100)})`;
+    const message = `the response of the ${name} is not JSON, so it is not a Nodekeeper agent (${text.slice(0, 100)})`;
     throw new AgentUnreachable({ problem: message }, { cause: error });
   }
 }

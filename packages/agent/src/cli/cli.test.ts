@@ -161,7 +161,9 @@ describe("a server that is no agent", () => {
     const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { status, stderr } = await cli("plugins", "list", "--server", address);
     expect(status).toBe(1);
-    expect(stderr).toContain(`NK1710: the agent at ${address} is none: its answer is not JSON (<html>)`);
+    expect(stderr).toContain(
+      `NK1710: the response of the agent at ${address} is not JSON, so it is not a Nodekeeper agent (<html>)`,
+    );
   });
 });
 

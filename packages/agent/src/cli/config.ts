@@ -1,7 +1,7 @@
 import { configurationJsonSchema } from "@nodekeeper/api/settings";
 import { plainText } from "@nodekeeper/api/text";
 import { defaultConfigurationYaml, loadConfiguration } from "../config/index.ts";
-import { type Output, paint, printJson, printValue } from "./output.ts";
+import { type Output, type PageFormat, paint, printAs, printJson } from "./output.ts";
 import { configurationSources } from "./settings-options.ts";
 
 /** `nodekeeper config default`: prints the default configuration with comments. */
@@ -26,13 +26,14 @@ export async function configValidateCommand(
   const { configuration, warnings, origins } = await loadConfiguration(
     configurationSources({ ...options, ...(file ? { config: file } : {}) }),
   );
-  if (options.output === "json" || options.output === "yaml") {
-    printValue(output, options.output, { configuration, warnings, origins: Object.fromEntries(origins) });
-    return;
-  }
-  for (const [path, origin] of origins)
-    output.write(`${paint(output, "dim", plainText(`${path}: set by ${origin}`, 1_000))}\n`);
-  for (const warning of warnings)
-    output.write(`${paint(output, "yellow", `warning: ${plainText(warning, 1_000)}`)}\n`);
-  output.write(`${paint(output, "green", "valid")}${file ? `: ${file}` : ""}\n`);
+  const result = { configuration, warnings, origins: Object.fromEntries(origins) };
+  printAs(output, options.output as PageFormat, result, () =>
+    [
+      ...[...origins].map(([path, origin]) =>
+        paint(output, "dim", plainText(`${path}: set by ${origin}`, 1_000)),
+      ),
+      ...warnings.map((warning) => paint(output, "yellow", `warning: ${plainText(warning, 1_000)}`)),
+      `${paint(output, "green", "valid")}${file ? `: ${file}` : ""}\n`,
+    ].join("\n"),
+  );
 }

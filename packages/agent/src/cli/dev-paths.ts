@@ -20,7 +20,7 @@ export interface DevOptions {
 
 /** Files and directories of a development cluster. */
 export interface DevPaths {
-  folder: string;
+  directory: string;
   plugins: string;
   state: string;
   kubeconfig: string;
@@ -41,21 +41,21 @@ export interface DevPaths {
 
 /** Creates `dataDir`, or a temporary directory if it is undefined, and returns the paths in it. */
 export function createDevPaths(dataDir: string | undefined): DevPaths {
-  const folder = dataDir ? resolve(dataDir) : mkdtempSync(join(tmpdir(), "nodekeeper-"));
-  const plugins = join(folder, "plugins_registry");
-  const [registry, cdi] = [join(folder, "kubelet_plugins"), join(folder, "cdi")];
+  const directory = dataDir ? resolve(dataDir) : mkdtempSync(join(tmpdir(), "nodekeeper-"));
+  const plugins = join(directory, "plugins_registry");
+  const [registry, cdi] = [join(directory, "kubelet_plugins"), join(directory, "cdi")];
   for (const each of [plugins, registry, cdi]) mkdirSync(each, { recursive: true, mode: 0o700 });
   return {
-    folder,
+    directory,
     plugins,
-    state: join(folder, "state"),
-    kubeconfig: join(folder, "kubeconfig"),
-    runtime: join(folder, "runtime.sock"),
+    state: join(directory, "state"),
+    kubeconfig: join(directory, "kubeconfig"),
+    runtime: join(directory, "runtime.sock"),
     registry,
-    podResources: join(folder, "podresources.sock"),
+    podResources: join(directory, "podresources.sock"),
     cdi,
-    api: join(folder, "nodekeeper.sock"),
-    log: join(folder, "nodekeeper.log"),
+    api: join(directory, "nodekeeper.sock"),
+    log: join(directory, "nodekeeper.log"),
     isTemporary: dataDir === undefined,
   };
 }

@@ -11,7 +11,6 @@ import {
 } from "@nodekeeper/core/lib";
 import {
   createDevApiServer,
-  type DevApiServer,
   DeviceClaims,
   DevPodResources,
   type DevStore,
@@ -48,7 +47,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     port: checkPort(options.apiPort),
     // With a simulated runtime, the simulated kubelet terminates pods.
     removePodsAfterGrace: !options.simulatedRuntime,
-    ...(options.dataDir ? { dataDir: paths.folder } : {}),
+    ...(options.dataDir ? { dataDir: paths.directory } : {}),
   });
   try {
     // Servers that start before their part runs. If a signal arrives first, the part never runs and cannot stop them.
@@ -68,7 +67,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       ? sample("eviction", paths, log, "--first-pressure", checkFirstPressure(options.firstPressure))
       : undefined;
     const parts: Runnable[] = [
-      apiServerPart(apiServer),
+      stoppedOnAbort("API server", apiServer),
       ...simulated,
       ...(agent ? [agent] : []),
       ...(plugin ? [plugin] : []),
@@ -86,7 +85,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
   } finally {
     await apiServer.stop();
     if (logFile) await endOf(logFile);
-    if (paths.isTemporary) rmSync(paths.folder, { recursive: true, force: true });
+    if (paths.isTemporary) rmSync(paths.directory, { recursive: true, force: true });
   }
 }
 
@@ -179,13 +178,6 @@ async function startSimulated(
   const server = new SimulatedCri({ runtime, socket, clock: systemClock });
   await server.start();
   serving.defer(() => server.stop());
-  const serve: Runnable = {
-    name: "simulated runtime",
-    async run(signal) {
-      await untilAborted(signal);
-      await server.stop();
-    },
-  };
   const node = await simulatedNode({
     runtime,
     kubeconfig,
@@ -202,7 +194,12 @@ async function startSimulated(
     clock: systemClock,
     log: log.child({ logger: "devcluster" }),
   });
-  return [serve, new DevPodResources(podResources, () => claims.podResources()), ...node, claims];
+  return [
+    stoppedOnAbort("simulated runtime", server),
+    new DevPodResources(podResources, () => claims.podResources()),
+    ...node,
+    claims,
+  ];
 }
 
 function sample(
@@ -225,9 +222,10 @@ function numaNodes(): string {
   return existsSync("/sys/devices/system/node/node1") ? "2" : "1";
 }
 
-function apiServerPart(server: DevApiServer): Runnable {
+/** A server that is already running. */
+function stoppedOnAbort(name: string, server: { stop(): Promise<void> }): Runnable {
   return {
-    name: "API server",
+    name,
     async run(signal) {
       await untilAborted(signal);
       await server.stop();

@@ -4,7 +4,7 @@ import { age } from "@nodekeeper/api/wording";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { droppedText } from "../devices/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
-import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
+import { type Colour, type Output, printAs, type TableFormat, table } from "./output.ts";
 
 export interface DevicesOptions {
   format: TableFormat;
@@ -45,11 +45,11 @@ export async function devicesCommand(
     ...driver,
     claims: claims.find((each) => each.driver === driver.name),
   });
-  if (format === "json" || format === "yaml")
-    printValue(output, format, found ? withClaims(found) : drivers.map(withClaims));
-  else if (found) output.write(page(withClaims(found), output, now));
-  else if (drivers.length === 0) output.write("No device driver has registered.\n");
-  else output.write(list(drivers.map(withClaims), format === "wide", output, now));
+  printAs(output, format, found ? withClaims(found) : drivers.map(withClaims), () => {
+    if (found) return page(withClaims(found), output, now);
+    if (drivers.length === 0) return "No device driver has registered.\n";
+    return list(drivers.map(withClaims), format === "wide", output, now);
+  });
 }
 
 /** `claims` is undefined if the agent does not prepare the driver's devices. */

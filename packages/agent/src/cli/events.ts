@@ -58,7 +58,7 @@ export async function eventsCommand(
   await printNew();
   if (format !== "text" || signal.aborted) return;
   if (shown === 0) {
-    output.write(`No event of ${selectorText(selector)} since ${startText}.\n`);
+    output.write(`No events of ${selectorText(selector)} since ${startText}.\n`);
   }
   if (output.isTerminal && position.cursor) {
     output.write(dimLine(output, `To continue from here: --since ${plainText(position.cursor)}`));
@@ -72,7 +72,7 @@ function startPosition(since: string, now: number): { cursor: string } | { since
   } catch {
     throw new NodekeeperError(
       "invalid",
-      `--since takes a duration such as "10m", or a cursor printed by an earlier run; got "${since}"`,
+      `--since must be a duration such as "10m" or a cursor printed by an earlier run; got "${since}"`,
     );
   }
 }

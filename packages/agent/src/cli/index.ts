@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import type { Command } from "commander";
 import { declareCompletion } from "./commands/completion.ts";
 import { declareConfig } from "./commands/config.ts";
 import type { CommandContext } from "./commands/context.ts";
@@ -17,11 +17,9 @@ import { declareStatus } from "./commands/status.ts";
 import { declareTimeline } from "./commands/timeline.ts";
 import { declareTop } from "./commands/top.ts";
 import { declareVersion } from "./commands/version.ts";
-import { configureHelp } from "./help.ts";
 import { localAccess } from "./local-access.ts";
 import { type Output, standardOutput } from "./output.ts";
-import { declareCommands, runProgram } from "./program.ts";
-import { packageVersion } from "./version.ts";
+import { declareCommands, newProgram, runProgram } from "./program.ts";
 
 // In the order of --help. Each loads its dependencies when it runs, so that `version` does not load the agent.
 const commands = [
@@ -46,26 +44,16 @@ const commands = [
 
 /** Declares the commands of `nodekeeper` without running any. */
 export function createProgram(context: CommandContext): Command {
-  const program = configureHelp(new Command("nodekeeper"))
-    .description(
-      "Kubernetes node agent: reports node resources, tracks pod lifecycle, publishes devices, and evicts pods under pressure.",
-    )
-    .version(packageVersion(), "--version", "print the version")
-    .showHelpAfterError("(see --help)")
-    .exitOverride();
+  const program = newProgram(
+    "nodekeeper",
+    "Kubernetes node agent: reports node resources, tracks pod lifecycle, publishes devices, and evicts pods under pressure.",
+  );
   return declareCommands(program, commands, context);
 }
 
 /** Runs the command line. Returns the exit status: 0 success, 1 failure, 2 invalid usage or configuration. */
 export async function runCli(argv: readonly string[], output: Output = standardOutput): Promise<number> {
-  let status = 0;
-  const fail = () => {
-    status = 1;
-  };
-  return await runProgram(createProgram({ output, fail, agents: localAccess }), argv, {
-    output,
-    status: () => status,
-  });
+  return await runProgram(createProgram, argv, { output, agents: localAccess });
 }
 
 /** Runs the command line of `kubectl nodekeeper`, which is loaded on demand. Returns the exit status, as `runCli`. */

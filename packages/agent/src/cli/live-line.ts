@@ -1,5 +1,5 @@
 import { plainText } from "@nodekeeper/api/text";
-import { age } from "@nodekeeper/api/wording";
+import { age, counted } from "@nodekeeper/api/wording";
 import type { Clock, Timer } from "@nodekeeper/core/lib";
 import type { Agent } from "../agent.ts";
 import { type Output, paint } from "./output.ts";
@@ -45,11 +45,11 @@ export class LiveLine {
     const last = lastWriteAt === undefined ? "none yet" : `${age(this.#clock.now() - lastWriteAt)} ago`;
     const parts = [
       `up ${age(this.#clock.monotonic() - this.#startedAt)}`,
-      `${plugins} plugins`,
-      ...(pods === undefined ? [] : [`${pods} pods, ${events} events`]),
+      counted(plugins, "plugin"),
+      ...(pods === undefined ? [] : [`${counted(pods, "pod")}, ${counted(events ?? 0, "event")}`]),
       ...(evicted === undefined ? [] : [`${evicted} evicted`]),
-      `${objects} objects${pending > 0 ? ` (${pending} pending)` : ""}`,
-      `${writes} writes, last ${last}`,
+      `${counted(objects, "object")}${pending > 0 ? ` (${pending} pending)` : ""}`,
+      `${counted(writes, "write")}, last ${last}`,
     ];
     const text = parts.join("  ");
     return problem ? `${text}  ${paint(this.#output, "red", plainText(problem))}` : text;

@@ -31,7 +31,7 @@ export const localAccess: AgentAccess = {
   namespaceOf: async ({ namespace, allNamespaces }) => (allNamespaces ? undefined : namespace),
   fleet: () => undefined,
   statusDescription:
-    "print the agent's state in a page: health, plugins, what is refused, evictions of the last hour",
+    "print a summary of the agent's state: health, plugins, refused content, evictions in the last hour",
   defaultNamespace: async ({ namespace }) => namespace ?? "default",
 };
 
@@ -54,5 +54,5 @@ function connect({ server }: Options) {
 async function openRecords(options: Options) {
   if (options.from === undefined) return agentRecords(connect(options));
   // Imported on demand: other commands do not need the database.
-  return await (await import("./eviction/open-records.ts")).openStoredRecords(options.from);
+  return await (await import("./eviction/stored-records.ts")).openStoredRecords(options.from);
 }

@@ -42,6 +42,17 @@ export function printValue(output: Output, format: "json" | "yaml", value: unkno
   else output.write(plainYaml(value));
 }
 
+/** Prints a value as JSON or YAML, or as the page of text that `pageOf` returns. */
+export function printAs(
+  output: Output,
+  format: PageFormat | TableFormat,
+  value: unknown,
+  pageOf: () => string,
+): void {
+  if (format === "json" || format === "yaml") printValue(output, format, value);
+  else output.write(pageOf());
+}
+
 /** Prints one of several values: as a line of JSON, or as a document of a YAML stream. */
 export function printItem(output: Output, format: "json" | "yaml", value: unknown): void {
   if (format === "json") printJson(output, value);

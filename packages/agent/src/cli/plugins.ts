@@ -1,7 +1,7 @@
 import { age } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "./agent-connection.ts";
-import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
-import { problemOf, shownSince, shownState } from "./plugin-row.ts";
+import { type Colour, type Output, printAs, type TableFormat, table } from "./output.ts";
+import { type PluginRow, problemOf, shownSince, shownState } from "./plugin-row.ts";
 import { pluginsByName } from "./plugins-by-name.ts";
 
 const colours: Record<string, Colour> = {
@@ -23,27 +23,15 @@ export async function pluginsCommand(
   output: Output,
   now: number,
 ): Promise<void> {
-  const answer = await agent.get("plugins");
-  if (format === "json" || format === "yaml") {
-    printValue(output, format, answer);
-    return;
-  }
-  const rows = format === "wide" ? answer : pluginsByName(answer);
-  if (rows.length === 0) {
-    output.write("No plugins: none has registered, and no in-tree plugin is enabled.\n");
-    return;
-  }
-  const wide = format === "wide";
-  const headings = [
-    "NAME",
-    "TYPE",
-    "STATE",
-    "SINCE",
-    "CONTENT",
-    "CHANGED",
-    ...(wide ? ["SOCKET"] : []),
-    "MESSAGE",
-  ];
+  const rows = await agent.get("plugins");
+  printAs(output, format, rows, () => page(rows, format === "wide", output, now));
+}
+
+function page(all: readonly PluginRow[], wide: boolean, output: Output, now: number): string {
+  const rows = wide ? all : pluginsByName(all);
+  if (rows.length === 0) return "No plugins: none has registered, and no in-tree plugin is enabled.\n";
+  const socket = wide ? ["SOCKET"] : [];
+  const headings = ["NAME", "TYPE", "STATE", "SINCE", "CONTENT", "CHANGED", ...socket, "MESSAGE"];
   const cells = rows.map((row) => [
     row.name || "-",
     row.type || "-",
@@ -54,10 +42,8 @@ export async function pluginsCommand(
     ...(wide ? [row.registrationSocket ?? "-"] : []),
     problemOf(row) || "-",
   ]);
-  output.write(
-    table(output, headings, cells, (at, column) =>
-      column === 2 ? colours[shownState(rows[at]!)] : undefined,
-    ),
+  return table(output, headings, cells, (at, column) =>
+    column === 2 ? colours[shownState(rows[at]!)] : undefined,
   );
 }
 

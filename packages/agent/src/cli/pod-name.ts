@@ -16,7 +16,7 @@ export function parsePodName(text: string, namespace: string): PodName {
   const parts = text.split("/");
   const [first = "", second] = parts;
   if (parts.length > 2 || parts.includes(""))
-    throw new NodekeeperError("invalid", `a pod is named [NAMESPACE/]POD or by its UID; got "${text}"`);
+    throw new NodekeeperError("invalid", `invalid pod "${text}": expected [NAMESPACE/]NAME or a UID`);
   return second === undefined ? { namespace, name: first } : { namespace: first, name: second };
 }
 

@@ -3,7 +3,7 @@ import { age } from "@nodekeeper/api/wording";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
 import { follow } from "./follow.ts";
-import { type Colour, type Output, printItem, printValue, type TableFormat, table } from "./output.ts";
+import { type Colour, type Output, printAs, printItem, type TableFormat, table } from "./output.ts";
 import { type PodSelector, selectorText } from "./pod-name.ts";
 import { printRuntimeProblems } from "./runtime-problems.ts";
 
@@ -36,10 +36,11 @@ export async function podsCommand(
   const page = await readPods(agent, selector);
   const { items: pods, problems } = page;
   printRuntimeProblems(page, "the states below may be out of date", clock);
-  if (format === "json" || format === "yaml") printValue(output, format, pods);
-  else if (pods.length > 0) output.write(podTable(pods, output, format === "wide", clock.now()));
-  else if (problems.length > 0) output.write(`The last list had no ${selectorText(selector)}.\n`);
-  else output.write(`The container runtime has no ${selectorText(selector)}.\n`);
+  printAs(output, format, pods, () => {
+    if (pods.length > 0) return podTable(pods, output, format === "wide", clock.now());
+    const found = problems.length > 0 ? "The last relist found" : "The container runtime has";
+    return `${found} no ${selectorText(selector)}.\n`;
+  });
 }
 
 /** Reads all pages. */

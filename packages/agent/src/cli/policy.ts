@@ -16,7 +16,7 @@ import {
   tryPolicy,
 } from "../policy/index.ts";
 import { recordsOfFile } from "./eviction/record-source.ts";
-import { type Output, type PageFormat, printValue } from "./output.ts";
+import { type Output, type PageFormat, printAs } from "./output.ts";
 import { trialPage } from "./policy-page.ts";
 
 export interface PolicyTestOptions {
@@ -64,8 +64,7 @@ export async function policyTestCommand(
     for (const policy of policies) trials.push(await tryPolicy(policy, scene, options.underPressure, signal));
     test.scenes.push({ round, at: scene.at, policies: trials });
   }
-  if (options.format !== "text") printValue(output, options.format, test);
-  else output.write(page(test, output));
+  printAs(output, options.format, test, () => page(test, output));
   return problems.length === 0;
 }
 

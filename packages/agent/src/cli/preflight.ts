@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { KindNotServed, RequestForbidden } from "@nodekeeper/api/errors";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { plainText } from "@nodekeeper/api/text";
+import { counted } from "@nodekeeper/api/wording";
 import {
   type AccessQuestion,
   createKubeClient,
@@ -23,7 +24,7 @@ import { Host, type Reading } from "../host/index.ts";
 import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime } from "../runtime/index.ts";
-import { type Colour, type Output, paint, printValue } from "./output.ts";
+import { type Colour, type Output, type PageFormat, paint, printAs } from "./output.ts";
 import { requiredPermissions } from "./required-permissions.ts";
 import { configurationSources } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
@@ -52,15 +53,14 @@ export async function preflightCommand(options: Record<string, unknown>, output:
   const { configuration } = await loadConfiguration(configurationSources(options));
   const findings = [
     ...(await checkHost(configuration)),
-    ...checkFolders(configuration),
+    ...checkDirectories(configuration),
     ...checkKubelet(configuration),
     ...checkKubeletPlugin(configuration),
     ...checkPolicies(configuration),
     ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
   ];
-  if (options.output === "json" || options.output === "yaml") printValue(output, options.output, findings);
-  else printFindings(findings, output);
+  printAs(output, options.output as PageFormat, findings, () => page(findings, output));
   return findings.every(({ verdict }) => verdict !== "failed");
 }
 
@@ -68,17 +68,16 @@ const MAX_MESSAGE_LENGTH = 1_000;
 
 const colours: Record<Verdict, Colour> = { ok: "green", warning: "yellow", failed: "red" };
 
-function printFindings(findings: readonly Finding[], output: Output): void {
+function page(findings: readonly Finding[], output: Output): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
-  for (const { check, verdict, message, errorId } of findings) {
+  const lines = findings.map(({ check, verdict, message, errorId }) => {
     const shown = errorId && verdict !== "ok" ? `${message} [${errorId}]` : message;
-    output.write(
-      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(shown, MAX_MESSAGE_LENGTH)}\n`,
-    );
-  }
-  const failed = findings.filter(({ verdict }) => verdict === "failed").length;
-  const warnings = findings.filter(({ verdict }) => verdict === "warning").length;
-  output.write(`\n${findings.length} checks, ${failed} failed, ${warnings} warnings\n`);
+    const heading = `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}`;
+    return `${heading}  ${plainText(shown, MAX_MESSAGE_LENGTH)}\n`;
+  });
+  const numberOf = (wanted: Verdict) => findings.filter(({ verdict }) => verdict === wanted).length;
+  const warnings = counted(numberOf("warning"), "warning");
+  return `${lines.join("")}\n${counted(findings.length, "check")}, ${numberOf("failed")} failed, ${warnings}\n`;
 }
 
 async function checkHost({ hostRoot }: AgentConfiguration): Promise<Finding[]> {
@@ -123,10 +122,10 @@ function finding<T>(
   return { check, verdict: absent, message };
 }
 
-function checkFolders({ stateDir, plugins }: AgentConfiguration): Finding[] {
-  const findings = [checkFolder("state directory", stateDir)];
+function checkDirectories({ stateDir, plugins }: AgentConfiguration): Finding[] {
+  const findings = [checkDirectory("state directory", stateDir)];
   for (const directory of plugins.directories) {
-    findings.push(checkFolder("plugin directory", directory));
+    findings.push(checkDirectory("plugin directory", directory));
     const bytes = Buffer.byteLength(directory);
     if (bytes > MAX_SOCKET_PATH_BYTES - 20) {
       const message = `${directory} is ${bytes} bytes long; the path of a socket in it is limited to ${MAX_SOCKET_PATH_BYTES} bytes`;
@@ -153,9 +152,9 @@ function checkKubeletPlugin({ devices: { kubeletPlugin } }: AgentConfiguration):
   if (!enabled) return [];
   const check = "kubelet plugin directory";
   const registry: Finding = existsSync(registryDirectory)
-    ? checkFolder(check, registryDirectory)
-    : { check, verdict: "failed", message: `${registryDirectory} does not exist: it is the kubelet's` };
-  return [registry, checkFolder("CDI directory", cdiDirectory)];
+    ? checkDirectory(check, registryDirectory)
+    : { check, verdict: "failed", message: `${registryDirectory} does not exist; the kubelet creates it` };
+  return [registry, checkDirectory("CDI directory", cdiDirectory)];
 }
 
 function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
@@ -167,7 +166,7 @@ function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
   }));
 }
 
-function checkFolder(check: string, path: string): Finding {
+function checkDirectory(check: string, path: string): Finding {
   let existing = path;
   while (!existsSync(existing) && existing !== dirname(existing)) existing = dirname(existing);
   try {
@@ -183,7 +182,7 @@ function checkFolder(check: string, path: string): Finding {
 async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Promise<Finding[]> {
   if (!lifecycle.enabled) return [];
   const check = "container runtime";
-  const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
+  const findings = api.socket === "" ? [] : [checkDirectory("API socket", dirname(api.socket))];
   const options = { clock: systemClock, log: silentLogger, registry: new Registry() };
   const settings = { requestTimeout: DEADLINE_MS };
   using found = new CriRuntime({ ...options, settings, endpoint: runtime.endpoint });
@@ -191,7 +190,7 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
     const signal = new AbortController().signal;
     const { runtimeName, runtimeVersion } = await found.version(signal);
     const pods = await found.listPods(signal);
-    const message = `${runtimeName} ${runtimeVersion}, ${pods.length} pods`;
+    const message = `${runtimeName} ${runtimeVersion}, ${counted(pods.length, "pod")}`;
     return [...findings, { check, verdict: "ok", message }];
   } catch (error) {
     return [...findings, { check, verdict: "failed", message: messageOf(error), errorId: errorIdOf(error) }];

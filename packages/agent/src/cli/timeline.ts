@@ -1,8 +1,9 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { plainText } from "@nodekeeper/api/text";
 import { missingLines, timeOf } from "@nodekeeper/api/wording";
-import { type Clock, parseDuration } from "@nodekeeper/core/lib";
+import type { Clock } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
+import { sinceOf } from "./eviction/record-source.ts";
 import { follow } from "./follow.ts";
 import { type Colour, type Output, type PageFormat, paint, printItem, printMessage } from "./output.ts";
 
@@ -35,7 +36,7 @@ export async function timelineCommand(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const from = Math.max(0, Math.round(clock.now() - parseDuration(since)));
+  const from = sinceOf(since, clock.now());
   let last = 0;
   let missing: string[] = [];
   /** Prints the available marks. */
@@ -53,7 +54,7 @@ export async function timelineCommand(
   };
   if (isFollowed) return await follow(printNew, clock, signal);
   await printNew();
-  if (format === "text" && last === 0) output.write(`Nothing is recorded since ${timeOf(from)}.\n`);
+  if (format === "text" && last === 0) output.write(`Nothing recorded since ${timeOf(from)}.\n`);
   for (const line of missing) printMessage(plainText(line, LONGEST_TITLE));
 }
 

@@ -54,7 +54,7 @@ describe("top", () => {
   });
 
   it("reports that there was no round", async () => {
-    expect(await top([])).toBe("No round of eviction since 1970-01-01T00:05:00.000Z.\n");
+    expect(await top([])).toBe("No eviction round since 1970-01-01T00:05:00.000Z.\n");
     expect(await top([], "json")).toBe("null\n");
   });
 });

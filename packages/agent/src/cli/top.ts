@@ -2,7 +2,7 @@ import { valueText } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { timeOf } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "./agent-connection.ts";
-import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
+import { type Colour, type Output, printAs, type TableFormat, table } from "./output.ts";
 
 // Every plugin is called within this time unless eviction is stuck.
 const LOOK_BACK_MS = 5 * 60_000;
@@ -22,9 +22,16 @@ export async function topCommand(
 ): Promise<void> {
   const { rounds } = await agent.get("eviction/readings", { since: now - LOOK_BACK_MS });
   const last = rounds.at(-1);
-  if (format === "json" || format === "yaml") return printValue(output, format, last ?? null);
-  if (!last) return output.write(`No round of eviction since ${timeOf(now - LOOK_BACK_MS)}.\n`);
-  const readings = [...last.readings].sort((a, b) => shareOf(b) - shareOf(a));
+  printAs(output, format, last ?? null, () => {
+    if (!last) return `No eviction round since ${timeOf(now - LOOK_BACK_MS)}.\n`;
+    const heading = format === "wide" ? `Round at ${timeOf(last.at)}\n` : "";
+    return heading + readingsTable(last.readings, output);
+  });
+}
+
+function readingsTable(all: readonly Reading[], output: Output): string {
+  if (all.length === 0) return "No eviction plugin reports a threshold.\n";
+  const readings = [...all].sort((a, b) => shareOf(b) - shareOf(a));
   const headings = ["PLUGIN", "SIGNAL", "OBSERVED", "THRESHOLD", "SHARE", "MET"];
   const rows = readings.map((reading) => {
     const { plugin, scope, observed, threshold, operator, unit = "", met } = reading;
@@ -39,13 +46,8 @@ export async function topCommand(
       met === "none" ? "-" : met,
     ];
   });
-  if (format === "wide") output.write(`Round of ${timeOf(last.at)}\n`);
-  output.write(
-    readings.length === 0
-      ? "No eviction plugin reports a threshold.\n"
-      : table(output, headings, rows, (row, column) =>
-          column === 5 ? colours[readings[row]!.met] : undefined,
-        ),
+  return table(output, headings, rows, (row, column) =>
+    column === 5 ? colours[readings[row]!.met] : undefined,
   );
 }
 

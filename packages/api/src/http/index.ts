@@ -3,3 +3,4 @@ export * from "./mark-kinds.ts";
 export * from "./operations.ts";
 export * from "./parameters.ts";
 export * from "./stream.ts";
+export * from "./stream-topics.ts";

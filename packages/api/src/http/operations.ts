@@ -23,26 +23,28 @@ const LONGEST_TOKEN = 1_024;
 const MOST_PAGE_ROUNDS = 100;
 const MOST_ITEMS = 1_000;
 
-const since = wholeNumber("Only what is not older; milliseconds since the epoch.");
-const until = wholeNumber("Only what is not newer; milliseconds since the epoch.", {
+const since = wholeNumber("Only items that are not older; milliseconds since the epoch.");
+const until = wholeNumber("Only items that are not newer; milliseconds since the epoch.", {
   fallback: Number.MAX_SAFE_INTEGER,
 });
-const limit = wholeNumber("How many items the page has at most.", {
+const limit = wholeNumber("Maximum number of items in the page.", {
   fallback: 500,
   least: 1,
   most: MOST_ITEMS,
 });
-const continued = words("`continue` of the page before.", LONGEST_TOKEN);
+const continued = words("`continue` of the previous page.", LONGEST_TOKEN);
 const selector = {
   uid: words("Only this pod.", LONGEST_NAME),
   namespace: words("Only pods of this namespace.", LONGEST_NAME),
   name: words("Only pods of this name.", LONGEST_NAME),
 };
-const publishedObject = requiredText(
+const named = (about: string, expected: string, longest = LONGEST_NAME) =>
+  requiredText(about, longest, (text) => text !== "", `the query needs ${expected}`);
+const after = wholeNumber("`next` of the previous page.");
+const publishedObject = named(
   "`object` of one in /api/v1/objects.",
+  "object=<object of one in /api/v1/objects>",
   1_024,
-  (text) => text !== "",
-  "the query needs object=<object of one in /api/v1/objects>",
 );
 const eviction = "eviction.enabled";
 const lifecycle = "lifecycle.enabled";
@@ -50,40 +52,33 @@ const lifecycle = "lifecycle.enabled";
 /** All paths below /api/v1 with a JSON response. */
 export const operations = {
   version: operation("The agent's version and node.", {}),
-  node: operation("The node in short: health, counts, whether eviction is live.", {}),
-  configuration: operation("The configuration the agent runs with.", {}),
-  plugins: operation("Plugins: how they stand with the agent, and what they report.", {}),
-  "plugins/exchange": operation("What a plugin and the agent exchanged last, and the durations of calls.", {
-    type: requiredText(
-      "`type` of one in /api/v1/plugins.",
-      LONGEST_NAME,
-      (text) => text !== "",
-      "the query needs type=<type of one in /api/v1/plugins>",
-    ),
-    name: requiredText("Its name.", LONGEST_NAME, (text) => text !== "", "the query needs name=<name>"),
-  }),
+  node: operation("Summary of the node: health, counts, whether eviction is live.", {}),
+  configuration: operation("The configuration in force.", {}),
+  plugins: operation("Plugins: their registration, and what they report.", {}),
+  "plugins/exchange": operation(
+    "The last exchanges between a plugin and the agent, and the durations of calls.",
+    {
+      type: named("`type` of one in /api/v1/plugins.", "type=<type of one in /api/v1/plugins>"),
+      name: named("Its name.", "name=<name>"),
+    },
+  ),
   objects: operation("What is published to the API server.", {}),
   "objects/fields": operation("The fields of a published object: which plugin reported each.", {
     object: publishedObject,
     limit,
     continue: continued,
   }),
-  "objects/content": operation("A published object as a whole.", { object: publishedObject }),
+  "objects/content": operation("The content of a published object.", { object: publishedObject }),
   devices: operation("Drivers, their devices and slices.", {}),
   "devices/list": operation("The devices of a driver: health, slices, and the claims that hold them.", {
-    driver: requiredText(
-      "The driver's name.",
-      LONGEST_NAME,
-      (text) => text !== "",
-      "the query needs driver=<name>",
-    ),
+    driver: named("The driver's name.", "driver=<name>"),
     limit,
     continue: continued,
   }),
-  claims: operation("ResourceClaims by driver, and how the agent stands with the kubelet for each.", {}),
+  claims: operation("ResourceClaims by driver, and whether the kubelet has registered the agent for it.", {}),
   marks: operation(
     "Marks of a timeline: starts of the agent, plugins, taints, evictions: ?since=<wall ms>&until=<wall ms>&after=<next>.",
-    { since, until, after: wholeNumber("`next` of the page before."), limit },
+    { since, until, after, limit },
   ),
   pods: operation(
     "Pods and containers as the container runtime reports them: ?namespace=&name=&uid=.",
@@ -91,12 +86,12 @@ export const operations = {
     lifecycle,
   ),
   events: operation(
-    "Pod lifecycle events from a cursor or a time on: ?cursor=<cursor> or ?since=<wall ms>.",
-    { ...selector, cursor: words("`cursor` of an event, or of the page before.", 64), since, limit },
+    "Pod lifecycle events from a cursor or a time: ?cursor=<cursor> or ?since=<wall ms>.",
+    { ...selector, cursor: words("`cursor` of an event, or of the previous page.", 64), since, limit },
     lifecycle,
   ),
   "eviction/explain": operation(
-    "Why a pod was evicted, or was not: ?pod=<namespace>/<name> or ?pod=<uid>.",
+    "Why a pod was evicted or not: ?pod=<namespace>/<name> or ?pod=<uid>.",
     {
       pod: requiredText(
         "<namespace>/<name> or <uid>.",
@@ -125,27 +120,27 @@ export const operations = {
   "eviction/pods": operation(
     "Pods that are or were on the node: ?text=<a part of namespace/name, or a UID>.",
     {
-      text: words("A part of <namespace>/<name>, or a whole UID; all where it is not given.", LONGEST_POD),
+      text: words("A part of <namespace>/<name>, or a whole UID. Default: all pods.", LONGEST_POD),
       limit,
     },
     eviction,
   ),
   "eviction/history": operation(
     "What happened to the node and to each of its pods, in pages: ?since=<wall ms>&after=<next>.",
-    { since, after: wholeNumber("`next` of the page before.") },
+    { since, after },
     eviction,
   ),
   "eviction/rounds": operation(
-    "Rounds in which something happened, a line each, some at once: ?since=<wall ms>&after=<id of the last one had>.",
-    { since, after: wholeNumber("Id of the last round had: an empty page is the end.") },
+    "Summaries of rounds in which something happened, in pages: ?since=<wall ms>&after=<id of the last round received>.",
+    { since, after: wholeNumber("Id of the last round received. An empty page is the end.") },
     eviction,
   ),
   "eviction/records": operation(
-    "The same rounds with their whole input and decision, in pages: ?since=<wall ms>&after=<id>&limit=<1 to 100>.",
+    "The same rounds with their complete input and decision, in pages: ?since=<wall ms>&after=<id>&limit=<1 to 100>.",
     {
       since,
-      after: wholeNumber("`next` of the page before."),
-      limit: wholeNumber("How many rounds the page has at most.", {
+      after,
+      limit: wholeNumber("Maximum number of rounds in the page.", {
         fallback: MOST_PAGE_ROUNDS,
         least: 1,
         most: MOST_PAGE_ROUNDS,
@@ -155,7 +150,7 @@ export const operations = {
   ),
   "eviction/evictions": operation(
     "Victims of rounds, in pages: which pod, by which plugin, why, and how it ended: ?since=<wall ms>&after=<next>.",
-    { since, after: wholeNumber("`next` of the page before.") },
+    { since, after },
     eviction,
   ),
   "eviction/readings": operation(
@@ -163,8 +158,8 @@ export const operations = {
     {
       since,
       until,
-      after: wholeNumber("`next` of the page before."),
-      step: wholeNumber("At most one round for each of so many milliseconds, its first; 0 for all."),
+      after,
+      step: wholeNumber("Milliseconds: of each such interval only the first round. 0: all rounds."),
     },
     eviction,
   ),

@@ -29,7 +29,7 @@ export function wholeNumber(
       if (text === null) return fallback;
       const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
       if (value >= least && value <= most) return value;
-      throw new NodekeeperError("invalid", `${name} takes a whole number from ${least} to ${most}`);
+      throw new NodekeeperError("invalid", `${name} must be a whole number from ${least} to ${most}`);
     },
   };
 }
@@ -43,7 +43,7 @@ export function words(about: string, longest: number): Parameter<string | undefi
     read(text, name) {
       if (text === null) return undefined;
       if (text.length > 0 && text.length <= longest) return text;
-      throw new NodekeeperError("invalid", `${name} takes a text of 1 to ${longest} characters`);
+      throw new NodekeeperError("invalid", `${name} must have 1 to ${longest} characters`);
     },
   };
 }
@@ -79,9 +79,9 @@ export function readParameters<P extends Parameters>(
     const shown = JSON.stringify(name.slice(0, 60));
     if (!Object.hasOwn(parameters, name)) {
       const known = Object.keys(parameters).join(", ") || "none";
-      throw new NodekeeperError("invalid", `no parameter ${shown}; there are: ${known}`);
+      throw new NodekeeperError("invalid", `unknown parameter ${shown}; known parameters: ${known}`);
     }
-    if (seen.has(name)) throw new NodekeeperError("invalid", `the parameter ${shown} is given twice`);
+    if (seen.has(name)) throw new NodekeeperError("invalid", `the parameter ${shown} is duplicated`);
     seen.add(name);
   }
   const values = Object.entries(parameters).map(([name, each]) => [name, each.read(query.get(name), name)]);

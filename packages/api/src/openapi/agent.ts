@@ -58,7 +58,7 @@ export const nodeSummary = named(
           evicted: integer("Evicted pods that were deleted, since the agent's start."),
           conditions: integer(),
         },
-        "Null where eviction is off.",
+        "Null if eviction is disabled.",
       ),
     ),
   }),
@@ -85,10 +85,10 @@ export const plugin = named(
         {
           count: integer("Messages of a reporter, calls to an eviction plugin."),
           failures: integer("Calls that failed."),
-          perMinute: number("The average since then."),
-          meanMs: optional(number("The average duration of a call.")),
+          perMinute: number("Average since then."),
+          meanMs: optional(number("Average duration of a call.")),
         },
-        "Since it registered first, or since the agent's start.",
+        "Since its first registration, or since the agent's start.",
       ),
     ),
     problems: list(text(), "Refused parts of its content or conditions, each with the reason."),
@@ -107,18 +107,18 @@ export const pluginExchanges = named(
           call: text("ThresholdMet, GetReportContent, ..."),
           at: time("When it ended, or the message came."),
           ms: optional(number("How long it took; absent for a message of a stream.")),
-          request: optional(text("What was sent, in short: as JSON, at most 2,000 characters.")),
+          request: optional(text("As JSON, at most 2,000 characters.")),
           answer: optional(
             text(
-              "As JSON, at most 2,000 characters. A reporter's fields and a driver's devices as they were read.",
+              "As JSON, at most 2,000 characters. A reporter's fields and a driver's devices as they were parsed.",
             ),
           ),
           error: optional(text("Why it failed.")),
           isUnimplemented: optional(
-            flag("True where the plugin does not implement the call, which is optional: no failure."),
+            flag("True if the plugin does not implement the call, which is optional: not a failure."),
           ),
         }),
-        "The last of each call, the newest first.",
+        "The last call of each method, newest first.",
       ),
       durations: list(
         object({ call: text(), at: time(), ms: number(), ok: flag() }),
@@ -155,9 +155,9 @@ export const publishedObjects = list(publishedObject);
 
 export const objectContent = object({
   object: text("As in the request."),
-  plugins: list(text(), "Whose reports are in it."),
+  plugins: list(text(), "Plugins whose reports it contains."),
   content: anything(
-    "What the agent publishes of the object: its kind, name, and the fields of plugins, merged. Of a plugin whose content is quarantined its last known good one. Fields of other clients are not in it.",
+    "What the agent publishes of the object: kind, name, and the merged fields of plugins. Of a plugin whose content is quarantined, the last accepted content. Without fields of other clients.",
   ),
 });
 
@@ -169,7 +169,7 @@ export const fieldPage = object({
         path: text('"status.resources.capacity.cpu"; an item of a list by its key: "zones[Numa/0]".'),
         plugin: text("The plugin whose value is published."),
         others: list(text(), "Plugins that report the same field and whose value is not used."),
-        value: text("The value as JSON, at most 1,000 characters of it."),
+        value: text("As JSON, at most 1,000 characters."),
       }),
     ),
   ),

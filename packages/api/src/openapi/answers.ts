@@ -74,9 +74,9 @@ export const streamEvents = named(
   object(
     {
       open: optional(
-        object({ topics: list(text(), "Those asked for whose part is not off.") }, "The first message."),
+        object({ topics: list(text(), "The requested topics whose part is enabled.") }, "The first message."),
       ),
-      heartbeat: optional(object({}, "Sent where nothing else was for 10 s.")),
+      heartbeat: optional(object({}, "Sent if nothing else was sent for 10 s.")),
       events: optional(lifecycleItem),
       snapshot: optional(lifecycleItem),
       waiting: optional(waiting),

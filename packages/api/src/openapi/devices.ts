@@ -36,7 +36,7 @@ const driver = named(
         device: optional(text()),
         field: text(),
         feature: optional(
-          text("The feature that the field needs; absent where the API server stored another content."),
+          text("The feature that the field needs; absent if the API server stored different content."),
         ),
       }),
       "What the API server does not store, or stores differently; at most 100.",

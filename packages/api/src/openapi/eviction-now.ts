@@ -4,9 +4,9 @@ import { budget, kind } from "./eviction-state.ts";
 import { integer, list, named, nullable, object, oneOf, text, time } from "./schema.ts";
 
 const use = {
-  limit: nullable(integer("Null for none.")),
+  limit: nullable(integer("Null: no limit.")),
   used: integer("Evictions within the window."),
-  freeAt: nullable(time("When one more is allowed; null where it is now, and for a limit of 0.")),
+  freeAt: nullable(time("When one more is allowed; null if it is allowed now, and for a limit of 0.")),
 };
 
 const pending = object({
@@ -43,7 +43,7 @@ export const evictionBudgets = named(
         object({
           namespace: text(),
           owner: object({
-            kind: text("Empty where it is not known any more."),
+            kind: text("Empty if it is no longer known."),
             name: text(),
             uid: text(),
           }),
@@ -59,14 +59,14 @@ export const evictionBudgets = named(
       limited: list(
         object({
           ...reference,
-          plugin: text("That requested it."),
+          plugin: text("The plugin that requested it."),
           reason: oneOf(["nodeLimit", "namespaceLimit", "ownerLimit"]),
           until: nullable(time("When one more eviction is allowed; null for a limit of 0.")),
         }),
         "Requested in the last round, and refused by a limit that is still reached; at most 200.",
       ),
       pending: list(pending, "Evictions that have not ended."),
-      thresholds: list(object(metThresholdFields), "Those that were met in the last round."),
+      thresholds: list(object(metThresholdFields), "Thresholds that were met in the last round."),
     },
     "What limits evictions now, and what is paused, queued or in progress.",
   ),
@@ -77,7 +77,7 @@ export const candidateCounts = named(
   object(
     {
       pods: integer(),
-      mix: list(object({ qosLevel, qosClass, pods: integer() }), "Combinations that there are."),
+      mix: list(object({ qosLevel, qosClass, pods: integer() }), "Combinations that occur."),
       candidates: integer("Pods that plugins may request: eligible and ineligible ones."),
       eligible: integer("Candidates that can be evicted now."),
       ineligible: refusalCounts,

@@ -55,8 +55,8 @@ export const outcome = named(
       sent: optional(
         flag("Whether the API server or the runtime accepted the eviction or may have accepted it."),
       ),
-      acceptedAt: optional(time("When it was accepted; absent where it was not.")),
-      endedAt: optional(time("Absent where that is not known.")),
+      acceptedAt: optional(time("When it was accepted; absent if it was not.")),
+      endedAt: optional(time("Absent if unknown.")),
       message: text('"429: PodDisruptionBudget default/web allows no disruption now"'),
       budget: optional(budget),
     },

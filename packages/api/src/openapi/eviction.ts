@@ -49,7 +49,7 @@ export const nodePod = named(
       ...reference,
       seenAt: time("When the agent first observed it."),
       leftAt: nullable(time("When it was deleted; null while it exists.")),
-      lastKnownAt: nullable(time("Where its deletion was not watched: when it was last known to exist.")),
+      lastKnownAt: nullable(time("If its deletion was not observed: when it was last known to exist.")),
       pod: strippedPod,
       ending: object({
         deletion: nullable(object({ requestedAt: time(), gracePeriodSeconds: nullable(number()) })),
@@ -74,9 +74,7 @@ export const nodePod = named(
 const explainedThreshold = object({
   ...metThresholdFields,
   dryRun: flag(),
-  named: nullable(
-    integer("Pods in the GetTopEvictionPods answer; null where the call was not made or failed."),
-  ),
+  named: nullable(integer("Pods in the GetTopEvictionPods answer; null if the call was not made or failed.")),
 });
 
 const explainedRoundFields = {
@@ -104,13 +102,11 @@ export const recordCoverage = named(
   "RecordCoverage",
   object(
     {
-      oldest: nullable(
-        time("Since then records are complete, besides the gaps; null where that is not known."),
-      ),
-      requests: optional(time("The same of rounds without consequence, and of refusals.")),
+      oldest: nullable(time("Since when records are complete, except for the gaps; null if unknown.")),
+      requests: optional(time("The same for rounds without consequence and for refusals.")),
       gaps: list(object({ from: time(), to: time(), why: text() }), "Oldest first."),
     },
-    "From when and where records of victims, withdrawals, ended evictions and taints are complete: only there the absence of a record proves anything.",
+    "Since when, and except for which gaps, records of victims, withdrawals, ended evictions and taints are complete. Only there does the absence of a record prove anything.",
   ),
 );
 
@@ -122,7 +118,7 @@ export const podExplanation = named(
       rounds: list(
         object({
           ...explainedRoundFields,
-          times: integer("How many equal rounds in a row this entry is for."),
+          times: integer("Number of consecutive equal rounds that this entry stands for."),
           until: time(),
         }),
         "Rounds that concern the pod, oldest first, at most 50.",
@@ -209,9 +205,9 @@ export const historyPods = object(
         seenAt: time("When the agent first observed it."),
         leftAt: nullable(time("When it was deleted; null while it exists.")),
       }),
-      "Those that exist, then the others, the last deleted first.",
+      "Existing pods, then the others, last deleted first.",
     ),
-    more: flag("Whether there are others that match."),
+    more: flag("Whether more pods match."),
   },
   "Pods that are or were on the node, as far back as the history reaches.",
 );
@@ -251,7 +247,7 @@ export const evictionPage = object({
               result: outcomeResult,
               message: text(),
             },
-            "Null while it is not known, and where it is in a later page.",
+            "Null while it is unknown, or if it is in a later page.",
           ),
         ),
       }),
@@ -267,8 +263,8 @@ export const reading = named(
   object(
     {
       plugin: text(),
-      scope: text("The signal; empty where the plugin named none."),
-      observed: nullable(number("Null where the plugin reports no value while the threshold is not met.")),
+      scope: text("The signal; empty if the plugin named none."),
+      observed: nullable(number("Null if the plugin reports no value while the threshold is not met.")),
       threshold: nullable(number()),
       operator: thresholdValues.operator,
       unit: optional(text()),
@@ -286,7 +282,7 @@ export const roundReadings = named(
 export const readings = object({
   rounds: list(
     roundReadings,
-    "Oldest first: recorded rounds, which are those in which something happened, and all of the last 120.",
+    "Recorded rounds, in which something happened, and all of the last 120; oldest first.",
   ),
   next: optional(integer("The id after which to continue; absent at the end.")),
 });

@@ -48,7 +48,7 @@ const podStatus = named(
       sandboxes: list(containerStatus, "Newest first."),
       containers: list(containerStatus),
       observedAt: time("When the runtime was read."),
-      error: optional(text("Why the newest reading failed: what is shown is older.")),
+      error: optional(text("Why the last reading failed. The status is from an earlier one.")),
     },
     "A pod as the agent last read it from the container runtime.",
   ),
@@ -57,9 +57,9 @@ const podStatus = named(
 export const podPage = object({
   items: list(podStatus, "By namespace and name."),
   continue: optional(text("For the next page; absent at the end.")),
-  cursor: text("Events up to this cursor are in what the pods show."),
-  listedAt: optional(time("When the last list of the runtime that succeeded started.")),
-  problems: list(text(), "What is wrong with the container runtime, or slow."),
+  cursor: text("The pods reflect all events up to this cursor."),
+  listedAt: optional(time("Start of the last successful relist.")),
+  problems: list(text(), "Problems of the container runtime."),
 });
 
 /** An item of the lifecycle event log. */
@@ -89,7 +89,7 @@ export const lifecycleItem = either(
       {
         kind: constant("snapshot"),
         cursor: text(),
-        missed: optional(integer("How many events were missed; absent where that is not known.")),
+        missed: optional(integer("Number of missed events; absent if unknown.")),
         pods: list(object({ ...identity, containers: list(object(containerFields)) })),
       },
       "The pods of the node: events since the cursor have expired, it is a cursor of another log, or the stream was opened before the first list.",
@@ -101,8 +101,8 @@ export const lifecycleItem = either(
 export const waiting = named(
   "WaitingTopic",
   object(
-    { topic: constant("events"), id: text("Of the error."), message: text("What is waited for.") },
-    "Sent at once and every 10 s until all pods have been listed for the first time; a snapshot follows.",
+    { topic: constant("events"), id: text("Of the error."), message: text("What the topic waits for.") },
+    "Sent immediately and every 10 s until all pods have been listed for the first time; a snapshot follows.",
   ),
 );
 
@@ -110,11 +110,6 @@ export const eventPage = object({
   items: list(lifecycleItem),
   cursor: text("To continue after this page."),
   end: flag("Whether these were the last events."),
-  listedAt: optional(
-    time("When the last list of the runtime that succeeded started; absent before the first."),
-  ),
-  problems: list(
-    text(),
-    "What is wrong with the container runtime, or slow: events may be missing meanwhile.",
-  ),
+  listedAt: optional(time("Start of the last successful relist; absent before the first.")),
+  problems: list(text(), "Problems of the container runtime. Events may be missing meanwhile."),
 });

@@ -9,7 +9,7 @@ export const mark = named(
     at: time(),
     kind: oneOf(
       markKinds,
-      "`agentStartedAfterKill`: the agent before ended without a stop. `roundsPaused`: no round of eviction ran for long, as while the machine slept. `evictionEnded`: an eviction ended, or is overdue; the text has the outcome.",
+      "`agentStartedAfterKill`: the previous agent process was killed. `roundsPaused`: no eviction round ran for a long time, for example because the machine was suspended. `evictionEnded`: an eviction ended, or is overdue; the text has the outcome.",
     ),
     title: text("One line, at most 500 characters."),
     plugin: optional(text()),
@@ -17,7 +17,7 @@ export const mark = named(
     round: optional(integer("The id of the round that decided it.")),
     unobservedSince: optional(
       time(
-        "Of starts of the agent and of `roundsPaused`: the last sign of life before. What happened from here to `at` was not observed.",
+        "For starts of the agent and `roundsPaused`: the last sign of life before it. Nothing between this time and `at` was observed.",
       ),
     ),
   }),
@@ -25,7 +25,7 @@ export const mark = named(
 
 export const markPage = object({
   items: list(mark, "Oldest first."),
-  oldest: time("Since then marks are complete, besides the gaps."),
+  oldest: time("Since when marks are complete, except for the gaps."),
   gaps: list(object({ from: time(), to: time(), why: text() }), "Oldest first."),
   next: optional(integer("The id after which to continue; absent at the end.")),
 });

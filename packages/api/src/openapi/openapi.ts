@@ -35,7 +35,7 @@ export function openApiDocument(version: string): Json {
         parameters: parametersOf(parameters),
         responses: {
           200: response(
-            "The answer.",
+            "The response.",
             "application/json",
             withReferences(answers[path as keyof typeof answers].json, components),
           ),
@@ -51,7 +51,7 @@ export function openApiDocument(version: string): Json {
       title: "Nodekeeper agent",
       version,
       description:
-        "What the agent knows of its node, for reading only. Times are milliseconds since the epoch.",
+        "State of the node as known to its agent, read-only. Times are milliseconds since the epoch.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
@@ -82,7 +82,7 @@ function streamPath(components: Components): Json {
         {
           name: "Last-Event-ID",
           in: "header",
-          description: "The `id` of the last message had: a browser sends it when it connects again.",
+          description: "The `id` of the last message received. A browser sends it when it reconnects.",
           schema: { type: "string" },
         },
       ],

@@ -30,10 +30,10 @@ export const devicesSection = section(
       }),
       registryDirectory: path("/var/lib/kubelet/plugins_registry", {
         about:
-          "The kubelet's folder of plugin sockets. The kubelet and the agent must see it under one path.",
+          "The kubelet's directory of plugin sockets. The kubelet and the agent must see it under the same path.",
       }),
       cdiDirectory: path("/var/run/cdi", {
-        about: "Where CDI files are written; one of the folders that the container runtime reads them from.",
+        about: "Directory in which CDI files are written; one of those that the container runtime reads.",
       }),
       callTimeout: duration("40s", "100ms", "10m", {
         about:
@@ -41,7 +41,7 @@ export const devicesSection = section(
         applied: "live",
       }),
       hostPaths: paths(["/"], 0, 64, {
-        about: "Folders on the host that the container edits of drivers may refer to.",
+        about: "Directories on the host that the container edits of drivers may refer to.",
       }),
       exemptRootDrivers: boolean(false, {
         about:

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { policySettings, readTyped } from "./edit-setting.ts";
-import { defaultConfiguration, settings, valueAt } from "./settings.ts";
+import { valueAt } from "./setting.ts";
+import { defaultConfiguration, settings } from "./settings.ts";
 
 const policySetting = (path: string) => policySettings.find((setting) => setting.path === path)!;
 

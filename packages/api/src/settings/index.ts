@@ -8,5 +8,5 @@ export { readLeaf, wrongValue } from "./leaf.ts";
 export { nodeNamePattern } from "./patterns.ts";
 export { type AgentConfiguration, apiVersion, type EvictionSettings, kind, schema } from "./schema.ts";
 export { isSection, type Section } from "./section.ts";
-export type { Setting } from "./setting.ts";
-export { assemble, changedPaths, defaultConfiguration, settings, valueAt } from "./settings.ts";
+export { type Setting, setAt, valueAt } from "./setting.ts";
+export { assemble, changedPaths, defaultConfiguration, settings } from "./settings.ts";

@@ -40,3 +40,21 @@ function describe(leaf: Leaf<unknown>, prefix: string, name: string, about: stri
     section: { path: prefix.slice(0, -1), about },
   };
 }
+
+/** Returns the value at a path such as "reporting.collectInterval" in a configuration or a part of one. */
+export function valueAt(root: object, path: string): unknown {
+  let node: unknown = root;
+  for (const name of path.split(".")) node = (node as Record<string, unknown>)[name];
+  return node;
+}
+
+/** Sets the value at a path. Creates missing sections. */
+export function setAt(root: object, path: string, value: unknown): void {
+  const names = path.split(".");
+  let node = root as Record<string, unknown>;
+  for (const name of names.slice(0, -1)) {
+    node[name] ??= {};
+    node = node[name] as Record<string, unknown>;
+  }
+  node[names.at(-1)!] = value;
+}

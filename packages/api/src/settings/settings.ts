@@ -1,29 +1,14 @@
 import { readLeaf } from "./leaf.ts";
 import { type AgentConfiguration, schema } from "./schema.ts";
-import { type Setting, settingsIn } from "./setting.ts";
+import { type Setting, setAt, settingsIn, valueAt } from "./setting.ts";
 
 /** All settings, in schema order. */
 export const settings: readonly Setting[] = settingsIn(schema, "");
 
-/** Returns the value of a setting in a configuration. */
-export function valueAt(configuration: AgentConfiguration, path: string): unknown {
-  let node: unknown = configuration;
-  for (const name of path.split(".")) node = (node as Record<string, unknown>)[name];
-  return node;
-}
-
 /** Builds a configuration from the value that `read` returns for each setting. */
 export function assemble(read: (setting: Setting) => unknown): AgentConfiguration {
-  const root: Record<string, unknown> = {};
-  for (const setting of settings) {
-    const names = setting.path.split(".");
-    let node = root;
-    for (const name of names.slice(0, -1)) {
-      node[name] ??= {};
-      node = node[name] as Record<string, unknown>;
-    }
-    node[names.at(-1)!] = read(setting);
-  }
+  const root = {};
+  for (const setting of settings) setAt(root, setting.path, read(setting));
   return root as AgentConfiguration;
 }
 

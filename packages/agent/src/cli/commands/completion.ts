@@ -6,8 +6,8 @@ import type { CommandContext } from "./context.ts";
 export function declareCompletion(program: Command, { output }: CommandContext): void {
   program
     .command("completion")
-    .addArgument(new Argument("<shell>", "the shell that loads it").choices(shells))
-    .description("print the script that completes command lines in a shell")
+    .addArgument(new Argument("<shell>", "shell to complete in").choices(shells))
+    .description("print the completion script for a shell")
     .action(async (shell) => {
       const { completionScript } = await import("../completion/scripts.ts");
       output.write(completionScript(shell, program.name()));

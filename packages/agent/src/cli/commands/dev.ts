@@ -10,7 +10,7 @@ export function declareDev(program: Command, { output }: CommandContext): void {
     )
     .option(
       "--data-dir <path>",
-      "folder for the cluster's objects and the agent's state (default: a temporary folder)",
+      "directory for the cluster's objects and the agent's state (default: a temporary directory)",
     )
     .option("--api-port <port>", "port of the API server on 127.0.0.1 (default: a free one)")
     .option(

@@ -8,12 +8,12 @@ export function declareEvents(program: Command, { output, agents }: CommandConte
   const events = program
     .command("events")
     .argument("[pod]", "only events of this pod: [NAMESPACE/]NAME or UID")
-    .description("print pod lifecycle events on this node, in order");
+    .description("print the pod lifecycle events of this node, in order");
   agents
     .addNamespaceOptions(agents.addOptions(events))
     .addOption(pageFormatOption())
     .option("-f, --follow", "keep printing new events", false)
-    .option("--since <when>", "start this long ago, or at a cursor printed by an earlier run", "1h")
+    .option("--since <when>", "start this long ago, or after a cursor printed by an earlier run", "1h")
     .action(async (pod, _, command) => {
       const options = command.optsWithGlobals();
       const { eventsCommand } = await import("../events.ts");

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { printAs } from "../output.ts";
 import { parsePodName } from "../pod-name.ts";
 import type { CommandContext } from "./context.ts";
 import { optionsWithNode, pageFormatOption } from "./options.ts";
@@ -20,7 +21,8 @@ export function declareExplain(program: Command, { output, agents }: CommandCont
       const options = command.optsWithGlobals();
       const name = parsePodName(text, await agents.defaultNamespace(options));
       const explanation = await agents.explainPod(options, name);
-      (await import("../eviction/explain.ts")).printPodExplanation(explanation, options.output, output);
+      const { explanationPage } = await import("../eviction/explanation-page.ts");
+      printAs(output, options.output, explanation, () => explanationPage(explanation, output));
     });
 
   const node = explain
@@ -32,7 +34,8 @@ export function declareExplain(program: Command, { output, agents }: CommandCont
     .action(async (...given) => {
       const options = optionsWithNode(given.at(-1));
       using source = await agents.openRecords(options);
-      const { printNodeExplanation } = await import("../eviction/explain.ts");
-      printNodeExplanation(await source.explainNode(), options.output, output);
+      const { nodePage } = await import("../eviction/node-page.ts");
+      const explanation = await source.explainNode();
+      printAs(output, options.output, explanation, () => nodePage(explanation, output));
     });
 }

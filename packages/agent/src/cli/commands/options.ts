@@ -5,12 +5,12 @@ import type { Options } from "./context.ts";
 
 /** `-o` of a command that prints a page of text or lines of text. */
 export function pageFormatOption(): Option {
-  return new Option("-o, --output <format>", "format of the output").choices(pageFormats).default("text");
+  return new Option("-o, --output <format>", "output format").choices(pageFormats).default("text");
 }
 
 /** `-o` of a command that prints a table. */
 export function tableFormatOption(): Option {
-  return new Option("-o, --output <format>", "format of the output").choices(tableFormats).default("table");
+  return new Option("-o, --output <format>", "output format").choices(tableFormats).default("table");
 }
 
 /**

@@ -6,9 +6,9 @@ import { tableFormatOption } from "./options.ts";
 export function declarePlugins(program: Command, { output, agents }: CommandContext): void {
   const list = program
     .command("plugins")
-    .description("plugins of the running agent")
+    .description("list the plugins of the running agent")
     .command("list", { isDefault: true })
-    .description("list plugins with their state and the reason for it; -o wide has a row for each socket");
+    .description("list plugins with their state and its reason; -o wide prints a row for each socket");
   agents
     .addOptions(list)
     .addOption(tableFormatOption())

@@ -12,7 +12,7 @@ export function declarePods(program: Command, { output, agents }: CommandContext
   agents
     .addNamespaceOptions(agents.addOptions(pods))
     .addOption(tableFormatOption())
-    .option("-w, --watch", "keep running, and print a pod again when it changes", false)
+    .option("-w, --watch", "keep running and print each pod again when it changes", false)
     .action(async (pod, _, command) => {
       const options = command.optsWithGlobals();
       const { podsCommand } = await import("../pods.ts");

@@ -10,7 +10,7 @@ export function declarePreflight(program: Command, { output, fail }: CommandCont
       .command("preflight")
       .addOption(pageFormatOption())
       .description(
-        "check the agent's requirements on this node: kernel, cgroups, folders, API server, permissions",
+        "check the agent's requirements on this node: kernel, cgroups, directories, API server, permissions",
       ),
   ).action(async (options) => {
     const { preflightCommand } = await import("../preflight.ts");

@@ -6,7 +6,7 @@ import { pageFormatOption } from "./options.ts";
 export function declareReplay(program: Command, { output, agents }: CommandContext): void {
   const replay = program
     .command("replay")
-    .description("decide recorded rounds again with another configuration, and print the differences");
+    .description("decide recorded rounds again with another configuration and print the differences");
   agents
     .addRecordOptions(replay)
     .requiredOption("--config <file>", "configuration to decide with (AgentConfiguration, YAML)")

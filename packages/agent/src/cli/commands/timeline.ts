@@ -6,11 +6,11 @@ import { pageFormatOption, signals } from "./options.ts";
 export function declareTimeline(program: Command, { output, agents }: CommandContext): void {
   const timeline = program
     .command("timeline")
-    .description("print what happened on this node: starts of the agent, plugins, taints, evictions");
+    .description("print what happened on this node: agent starts, plugins, taints, evictions");
   agents
     .addOptions(timeline)
     .addOption(pageFormatOption())
-    .option("-f, --follow", "keep printing what happens", false)
+    .option("-f, --follow", "keep printing new entries", false)
     .option("--since <duration>", "start this long ago", "24h")
     .action(async (_, command) => {
       const options = command.optsWithGlobals();

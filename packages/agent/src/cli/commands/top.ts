@@ -6,7 +6,9 @@ import { tableFormatOption } from "./options.ts";
 export function declareTop(program: Command, { output, agents }: CommandContext): void {
   const top = program
     .command("top")
-    .description("print what eviction plugins observe next to their thresholds, closest to it first");
+    .description(
+      "print the values that eviction plugins observe and their thresholds, closest to the threshold first",
+    );
   agents
     .addOptions(top)
     .addOption(tableFormatOption())

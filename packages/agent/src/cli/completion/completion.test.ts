@@ -52,22 +52,22 @@ describe("completion", () => {
   });
 
   it("is what the script of bash fills in", () => {
-    const folder = mkdtempSync(join(tmpdir(), "nk-complete-"));
-    const program = join(folder, "nodekeeper");
+    const directory = mkdtempSync(join(tmpdir(), "nk-complete-"));
+    const program = join(directory, "nodekeeper");
     writeFileSync(
       program,
-      `#!/bin/sh\necho "$@" >> ${folder}/asked\nprintf 'json\\tan about\\nyaml\\n:4\\n'\n`,
+      `#!/bin/sh\necho "$@" >> ${directory}/asked\nprintf 'json\\tan about\\nyaml\\n:4\\n'\n`,
     );
     chmodSync(program, 0o755);
     const script = `${completionScript("bash", "nodekeeper")}
 COMP_WORDS=(nodekeeper plugins -o "") COMP_CWORD=3
 _nodekeeper
-printf '%s|' "\${COMPREPLY[@]}"; cat ${folder}/asked`;
-    const env = { PATH: `${folder}:${process.env.PATH}` };
+printf '%s|' "\${COMPREPLY[@]}"; cat ${directory}/asked`;
+    const env = { PATH: `${directory}:${process.env.PATH}` };
     expect(execFileSync("bash", ["-c", script], { env, encoding: "utf8" })).toBe(
       "json|yaml|__complete plugins -o \n",
     );
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   it.each(shells)("prints a script that %s can read", async (shell) => {

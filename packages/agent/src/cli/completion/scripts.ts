@@ -39,7 +39,7 @@ complete -F _${name} ${program}
 
 function zsh(program: string, name: string): string {
   return `#compdef ${program}
-# zsh completion for ${program}:  source <(${program} completion zsh), or as _${program} in a folder of fpath
+# zsh completion for ${program}:  source <(${program} completion zsh), or as _${program} in a directory of fpath
 _${name}() {
   local line directive=":0"
   local -a candidates

@@ -31,5 +31,5 @@ export function agentRecords(agent: AgentConnection): RecordSource {
 
 function warnOfSize(id: number, bytes: number): void {
   const size = (bytes / 1024 / 1024).toFixed(1);
-  printMessage(`warning: round ${id} is skipped: ${size} MiB exceed the maximum size of a response`);
+  printMessage(`warning: skipped round ${id}: ${size} MiB exceeds the maximum response size`);
 }

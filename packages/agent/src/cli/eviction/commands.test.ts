@@ -137,16 +137,14 @@ describe("explain pod", () => {
 
 describe("rounds", () => {
   it("lists each in a line, and reports when there is none", async () => {
-    expect((await ask("rounds")).out).toMatch(
-      /^No round since .* in which anything happened is recorded\.\n$/,
-    );
+    expect((await ask("rounds")).out).toMatch(/^No recorded rounds since .*\.\n$/);
     playEviction();
     const lines = (await ask("rounds")).out.split("\n");
     expect(lines[0]).toMatch(
       /round 1 {2}2 of 3 pods are candidates; met: pressure \(hard\): memory 0\.97 > threshold 0\.8; evicts: default\/web; not evicted: 1 \(critical priority\)$/,
     );
     expect(lines[1]).toMatch(/round 2 .*; default\/web evicted: pod deleted$/);
-    expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No round/);
+    expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No recorded rounds/);
     const [first] = (await ask("rounds", "-o", "json")).out.split("\n");
     expect(JSON.parse(first!)).toMatchObject({ id: 1, victims: [{ name: "web" }] });
   });
@@ -154,7 +152,7 @@ describe("rounds", () => {
   it("refuses bad queries", async () => {
     expect(await ask("rounds", "--since", "yesterday")).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('--since takes how long ago, such as "90s" or "24h"; got "yesterday"'),
+      stderr: expect.stringContaining('--since must be a duration such as "90s" or "24h"; got "yesterday"'),
     });
     expect(await ask("rounds", "--since", "-5m")).toMatchObject({ status: 2 });
     expect(await ask("rounds", "--records", "--follow")).toMatchObject({ status: 2 });
@@ -183,7 +181,7 @@ describe("replay", () => {
     expect((await ask("rounds")).out).toContain("evicts: default/db");
     const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
     expect((await ask("replay", "--config", keep)).out).toMatch(
-      /^The policy differs from that of the last replayed round:\n {2}dryRunPlugins \["soft"\] instead of \[\]\n\n1 round since .* replayed: 1 victim recorded, 0 with this policy\.\n1 round differs\. .*\n\nRound 1 at .*\n {2}- evicted {2}default\/db: the plugin is in dry run\n/,
+      /^The policy differs from the one in the last replayed round:\n {2}dryRunPlugins \["soft"\] instead of \[\]\n\n1 round since .* replayed: 1 victim recorded, 0 with this policy\.\n1 round differs\. .*\n\nRound 1 at .*\n {2}- evicted {2}default\/db: the plugin is in dry run\n/,
     );
     const same = candidate("eviction:\n  burst: 5\n");
     expect((await ask("replay", "--config", same)).out).toContain("No round differs.");

@@ -112,7 +112,7 @@ Round 2 at 2026-03-01T12:00:05.000Z
 Round 3 at 2026-03-01T12:00:10.000Z
   ended      evicted: pod deleted
 
-Other recorded pods of this name, to be explained by UID: older-1, older-2
+Other recorded pods of this name (explain them by UID): older-1, older-2
 Records go back to 2026-02-28T12:00:00.000Z.
 `);
   });

@@ -25,7 +25,7 @@ export function explanationPage(explanation: PodExplanation, output: Output): st
     `\n${paint(output, colours[verdict.kind], plainText(verdict.text, 650))}\n`,
     stepsText(explanation, output),
     explanation.omitted > 0
-      ? `\n(${counted(explanation.omitted, "round")} in which nothing was decided left out)\n`
+      ? `\n(${counted(explanation.omitted, "round")} without a decision omitted)\n`
       : "",
     ...rounds.map((round) => `\n${roundText(round, output)}`),
     footer(explanation, output),
@@ -47,7 +47,7 @@ function footer({ otherUids, recordsSince, coverage }: PodExplanation, output: O
   const others =
     otherUids.length === 0
       ? ""
-      : `Other recorded pods of this name, to be explained by UID: ${plainText(otherUids.join(", "), 500)}\n`;
+      : `Other recorded pods of this name (explain them by UID): ${plainText(otherUids.join(", "), 500)}\n`;
   const since = coverageLines(coverage, recordsSince)
     .map((line) => `${plainText(line, 500)}\n`)
     .join("");

@@ -30,8 +30,14 @@ export function sinceOf(text: string, now: number): number {
   }
   throw new NodekeeperError(
     "invalid",
-    `--since takes how long ago, such as "90s" or "24h"; got ${JSON.stringify(text.slice(0, 60))}`,
+    `--since must be a duration such as "90s" or "24h"; got ${JSON.stringify(text.slice(0, 60))}`,
   );
+}
+
+/** Returns where to start: `--since`, the last hour of an agent, or undefined for all of a state directory or file. */
+export function startOf(source: RecordSource, since: string | undefined, now: number): number | undefined {
+  const text = since ?? (source.isLive ? "1h" : undefined);
+  return text === undefined ? undefined : sinceOf(text, now);
 }
 
 /**
@@ -86,7 +92,7 @@ function readLine(line: string): RoundRecord | HistoryLine {
   try {
     record = JSON.parse(line) as Partial<RoundRecord> | null;
   } catch {
-    throw new NodekeeperError("invalid", "not JSON; `nodekeeper rounds --records` writes such a file");
+    throw new NodekeeperError("invalid", "not JSON; expected output of `nodekeeper rounds --records`");
   }
   if (isHistoryLine(record)) return record;
   const { id, input, decision } = record ?? {};
@@ -97,7 +103,7 @@ function readLine(line: string): RoundRecord | HistoryLine {
   if (isRecord) return record as RoundRecord;
   throw new NodekeeperError(
     "invalid",
-    "not a recorded round; `nodekeeper rounds --records` writes such a file",
+    "not a recorded round; expected output of `nodekeeper rounds --records`",
   );
 }
 

@@ -36,10 +36,10 @@ const replay = (changes: Partial<ShownReplay>): ShownReplay => ({
 describe("the page of replay", () => {
   it("states that nothing differs, or that there is nothing", () => {
     expect(replayPage(replay({}), START, plain)).toBe(
-      "The policy is that of the last replayed round.\n\n12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims recorded, 3 with this policy.\nNo round differs.\n",
+      "The policy is the same as in the last replayed round.\n\n12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims recorded, 3 with this policy.\nNo round differs.\n",
     );
     expect(replayPage(replay({ uncertain: 2 }), undefined, plain)).toBe(
-      "The policy is that of the last replayed round.\n\n12 rounds replayed: 3 victims recorded, 3 with this policy.\nNo round differs.\nNot known for 2 more rounds: a plugin would have been called, or called with other pods, and its answer is not recorded.\n",
+      "The policy is the same as in the last replayed round.\n\n12 rounds replayed: 3 victims recorded, 3 with this policy.\nNo round differs.\nNot known for 2 more rounds: a plugin would have been called, or called with other pods, and its answer is not recorded.\n",
     );
     expect(replayPage(replay({ rounds: 0 }), START, plain)).toBe(
       "No recorded round since 2026-03-01T12:00:00.000Z: nothing to replay.\n",
@@ -65,7 +65,7 @@ describe("the page of replay", () => {
     const skip = { ...defaultEvictionPolicy.skip, labelKeys: ["example.com/keep"] };
     const policy = policyDifferences(recorded, { ...defaultEvictionPolicy, dryRunPlugins: ["*"], skip });
     expect(replayPage(replay({ differing, victimsAfter: 4, policy }), undefined, plain)).toBe(`\
-The policy differs from that of the last replayed round:
+The policy differs from the one in the last replayed round:
   burst      3 instead of 1
   dryRunPlugins ["*"] instead of []
   skip.labelKeys ["example.com/keep"] instead of []

@@ -26,8 +26,8 @@ export function replayPage(replay: ShownReplay, since: number | undefined, outpu
   const sentences = replaySentences(replay);
   return [
     policy.length === 0
-      ? "The policy is that of the last replayed round.\n"
-      : "The policy differs from that of the last replayed round:\n",
+      ? "The policy is the same as in the last replayed round.\n"
+      : "The policy differs from the one in the last replayed round:\n",
     ...policy.map((difference) => labelled(difference.field, differenceText(difference))),
     "\n",
     `${roundsSince(rounds, since)} replayed: ${sentences.victims}\n`,

@@ -1,8 +1,8 @@
 import { type EvictionPolicy, evictionPolicyOf } from "@nodekeeper/api/decide";
 import { addToReplay, emptyReplay, policyDifferences } from "@nodekeeper/api/replay";
 import { type ConfigurationSources, loadConfiguration } from "../../config/index.ts";
-import { type Output, type PageFormat, printMessage, printValue } from "../output.ts";
-import { type RecordSource, sinceOf, withRound } from "./record-source.ts";
+import { type Output, type PageFormat, printAs, printMessage } from "../output.ts";
+import { type RecordSource, startOf, withRound } from "./record-source.ts";
 import { replayPage } from "./replay-page.ts";
 
 export interface ReplayOptions {
@@ -15,8 +15,6 @@ export interface ReplayOptions {
   sources: ConfigurationSources;
 }
 
-const AGENT_SINCE = "1h";
-
 /** `nodekeeper replay`: decides recorded rounds again with another policy, in this process. */
 export async function replayCommand(
   source: RecordSource,
@@ -28,8 +26,7 @@ export async function replayCommand(
   const { configuration, warnings } = await loadConfiguration(sources);
   for (const warning of warnings) printMessage(`warning: ${warning}`);
   const policy = evictionPolicyOf(configuration);
-  const text = options.since ?? (source.isLive ? AGENT_SINCE : undefined);
-  const since = text === undefined ? undefined : sinceOf(text, now);
+  const since = startOf(source, options.since, now);
   const result = emptyReplay();
   let recorded: EvictionPolicy | undefined;
   for await (const record of source.records(since ?? 0)) {
@@ -39,6 +36,5 @@ export async function replayCommand(
   }
   // The policy may have changed between rounds. The differences shown are from the last one.
   const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
-  if (format === "text") output.write(replayPage(shown, since, output));
-  else printValue(output, format, shown);
+  printAs(output, format, shown, () => replayPage(shown, since, output));
 }

@@ -3,7 +3,7 @@ import { missingLines, timeOf } from "@nodekeeper/api/wording";
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 import { follow } from "../follow.ts";
 import { type Output, type PageFormat, printItem, printJson, printMessage } from "../output.ts";
-import { type RecordSource, sinceOf } from "./record-source.ts";
+import { type RecordSource, startOf } from "./record-source.ts";
 import { roundLine } from "./round-line.ts";
 
 export interface RoundsOptions {
@@ -17,8 +17,6 @@ export interface RoundsOptions {
   records: boolean;
 }
 
-const AGENT_SINCE = "1h";
-
 /** `nodekeeper rounds` */
 export async function roundsCommand(
   opened: RecordSource,
@@ -28,8 +26,7 @@ export async function roundsCommand(
   signal: AbortSignal,
 ): Promise<void> {
   const { format, follow: isFollowed } = options;
-  const text = options.since ?? (opened.isLive ? AGENT_SINCE : undefined);
-  const since = text === undefined ? 0 : sinceOf(text, clock.now());
+  const since = startOf(opened, options.since, clock.now()) ?? 0;
   if (isFollowed && !opened.isLive) {
     throw new NodekeeperError("invalid", "--follow needs a running agent and can't be combined with --from");
   }
@@ -53,9 +50,7 @@ export async function roundsCommand(
   else for await (const round of roundsOf(opened, since, signal)) print(round);
   if (signal.aborted) return;
   if (shown === 0 && format === "text") {
-    output.write(
-      `No round${since > 0 ? ` since ${timeOf(since)}` : ""} in which anything happened is recorded.\n`,
-    );
+    output.write(`No recorded rounds${since > 0 ? ` since ${timeOf(since)}` : ""}.\n`);
   }
   // Without records for part of the period, the absence of rounds proves nothing.
   for (const line of missingLines((await opened.explainNode()).coverage, since)) printMessage(line);

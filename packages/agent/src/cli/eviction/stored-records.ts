@@ -1,11 +1,17 @@
+import { statSync } from "node:fs";
 import type { RoundRecord } from "@nodekeeper/api/records";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { EvictionRecords, type HistoryLine, importLine, RecordQueries } from "../../eviction/index.ts";
 import { EvictionStore, HistoryStore, StateCopy } from "../../state/index.ts";
-import type { RecordSource } from "./record-source.ts";
+import { linesOfFile, type RecordSource } from "./record-source.ts";
 
-/** Opens the records of a state directory, which a running agent may be using. Throws as `StateCopy.of`. */
-export async function ofStateDirectory(path: string): Promise<RecordSource> {
+/**
+ * Opens the records of a state directory, its database, or a file written by `rounds --records`; the caller disposes of
+ * them. Throws `notFound`, `invalid` or `corrupt` for a path without records, and as `StateCopy.of`.
+ */
+export async function openStoredRecords(path: string): Promise<RecordSource> {
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (!isDirectory && !path.endsWith(".db")) return await ofFile(linesOfFile(path));
   return storedSource(await StateCopy.of(path, systemClock));
 }
 

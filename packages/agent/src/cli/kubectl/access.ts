@@ -17,7 +17,7 @@ const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
  */
 export class ClusterAccess implements AgentAccess {
   readonly statusDescription =
-    "print the state of a node's agent; without a node a row for each node, and what is wrong on which";
+    "print the state of a node's agent; without a node, a row for each node and the problems by node";
   readonly #env: Readonly<Record<string, string | undefined>>;
   #kubectl: Kubectl | undefined;
 

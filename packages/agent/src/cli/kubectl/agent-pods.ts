@@ -39,7 +39,7 @@ export async function findAgents(kubectl: Kubectl, namespace: string, selector: 
     ({ spec }) => spec.nodeName!,
   );
   if (byNode.size === 0) {
-    const message = `no pod with the label ${selector} runs in the namespace ${namespace}: name the agents' namespace with --agent-namespace`;
+    const message = `no pod with the label ${selector} in the namespace ${namespace}; specify the agents' namespace with --agent-namespace`;
     throw new AgentNotFound({ problem: message });
   }
   return [...byNode].map(([node, pods]) => agentOf(node, pods)).sort((a, b) => (a.node < b.node ? -1 : 1));

@@ -10,15 +10,15 @@ import { Kubectl } from "./kubectl.ts";
 import { kubectlScript } from "./testing/kubectl-script.ts";
 
 // A connection to the agent of one node while its pod is replaced, with a script for kubectl.
-let folder: string;
+let directory: string;
 let kubectl: Kubectl;
 const server = createServer((_, response) => response.end("[]"));
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
+  directory = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const path = kubectlScript(
-    folder,
+    directory,
     `case "$1" in
   get) cat pods.json ;;
   port-forward)
@@ -34,10 +34,10 @@ esac`,
 afterEach(async () => {
   kubectl.stop();
   await new Promise((resolve) => server.close(resolve));
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
-const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
 
 function haveAgents(...pods: readonly string[]): void {
   const items = pods.map((name) => ({
@@ -50,7 +50,7 @@ function haveAgents(...pods: readonly string[]): void {
 
 /** Ends the forward, as the deletion of its pod does. */
 function endForward(): void {
-  process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
+  process.kill(Number(readFileSync(join(directory, "pid"), "utf8")));
 }
 
 const cluster = () => new Cluster({ kubectl, namespace: "nodekeeper", selector: "app=x", parallel: 1 });
@@ -70,7 +70,7 @@ it("an agent whose pod is replaced is unavailable until it has another", async (
   const deleted = { code: "unavailable", message: expect.stringContaining("(NotFound)") };
   await expect(agent.get("plugins")).rejects.toMatchObject(deleted);
 
-  rmSync(join(folder, "refused"));
+  rmSync(join(directory, "refused"));
   expect(await agent.get("plugins")).toEqual([]);
 });
 

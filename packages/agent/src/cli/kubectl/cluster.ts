@@ -62,8 +62,8 @@ export class Cluster implements Fleet {
     const some = agents.slice(0, MOST_NAMED).map((agent) => agent.node);
     const more = agents.length > some.length ? ` and ${agents.length - some.length} more` : "";
     const known = `${some.join(", ")}${more}`;
-    if (node === undefined) throw new NodekeeperError("invalid", `name a node with --node: ${known}`);
-    const message = `no agent on node ${node}; there are agents on ${known}`;
+    if (node === undefined) throw new NodekeeperError("invalid", `specify a node with --node: ${known}`);
+    const message = `no agent on node ${node}; agents run on ${known}`;
     throw new AgentNotFound({ problem: message });
   }
 
@@ -134,7 +134,7 @@ export class Cluster implements Fleet {
     // The pod may have been deleted since it was listed. That must not be `notFound`, by which an agent reports that it
     // has no record.
     if (problem === undefined) return await orUnavailable(kubectl.forward(namespace, pod, port));
-    const message = `the agent on node ${node} can't be asked: ${problem}`;
+    const message = `can't query the agent on node ${node}: ${problem}`;
     throw new AgentUnreachable({ problem: message });
   }
 

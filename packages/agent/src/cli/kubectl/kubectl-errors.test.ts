@@ -7,11 +7,11 @@ import { Kubectl } from "./kubectl.ts";
 import { kubectlScript } from "./testing/kubectl-script.ts";
 
 // What kubectl writes to standard error, with a script for kubectl. The texts are those of kubectl 1.36.
-let folder: string;
+let directory: string;
 let shown: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
+  directory = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
   shown = "";
   vi.spyOn(process.stderr, "write").mockImplementation((text) => {
     shown += text;
@@ -21,16 +21,16 @@ beforeEach(() => {
 
 afterEach(() => {
   vi.restoreAllMocks();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 /** A kubectl that is these lines of shell. */
 const kubectl = (script: string, maxOutputBytes?: number) =>
-  new Kubectl(kubectlScript(folder, script), [], maxOutputBytes);
+  new Kubectl(kubectlScript(directory, script), [], maxOutputBytes);
 
 /** A kubectl that writes a text to standard error and ends. */
 function kubectlWriting(text: string, status: number): Kubectl {
-  writeFileSync(join(folder, "text"), text);
+  writeFileSync(join(directory, "text"), text);
   return kubectl(`cat text >&2\nexit ${status}`);
 }
 
@@ -83,10 +83,10 @@ describe("the error of a kubectl that failed", () => {
       `x\nServer returned an unexpected response: y\n\n  z\n`,
       {
         code: "unavailable",
-        message: "kubectl get: ended with 3: Server returned an unexpected response: y",
+        message: "kubectl get: exited with 3: Server returned an unexpected response: y",
       },
     ],
-    ["may be absent", "", { message: "kubectl get: ended with 3 and without a message" }],
+    ["may be absent", "", { message: "kubectl get: exited with 3 and no message" }],
   ])("%s", async (_, text, expected) => {
     await expect(kubectlWriting(text, 3).run(get)).rejects.toMatchObject({ id: "NK1715", ...expected });
   });
@@ -112,7 +112,7 @@ describe("what is no error", () => {
   const showsWhileRunning = async (script: string, text: string) => {
     const running = waiting(script).run(get);
     await until(`${text} is shown`, () => shown.includes(text), { explain: () => shown });
-    writeFileSync(join(folder, "seen"), "");
+    writeFileSync(join(directory, "seen"), "");
     expect(await running).toBe("done\n");
   };
 
@@ -121,12 +121,12 @@ describe("what is no error", () => {
     ["a prompt without a line break behind the log", "Enter password: ", ""],
     ["a prompt that starts as an error does", "User name: ", ""],
   ])("is shown at once: %s", async (_, text, end) => {
-    writeFileSync(join(folder, "log"), refused + missingLog);
+    writeFileSync(join(directory, "log"), refused + missingLog);
     await showsWhileRunning(`cat log >&2\nprintf '${text}${end}' >&2`, text);
   });
 
   it("is shown at once in the same write as the log", async () => {
-    writeFileSync(join(folder, "log"), `${refused}Enter password: `);
+    writeFileSync(join(directory, "log"), `${refused}Enter password: `);
     await showsWhileRunning("cat log >&2", "Enter password: ");
   });
 
@@ -140,6 +140,6 @@ it("an output that is too long is an error that has the limit", async () => {
   const endless = kubectl("exec yes", 1024 * 1024);
   await expect(endless.run(get)).rejects.toMatchObject({
     code: "exhausted",
-    message: "kubectl get pods: its output is longer than 1 MiB",
+    message: "kubectl get pods: its output exceeds 1 MiB",
   });
 });

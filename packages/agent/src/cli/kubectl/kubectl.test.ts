@@ -11,16 +11,16 @@ import { runKubectlPlugin } from "./program.ts";
 import { kubectlScript } from "./testing/kubectl-script.ts";
 
 // The plugin against agents' status servers, with a script for kubectl that finds them by their pods' names.
-let folder: string;
+let directory: string;
 let kubectl: string;
 const ends: (() => Promise<unknown> | unknown)[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
-  ends.push(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, "calls"), "");
+  directory = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
+  ends.push(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, "calls"), "");
   kubectl = kubectlScript(
-    folder,
+    directory,
     `echo "$@" >> calls
 case "$*" in
   "config view"*) if [ -e namespace ]; then cat namespace; else echo 'error: current-context must exist in order to minify' >&2; exit 1; fi ;;
@@ -35,15 +35,15 @@ case "$*" in
     exec sleep 600 ;;
 esac`,
   );
-  writeFileSync(join(folder, "namespace"), "team-a");
-  writeFileSync(join(folder, "nodes"), "node/n1\nnode/n2\nnode/n3\nnode/n4\n");
+  writeFileSync(join(directory, "namespace"), "team-a");
+  writeFileSync(join(directory, "nodes"), "node/n1\nnode/n2\nnode/n3\nnode/n4\n");
 });
 
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-const calls = () => readFileSync(join(folder, "calls"), "utf8").trim().split("\n");
+const calls = () => readFileSync(join(directory, "calls"), "utf8").trim().split("\n");
 
 interface Agent {
   node: string;
@@ -70,7 +70,7 @@ async function start(...agents: readonly Agent[]): Promise<void> {
       ],
     },
   }));
-  writeFileSync(join(folder, "pods.json"), JSON.stringify({ items }));
+  writeFileSync(join(directory, "pods.json"), JSON.stringify({ items }));
   for (const agent of agents) if (agent.isServing !== false) await serve(agent);
 }
 
@@ -100,7 +100,7 @@ async function serve({
   const routes = Object.entries(answers).map(([path, handle]) => ({ path, summary: path, handle }));
   const { address, stop } = await serveRoutes(routes);
   ends.push(stop);
-  writeFileSync(join(folder, `port-agent-${node}`), address.split(":")[1]!);
+  writeFileSync(join(directory, `port-agent-${node}`), address.split(":")[1]!);
 }
 
 const pluginIn = (env: Record<string, string>, ...args: string[]) =>
@@ -165,7 +165,7 @@ describe("status", () => {
     expect(out).toMatch(/^n2 +failing +bad +NK1805: no answer$/m);
     expect(out).toMatch(/^n2 +refused +odd +field x$/m);
     expect(out).toMatch(
-      /^n3 +no answer +- +the agent on node n3 can't be asked: pod agent-n3 is CrashLoopBackOff$/m,
+      /^n3 +no answer +- +can't query the agent on node n3: pod agent-n3 is CrashLoopBackOff$/m,
     );
     expect(out).toContain(
       "4 nodes; 1 without an answer; 1 without an agent; 1 eviction in the last hour; versions: 0.0.9 on 1, 0.1.0 on 1\n",
@@ -185,7 +185,7 @@ describe("status", () => {
 
   it("of all nodes shows those with agents where the caller may not list nodes", async () => {
     await start({ node: "n1" });
-    rmSync(join(folder, "nodes"));
+    rmSync(join(directory, "nodes"));
     const { out, status } = await plugin("status");
     expect(out).toContain("1 node; all agents answered");
     expect(status).toBe(0);
@@ -198,7 +198,7 @@ describe("explain pod", () => {
       { node: "n1", pods: { "default/web": explanation("web") } },
       { node: "n2", pods: { "default/web": explanation("web") } },
     );
-    writeFileSync(join(folder, "node-of-pod"), "n2");
+    writeFileSync(join(directory, "node-of-pod"), "n2");
     const { out, status } = await plugin("explain", "pod", "default/web");
     expect(status).toBe(0);
     expect(out).toContain("Pod default/web");
@@ -217,14 +217,14 @@ describe("explain pod", () => {
     const { out, stderr, status } = await plugin("explain", "pod", "web");
     expect(status).toBe(0);
     expect(out).toContain("left at 2000");
-    expect(stderr).toBe("nodekeeper: this pod was on node n2; earlier ones of this name: --node n1\n");
+    expect(stderr).toBe("nodekeeper: this pod was on node n2; for earlier pods of this name use --node n1\n");
   });
 
   it.each([
     ["that the pod of the command has", { POD_NAMESPACE: "team-b" }, "team-b"],
     ["default", {}, "default"],
   ])("looks in the namespace %s where there is no context, as in a pod", async (_, env, namespace) => {
-    rmSync(join(folder, "namespace"));
+    rmSync(join(directory, "namespace"));
     await start({ node: "n1", pods: { [`${namespace}/web`]: explanation("web") } });
     const run = await pluginIn(env, "explain", "pod", "web");
     expect(run).toMatchObject({ status: 0, stderr: "" });
@@ -235,11 +235,11 @@ describe("explain pod", () => {
     const silent = await plugin("explain", "pod", "-n", "default", "web");
     expect(silent.status).toBe(1);
     expect(silent.stderr).toMatch(
-      /NK1710: no record of the pod default\/web: asked 2 agents, of which 1 did not answer: n2 \(/,
+      /NK1710: no record of pod default\/web: queried 2 agents, of which 1 did not answer: n2 \(/,
     );
     await start({ node: "n1" });
     expect((await plugin("explain", "pod", "default/web")).stderr).toMatch(
-      /NK1606: no record of the pod default\/web: asked 1 agents: n1 \(.+\)\n/,
+      /NK1606: no record of pod default\/web: queried 1 agent: n1 \(.+\)\n/,
     );
   });
 });
@@ -269,14 +269,14 @@ describe("kubectl", () => {
   it("leaves no process behind", async () => {
     await start({ node: "n1" }, { node: "n2" });
     await plugin("status");
-    const pids = readFileSync(join(folder, "forwards"), "utf8").trim().split("\n").map(Number);
+    const pids = readFileSync(join(directory, "forwards"), "utf8").trim().split("\n").map(Number);
     expect(pids).toHaveLength(2);
     for (const pid of pids) await eventually(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/));
   });
 
   it.each([
-    [["plugins"], 2, /name a node with --node: n1, n2\n/],
-    [["plugins", "--node", "nx"], 1, /NK1716: no agent on node nx; there are agents on n1, n2/],
+    [["plugins"], 2, /specify a node with --node: n1, n2\n/],
+    [["plugins", "--node", "nx"], 1, /NK1716: no agent on node nx; agents run on n1, n2/],
     [["plugins", "--parallel", "0", "--node", "n1"], 2, /--parallel must be a whole number/],
   ])("%s exits with %i and reports why", async (args, status, message) => {
     await start({ node: "n1" }, { node: "n2" });
@@ -285,14 +285,14 @@ describe("kubectl", () => {
 
   it("is named where it is not found, and its own error is printed with what it means", async () => {
     await start({ node: "n1" });
-    kubectlScript(folder, "echo 'Error from server (Forbidden): pods is forbidden' >&2\nexit 1");
+    kubectlScript(directory, "echo 'Error from server (Forbidden): pods is forbidden' >&2\nexit 1");
     const refused = await plugin("plugins");
     expect(refused.status).toBe(1);
     expect(refused.stderr).toMatch(
       /NK1715: kubectl get: Error from server \(Forbidden\).*\n {2}Cause: .*portforward/,
     );
     rmSync(kubectl);
-    expect((await plugin("plugins")).stderr).toMatch(/NK1714: can't run kubectl \(spawn .* ENOENT\)/);
+    expect((await plugin("plugins")).stderr).toMatch(/NK1714: failed to run kubectl \(spawn .* ENOENT\)/);
   });
 
   it("passes on what an exec plugin of the kubeconfig writes to its user", async () => {

@@ -58,7 +58,7 @@ export class Kubectl {
     try {
       const status = await this.#ended(child, RUN_DEADLINE_MS, `kubectl ${args[0]}`);
       if (size > this.#maxOutputBytes) {
-        const message = `kubectl ${args[0]} ${args[1]}: its output is longer than ${this.#maxOutputBytes / MIB} MiB`;
+        const message = `kubectl ${args[0]} ${args[1]}: its output exceeds ${this.#maxOutputBytes / MIB} MiB`;
         throw new NodekeeperError("exhausted", message);
       }
       if (status === 0) return Buffer.concat(chunks).toString("utf8");
@@ -123,11 +123,11 @@ export class Kubectl {
     const { promise, resolve, reject } = Promise.withResolvers<number | string>();
     const timer = systemClock.after(deadlineMs, () => {
       child.kill("SIGKILL");
-      reject(new NodekeeperError("deadline", `${what} has not answered within ${deadlineMs / 1000} s`));
+      reject(new NodekeeperError("deadline", `${what} timed out after ${deadlineMs / 1000} s`));
     });
     child.once("error", (error) => {
       this.#children.delete(child);
-      const message = `can't run kubectl (${error.message}): it is looked for in PATH, or at the path that the variable KUBECTL has`;
+      const message = `failed to run kubectl (${error.message}); it must be in PATH, or KUBECTL must be set to its path`;
       reject(new KubectlMissing({ problem: message }, { cause: error }));
     });
     child.once("close", (status, signal) => {
@@ -159,7 +159,7 @@ const codes: readonly (readonly [RegExp, ErrorCode])[] = [
 
 function failureOf(command: string, { errors, last }: Failure, status: number | string): NodekeeperError {
   const own = errors.map((line) => line.replace(/^error: /, "")).join("; ");
-  const ending = last === "" ? `ended with ${status} and without a message` : `ended with ${status}: ${last}`;
+  const ending = last === "" ? `exited with ${status} and no message` : `exited with ${status}: ${last}`;
   const text = own || ending;
   const [, code] = codes.find(([pattern]) => pattern.test(text)) ?? [];
   return new KubectlFailed({ command, problem: text }, { code: code ?? "unavailable" });

@@ -1,5 +1,6 @@
 import { AgentUnreachable, PodNotRecorded } from "@nodekeeper/api/errors";
 import type { PodExplanation } from "@nodekeeper/api/records";
+import { counted } from "@nodekeeper/api/wording";
 import { codeOf, messageOf } from "@nodekeeper/core/lib";
 import type { FleetAnswer } from "../fleet.ts";
 import { printMessage } from "../output.ts";
@@ -20,11 +21,11 @@ export function newestOf(answers: readonly FleetAnswer<PodExplanation>[], pod: s
   if (newest) {
     if (older.length > 0) {
       const nodes = older.map(({ node }) => node).join(", ");
-      printMessage(`this pod was on node ${newest.node}; earlier ones of this name: --node ${nodes}`);
+      printMessage(`this pod was on node ${newest.node}; for earlier pods of this name use --node ${nodes}`);
     }
     return newest.answer;
   }
-  const asked = `no record of the pod ${pod}: asked ${answers.length} agents`;
+  const asked = `no record of pod ${pod}: queried ${counted(answers.length, "agent")}`;
   // Each error includes since when the node's records are kept.
   if (silent.length === 0) {
     throw new PodNotRecorded({ problem: `${asked}: ${errorsText(answers)}` });

@@ -19,8 +19,7 @@ export function nodeConnection({ node, open }: NodeConnectionOptions): AgentConn
       const connection = httpConnection({
         address: forward.address,
         name: `agent on node ${node}`,
-        advice:
-          "It is asked at its status server's port on the node's loopback, through kubectl port-forward",
+        advice: "Its status server is queried on the node's loopback through kubectl port-forward",
       });
       return await connection.get(path, query);
     },

@@ -25,8 +25,12 @@ export function addClusterOptions(program: Command): void {
         .env("NODEKEEPER_NAMESPACE")
         .default("nodekeeper"),
     )
-    .option("--agent-selector <labels>", "labels of the agents' pods", "app.kubernetes.io/name=nodekeeper")
-    .option("--parallel <count>", "agents asked at a time", "8");
+    .option(
+      "--agent-selector <labels>",
+      "label selector of the agents' pods",
+      "app.kubernetes.io/name=nodekeeper",
+    )
+    .option("--parallel <count>", "maximum number of agents queried concurrently", "8");
 }
 
 /** Returns the flags for each call of kubectl. */

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import type { Command } from "commander";
 import { declareCompletion } from "../commands/completion.ts";
 import type { CommandContext } from "../commands/context.ts";
 import { declareDevices } from "../commands/devices.ts";
@@ -11,10 +11,8 @@ import { declareStatus } from "../commands/status.ts";
 import { declareTimeline } from "../commands/timeline.ts";
 import { declareTop } from "../commands/top.ts";
 import { declareVersion } from "../commands/version.ts";
-import { configureHelp } from "../help.ts";
 import { type Output, standardOutput } from "../output.ts";
-import { declareCommands, runProgram } from "../program.ts";
-import { packageVersion } from "../version.ts";
+import { declareCommands, newProgram, runProgram } from "../program.ts";
 import { ClusterAccess } from "./access.ts";
 import { addClusterOptions } from "./options.ts";
 
@@ -35,12 +33,8 @@ const commands = [
 
 /** Declares the commands of `kubectl nodekeeper` without running any. */
 export function createKubectlProgram(context: CommandContext): Command {
-  const program = configureHelp(new Command("kubectl-nodekeeper"))
-    .usage("[options] [command]")
-    .description("Ask the Nodekeeper agents of a cluster's nodes, with your own rights.")
-    .version(packageVersion(), "--version", "print the version")
-    .showHelpAfterError("(see --help)")
-    .exitOverride();
+  const about = "Query the Nodekeeper agents of a cluster's nodes, with your own permissions.";
+  const program = newProgram("kubectl-nodekeeper", about).usage("[options] [command]");
   addClusterOptions(program);
   return declareCommands(program, commands, context);
 }
@@ -57,14 +51,7 @@ export async function runKubectlPlugin(
   process.on("exit", stop);
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, exit);
   try {
-    let status = 0;
-    const fail = () => {
-      status = 1;
-    };
-    return await runProgram(createKubectlProgram({ output, fail, agents }), argv, {
-      output,
-      status: () => status,
-    });
+    return await runProgram(createKubectlProgram, argv, { output, agents });
   } finally {
     stop();
     process.off("exit", stop);

@@ -58,7 +58,7 @@ export function fleetPage(answers: readonly FleetAnswer<NodeStatus>[], printing:
   return [
     table(output, headings, rows, (row, column) => colourOf(answers[row]!, column)),
     shown.length > 0 ? `\n${table(output, ["NODE", "WHAT", "NAME", "MESSAGE"], shown)}` : "",
-    more > 0 ? `and ${counted(more, "more problem")}: -o json has all\n` : "",
+    more > 0 ? `and ${counted(more, "more problem")}; -o json prints all\n` : "",
     `\n${summaryLine(answers, output)}\n`,
   ].join("");
 }

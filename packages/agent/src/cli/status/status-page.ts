@@ -17,7 +17,7 @@ export function statusPage(status: NodeStatus, output: Output, now: number): str
     ...problemLines(failingChecks, output),
     line("Plugins", `${plugins}, ${failing === 0 ? "none failing" : `${failing} failing:`}`),
     ...problemLines(failingPlugins, output),
-    line("Refused", refusedContent.length === 0 ? "no content of plugins" : "content of plugins:"),
+    line("Refused", refusedContent.length === 0 ? "no plugin content" : "plugin content:"),
     ...problemLines(refusedContent, output),
     line("Publishing", unpublished.length === 0 ? "up to date" : "can't write:"),
     ...problemLines(unpublished, output),

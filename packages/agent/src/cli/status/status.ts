@@ -1,6 +1,6 @@
 import type { AgentConnection } from "../agent-connection.ts";
 import type { Fleet } from "../fleet.ts";
-import { type Output, printValue, type TableFormat } from "../output.ts";
+import { type Output, printAs, type TableFormat } from "../output.ts";
 import { fleetPage, fleetSummary } from "./fleet-page.ts";
 import { readNodeStatus } from "./node-status.ts";
 import { statusPage } from "./status-page.ts";
@@ -18,8 +18,7 @@ export async function statusCommand(
   { format, output, now }: StatusPrinting,
 ): Promise<void> {
   const status = await readNodeStatus(agent, now);
-  if (format === "json" || format === "yaml") printValue(output, format, status);
-  else output.write(statusPage(status, output, now));
+  printAs(output, format, status, () => statusPage(status, output, now));
 }
 
 /** `status` for all nodes. Returns whether all agents answered. */
@@ -28,7 +27,8 @@ export async function fleetStatusCommand(
   { format, output, now }: StatusPrinting,
 ): Promise<boolean> {
   const answers = await fleet.ask((agent) => readNodeStatus(agent, now));
-  if (format === "json" || format === "yaml") printValue(output, format, fleetSummary(answers));
-  else output.write(fleetPage(answers, { output, now, isWide: format === "wide" }));
+  printAs(output, format, fleetSummary(answers), () =>
+    fleetPage(answers, { output, now, isWide: format === "wide" }),
+  );
   return answers.every(({ answer, hasAgent }) => answer !== undefined || !hasAgent);
 }

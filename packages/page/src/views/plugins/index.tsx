@@ -45,7 +45,7 @@ function NoPlugins() {
                 <code>{each}</code>
               </>
             ))
-          : "a folder of plugins.directories"}
+          : "a directory of plugins.directories"}
         . In-tree plugins are enabled with <code>eviction.inTreePlugins</code> and{" "}
         <code>reporting.inTreePlugins</code>.
       </p>

@@ -28,10 +28,10 @@ function Sentences({ result: { replay, policy, malformed } }: { result: ReplayRe
   return (
     <>
       {policy.length === 0 ? (
-        <p>The policy is that of the last replayed round.</p>
+        <p>The policy is the same as in the last replayed round.</p>
       ) : (
         <>
-          <p>The policy differs from that of the last replayed round:</p>
+          <p>The policy differs from the one in the last replayed round:</p>
           <ul>
             {policy.map((difference) => (
               <li key={difference.field}>

@@ -1,19 +1,12 @@
+import { setAt } from "@nodekeeper/api/settings";
 import { plainYaml } from "@nodekeeper/api/text";
 import type { EditedPolicy } from "./fields.ts";
 
 /** Returns the changed settings as in the agent's configuration file. Empty if there are none. */
 export function snippetOf(changed: EditedPolicy["changed"]): string {
   if (changed.length === 0) return "";
-  const file: Record<string, unknown> = {};
-  for (const { field, written } of changed) {
-    const keys = field.setting.path.split(".");
-    let node = file;
-    for (const key of keys.slice(0, -1)) {
-      node[key] ??= {};
-      node = node[key] as Record<string, unknown>;
-    }
-    node[keys.at(-1)!] = written;
-  }
+  const file = {};
+  for (const { field, written } of changed) setAt(file, field.setting.path, written);
   return plainYaml(file);
 }
 
