@@ -1,0 +1,51 @@
+// node:sqlite whose databases end with their process, as they were: what was written stays, what was not is lost.
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { DatabaseSync as RealDatabase } from "node:sqlite";
+import { processIfAny } from "../machine.ts";
+
+export { constants, StatementSync } from "node:sqlite";
+
+export class DatabaseSync extends RealDatabase {
+  readonly #process = processIfAny();
+  readonly #path: string;
+
+  constructor(path: string, options: ConstructorParameters<typeof RealDatabase>[1] = {}) {
+    processIfAny()?.edge();
+    // All processes are one: waiting for a lock would stop the one that holds it.
+    super(path, { ...options, timeout: 0 });
+    this.#path = path;
+    this.#process?.onDeath(() => this.#abandon());
+  }
+
+  override exec(sql: string): void {
+    this.#process?.edge();
+    super.exec(sql);
+  }
+
+  // Statements are prepared once and run often: each run is an act of the process.
+  override prepare(sql: string): ReturnType<RealDatabase["prepare"]> {
+    this.#process?.edge();
+    const statement = super.prepare(sql);
+    const process = this.#process;
+    if (!process || /^\s*(SELECT|PRAGMA)/i.test(sql)) return statement;
+    const run = statement.run.bind(statement) as (...values: unknown[]) => ReturnType<typeof statement.run>;
+    statement.run = (...values: unknown[]) => {
+      process.edge();
+      return run(...values);
+    };
+    return statement;
+  }
+
+  #abandon(): void {
+    if (!this.isOpen) return;
+    // Closing writes the log into the file, which a kill does not.
+    const files = ["", "-wal"].map((suffix) => this.#path + suffix);
+    const contents = files.map((file) => (existsSync(file) ? readFileSync(file) : undefined));
+    this.close();
+    if (this.#path === ":memory:") return;
+    for (const [at, file] of files.entries()) {
+      if (contents[at]) writeFileSync(file, contents[at]);
+    }
+    rmSync(`${this.#path}-shm`, { force: true });
+  }
+}

@@ -1,0 +1,49 @@
+import { processIfAny } from "./machine.ts";
+
+/**
+ * Replaces the globals that know of time and chance, for code that runs in a process of the machine: libraries too. Other
+ * code, such as the runner, has the real ones.
+ */
+export function replaceGlobals(): void {
+  const { random } = Math;
+  const RealDate = Date;
+  const realNow = performance.now.bind(performance);
+  const real = { setTimeout, clearTimeout, setImmediate, setInterval, clearInterval };
+
+  Math.random = () => processIfAny()?.machine.random() ?? random();
+  const now = () => processIfAny()?.machine.wall ?? RealDate.now();
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, args) => (args.length === 0 ? new target(now()) : Reflect.construct(target, args)),
+    get: (target, key, receiver) => (key === "now" ? now : Reflect.get(target, key, receiver)),
+  });
+  performance.now = () => processIfAny()?.machine.scheduler.now ?? realNow();
+
+  const { cpuUsage } = process;
+  process.cpuUsage = (previous) =>
+    processIfAny() ? { user: 0, system: 0 } : cpuUsage.call(process, previous);
+  const later = (callback: () => void, ms = 0) => processIfAny()?.after(ms, callback);
+  const timerOf = (timer: { cancel: () => void }) =>
+    Object.assign(timer, { ref: () => timer, unref: () => timer, hasRef: () => true, refresh: () => timer });
+  const cancel = (timer: unknown, clear: (timer: never) => void) => {
+    if (timer && typeof timer === "object" && "cancel" in timer) (timer as { cancel: () => void }).cancel();
+    else clear(timer as never);
+  };
+  Object.assign(globalThis, {
+    setTimeout(callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) {
+      const timer = later(() => callback(...args), ms);
+      return timer ? timerOf(timer) : real.setTimeout(callback, ms, ...args);
+    },
+    setImmediate(callback: (...args: unknown[]) => void, ...args: unknown[]) {
+      const timer = later(() => callback(...args));
+      return timer ? timerOf(timer) : real.setImmediate(callback, ...args);
+    },
+    clearTimeout: (timer: unknown) => cancel(timer, real.clearTimeout),
+  });
+  const realTimeout = AbortSignal.timeout.bind(AbortSignal);
+  AbortSignal.timeout = (ms) => {
+    if (!processIfAny()) return realTimeout(ms);
+    const controller = new AbortController();
+    later(() => controller.abort(new DOMException("The operation timed out", "TimeoutError")), ms);
+    return controller.signal;
+  };
+}

@@ -1,0 +1,117 @@
+// The whole agent in worlds of virtual time: npm run simulate -- --help
+import { fork } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { loadWorld } from "./load.ts";
+import { summaryOf } from "./report/summary.ts";
+import { timelineOf } from "./report/timeline.ts";
+import type { Outcome } from "./simulate.ts";
+
+const help = `usage: npm run simulate -- [--seed N | --seeds N [--from N]] [options]
+
+Runs the agent, as createAgent composes it, in a world that one seed determines: an API server, a container runtime, a
+kubelet, plugins, an operator, and faults of all of them, on virtual time. Judges it by the rules in
+test/simulation/rules.
+
+  --seed N      runs one world; if it breaks a rule, prints the rule, the last events before it and the whole trace
+  --shrink      with --seed: looks for a smaller world with the same finding
+  --seeds N     runs N worlds (default 100)
+  --from N      first of them (default 1)
+  --jobs N      processes at a time (default: the number of CPUs)
+  --help
+
+Exits with 1 if a rule was broken, with 2 for arguments that make no sense.`;
+
+const options = readArguments();
+if (options.worker) await work(options.from, options.seeds);
+else if (options.seed !== undefined) await one(options.seed, options.shrink);
+else await many(options.from, options.seeds, options.jobs);
+
+async function one(seed: number, isShrinking: boolean): Promise<void> {
+  const { simulate, shrink } = await loadWorld();
+  let outcome = await simulate(seed);
+  if (isShrinking && outcome.broken.length > 0) outcome = await shrink(outcome, (line) => console.log(line));
+  console.log(timelineOf(outcome));
+  process.exit(outcome.broken.length > 0 ? 1 : 0);
+}
+
+async function many(from: number, seeds: number, jobs: number): Promise<void> {
+  const startedAt = performance.now();
+  const outcomes: Outcome[] = [];
+  let next = from;
+  const last = from + seeds - 1;
+  await Promise.all(
+    Array.from({ length: Math.min(jobs, seeds) }, async () => {
+      while (next <= last) {
+        const first = next;
+        next += Math.min(25, last - next + 1);
+        await worker(first, next - first, (outcome) => {
+          outcomes.push(outcome);
+          for (const { promise, what } of outcome.broken)
+            console.log(`seed ${outcome.seed}: ${promise} ${what}`);
+        });
+      }
+    }),
+  );
+  console.log(summaryOf(outcomes, performance.now() - startedAt));
+  process.exit(outcomes.length < seeds || outcomes.some(({ broken }) => broken.length > 0) ? 1 : 0);
+}
+
+/** Runs some worlds in a process of their own: what a world leaves behind in memory ends with it. */
+function worker(from: number, seeds: number, onOutcome: (outcome: Outcome) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = fork(fileURLToPath(import.meta.url), ["--worker", `--from=${from}`, `--seeds=${seeds}`]);
+    child.on("message", (message) => onOutcome(message as Outcome));
+    child.once("error", reject);
+    child.once("exit", (code) =>
+      code === 0 ? resolve() : reject(new Error(`the process of seeds from ${from} on exited with ${code}`)),
+    );
+  });
+}
+
+async function work(from: number, seeds: number): Promise<void> {
+  const { simulate } = await loadWorld();
+  for (let seed = from; seed < from + seeds; seed++) {
+    const { events: _events, log: _log, ...outcome } = await simulate(seed);
+    process.send!(outcome);
+  }
+  process.exit(0);
+}
+
+function readArguments() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        seed: { type: "string" },
+        seeds: { type: "string", default: "100" },
+        from: { type: "string", default: "1" },
+        jobs: { type: "string", default: String(availableParallelism()) },
+        shrink: { type: "boolean", default: false },
+        worker: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+    if (values.help) {
+      console.log(help);
+      process.exit(0);
+    }
+    const number = (name: "seed" | "seeds" | "from" | "jobs", least: number) => {
+      const value = Number(values[name]);
+      if (!Number.isSafeInteger(value) || value < least)
+        throw new Error(`--${name} must be a whole number of at least ${least}, got "${values[name]}"`);
+      return value;
+    };
+    return {
+      seed: values.seed === undefined ? undefined : number("seed", 0),
+      seeds: number("seeds", 1),
+      from: number("from", 0),
+      jobs: number("jobs", 1),
+      shrink: values.shrink,
+      worker: values.worker,
+    };
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${help}`);
+    process.exit(2);
+  }
+}

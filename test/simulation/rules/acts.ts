@@ -1,0 +1,98 @@
+import { protectedNames } from "../world/node.ts";
+import type { World } from "../world/world.ts";
+import type { Rule } from "./rule.ts";
+
+/** Looks at each write of the agent once, when it was answered. */
+function eachWrite(
+  look: (world: World, write: World["history"]["writes"][number]) => string | undefined,
+): Rule["watch"] {
+  return (world) => {
+    let seen = 0;
+    return () => {
+      const { writes } = world.history;
+      for (; seen < writes.length; seen++) {
+        const write = writes[seen]!;
+        const found = write.client === "nodekeeper" ? look(world, write) : undefined;
+        if (found) return found;
+      }
+      return undefined;
+    };
+  };
+}
+
+/** The same for evictions that were accepted. */
+function eachEviction(
+  look: (
+    world: World,
+    eviction: World["history"]["evictions"][number],
+    earlier: World["history"]["evictions"],
+  ) => string | undefined,
+): Rule["watch"] {
+  return (world) => {
+    let writes = 0;
+    let seen = 0;
+    return () => {
+      if (world.history.writes.length === writes) return undefined;
+      writes = world.history.writes.length;
+      const { evictions } = world.history;
+      for (; seen < evictions.length; seen++) {
+        const found = look(world, evictions[seen]!, evictions.slice(0, seen));
+        if (found) return found;
+      }
+      return undefined;
+    };
+  };
+}
+
+// A plugin's answer is acted on in the round in which it was given, or by an agent that was started after a kill and
+// finds the decision recorded.
+const LONGEST_ROUND_MS = 60_000;
+
+export const acts: readonly Rule[] = [
+  {
+    promise: "No pod is evicted twice.",
+    watch: eachEviction((_world, { podUid, path }, earlier) =>
+      earlier.some((other) => other.podUid === podUid) ? `${path} is evicted again` : undefined,
+    ),
+  },
+  {
+    promise: "No critical, static or mirror pod is evicted.",
+    watch: eachWrite((_world, { method, path }) =>
+      /eviction$/.test(path) &&
+      method === "POST" &&
+      protectedNames.some((name) => path.includes(`/pods/${name}/`))
+        ? `${method} ${path}`
+        : undefined,
+    ),
+  },
+  {
+    promise: "No pod is evicted that no plugin has named in this round.",
+    watch: eachEviction(({ history }, { podUid, path, at }) => {
+      const named = history.namings.findLast(({ uid }) => uid === podUid);
+      if (!named) return `${path}: no plugin has named it`;
+      return at - named.at > LONGEST_ROUND_MS
+        ? `${path}: named ${Math.round((at - named.at) / 1_000)} s ago by ${named.plugin}`
+        : undefined;
+    }),
+  },
+  {
+    promise: "No more pods are evicted in a window than the limit allows, over all restarts.",
+    watch: eachEviction(({ plan, machine }, { at, path }, earlier) => {
+      if (plan.limitPerNode === 0 || machine.wallOffset !== 0) return undefined;
+      const within = earlier.filter((other) => at - other.at < plan.limitWindowMs - 1_000).length + 1;
+      return within > plan.limitPerNode
+        ? `${path} is number ${within} within ${plan.limitWindowMs / 1_000} s, allowed are ${plan.limitPerNode}`
+        : undefined;
+    }),
+  },
+  {
+    promise: "Dry run writes nothing about eviction.",
+    watch: eachWrite(({ plan }, { method, path, body }) => {
+      if (!plan.isDryRun) return undefined;
+      if (/\/(eviction|pods\/[^/]+)$/.test(path)) return `${method} ${path}`;
+      return /\/nodes\/[^/]+/.test(path) && JSON.stringify(body).includes("taints")
+        ? `${method} ${path}: taints`
+        : undefined;
+    }),
+  },
+];

@@ -1,0 +1,43 @@
+import type { Outcome } from "./simulate.ts";
+import { simulate } from "./simulate.ts";
+import type { TimedFault } from "./world/faults.ts";
+import type { PlanChanges } from "./world/world.ts";
+
+const timed: readonly TimedFault[] = [
+  "cutWatches",
+  "agentKills",
+  "agentStops",
+  "pluginKills",
+  "pluginFreezes",
+  "runtimeFreezes",
+  "wallSteps",
+];
+
+// What can be left out of a world, one after the other. What remains is needed for the finding.
+const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
+  ...timed.map((name) => () => ({ faults: { [name]: Number.POSITIVE_INFINITY } })),
+  () => ({ faults: { refusals: {} } }),
+  () => ({ faults: { lostRequests: 0 } }),
+  () => ({ faults: { lostResponses: 0 } }),
+  () => ({ faults: { slow: 0 } }),
+  () => ({ reporters: 1 }),
+  () => ({ evictionPlugins: 1 }),
+  ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),
+  ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),
+  ({ stormMs }) => ({ stormMs: Math.round(stormMs * 0.75) }),
+];
+
+/** Looks for a smaller world that breaks the same promise. Returns the last one found. */
+export async function shrink(outcome: Outcome, say: (line: string) => void): Promise<Outcome> {
+  const wanted = new Set(outcome.broken.map(({ promise }) => promise));
+  let [found, changes]: [Outcome, PlanChanges] = [outcome, {}];
+  for (const smallerOf of smaller) {
+    const more = smallerOf(found.plan);
+    const tried = { ...changes, ...more, faults: { ...changes.faults, ...more.faults } };
+    const next = await simulate(outcome.seed, tried);
+    if (!next.broken.some(({ promise }) => wanted.has(promise))) continue;
+    [found, changes] = [next, tried];
+    say(`smaller: ${JSON.stringify(more)}, ${next.events.length} events`);
+  }
+  return found;
+}

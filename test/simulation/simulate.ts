@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { replaceGlobals } from "./machine/globals.ts";
+import { acts } from "./rules/acts.ts";
+import { rest } from "./rules/rest.ts";
+import type { Event } from "./world/history.ts";
+import { type Plan, type PlanChanges, World } from "./world/world.ts";
+
+export { shrink } from "./shrink.ts";
+
+replaceGlobals();
+
+/** How a world went. */
+export interface Outcome {
+  seed: number;
+  /** The promises that were broken, and by what. Empty if all were kept. */
+  broken: { promise: string; what: string }[];
+  /** Digest of everything that happened: equal for runs of one seed. */
+  digest: string;
+  steps: number;
+  virtualMs: number;
+  evictions: number;
+  lives: number;
+  /** Number of faults by name. */
+  faults: Record<string, number>;
+  plan: Plan;
+  events: readonly Event[];
+  log: readonly string[];
+}
+
+const rules = [...acts, ...rest];
+
+/**
+ * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.
+ * @param changes what is different from the plan that is drawn from the seed
+ */
+export async function simulate(seed: number, changes: PlanChanges = {}): Promise<Outcome> {
+  using world = new World(seed, changes);
+  const { history, machine } = world;
+  const broken: Outcome["broken"] = [];
+  const watches = rules.flatMap(({ promise, watch }) => (watch ? [{ promise, look: watch(world) }] : []));
+  await world.live(() => {
+    for (const { promise, look } of watches) {
+      const what = look();
+      if (what === undefined) continue;
+      history.note("rule", `${promise} ${what}`);
+      broken.push({ promise, what });
+    }
+    return broken.length > 0;
+  });
+  if (broken.length === 0) {
+    for (const { promise, atRest } of rules) {
+      for (const what of (await atRest?.(world)) ?? []) broken.push({ promise, what });
+    }
+  }
+  const digest = createHash("sha256")
+    .update(JSON.stringify(history.events))
+    .update(`${machine.scheduler.steps}`);
+  return {
+    seed,
+    broken,
+    digest: digest.digest("hex").slice(0, 16),
+    steps: machine.scheduler.steps,
+    virtualMs: machine.scheduler.now,
+    evictions: history.evictions.length,
+    lives: history.lives.length,
+    faults: world.faults,
+    plan: world.plan,
+    events: history.events,
+    log: world.agent.log,
+  };
+}

@@ -1,0 +1,108 @@
+import { join } from "node:path";
+import { silentLogger, stopped } from "@nodekeeper/core/lib";
+import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import { simulatedNode } from "../../../packages/testing/src/cluster/simulated-node.ts";
+import type { Machine, Process } from "../machine/machine.ts";
+import { type ApiServer, NODE } from "./api-server.ts";
+
+/** The container runtime of the node. Its containers outlive its process. */
+export class ContainerRuntime {
+  readonly runtime: SimulatedRuntime;
+  readonly process: Process;
+  readonly #cri: SimulatedCri;
+
+  constructor(machine: Machine) {
+    this.process = machine.spawn("containerd");
+    const { clock } = this.process;
+    this.runtime = this.process.run(() => new SimulatedRuntime({ clock }));
+    const socket = join(machine.root, "cri.sock");
+    this.#cri = this.process.run(
+      () => new SimulatedCri({ runtime: this.runtime, socket, clock, random: machine.random }),
+    );
+  }
+
+  start(): Promise<void> {
+    return this.process.run(() => this.#cri.start());
+  }
+
+  stop(): Promise<void> {
+    return this.process.run(() => this.#cri.stop());
+  }
+}
+
+/** The kubelet of the node and the controllers of its workloads. */
+export class Kubelet {
+  readonly #machine: Machine;
+  readonly #api: ApiServer;
+  readonly #runtime: ContainerRuntime;
+  #stop: AbortController | undefined;
+
+  constructor(machine: Machine, api: ApiServer, runtime: ContainerRuntime) {
+    this.#machine = machine;
+    this.#api = api;
+    this.#runtime = runtime;
+  }
+
+  /** Runs in the process of the runtime: what a kubelet that is restarted would have to find there, it knows. */
+  async start(): Promise<void> {
+    const stop = new AbortController();
+    this.#stop = stop;
+    const parts = await simulatedNode({
+      runtime: this.#runtime.runtime,
+      kubeconfig: this.#api.kubeconfig,
+      nodeName: NODE,
+      workloads,
+      log: silentLogger,
+    });
+    for (const part of parts) void part.run(stop.signal).catch(() => {});
+  }
+
+  stop(): void {
+    this.#machine.init.run(() => this.#stop?.abort(stopped("the kubelet stops")));
+    this.#stop = undefined;
+  }
+}
+
+const containers = [{ name: "app", image: "app" }];
+
+/** Sets of pods that are kept running: what an eviction removes comes back under another name. */
+const workloads = [
+  {
+    name: "web",
+    namespace: "default",
+    owner: "ReplicaSet" as const,
+    replicas: 4,
+    spec: { containers, terminationGracePeriodSeconds: 2 },
+  },
+  {
+    name: "db",
+    namespace: "default",
+    owner: "ReplicaSet" as const,
+    replicas: 2,
+    spec: { containers, terminationGracePeriodSeconds: 20 },
+  },
+  {
+    name: "log",
+    namespace: "default",
+    owner: "DaemonSet" as const,
+    replicas: 1,
+    spec: { containers, terminationGracePeriodSeconds: 1 },
+  },
+];
+
+/** Pods that nobody may evict, and pods that come back under no name. */
+export function seedPods({ store }: ApiServer): void {
+  const put = (name: string, metadata: object, spec: object) =>
+    store.put({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "kube-system", ...metadata },
+      spec: { nodeName: NODE, terminationGracePeriodSeconds: 2, containers, ...spec },
+    });
+  put("critical", {}, { priorityClassName: "system-node-critical", priority: 2_000_001_000 });
+  put("mirror", { annotations: { "kubernetes.io/config.mirror": "abc" } }, {});
+  put("static", { annotations: { "kubernetes.io/config.source": "file" } }, {});
+}
+
+/** Names of pods that are never evicted. */
+export const protectedNames = ["critical", "mirror", "static"];

@@ -1,0 +1,187 @@
+import { join } from "node:path";
+import { silentLogger } from "@nodekeeper/core/lib";
+import {
+  type ActivePod,
+  customNodeResource,
+  metadata,
+  node,
+  type Plugin,
+  type ReportContent,
+  serveEvictionPlugin,
+  serveReporterPlugin,
+  status,
+} from "@nodekeeper/sdk";
+import type { Machine, Process } from "../machine/machine.ts";
+import type { History } from "./history.ts";
+
+/** How a plugin answers. */
+const manners = ["honest", "slow", "sometimesSlow", "failing", "hanging"] as const;
+type Manner = (typeof manners)[number];
+
+/** A plugin that is started again when its process has ended. */
+export abstract class PluginActor {
+  readonly name: string;
+  readonly machine: Machine;
+  readonly history: History;
+  manner: Manner = "honest";
+  process: Process | undefined;
+  isWanted = true;
+  #plugin: Plugin | undefined;
+
+  constructor(machine: Machine, history: History, name: string) {
+    this.machine = machine;
+    this.history = history;
+    this.name = name;
+  }
+
+  start(): void {
+    const process = this.machine.spawn(this.name);
+    this.process = process;
+    this.history.note(this.name, "starts");
+    this.#plugin = process.run(() => this.serve(process, join(this.machine.root, "plugins")));
+    process.onDeath(() => {
+      this.machine.scheduler.after(this.machine.between(50, 8_000), () => {
+        if (this.isWanted && this.process === process) this.machine.init.run(() => this.start());
+      });
+    });
+  }
+
+  get isRegistered(): boolean {
+    return this.#plugin?.registration.state === "registered";
+  }
+
+  kill(): void {
+    this.history.note("fault", `${this.name} killed`);
+    this.process?.kill();
+  }
+
+  /** Is and stays honest. */
+  settle(): void {
+    this.manner = "honest";
+    this.process?.thaw();
+  }
+
+  /** Behaves in another way from now on. */
+  turn(): void {
+    this.manner = this.machine.pick(manners);
+    this.history.note(this.name, `is ${this.manner}`);
+  }
+
+  protected abstract serve(process: Process, socketDir: string): Plugin;
+
+  /** Waits as long as the plugin's manner says. */
+  protected async hesitate(process: Process, signal: AbortSignal): Promise<void> {
+    const { machine } = this;
+    const slow = this.manner === "slow" || (this.manner === "sometimesSlow" && machine.chance(0.3));
+    if (slow) await process.clock.sleep(machine.between(500, 15_000), signal);
+    if (this.manner === "hanging") await process.clock.sleep(600_000, signal);
+    if (this.manner === "failing") throw new Error("out of order");
+  }
+}
+
+/** Reports a value of its own on the CustomNodeResource and the Node. */
+export class Reporter extends PluginActor {
+  value = 0;
+  #changed = () => {};
+
+  change(): void {
+    this.value++;
+    this.history.note(this.name, `reports ${this.value}`);
+    const changed = this.#changed;
+    this.process?.after(0, changed);
+  }
+
+  protected serve(process: Process, socketDir: string): Plugin {
+    const actor = this;
+    async function* report(signal: AbortSignal): AsyncGenerator<ReportContent[]> {
+      while (!signal.aborted) {
+        yield [
+          customNodeResource(
+            status("resources", { capacity: { [`widgets.example/${actor.name}`]: `${actor.value}` } }),
+          ),
+          node(metadata("labels", { [`example.dev/${actor.name}`]: `v${actor.value}` })),
+        ];
+        await new Promise<void>((resolve) => {
+          actor.#changed = resolve;
+        });
+      }
+    }
+    return serveReporterPlugin({
+      name: this.name,
+      socketDir,
+      report,
+      clock: process.clock,
+      log: silentLogger,
+    });
+  }
+}
+
+/** Reports pressure by turns, and names pods for it. */
+export class EvictionActor extends PluginActor {
+  pressure: "none" | "soft" | "hard" = "none";
+  /** Share of the offered pods that are requested regardless of thresholds. */
+  requests = 0;
+  hasCondition = false;
+  gracePeriodSeconds = 0;
+  /** Virtual milliseconds at which the pressure became what it is. */
+  since = 0;
+
+  change(): void {
+    const { machine } = this;
+    this.pressure = machine.pick(["none", "none", "soft", "hard"]);
+    this.requests = machine.chance(0.3) ? machine.random() * 0.5 : 0;
+    this.gracePeriodSeconds = machine.pick([0, 0, 5]);
+    this.since = machine.scheduler.now;
+    this.history.note(this.name, `pressure ${this.pressure}, requests ${this.requests.toFixed(2)}`);
+  }
+
+  override settle(): void {
+    super.settle();
+    this.requests = 0;
+  }
+
+  get condition() {
+    return { name: `Pressure${this.name.replaceAll("-", "")}`, effects: ["NoSchedule"] };
+  }
+
+  protected serve(process: Process, socketDir: string): Plugin {
+    return serveEvictionPlugin({
+      name: this.name,
+      socketDir,
+      clock: process.clock,
+      log: silentLogger,
+      thresholdMet: async (_pods, { signal }) => {
+        await this.hesitate(process, signal);
+        return {
+          metType: this.pressure,
+          scope: `scope-${this.name}`,
+          observedValue: 2,
+          thresholdValue: 1,
+          gracePeriodSeconds: this.gracePeriodSeconds,
+          ...(this.hasCondition && this.pressure !== "none" ? { condition: this.condition } : {}),
+        };
+      },
+      getTopEvictionPods: async (pods, { signal, topN }) => {
+        await this.hesitate(process, signal);
+        const chosen = topN > 0 ? [...pods].slice(0, topN) : [...pods];
+        return this.#named(chosen, "top");
+      },
+      getEvictPods: async (pods, { signal }) => {
+        await this.hesitate(process, signal);
+        const chosen = pods.filter(() => this.machine.chance(this.requests));
+        return this.#named(chosen, "requested").map((pod) => ({
+          pod,
+          reason: "the world wants it",
+          force: this.machine.chance(0.7),
+        }));
+      },
+    });
+  }
+
+  #named(pods: ActivePod[], how: string): ActivePod[] {
+    const { machine, history, name } = this;
+    for (const { uid } of pods) history.namings.push({ at: machine.scheduler.now, plugin: name, uid });
+    if (pods.length > 0) history.note(name, `${how}: ${pods.map((pod) => pod.name).join(", ")}`);
+    return pods;
+  }
+}

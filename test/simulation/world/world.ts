@@ -1,0 +1,243 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
+import { Machine } from "../machine/machine.ts";
+import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
+import { ApiServer, NODE } from "./api-server.ts";
+import { apiFaultsOf, drawFaults, type FaultRates, type TimedFault, weatherOf } from "./faults.ts";
+import { History } from "./history.ts";
+import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
+import { EvictionActor, type PluginActor, Reporter } from "./plugins.ts";
+
+/** What a world is made of, drawn from its seed. */
+export interface Plan {
+  stormMs: number;
+  calmMs: number;
+  faults: FaultRates;
+  reporters: number;
+  evictionPlugins: number;
+  syncPeriodMs: number;
+  limitPerNode: number;
+  limitWindowMs: number;
+  isDryRun: boolean;
+}
+
+/** What is different from the plan that is drawn from a seed. */
+export type PlanChanges = Partial<Omit<Plan, "faults">> & { faults?: Partial<FaultRates> };
+
+/** A node with an agent, everything that the agent meets there, and what really happened. */
+export class World {
+  readonly seed: number;
+  readonly machine: Machine;
+  readonly plan: Plan;
+  readonly history: History;
+  readonly api: ApiServer;
+  readonly runtime: ContainerRuntime;
+  readonly kubelet: Kubelet;
+  readonly agent: AgentHost;
+  readonly reporters: Reporter[];
+  readonly evictionPlugins: EvictionActor[];
+  /** Number of faults by name. */
+  readonly faults: Record<string, number> = {};
+  #isCalm = false;
+
+  constructor(seed: number, changes: PlanChanges) {
+    this.seed = seed;
+    const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
+    const machine = new Machine({ random: seededRandom(seed), root });
+    this.machine = machine;
+    const drawn = draw(machine);
+    this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
+    this.history = new History(() => machine.scheduler.now);
+    this.api = new ApiServer(machine, this.history);
+    this.runtime = new ContainerRuntime(machine);
+    this.kubelet = new Kubelet(machine, this.api, this.runtime);
+    const { reporters, evictionPlugins } = this.plan;
+    const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
+    this.reporters = names("reporter", reporters).map((name) => new Reporter(machine, this.history, name));
+    this.evictionPlugins = names("pressure", evictionPlugins).map(
+      (name) => new EvictionActor(machine, this.history, name),
+    );
+    for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
+    mkdirSync(join(root, "plugins"), { mode: 0o700 });
+    mkdirSync(join(root, "host"));
+    this.agent = new AgentHost(machine, this.history, this.#settings());
+  }
+
+  get plugins(): PluginActor[] {
+    return [...this.reporters, ...this.evictionPlugins];
+  }
+
+  get isCalm(): boolean {
+    return this.#isCalm;
+  }
+
+  /**
+   * Starts everything, lets it storm, and then lets it rest.
+   * @param isOver called after each step; ends the life of the world if it returns true
+   */
+  async live(isOver: () => boolean): Promise<void> {
+    const { machine, plan } = this;
+    const { scheduler, init, network } = machine;
+    this.api.process.run(() => void this.api.start());
+    await scheduler.run(20);
+    this.api.process.run(() => seedPods(this.api));
+    void this.runtime.start();
+    await scheduler.run(40);
+    init.run(() => void this.kubelet.start());
+    for (const plugin of this.plugins) init.run(() => plugin.start());
+    init.run(() => this.agent.start());
+    await scheduler.run(FIRST_MS, isOver);
+    this.history.note("world", "the storm begins");
+    network.weather = weatherOf(machine, plan.faults, this.faults);
+    this.api.faults = apiFaultsOf(machine, plan.faults, this.faults);
+    this.#storm();
+    await scheduler.run(FIRST_MS + plan.stormMs, isOver);
+    if (isOver()) return;
+    this.#calm();
+    await scheduler.run(FIRST_MS + plan.stormMs + plan.calmMs, isOver);
+  }
+
+  [Symbol.dispose](): void {
+    this.agent.isWanted = false;
+    this.agent.process?.kill();
+    for (const plugin of this.plugins) {
+      plugin.isWanted = false;
+      plugin.process?.kill();
+    }
+    rmSync(this.machine.root, { recursive: true, force: true });
+  }
+
+  #storm(): void {
+    const { machine, history } = this;
+    const frozen = (what: { freeze(): void; thaw(): void }, most: number) => {
+      what.freeze();
+      machine.scheduler.after(machine.between(100, most), () => what.thaw());
+    };
+    this.#often("cutWatches", () => {
+      history.note("fault", "watches cut");
+      this.api.process.run(() => this.api.server.cutWatches());
+    });
+    this.#often("agentKills", () =>
+      this.agent.kill(machine.chance(0.7) ? machine.between(0, 200) : undefined),
+    );
+    this.#often("agentStops", () => this.agent.stop());
+    this.#often("pluginKills", () => machine.pick(this.plugins).kill());
+    this.#often("pluginFreezes", () => {
+      const { process, name } = machine.pick(this.plugins);
+      history.note("fault", `${name} frozen`);
+      if (process) frozen(process, 20_000);
+    });
+    this.#often("runtimeFreezes", () => {
+      history.note("fault", "containerd frozen");
+      frozen(this.runtime.process, 15_000);
+    });
+    this.#often("wallSteps", () => {
+      machine.wallOffset += machine.between(-3_600_000, 3_600_000);
+      history.note("fault", `wall clock is ${machine.wallOffset} ms off`);
+    });
+    this.#again(8_000, () => machine.pick(this.reporters).change());
+    this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
+    this.#again(15_000, () => machine.pick(this.plugins).turn());
+    this.#again(12_000, () => this.#deletePod());
+  }
+
+  #calm(): void {
+    const { network } = this.machine;
+    this.#isCalm = true;
+    this.history.note("world", "all is calm");
+    network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
+    this.api.faults = undefined;
+    this.runtime.process.thaw();
+    for (const plugin of this.plugins) plugin.settle();
+  }
+
+  /** Does a fault as often as the plan says, and counts it. */
+  #often(name: TimedFault, act: () => void): void {
+    this.#again(this.plan.faults[name], () => {
+      this.faults[name] = (this.faults[name] ?? 0) + 1;
+      act();
+    });
+  }
+
+  /** Does something again and again until the storm is over. */
+  #again(meanMs: number, act: () => void): void {
+    if (!Number.isFinite(meanMs)) return;
+    const { machine } = this;
+    const next = () => {
+      const wait = -Math.log(1 - machine.random()) * meanMs;
+      machine.scheduler.after(Math.max(wait, 100), () => {
+        if (this.#isCalm) return;
+        machine.init.run(act);
+        next();
+      });
+    };
+    next();
+  }
+
+  #deletePod(): void {
+    const pods = this.api.store
+      .list("pods")
+      .filter(({ metadata }) => metadata.namespace === "default" && metadata.deletionTimestamp === undefined);
+    if (pods.length === 0) return;
+    const { name, namespace } = this.machine.pick(pods).metadata;
+    this.history.note("operator", `deletes ${name}`);
+    this.api.process.run(() => this.api.store.delete("pods", name!, namespace));
+  }
+
+  #settings(): Record<string, unknown> {
+    const { root } = this.machine;
+    const { syncPeriodMs, limitPerNode, limitWindowMs, isDryRun } = this.plan;
+    return {
+      nodeName: NODE,
+      stateDir: join(root, "state"),
+      hostRoot: join(root, "host"),
+      log: { level: "info" },
+      kube: { kubeconfig: this.api.kubeconfig },
+      server: { address: STATUS_ADDRESS },
+      api: { socket: join(root, "api.sock") },
+      runtime: { endpoint: join(root, "cri.sock") },
+      plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
+      reporting: { inTreePlugins: [] },
+      eviction: {
+        syncPeriod: `${syncPeriodMs}ms`,
+        inTreePlugins: [],
+        conditionTransitionPeriod: "20s",
+        cooldown: "5s",
+        limits: { window: `${limitWindowMs}ms`, perNode: limitPerNode, perOwner: 0 },
+        grace: { shortest: "0s" },
+        ...(isDryRun ? { dryRunPlugins: ["*"] } : {}),
+      },
+    };
+  }
+}
+
+// Until everything has started.
+const FIRST_MS = 2_000;
+// Long enough for all that is promised to come true after a storm.
+const CALM_MS = 100_000;
+
+function draw(machine: Machine): Plan {
+  return {
+    stormMs: machine.between(20, 120) * 1_000,
+    calmMs: CALM_MS,
+    faults: drawFaults(machine),
+    reporters: machine.between(1, 3),
+    evictionPlugins: machine.between(1, 3),
+    syncPeriodMs: machine.pick([1_000, 2_000, 5_000]),
+    limitPerNode: machine.pick([0, 1, 3, 10]),
+    limitWindowMs: machine.pick([30, 120, 600]) * 1_000,
+    isDryRun: machine.chance(0.1),
+  };
+}
+
+// State is written thousands of times: not to a disk, where there is another place.
+function sharedMemory(): string {
+  try {
+    mkdirSync("/dev/shm", { recursive: true });
+    return "/dev/shm";
+  } catch {
+    return tmpdir();
+  }
+}
