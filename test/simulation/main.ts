@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { loadWorld } from "./load.ts";
 import { summaryOf } from "./report/summary.ts";
 import { timelineOf } from "./report/timeline.ts";
+import { shrink } from "./shrink.ts";
 import type { Outcome } from "./simulate.ts";
 
 const help = `usage: npm run simulate -- [--seed N | --seeds N [--from N]] [options]
@@ -29,9 +30,10 @@ else if (options.seed !== undefined) await one(options.seed, options.shrink);
 else await many(options.from, options.seeds, options.jobs);
 
 async function one(seed: number, isShrinking: boolean): Promise<void> {
-  const { simulate, shrink } = await loadWorld();
+  const { simulate } = await loadWorld();
   let outcome = await simulate(seed);
-  if (isShrinking && outcome.broken.length > 0) outcome = await shrink(outcome, (line) => console.log(line));
+  if (isShrinking && outcome.broken.length > 0)
+    outcome = await shrink(simulate, outcome, (line) => console.log(line));
   console.log(timelineOf(outcome));
   process.exit(outcome.broken.length > 0 ? 1 : 0);
 }

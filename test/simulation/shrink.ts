@@ -1,5 +1,4 @@
-import type { Outcome } from "./simulate.ts";
-import { simulate } from "./simulate.ts";
+import type { Outcome, simulate as simulateWorld } from "./simulate.ts";
 import type { TimedFault } from "./world/faults.ts";
 import type { PlanChanges } from "./world/world.ts";
 
@@ -28,7 +27,11 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
 ];
 
 /** Looks for a smaller world that breaks the same promise. Returns the last one found. */
-export async function shrink(outcome: Outcome, say: (line: string) => void): Promise<Outcome> {
+export async function shrink(
+  simulate: typeof simulateWorld,
+  outcome: Outcome,
+  say: (line: string) => void,
+): Promise<Outcome> {
   const wanted = new Set(outcome.broken.map(({ promise }) => promise));
   let [found, changes]: [Outcome, PlanChanges] = [outcome, {}];
   for (const smallerOf of smaller) {

@@ -5,8 +5,6 @@ import { rest } from "./rules/rest.ts";
 import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
 
-export { shrink } from "./shrink.ts";
-
 replaceGlobals();
 
 /** How a world went. */

@@ -28,10 +28,3 @@ export async function request(world: World, path: string): Promise<{ status: num
     await machine.scheduler.run(machine.scheduler.now + 20);
   return found ?? { status: 0, body: "no answer within 30 s" };
 }
-
-/** Reads a path of the JSON API. Throws if it does not answer. */
-export async function api<T>(world: World, path: string): Promise<T> {
-  const { status, body } = await request(world, `/api/v1/${path}`);
-  if (status !== 200) throw new Error(`/api/v1/${path}: ${status}: ${body.slice(0, 300)}`);
-  return JSON.parse(body) as T;
-}

@@ -1,11 +1,11 @@
 // nice-grpc on the connections of the machine: clients and servers of unary methods and of streams from the server.
-import { ClientError, Metadata, type Metadata as MetadataType, ServerError, Status } from "nice-grpc-common";
+import { ClientError, Metadata, type Metadata as MetadataType, ServerError, Status } from "nice-grpc";
 import { currentProcess } from "../machine.ts";
 import type { Listener, ServerCall } from "../network.ts";
 import type { Channel } from "./grpc-js.ts";
 import { listenUnix } from "./sockets.ts";
 
-export { ClientError, Metadata, ServerError, Status } from "nice-grpc-common";
+export { ClientError, Metadata, ServerError, Status } from "nice-grpc";
 export { Channel, ChannelCredentials } from "./grpc-js.ts";
 
 interface MessageType {
