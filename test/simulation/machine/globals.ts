@@ -1,4 +1,5 @@
-import { processIfAny } from "./machine.ts";
+import { machineIfAny } from "./machine.ts";
+import { processIfAny } from "./process.ts";
 
 /**
  * Replaces the globals that know of time and chance, for code that runs in a process of the machine: libraries too. Other
@@ -10,13 +11,13 @@ export function replaceGlobals(): void {
   const realNow = performance.now.bind(performance);
   const real = { setTimeout, clearTimeout, setImmediate, setInterval, clearInterval };
 
-  Math.random = () => processIfAny()?.machine.random() ?? random();
-  const now = () => processIfAny()?.machine.wall ?? RealDate.now();
+  Math.random = () => machineIfAny()?.random() ?? random();
+  const now = () => machineIfAny()?.wall ?? RealDate.now();
   globalThis.Date = new Proxy(RealDate, {
     construct: (target, args) => (args.length === 0 ? new target(now()) : Reflect.construct(target, args)),
     get: (target, key, receiver) => (key === "now" ? now : Reflect.get(target, key, receiver)),
   });
-  performance.now = () => processIfAny()?.machine.scheduler.now ?? realNow();
+  performance.now = () => machineIfAny()?.scheduler.now ?? realNow();
 
   const { cpuUsage } = process;
   process.cpuUsage = (previous) =>

@@ -1,4 +1,4 @@
-import type { Machine, Process } from "./machine.ts";
+import type { Process } from "./process.ts";
 
 /** What a listening process does with its clients. */
 export interface Service {
@@ -76,12 +76,6 @@ export class Network {
   readonly #listeners = new Map<string, Listener>();
   #ports = 40_000;
 
-  constructor(machine: Machine) {
-    this.machine = machine;
-  }
-
-  readonly machine: Machine;
-
   /** @param address identity of a socket file, or "host:port" */
   listen(address: string, process: Process, service: Service): Listener {
     const listener = new Listener(process, service, () => this.#listeners.delete(address));
@@ -151,7 +145,7 @@ export class Connection {
 
   /** Runs `arrive` in the process of the other side when the message has arrived, unless that side has ended. */
   send(to: Side, arrive: () => void): void {
-    const { scheduler } = this.client.machine;
+    const { scheduler } = this.client;
     const at = Math.max(scheduler.now + this.#latency(), this.#lastAt[to]);
     this.#lastAt[to] = at;
     this.#process(to).after(at - scheduler.now, () => {

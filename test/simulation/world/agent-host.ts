@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { createLogger, stopped } from "@nodekeeper/core/lib";
 import { type Agent, createAgent } from "../../../packages/agent/src/agent.ts";
 import { loadConfiguration } from "../../../packages/agent/src/config/index.ts";
-import { Killed, type Machine, type Process } from "../machine/machine.ts";
+import type { Machine } from "../machine/machine.ts";
+import { Killed, type Process } from "../machine/process.ts";
 import { NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
 

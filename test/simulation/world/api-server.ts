@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { silentLogger } from "@nodekeeper/core/lib";
 import { createDevApiServer, type DevApiServer } from "@nodekeeper/testing";
-import type { Machine, Process } from "../machine/machine.ts";
+import { type Machine, machineOf } from "../machine/machine.ts";
 import type { HttpExchange } from "../machine/network.ts";
+import type { Process } from "../machine/process.ts";
 import type { ApiFaults } from "./faults.ts";
 import type { History } from "./history.ts";
 
@@ -41,7 +42,7 @@ export class ApiServer {
     const { url } = await this.server.start();
     this.server.seedNode(NODE);
     await this.server.writeKubeconfig(this.kubeconfig);
-    const { service } = this.process.machine.network.find(new URL(url).host)!;
+    const { service } = machineOf(this.process).network.find(new URL(url).host)!;
     const serve = service.onRequest!;
     service.onRequest = (exchange) => serve(this.#recorded(exchange));
   }
@@ -52,7 +53,7 @@ export class ApiServer {
     if (method === "GET") return exchange;
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];
     const pod = name === undefined ? undefined : this.store.get("pods", name, namespace);
-    const { scheduler } = this.process.machine;
+    const { scheduler } = this.process;
     return {
       ...exchange,
       respond: (status, answered) => {

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { silentLogger, stopped } from "@nodekeeper/core/lib";
 import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
 import { simulatedNode } from "../../../packages/testing/src/cluster/simulated-node.ts";
-import type { Machine, Process } from "../machine/machine.ts";
+import type { Machine } from "../machine/machine.ts";
+import type { Process } from "../machine/process.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 
 /** The container runtime of the node. Its containers outlive its process. */

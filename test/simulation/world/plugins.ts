@@ -11,7 +11,8 @@ import {
   serveReporterPlugin,
   status,
 } from "@nodekeeper/sdk";
-import type { Machine, Process } from "../machine/machine.ts";
+import type { Machine } from "../machine/machine.ts";
+import type { Process } from "../machine/process.ts";
 import type { History } from "./history.ts";
 
 /** How a plugin answers. */

@@ -1,12 +1,12 @@
 // node:crypto whose chance is drawn from the seed.
 
 import * as real from "node:crypto";
-import { processIfAny } from "../machine.ts";
+import { machineIfAny } from "../machine.ts";
 
 export * from "node:crypto";
 
 export function randomBytes(size: number): Buffer {
-  const machine = processIfAny()?.machine;
+  const machine = machineIfAny();
   if (!machine) return real.randomBytes(size);
   return Buffer.from(Array.from({ length: size }, () => machine.between(0, 255)));
 }

@@ -1,6 +1,7 @@
 // node:fs/promises: the calls of `fs.ts`, whose results arrive in a later event.
 import { Readable } from "node:stream";
-import { currentProcess } from "../machine.ts";
+import { machineOf } from "../machine.ts";
+import { currentProcess } from "../process.ts";
 import * as fs from "./fs.ts";
 
 export const { constants } = fs;
@@ -9,7 +10,7 @@ function later<T>(work: () => T): Promise<T> {
   const process = currentProcess();
   return new Promise((resolve, reject) => {
     const finish = (settle: () => void) =>
-      void process.after(process.machine.network.weather.localMs() / 4, settle);
+      void process.after(machineOf(process).network.weather.localMs() / 4, settle);
     try {
       process.edge();
       const result = work();

@@ -1,7 +1,7 @@
 // node:fs as processes of the simulation see it: files are real, in a directory of the world; a process that was killed
 // changes nothing, and watches are told by the scheduler.
 import * as real from "node:fs";
-import { processIfAny } from "../machine.ts";
+import { processIfAny } from "../process.ts";
 import { changed } from "./inotify.ts";
 
 export * from "node:fs";

@@ -2,8 +2,8 @@
 import { EventEmitter } from "node:events";
 import { connectivityState, status } from "@grpc/grpc-js";
 import type { Timer } from "@nodekeeper/core/lib";
-import { currentProcess } from "../machine.ts";
 import { Connection, type Listener, type ServerCall } from "../network.ts";
+import { currentProcess } from "../process.ts";
 import { connectUnix, listenUnix } from "./sockets.ts";
 
 export { connectivityState, status } from "@grpc/grpc-js";

@@ -1,8 +1,9 @@
 // node:http and node:https without TLS, as far as the agent's client and servers use them: one connection per request.
 import { EventEmitter } from "node:events";
 import { Readable, Writable } from "node:stream";
-import { currentProcess, type Process } from "../machine.ts";
+import { machineOf } from "../machine.ts";
 import { Connection, type HttpExchange, type Listener } from "../network.ts";
+import { currentProcess, type Process } from "../process.ts";
 import { failure } from "./sockets.ts";
 
 /** Connections are not kept. */
@@ -36,7 +37,7 @@ class ClientRequest extends EventEmitter {
   end(body?: Buffer): void {
     const process = this.#process;
     process.edge();
-    const { network } = process.machine;
+    const { network } = machineOf(process);
     const { host, port, method, path, headers } = this.#options;
     const fate = network.weather.breaks(method, path);
     process.after(network.weather.remoteMs(), () => {
@@ -239,7 +240,7 @@ class Server extends EventEmitter {
     const host = options?.host ?? (rest[0] as string);
     const process = currentProcess();
     this.#process = process;
-    const { network } = process.machine;
+    const { network } = machineOf(process);
     const port = (options?.port ?? (where as number)) || network.freePort();
     const done = rest.find((one) => typeof one === "function") as (() => void) | undefined;
     process.after(0, () => {

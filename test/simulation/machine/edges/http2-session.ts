@@ -1,8 +1,8 @@
 // Takes the place of packages/core/src/grpc/http2-session.ts: streams of HTTP/2 on the connections of the machine.
 import { EventEmitter } from "node:events";
 import { Duplex } from "node:stream";
-import { currentProcess } from "../machine.ts";
 import { Connection } from "../network.ts";
+import { currentProcess } from "../process.ts";
 import { connectUnix } from "./sockets.ts";
 
 const HEADER_BYTES = 5;

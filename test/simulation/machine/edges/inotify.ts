@@ -1,7 +1,8 @@
 import { EventEmitter } from "node:events";
 import { lstatSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { currentProcess, processIfAny } from "../machine.ts";
+import { machineOf } from "../machine.ts";
+import { currentProcess, processIfAny } from "../process.ts";
 
 type Listener = (event: "rename" | "change", file: string | null) => void;
 
@@ -49,7 +50,7 @@ export function changed(path: string, event: "rename" | "change"): void {
   for (const watched of [dirname(path), path]) {
     for (const watcher of watchers.get(watched) ?? []) {
       const { process, listener } = watcher;
-      process.after(process.machine.network.weather.localMs(), () => {
+      process.after(machineOf(process).network.weather.localMs(), () => {
         if (watchers.get(watched)?.has(watcher)) listener(event, basename(path));
       });
     }

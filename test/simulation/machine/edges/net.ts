@@ -1,8 +1,8 @@
 // node:net, as far as the agent uses it: connections on which nothing is sent.
 import { EventEmitter } from "node:events";
 import { rmSync } from "node:fs";
-import { currentProcess } from "../machine.ts";
 import { Connection, type Listener } from "../network.ts";
+import { currentProcess } from "../process.ts";
 import { changed } from "./inotify.ts";
 import { connectUnix, listenUnix } from "./sockets.ts";
 

@@ -1,7 +1,7 @@
 // nice-grpc on the connections of the machine: clients and servers of unary methods and of streams from the server.
 import { ClientError, Metadata, type Metadata as MetadataType, ServerError, Status } from "nice-grpc";
-import { currentProcess } from "../machine.ts";
 import type { Listener, ServerCall } from "../network.ts";
+import { currentProcess } from "../process.ts";
 import type { Channel } from "./grpc-js.ts";
 import { listenUnix } from "./sockets.ts";
 

@@ -1,8 +1,9 @@
 import { lstatSync, renameSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { currentProcess } from "../machine.ts";
+import { machineOf } from "../machine.ts";
 import { Connection, type Listener, type Service } from "../network.ts";
+import { currentProcess } from "../process.ts";
 import { changed } from "./inotify.ts";
 
 let bound = 0;
@@ -19,7 +20,7 @@ export function listenUnix(path: string, service: Service): Listener {
   handle.listen(made);
   renameSync(made, path);
   handle.close();
-  const listener = process.machine.network.listen(identityOf(path), process, service);
+  const listener = machineOf(process).network.listen(identityOf(path), process, service);
   changed(path, "rename");
   return listener;
 }
@@ -34,7 +35,7 @@ export function connectUnix(
 ): () => void {
   const process = currentProcess();
   process.edge();
-  const { network } = process.machine;
+  const { network } = machineOf(process);
   const timer = process.after(network.weather.localMs(), () => {
     const identity = identityOf(path);
     const listener = identity === "" ? undefined : network.find(identity);

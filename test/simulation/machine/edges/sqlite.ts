@@ -1,7 +1,7 @@
 // node:sqlite whose databases end with their process, as they were: what was written stays, what was not is lost.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
-import { processIfAny } from "../machine.ts";
+import { processIfAny } from "../process.ts";
 
 export { constants, StatementSync } from "node:sqlite";
 

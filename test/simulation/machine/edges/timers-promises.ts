@@ -1,5 +1,5 @@
 // node:timers/promises on virtual time.
-import { currentProcess } from "../machine.ts";
+import { currentProcess } from "../process.ts";
 
 export function setImmediate<T>(value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T> {
   return setTimeout(0, value, { signal });
