@@ -1,5 +1,5 @@
 import { Network } from "./network.ts";
-import { currentProcess, Process, processIfAny } from "./process.ts";
+import { Process, processIfAny } from "./process.ts";
 import { Scheduler } from "./scheduler.ts";
 
 export interface MachineOptions {
@@ -68,12 +68,7 @@ export function machineOf(process: Process): Machine {
   return machines.get(process)!;
 }
 
-/** Returns the machine of the code that runs now. Throws outside of processes. */
-export function currentMachine(): Machine {
-  return machineOf(currentProcess());
-}
-
-/** Like `currentMachine`, for globals that are also used outside of worlds. */
+/** Returns the machine of the code that runs now. Undefined outside of worlds, where the globals are the real ones. */
 export function machineIfAny(): Machine | undefined {
   const process = processIfAny();
   return process && machineOf(process);
