@@ -1,62 +1,50 @@
-import {
-  anything,
-  flag,
-  integer,
-  list,
-  map,
-  named,
-  nullable,
-  number,
-  object,
-  oneOf,
-  optional,
-  text,
-  time,
-} from "./schema.ts";
+import * as s from "./schema.ts";
 
-export const version = object({
-  version: text(),
-  nodeName: text(),
-  node: text('The version of Node.js: "v24.1.0"'),
-  startedAt: time("When the agent started."),
+export const version = s.object({
+  version: s.text(),
+  nodeName: s.text(),
+  node: s.text('The version of Node.js: "v24.1.0"'),
+  startedAt: s.time("When the agent started."),
 });
 
-const healthCheck = named(
+const healthCheck = s.named(
   "HealthCheck",
-  object({
-    name: text(),
-    kind: oneOf(["live", "ready"], "`live`: failing means the agent should be restarted."),
-    ok: flag(),
-    message: text(),
-    warning: optional(text("What is wrong although the check passes.")),
-    errorId: optional(text("Its id in docs/errors.md.")),
+  s.object({
+    name: s.text(),
+    kind: s.oneOf(["live", "ready"], "`live`: failing means the agent should be restarted."),
+    ok: s.flag(),
+    message: s.text(),
+    warning: s.optional(s.text("What is wrong although the check passes.")),
+    errorId: s.optional(s.text("Its id in docs/errors.md.")),
   }),
 );
 
-export const nodeSummary = named(
+export const nodeSummary = s.named(
   "NodeSummary",
-  object({
-    nodeName: text(),
-    version: text(),
-    startedAt: time("When the agent started."),
-    health: object({ ok: flag(), checks: list(healthCheck) }),
-    plugins: object({ registered: integer(), failing: integer(), refusing: integer() }),
-    refusedContent: integer("Refused parts of reports and conditions, of all plugins."),
-    objects: object({
-      published: integer(),
-      pending: integer("Objects with changes that are not written yet."),
-      writes: integer("Since the agent's start."),
-      lastWriteAt: optional(time()),
-      problem: optional(text("Why something can't be published.")),
+  s.object({
+    nodeName: s.text(),
+    version: s.text(),
+    startedAt: s.time("When the agent started."),
+    health: s.object({ ok: s.flag(), checks: s.list(healthCheck) }),
+    plugins: s.object({ registered: s.integer(), failing: s.integer(), refusing: s.integer() }),
+    refusedContent: s.integer("Refused parts of reports and conditions, of all plugins."),
+    objects: s.object({
+      published: s.integer(),
+      pending: s.integer("Objects with changes that are not written yet."),
+      writes: s.integer("Since the agent's start."),
+      lastWriteAt: s.optional(s.time()),
+      problem: s.optional(s.text("Why something can't be published.")),
     }),
-    lifecycle: nullable(object({ pods: integer(), events: integer("The number of the last event.") })),
-    eviction: nullable(
-      object(
+    lifecycle: s.nullable(
+      s.object({ pods: s.integer(), events: s.integer("The number of the last event.") }),
+    ),
+    eviction: s.nullable(
+      s.object(
         {
-          mode: oneOf(["live", "dryRun", "mixed"], "`mixed`: some plugins are in dry run."),
-          dryRunPlugins: list(text()),
-          evicted: integer("Evicted pods that were deleted, since the agent's start."),
-          conditions: integer(),
+          mode: s.oneOf(["live", "dryRun", "mixed"], "`mixed`: some plugins are in dry run."),
+          dryRunPlugins: s.list(s.text()),
+          evicted: s.integer("Evicted pods that were deleted, since the agent's start."),
+          conditions: s.integer(),
         },
         "Null if eviction is disabled.",
       ),
@@ -64,64 +52,64 @@ export const nodeSummary = named(
   }),
 );
 
-export const plugin = named(
+export const plugin = s.named(
   "Plugin",
-  object({
-    name: text(),
-    type: text("ReporterPlugin, EvictionPlugin or DRAPlugin."),
-    state: text(
+  s.object({
+    name: s.text(),
+    type: s.text("ReporterPlugin, EvictionPlugin or DRAPlugin."),
+    state: s.text(
       "registering, registered, refused, failed, superseded, unavailable (no process listens on its socket), in-tree, or lost while its grace period runs.",
     ),
-    endpoint: optional(text()),
-    registrationSocket: optional(text()),
-    versions: list(text()),
-    since: optional(time("Since when it is in this state.")),
-    attempts: integer(),
-    contentAt: optional(time("Its last changed content.")),
-    contentBytes: integer(),
-    contactAt: optional(time("Its last message, or its last answer to a call.")),
-    calls: optional(
-      object(
+    endpoint: s.optional(s.text()),
+    registrationSocket: s.optional(s.text()),
+    versions: s.list(s.text()),
+    since: s.optional(s.time("Since when it is in this state.")),
+    attempts: s.integer(),
+    contentAt: s.optional(s.time("Its last changed content.")),
+    contentBytes: s.integer(),
+    contactAt: s.optional(s.time("Its last message, or its last answer to a call.")),
+    calls: s.optional(
+      s.object(
         {
-          count: integer("Messages of a reporter, calls to an eviction plugin."),
-          failures: integer("Calls that failed."),
-          perMinute: number("Average since then."),
-          meanMs: optional(number("Average duration of a call.")),
+          count: s.integer("Messages of a reporter, calls to an eviction plugin."),
+          failures: s.integer("Calls that failed."),
+          perMinute: s.number("Average since then."),
+          meanMs: s.optional(s.number("Average duration of a call.")),
         },
         "Since its first registration, or since the agent's start.",
       ),
     ),
-    problems: list(text(), "Refused parts of its content or conditions, each with the reason."),
-    error: optional(text("The last refusal or failed call.")),
-    errorId: optional(text("Its id in docs/errors.md.")),
-    errorSince: optional(time("Since when its calls fail, of a reporter or eviction plugin.")),
+    problems: s.list(s.text(), "Refused parts of its content or conditions, each with the reason."),
+    error: s.optional(s.text("The last refusal or failed call.")),
+    errorId: s.optional(s.text("Its id in docs/errors.md.")),
+    errorSince: s.optional(s.time("Since when its calls fail, of a reporter or eviction plugin.")),
   }),
 );
 
-export const pluginExchanges = named(
+export const pluginExchanges = s.named(
   "PluginExchanges",
-  object(
+  s.object(
     {
-      calls: list(
-        object({
-          call: text("ThresholdMet, GetReportContent, ..."),
-          at: time("When it ended, or the message came."),
-          ms: optional(number("How long it took; absent for a message of a stream.")),
-          request: optional(text("As JSON, at most 2,000 characters.")),
-          answer: optional(
-            text(
+      calls: s.list(
+        s.object({
+          call: s.text("ThresholdMet, GetReportContent, ..."),
+          at: s.time("When it ended, or the message came."),
+          ms: s.optional(s.number("How long it took; absent for a message of a stream.")),
+          request: s.optional(s.text("As JSON, at most 2,000 characters.")),
+          answer: s.optional(
+            s.text(
               "As JSON, at most 2,000 characters. A reporter's fields and a driver's devices as they were parsed.",
             ),
           ),
-          error: optional(text("Why it failed.")),
-          isUnimplemented: optional(
-            flag("True if the plugin does not implement the call, which is optional: not a failure."),
+          error: s.optional(s.text("Why it failed.")),
+          isUnimplemented: s.optional(
+            s.flag("True if the plugin does not implement the call, which is optional: not a failure."),
           ),
         }),
         "The last call of each method, newest first.",
       ),
-      durations: list(
-        object({ call: text(), at: time(), ms: number(), ok: flag() }),
+      durations: s.list(
+        s.object({ call: s.text(), at: s.time(), ms: s.number(), ok: s.flag() }),
         "The last 60 calls, oldest first.",
       ),
     },
@@ -129,49 +117,53 @@ export const pluginExchanges = named(
   ),
 );
 
-const publishedObject = named(
+const publishedObject = s.named(
   "PublishedObject",
-  object({
-    object: text('The kind: "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource".'),
-    plugins: list(text()),
-    conflicts: list(
-      object({ path: text(), winner: text("The plugin whose value is published."), others: list(text()) }),
+  s.object({
+    object: s.text('The kind: "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource".'),
+    plugins: s.list(s.text()),
+    conflicts: s.list(
+      s.object({
+        path: s.text(),
+        winner: s.text("The plugin whose value is published."),
+        others: s.list(s.text()),
+      }),
       "Fields that plugins report differently.",
     ),
-    contested: list(
-      object({ path: text(), writers: list(text()), times: integer(), plugins: list(text()) }),
+    contested: s.list(
+      s.object({ path: s.text(), writers: s.list(s.text()), times: s.integer(), plugins: s.list(s.text()) }),
       "Fields that other clients write repeatedly.",
     ),
-    unclaimed: list(text(), "Fields of an earlier agent process that no plugin reports."),
-    quarantined: map(text(), "Plugins whose content is quarantined, with the reason."),
-    writes: integer("Since the agent's start."),
-    lastWriteAt: optional(time()),
-    pending: flag(),
-    lastError: optional(text()),
+    unclaimed: s.list(s.text(), "Fields of an earlier agent process that no plugin reports."),
+    quarantined: s.map(s.text(), "Plugins whose content is quarantined, with the reason."),
+    writes: s.integer("Since the agent's start."),
+    lastWriteAt: s.optional(s.time()),
+    pending: s.flag(),
+    lastError: s.optional(s.text()),
   }),
 );
 
-export const publishedObjects = list(publishedObject);
+export const publishedObjects = s.list(publishedObject);
 
-export const objectContent = object({
-  object: text("As in the request."),
-  plugins: list(text(), "Plugins whose reports it contains."),
-  content: anything(
+export const objectContent = s.object({
+  object: s.text("As in the request."),
+  plugins: s.list(s.text(), "Plugins whose reports it contains."),
+  content: s.anything(
     "What the agent publishes of the object: kind, name, and the merged fields of plugins. Of a plugin whose content is quarantined, the last accepted content. Without fields of other clients.",
   ),
 });
 
-export const fieldPage = object({
-  items: list(
-    named(
+export const fieldPage = s.object({
+  items: s.list(
+    s.named(
       "FieldOrigin",
-      object({
-        path: text('"status.resources.capacity.cpu"; an item of a list by its key: "zones[Numa/0]".'),
-        plugin: text("The plugin whose value is published."),
-        others: list(text(), "Plugins that report the same field and whose value is not used."),
-        value: text("As JSON, at most 1,000 characters."),
+      s.object({
+        path: s.text('"status.resources.capacity.cpu"; an item of a list by its key: "zones[Numa/0]".'),
+        plugin: s.text("The plugin whose value is published."),
+        others: s.list(s.text(), "Plugins that report the same field and whose value is not used."),
+        value: s.text("As JSON, at most 1,000 characters."),
       }),
     ),
   ),
-  continue: optional(text("For the next page; absent at the end.")),
+  continue: s.optional(s.text("For the next page; absent at the end.")),
 });

@@ -1,85 +1,88 @@
 import { metThresholdFields, refusalCounts } from "./eviction-decision.ts";
 import { qosClass, qosLevel, reference } from "./eviction-pod.ts";
 import { budget, kind } from "./eviction-state.ts";
-import { integer, list, named, nullable, object, oneOf, text, time } from "./schema.ts";
+import * as s from "./schema.ts";
 
 const use = {
-  limit: nullable(integer("Null: no limit.")),
-  used: integer("Evictions within the window."),
-  freeAt: nullable(time("When one more is allowed; null if it is allowed now, and for a limit of 0.")),
+  limit: s.nullable(s.integer("Null: no limit.")),
+  used: s.integer("Evictions within the window."),
+  freeAt: s.nullable(s.time("When one more is allowed; null if it is allowed now, and for a limit of 0.")),
 };
 
-const pending = object({
+const pending = s.object({
   ...reference,
-  plugin: text(),
-  scope: text(),
+  plugin: s.text(),
+  scope: s.text(),
   kind,
-  reason: text(),
-  since: time("When it was decided."),
-  stage: oneOf(
+  reason: s.text(),
+  since: s.time("When it was decided."),
+  stage: s.oneOf(
     ["sending", "terminating", "interrupted"],
     "`sending`: not accepted yet; `interrupted`: decided before a restart of the agent and not known to have been sent.",
   ),
-  sendingAt: nullable(time("When its first request was about to be sent; null if none was.")),
-  acceptedAt: nullable(time()),
-  deadline: nullable(
-    time("When the pod must be deleted; null before it is accepted or the pod is found terminating."),
+  sendingAt: s.nullable(s.time("When its first request was about to be sent; null if none was.")),
+  acceptedAt: s.nullable(s.time()),
+  deadline: s.nullable(
+    s.time("When the pod must be deleted; null before it is accepted or the pod is found terminating."),
   ),
 });
 
-export const evictionBudgets = named(
+export const evictionBudgets = s.named(
   "EvictionBudgets",
-  object(
+  s.object(
     {
-      at: nullable(time("The last round.")),
-      burst: nullable(integer("Most evictions started in a round; null for no limit.")),
-      windowMs: integer("The limits count evictions within this time."),
-      node: object(use),
-      namespaces: list(
-        object({ namespace: text(), ...use }),
+      at: s.nullable(s.time("The last round.")),
+      burst: s.nullable(s.integer("Most evictions started in a round; null for no limit.")),
+      windowMs: s.integer("The limits count evictions within this time."),
+      node: s.object(use),
+      namespaces: s.list(
+        s.object({ namespace: s.text(), ...use }),
         "Those with evictions in the window; at most 200.",
       ),
-      owners: list(
-        object({
-          namespace: text(),
-          owner: object({
-            kind: text("Empty if it is no longer known."),
-            name: text(),
-            uid: text(),
+      owners: s.list(
+        s.object({
+          namespace: s.text(),
+          owner: s.object({
+            kind: s.text("Empty if it is no longer known."),
+            name: s.text(),
+            uid: s.text(),
           }),
           ...use,
         }),
         "Owners of pods with evictions in the window; at most 200.",
       ),
-      paused: list(
-        object({ ...reference, until: time(), reason: text(), budget }),
+      paused: s.list(
+        s.object({ ...reference, until: s.time(), reason: s.text(), budget }),
         "Pods whose eviction failed and is not retried yet; `budget` is the PodDisruptionBudget that refused it.",
       ),
-      queued: list(object({ ...reference, since: time() }), "Selected beyond the burst of their round."),
-      limited: list(
-        object({
+      queued: s.list(
+        s.object({ ...reference, since: s.time() }),
+        "Selected beyond the burst of their round.",
+      ),
+      limited: s.list(
+        s.object({
           ...reference,
-          plugin: text("The plugin that requested it."),
-          reason: oneOf(["nodeLimit", "namespaceLimit", "ownerLimit"]),
-          until: nullable(time("When one more eviction is allowed; null for a limit of 0.")),
+          plugin: s.text("The plugin that requested it."),
+          reason: s.oneOf(["nodeLimit", "namespaceLimit", "ownerLimit"]),
+          until: s.nullable(s.time("When one more eviction is allowed; null for a limit of 0.")),
         }),
         "Requested in the last round, and refused by a limit that is still reached; at most 200.",
       ),
-      pending: list(pending, "Evictions that have not ended."),
-      thresholds: list(object(metThresholdFields), "Thresholds that were met in the last round."),
+      pending: s.list(pending, "Evictions that have not ended."),
+      thresholds: s.list(s.object(metThresholdFields), "Thresholds that were met in the last round."),
     },
     "What limits evictions now, and what is paused, queued or in progress.",
   ),
 );
 
-export const candidateCounts = named(
+export const candidateCounts = s.named(
   "CandidateCounts",
-  object(
+  s.object(
     {
-      pods: integer(),
-      mix: list(object({ qosLevel, qosClass, pods: integer() }), "Combinations that occur."),
-      candidates: integer("Pods that plugins may request: eligible and ineligible ones."),
-      eligible: integer("Candidates that can be evicted now."),
+      pods: s.integer(),
+      mix: s.list(s.object({ qosLevel, qosClass, pods: s.integer() }), "Combinations that occur."),
+      candidates: s.integer("Pods that plugins may request: eligible and ineligible ones."),
+      eligible: s.integer("Candidates that can be evicted now."),
       ineligible: refusalCounts,
       excluded: refusalCounts,
     },

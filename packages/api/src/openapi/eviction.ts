@@ -1,251 +1,235 @@
-import {
-  callFailure,
-  metThresholdFields,
-  metType,
-  neighbour,
-  ranking,
-  refusal,
-  refusalCounts,
-  thresholdValues,
-  victim,
-  withdrawal,
-} from "./eviction-decision.ts";
+import * as decided from "./eviction-decision.ts";
 import { evictionPod, podReference, reference, strippedPod } from "./eviction-pod.ts";
 import { roundRecord } from "./eviction-round.ts";
 import { explainedCondition, kind, outcome, outcomeResult, storedCondition } from "./eviction-state.ts";
-import {
-  constant,
-  either,
-  flag,
-  integer,
-  list,
-  named,
-  nullable,
-  number,
-  object,
-  optional,
-  text,
-  time,
-} from "./schema.ts";
+import * as s from "./schema.ts";
 
-export const step = named(
+export const step = s.named(
   "EvictionStep",
-  object({ uid: text(), at: time(), message: text('"pod deleted"') }, "A step of an eviction, or an event."),
+  s.object(
+    { uid: s.text(), at: s.time(), message: s.text('"pod deleted"') },
+    "A step of an eviction, or an event.",
+  ),
 );
 
-export const containerExit = object({
-  id: text(),
-  name: text(),
-  exitCode: nullable(number()),
-  reason: text(),
-  at: nullable(time()),
-  memoryLimit: optional(text()),
+export const containerExit = s.object({
+  id: s.text(),
+  name: s.text(),
+  exitCode: s.nullable(s.number()),
+  reason: s.text(),
+  at: s.nullable(s.time()),
+  memoryLimit: s.optional(s.text()),
 });
 
-export const nodePod = named(
+export const nodePod = s.named(
   "NodePod",
-  object(
+  s.object(
     {
       ...reference,
-      seenAt: time("When the agent first observed it."),
-      leftAt: nullable(time("When it was deleted; null while it exists.")),
-      lastKnownAt: nullable(time("If its deletion was not observed: when it was last known to exist.")),
+      seenAt: s.time("When the agent first observed it."),
+      leftAt: s.nullable(s.time("When it was deleted; null while it exists.")),
+      lastKnownAt: s.nullable(s.time("If its deletion was not observed: when it was last known to exist.")),
       pod: strippedPod,
-      ending: object({
-        deletion: nullable(object({ requestedAt: time(), gracePeriodSeconds: nullable(number()) })),
-        disruption: nullable(
-          object({
-            reason: text(),
-            message: text(),
-            at: nullable(time()),
-            manager: optional(text("The client that set the condition, as managedFields show.")),
+      ending: s.object({
+        deletion: s.nullable(s.object({ requestedAt: s.time(), gracePeriodSeconds: s.nullable(s.number()) })),
+        disruption: s.nullable(
+          s.object({
+            reason: s.text(),
+            message: s.text(),
+            at: s.nullable(s.time()),
+            manager: s.optional(s.text("The client that set the condition, as managedFields show.")),
           }),
         ),
-        phase: text(),
-        reason: text(),
-        message: text(),
+        phase: s.text(),
+        reason: s.text(),
+        message: s.text(),
       }),
-      exits: list(containerExit),
+      exits: s.list(containerExit),
     },
     "The history of a pod that is or was on the node.",
   ),
 );
 
-const explainedThreshold = object({
-  ...metThresholdFields,
-  dryRun: flag(),
-  named: nullable(integer("Pods in the GetTopEvictionPods answer; null if the call was not made or failed.")),
+const explainedThreshold = s.object({
+  ...decided.metThresholdFields,
+  dryRun: s.flag(),
+  named: s.nullable(
+    s.integer("Pods in the GetTopEvictionPods answer; null if the call was not made or failed."),
+  ),
 });
 
 const explainedRoundFields = {
-  id: integer(),
-  at: time(),
-  pod: nullable(evictionPod),
-  thresholds: list(explainedThreshold),
-  victim: nullable(victim),
-  dryRunVictim: nullable(victim),
-  place: nullable(neighbour),
-  exclusion: nullable(object({ reason: text(), detail: text() })),
-  refusals: list(refusal),
-  ranking,
-  candidates: integer(),
-  others: list(neighbour),
-  withdrawals: list(withdrawal),
-  outcome: nullable(outcome),
-  failures: list(callFailure),
+  id: s.integer(),
+  at: s.time(),
+  pod: s.nullable(evictionPod),
+  thresholds: s.list(explainedThreshold),
+  victim: s.nullable(decided.victim),
+  dryRunVictim: s.nullable(decided.victim),
+  place: s.nullable(decided.neighbour),
+  exclusion: s.nullable(s.object({ reason: s.text(), detail: s.text() })),
+  refusals: s.list(decided.refusal),
+  ranking: decided.ranking,
+  candidates: s.integer(),
+  others: s.list(decided.neighbour),
+  withdrawals: s.list(decided.withdrawal),
+  outcome: s.nullable(outcome),
+  failures: s.list(decided.callFailure),
 };
 
 /** A round from a pod's point of view. */
-export const explainedRound = object(explainedRoundFields);
+export const explainedRound = s.object(explainedRoundFields);
 
-export const recordCoverage = named(
+export const recordCoverage = s.named(
   "RecordCoverage",
-  object(
+  s.object(
     {
-      oldest: nullable(time("Since when records are complete, except for the gaps; null if unknown.")),
-      requests: optional(time("The same for rounds without consequence and for refusals.")),
-      gaps: list(object({ from: time(), to: time(), why: text() }), "Oldest first."),
+      oldest: s.nullable(s.time("Since when records are complete, except for the gaps; null if unknown.")),
+      requests: s.optional(s.time("The same for rounds without consequence and for refusals.")),
+      gaps: s.list(s.object({ from: s.time(), to: s.time(), why: s.text() }), "Oldest first."),
     },
     "Since when, and except for which gaps, records of victims, withdrawals, ended evictions and taints are complete. Only there does the absence of a record prove anything.",
   ),
 );
 
-export const podExplanation = named(
+export const podExplanation = s.named(
   "PodExplanation",
-  object(
+  s.object(
     {
       ...reference,
-      rounds: list(
-        object({
+      rounds: s.list(
+        s.object({
           ...explainedRoundFields,
-          times: integer("Number of consecutive equal rounds that this entry stands for."),
-          until: time(),
+          times: s.integer("Number of consecutive equal rounds that this entry stands for."),
+          until: s.time(),
         }),
         "Rounds that concern the pod, oldest first, at most 50.",
       ),
-      omitted: integer(),
-      steps: list(step),
-      history: nullable(nodePod),
-      events: list(step),
-      otherUids: list(text()),
-      recordsSince: nullable(time()),
+      omitted: s.integer(),
+      steps: s.list(step),
+      history: s.nullable(nodePod),
+      events: s.list(step),
+      otherUids: s.list(s.text()),
+      recordsSince: s.nullable(s.time()),
       coverage: recordCoverage,
     },
     "Why a pod was evicted, deleted or kept.",
   ),
 );
 
-export const explainedTaint = object({
-  taint: text('"nodekeeper.dev/DiskHot:NoSchedule"'),
-  isOwn: flag("Whether the agent added it, as its annotation and managedFields show."),
-  isDesired: flag("Whether a condition of the last round requires it."),
+export const explainedTaint = s.object({
+  taint: s.text('"nodekeeper.dev/DiskHot:NoSchedule"'),
+  isOwn: s.flag("Whether the agent added it, as its annotation and managedFields show."),
+  isDesired: s.flag("Whether a condition of the last round requires it."),
 });
 
-export const nodeExplanation = named(
+export const nodeExplanation = s.named(
   "NodeExplanation",
-  object(
+  s.object(
     {
-      nodeName: nullable(text()),
-      at: nullable(time("The last round.")),
-      transitionMs: nullable(
-        number("How long a condition stays after it was last reported, by the configuration in force."),
+      nodeName: s.nullable(s.text()),
+      at: s.nullable(s.time("The last round.")),
+      transitionMs: s.nullable(
+        s.number("How long a condition stays after it was last reported, by the configuration in force."),
       ),
-      conditions: list(explainedCondition),
-      taints: nullable(
-        list(
+      conditions: s.list(explainedCondition),
+      taints: s.nullable(
+        s.list(
           explainedTaint,
           "Taints of the Node that the agent added, that have its prefix, or that equal the taint of a condition; null before the Node was read.",
         ),
       ),
-      isDryRun: flag("Whether every plugin is in dry run: taints are left as they are."),
-      events: list(step),
-      recordsSince: nullable(time()),
+      isDryRun: s.flag("Whether every plugin is in dry run: taints are left as they are."),
+      events: s.list(step),
+      recordsSince: s.nullable(s.time()),
       coverage: recordCoverage,
     },
     "The conditions and taints that eviction sets on the node, with their owners and when they expire.",
   ),
 );
 
-export const roundSummary = named(
+export const roundSummary = s.named(
   "RoundSummary",
-  object({
-    id: integer(),
-    at: time(),
-    pods: integer(),
-    candidates: integer(),
-    plugins: integer(),
-    met: list(text('"memory-pressure (hard): memory 94.1 > threshold 90"')),
-    victims: list(podReference),
-    dryRunVictims: list(podReference),
-    refusals: refusalCounts,
-    paused: optional(list(object({ retryAt: time(), budget: nullable(text()) }))),
-    withdrawals: integer(),
-    outcomes: list(
-      object({
+  s.object({
+    id: s.integer(),
+    at: s.time(),
+    pods: s.integer(),
+    candidates: s.integer(),
+    plugins: s.integer(),
+    met: s.list(s.text('"memory-pressure (hard): memory 94.1 > threshold 90"')),
+    victims: s.list(podReference),
+    dryRunVictims: s.list(podReference),
+    refusals: decided.refusalCounts,
+    paused: s.optional(s.list(s.object({ retryAt: s.time(), budget: s.nullable(s.text()) }))),
+    withdrawals: s.integer(),
+    outcomes: s.list(
+      s.object({
         ...reference,
         result: outcomeResult,
-        message: text(),
+        message: s.text(),
       }),
     ),
-    failures: list(text()),
+    failures: s.list(s.text()),
   }),
 );
 
-export const recordPage = object({
-  records: list(roundRecord),
-  tooLarge: list(object({ id: integer(), bytes: integer() }), "Rounds that exceed the largest answer."),
-  next: optional(integer("The id after which to continue; absent at the end.")),
+export const recordPage = s.object({
+  records: s.list(roundRecord),
+  tooLarge: s.list(
+    s.object({ id: s.integer(), bytes: s.integer() }),
+    "Rounds that exceed the largest answer.",
+  ),
+  next: s.optional(s.integer("The id after which to continue; absent at the end.")),
 });
 
-export const historyPods = object(
+export const historyPods = s.object(
   {
-    items: list(
-      object({
+    items: s.list(
+      s.object({
         ...reference,
-        seenAt: time("When the agent first observed it."),
-        leftAt: nullable(time("When it was deleted; null while it exists.")),
+        seenAt: s.time("When the agent first observed it."),
+        leftAt: s.nullable(s.time("When it was deleted; null while it exists.")),
       }),
       "Existing pods, then the others, last deleted first.",
     ),
-    more: flag("Whether more pods match."),
+    more: s.flag("Whether more pods match."),
   },
   "Pods that are or were on the node, as far back as the history reaches.",
 );
 
-export const historyPage = object({
-  lines: list(
-    either(
-      object({ kind: constant("pod"), pod: nodePod, events: list(step), steps: list(step) }),
-      object({
-        kind: constant("node"),
-        state: object({ at: nullable(time()), conditions: list(storedCondition) }),
-        events: list(step),
-        coverage: optional(recordCoverage),
+export const historyPage = s.object({
+  lines: s.list(
+    s.either(
+      s.object({ kind: s.constant("pod"), pod: nodePod, events: s.list(step), steps: s.list(step) }),
+      s.object({
+        kind: s.constant("node"),
+        state: s.object({ at: s.nullable(s.time()), conditions: s.list(storedCondition) }),
+        events: s.list(step),
+        coverage: s.optional(recordCoverage),
       }),
     ),
   ),
-  next: optional(integer("The number after which to continue; absent at the end.")),
+  next: s.optional(s.integer("The number after which to continue; absent at the end.")),
 });
 
-export const evictionPage = object({
-  items: list(
-    named(
+export const evictionPage = s.object({
+  items: s.list(
+    s.named(
       "Eviction",
-      object({
+      s.object({
         ...reference,
-        at: time("When it was decided."),
-        round: integer("The id of the round."),
-        plugin: text(),
-        scope: text(),
+        at: s.time("When it was decided."),
+        round: s.integer("The id of the round."),
+        plugin: s.text(),
+        scope: s.text(),
         kind,
-        reason: text(),
-        dryRun: flag("Whether it was only recorded, because the plugin is in dry run."),
-        outcome: nullable(
-          object(
+        reason: s.text(),
+        dryRun: s.flag("Whether it was only recorded, because the plugin is in dry run."),
+        outcome: s.nullable(
+          s.object(
             {
-              at: time(),
+              at: s.time(),
               result: outcomeResult,
-              message: text(),
+              message: s.text(),
             },
             "Null while it is unknown, or if it is in a later page.",
           ),
@@ -255,34 +239,34 @@ export const evictionPage = object({
     "Oldest first.",
   ),
   coverage: recordCoverage,
-  next: optional(integer("The id after which to continue; absent at the end.")),
+  next: s.optional(s.integer("The id after which to continue; absent at the end.")),
 });
 
-export const reading = named(
+export const reading = s.named(
   "Reading",
-  object(
+  s.object(
     {
-      plugin: text(),
-      scope: text("The signal; empty if the plugin named none."),
-      observed: nullable(number("Null if the plugin reports no value while the threshold is not met.")),
-      threshold: nullable(number()),
-      operator: thresholdValues.operator,
-      unit: optional(text()),
-      met: metType,
+      plugin: s.text(),
+      scope: s.text("The signal; empty if the plugin named none."),
+      observed: s.nullable(s.number("Null if the plugin reports no value while the threshold is not met.")),
+      threshold: s.nullable(s.number()),
+      operator: decided.thresholdValues.operator,
+      unit: s.optional(s.text()),
+      met: decided.metType,
     },
     "A plugin's observed value against its threshold.",
   ),
 );
 
-export const roundReadings = named(
+export const roundReadings = s.named(
   "RoundReadings",
-  object({ at: time("When the round asked the plugins."), readings: list(reading) }),
+  s.object({ at: s.time("When the round asked the plugins."), readings: s.list(reading) }),
 );
 
-export const readings = object({
-  rounds: list(
+export const readings = s.object({
+  rounds: s.list(
     roundReadings,
     "Recorded rounds, in which something happened, and all of the last 120; oldest first.",
   ),
-  next: optional(integer("The id after which to continue; absent at the end.")),
+  next: s.optional(s.integer("The id after which to continue; absent at the end.")),
 });

@@ -1,21 +1,21 @@
 import { type ErrorCode, errorCodes, NodekeeperError } from "../errors/index.ts";
 import { operations, type Parameters, STREAM_PATH, streamParameters, streamSummary } from "../http/index.ts";
 import { answers, streamEvents } from "./answers.ts";
-import { type JsonSchema, named, object, oneOf, optional, text } from "./schema.ts";
+import * as s from "./schema.ts";
 
 type Json = Record<string, unknown>;
-type Components = Map<string, { source: JsonSchema; json: Json }>;
+type Components = Map<string, { source: s.JsonSchema; json: Json }>;
 
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
 /** The response to any failed request. */
-const errorSchema = named(
+const errorSchema = s.named(
   "Error",
-  object({
-    error: object({
-      code: oneOf(codes),
-      id: optional(text("Its id in docs/errors.md: cause and remedy.")),
-      message: text(),
+  s.object({
+    error: s.object({
+      code: s.oneOf(codes),
+      id: s.optional(s.text("Its id in docs/errors.md: cause and remedy.")),
+      message: s.text(),
     }),
   }),
 );
@@ -122,17 +122,17 @@ function operationId(path: string): string {
 }
 
 // Replaces schemas that have a title by references to components.
-function withReferences(json: JsonSchema, components: Components): unknown {
+function withReferences(json: s.JsonSchema, components: Components): unknown {
   const copy = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(copy);
     if (typeof value !== "object" || value === null) return value;
-    const { title } = value as JsonSchema;
+    const { title } = value as s.JsonSchema;
     if (typeof title !== "string") return copyMembers(value);
     const known = components.get(title);
     if (known && known.source !== value)
       throw new NodekeeperError("internal", `two schemas have the name ${title}`);
     if (!known) {
-      const component = { source: value as JsonSchema, json: {} as Json };
+      const component = { source: value as s.JsonSchema, json: {} as Json };
       components.set(title, component);
       component.json = copyMembers(value);
     }

@@ -1,5 +1,6 @@
 import {
   type CallFailure,
+  type Decision,
   type EvictionOutcome,
   type RefusalReason,
   refusalReasons,
@@ -105,4 +106,9 @@ const refusalWords: Readonly<Record<RefusalReason, string>> = {
  */
 export function refusalWord(reason: string): string {
   return (refusalWords as Readonly<Record<string, string>>)[reason] ?? reason;
+}
+
+/** Formats the numbers of refusals: "3 (ranked higher)" for each reason, in their order. */
+export function refusalCountTexts(counts: Decision["refusalCounts"]): string[] {
+  return Object.entries(counts).map(([reason, count]) => `${count} (${refusalWord(reason)})`);
 }

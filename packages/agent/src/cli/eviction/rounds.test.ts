@@ -118,6 +118,19 @@ describe("rounds --follow", () => {
       address,
     );
 
+  /** Follows the rounds from an hour before `now`. Between two reads the next of `between` is run. */
+  async function follow(
+    address: string,
+    now: number,
+    between: (() => Promise<void> | void)[],
+    signal: AbortSignal,
+  ) {
+    const clock = { ...systemClock, now: () => now, sleep: async () => between.shift()?.() };
+    const output = { ...plain, write: (text: string) => void out.push(text) };
+    const options = { format: "json", since: "1h", follow: true, records: false } as const;
+    await roundsCommand(recordsAt(address), options, output, clock, signal);
+  }
+
   it("shows each round once, also while the agent is unavailable for a time, until it is stopped", async () => {
     rounds = [1, 2, 3, 4, 5].map((id) => summary(id));
     let server = await serve();
@@ -134,19 +147,7 @@ describe("rounds --follow", () => {
       },
       () => stop.abort(),
     ];
-    const clock = {
-      ...systemClock,
-      now: () => summary(0).at + 3_600_000,
-      sleep: async () => between.shift()?.(),
-    };
-    const output = { ...plain, write: (text: string) => void out.push(text) };
-    const options = {
-      format: "json",
-      since: "1h",
-      follow: true,
-      records: false,
-    } as const;
-    await roundsCommand(recordsAt(address), options, output, clock, stop.signal);
+    await follow(address, summary(0).at + 3_600_000, between, stop.signal);
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(between).toEqual([]);
@@ -173,19 +174,7 @@ describe("rounds --follow", () => {
       () => void rounds.push(summary(3, { at: summary(1_004).at })),
       () => stop.abort(),
     ];
-    const clock = {
-      ...systemClock,
-      now: () => summary(1_000).at + 1_000,
-      sleep: async () => between.shift()?.(),
-    };
-    const output = { ...plain, write: (text: string) => void out.push(text) };
-    const options = {
-      format: "json",
-      since: "1h",
-      follow: true,
-      records: false,
-    } as const;
-    await roundsCommand(recordsAt(server.address), options, output, clock, stop.signal);
+    await follow(server.address, summary(1_000).at + 1_000, between, stop.signal);
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1_000, 1_001, 1, 2, 3]);
   });

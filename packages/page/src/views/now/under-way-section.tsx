@@ -1,5 +1,7 @@
+import type { PodReference } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { refusalWord } from "@nodekeeper/api/wording";
+import type { ComponentChildren } from "preact";
 import { Badge } from "../../parts/badge.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -35,82 +37,61 @@ const stages: Readonly<Record<Budgets["pending"][number]["stage"], string>> = {
   interrupted: "interrupted by a restart",
 };
 
-function pendingRow({
-  uid,
-  namespace,
-  name,
-  plugin,
-  reason,
-  since,
-  stage,
-  deadline,
-}: Budgets["pending"][number]): TableRow {
-  return {
-    key: `pending ${uid}`,
-    cells: [
-      <PodLink namespace={namespace} name={name} uid={uid} />,
-      <Badge tone="warn">{stages[stage]}</Badge>,
-      <Age since={since} />,
-      deadline === null ? (
-        "waits for the API server"
-      ) : (
-        <>
-          overdue <Countdown until={deadline} over="now: not ended yet" />
-        </>
-      ),
-      `${shown(plugin)}: ${shown(reason, 300)}`,
-    ],
-  };
+function row(list: string, pod: PodReference, cells: readonly ComponentChildren[]): TableRow {
+  return { key: `${list} ${pod.uid}`, cells: [<PodLink {...pod} />, ...cells] };
 }
 
-function queuedRow(
-  { uid, namespace, name, since }: Budgets["queued"][number],
-  burst: number | null,
-): TableRow {
-  return {
-    key: `queued ${uid}`,
-    cells: [
-      <PodLink namespace={namespace} name={name} uid={uid} />,
-      <Badge>queued</Badge>,
-      <Age since={since} />,
-      burst === 0 ? "not while eviction.burst is 0" : "in the next round, if it is still requested",
-      "the burst limit of its round was reached",
-    ],
-  };
-}
-
-function limitedRow({ uid, namespace, name, plugin, reason, until }: Budgets["limited"][number]): TableRow {
-  return {
-    key: `limited ${uid}`,
-    cells: [
-      <PodLink namespace={namespace} name={name} uid={uid} />,
-      <Badge tone="warn">on hold: {refusalWord(reason)}</Badge>,
-      undefined,
-      until === null ? (
-        "never: the limit is 0"
-      ) : (
-        <>
-          allowed <Countdown until={until} over="in the next round, if it is still requested" />
-        </>
-      ),
-      `requested by ${shown(plugin)}`,
-    ],
-  };
-}
-
-function pausedRow({ uid, namespace, name, until, reason, budget }: Budgets["paused"][number]): TableRow {
-  return {
-    key: `paused ${uid}`,
-    cells: [
-      <PodLink namespace={namespace} name={name} uid={uid} />,
-      <Badge tone="warn">failed, retried later</Badge>,
-      undefined,
+function pendingRow(pod: Budgets["pending"][number]): TableRow {
+  const { plugin, reason, since, stage, deadline } = pod;
+  return row("pending", pod, [
+    <Badge tone="warn">{stages[stage]}</Badge>,
+    <Age since={since} />,
+    deadline === null ? (
+      "waits for the API server"
+    ) : (
       <>
-        may be tried again <Countdown until={until} over="in the next round" />
-      </>,
-      budget ? budgetText(budget) : shown(reason, 300),
-    ],
-  };
+        overdue <Countdown until={deadline} over="now: not ended yet" />
+      </>
+    ),
+    `${shown(plugin)}: ${shown(reason, 300)}`,
+  ]);
+}
+
+function queuedRow(pod: Budgets["queued"][number], burst: number | null): TableRow {
+  return row("queued", pod, [
+    <Badge>queued</Badge>,
+    <Age since={pod.since} />,
+    burst === 0 ? "not while eviction.burst is 0" : "in the next round, if it is still requested",
+    "the burst limit of its round was reached",
+  ]);
+}
+
+function limitedRow(pod: Budgets["limited"][number]): TableRow {
+  const { plugin, reason, until } = pod;
+  return row("limited", pod, [
+    <Badge tone="warn">on hold: {refusalWord(reason)}</Badge>,
+    undefined,
+    until === null ? (
+      "never: the limit is 0"
+    ) : (
+      <>
+        allowed <Countdown until={until} over="in the next round, if it is still requested" />
+      </>
+    ),
+    `requested by ${shown(plugin)}`,
+  ]);
+}
+
+function pausedRow(pod: Budgets["paused"][number]): TableRow {
+  const { until, reason, budget } = pod;
+  return row("paused", pod, [
+    <Badge tone="warn">failed, retried later</Badge>,
+    undefined,
+    <>
+      may be tried again <Countdown until={until} over="in the next round" />
+    </>,
+    budget ? budgetText(budget) : shown(reason, 300),
+  ]);
 }
 
 function budgetText({

@@ -1,4 +1,4 @@
-import { counted, reasonText, refusalWord } from "@nodekeeper/api/wording";
+import { counted, reasonText, refusalCountTexts } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
 import { PluginLinks } from "../../parts/plugin-links.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
@@ -16,9 +16,8 @@ export function RefusedSection({ record: { decision } }: { record: RoundRecord }
   if (refusals.length === 0 && Object.keys(refusalCounts).length === 0) return null;
   const unlisted = unlistedRefusals(decision);
   const listed = isWhole ? refusals : refusals.slice(0, MOST_AT_FIRST);
-  const counts = Object.entries(refusalCounts).map(([reason, count]) => `${count} (${refusalWord(reason)})`);
   return (
-    <Section title="Requests not granted" remark={counts.join(", ")}>
+    <Section title="Requests not granted" remark={refusalCountTexts(refusalCounts).join(", ")}>
       <Table
         label="Requests that were not granted"
         columns={["Pod", "Requested by", "Why it was not evicted"]}

@@ -1,4 +1,4 @@
-import { outcomeText, refusalWord } from "@nodekeeper/api/wording";
+import { outcomeText, refusalCountTexts } from "@nodekeeper/api/wording";
 import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
 import type { Live, Round } from "../../live.ts";
@@ -52,7 +52,6 @@ export function RoundList({ live }: { live: Live }) {
 
 function cellsOf(round: Round) {
   const { id, at, met, victims, dryRunVictims, refusals, outcomes } = round;
-  const refused = Object.entries(refusals).map(([reason, count]) => `${count} (${refusalWord(reason)})`);
   return [
     <RoundLink id={id} />,
     <Time at={at} />,
@@ -69,7 +68,7 @@ function cellsOf(round: Round) {
         ]}
       />
     ),
-    refused.join(", "),
+    refusalCountTexts(refusals).join(", "),
     outcomes.length > 0 && (
       <Lines
         lines={outcomes.map((outcome) => (

@@ -1,6 +1,7 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { shown, at as timeText } from "../../text.ts";
-import { type Bar, endOf, isWithin, type PodBars } from "./bars.ts";
+import { endOf, isWithin, type PodBars } from "./bars.ts";
 import { lifeText, nameOfPod } from "./detail.tsx";
 import { gapsOf, gapText } from "./gaps.ts";
 import { lookOf, type Mark } from "./marks.ts";
@@ -64,72 +65,53 @@ function Marks({ marks, range, onSelect }: AsListProps) {
     return <p>Nothing {what} in this stretch of time.</p>;
   }
   return (
-    <table>
-      <caption>
-        What happened, newest first{within.length > MOST ? `: the last ${MOST} of ${within.length}` : ""}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">What</th>
-          <th scope="col">Pod or plugin</th>
-        </tr>
-      </thead>
-      <tbody>
-        {within
-          .slice(-MOST)
-          .reverse()
-          .map((mark) => (
-            <tr key={mark.id}>
-              <td>
-                <button type="button" onClick={() => onSelect({ kind: "mark", id: mark.id })}>
-                  {timeText(mark.at)}
-                </button>
-              </td>
-              <td>
-                {lookOf(mark.kind).word}: {shown(mark.title, 300)}
-              </td>
-              <td>{mark.pod ? nameOfPod(mark.pod) : shown(mark.plugin ?? "")}</td>
-            </tr>
-          ))}
-      </tbody>
-    </table>
+    <Table
+      caption={`What happened, newest first${within.length > MOST ? `: the last ${MOST} of ${within.length}` : ""}`}
+      columns={["Time", "What", "Pod or plugin"]}
+    >
+      {within
+        .slice(-MOST)
+        .reverse()
+        .map((mark) => (
+          <tr key={mark.id}>
+            <td>
+              <button type="button" onClick={() => onSelect({ kind: "mark", id: mark.id })}>
+                {timeText(mark.at)}
+              </button>
+            </td>
+            <td>
+              {lookOf(mark.kind).word}: {shown(mark.title, 300)}
+            </td>
+            <td>{mark.pod ? nameOfPod(mark.pod) : shown(mark.plugin ?? "")}</td>
+          </tr>
+        ))}
+    </Table>
   );
 }
 
 function Signals({ signals, range }: AsListProps) {
   if (signals.length === 0) return null;
   return (
-    <table>
-      <caption>Signals</caption>
-      <thead>
-        <tr>
-          <th scope="col">Signal (plugin)</th>
-          <th scope="col">Last reading</th>
-          <th scope="col">Met</th>
-        </tr>
-      </thead>
-      <tbody>
-        {signals.map((signal) => {
-          const periods = metPeriods(signal).filter(({ from, to }) => from <= range.to && to >= range.from);
-          return (
-            <tr key={signal.key}>
-              <th scope="row">{nameOf(signal)}</th>
-              <td>{valueText(signal, undefined)}</td>
-              <td>
-                {periods.length === 0
-                  ? "not in this stretch"
-                  : periods
-                      .slice(-5)
-                      .map(({ from, to, met }) => `${timeText(from)} to ${timeText(to)} (${met})`)
-                      .join(", ")}
-                {periods.length > 5 && `, and ${periods.length - 5} times before`}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Table caption="Signals" columns={["Signal (plugin)", "Last reading", "Met"]}>
+      {signals.map((signal) => {
+        const periods = metPeriods(signal).filter(({ from, to }) => from <= range.to && to >= range.from);
+        return (
+          <tr key={signal.key}>
+            <th scope="row">{nameOf(signal)}</th>
+            <td>{valueText(signal, undefined)}</td>
+            <td>
+              {periods.length === 0
+                ? "not in this stretch"
+                : periods
+                    .slice(-5)
+                    .map(({ from, to, met }) => `${timeText(from)} to ${timeText(to)} (${met})`)
+                    .join(", ")}
+              {periods.length > 5 && `, and ${periods.length - 5} times before`}
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 
@@ -137,44 +119,58 @@ function Pods({ rows, range, now, onSelect }: AsListProps) {
   const pods = rows.filter(({ container }) => container === undefined);
   if (pods.length === 0) return <p>No pods in this stretch of time.</p>;
   return (
+    <Table
+      caption={`Pods${pods.length > MOST ? `: the first ${MOST} of ${pods.length}, use the filter` : ""}`}
+      columns={["Pod", "Containers"]}
+    >
+      {pods.slice(0, MOST).map(({ key, pod }) => (
+        <tr key={key}>
+          <th scope="row">
+            <button type="button" onClick={() => onSelect({ kind: "pod", uid: key })}>
+              {nameOfPod(pod)}
+            </button>
+          </th>
+          <td>
+            {containersText(pod, range, now).map((text) => (
+              <p key={text}>{text}</p>
+            ))}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Table({
+  caption,
+  columns,
+  children,
+}: {
+  caption: string;
+  columns: readonly string[];
+  children: ComponentChildren;
+}) {
+  return (
     <table>
-      <caption>
-        Pods{pods.length > MOST ? `: the first ${MOST} of ${pods.length}, use the filter` : ""}
-      </caption>
+      <caption>{caption}</caption>
       <thead>
         <tr>
-          <th scope="col">Pod</th>
-          <th scope="col">Containers</th>
+          {columns.map((title) => (
+            <th key={title} scope="col">
+              {title}
+            </th>
+          ))}
         </tr>
       </thead>
-      <tbody>
-        {pods.slice(0, MOST).map(({ key, pod }) => (
-          <tr key={key}>
-            <th scope="row">
-              <button type="button" onClick={() => onSelect({ kind: "pod", uid: key })}>
-                {nameOfPod(pod)}
-              </button>
-            </th>
-            <td>
-              {containersText(pod, range, now).map((text) => (
-                <p key={text}>{text}</p>
-              ))}
-            </td>
-          </tr>
-        ))}
-      </tbody>
+      <tbody>{children}</tbody>
     </table>
   );
 }
 
 // One line per container: its last run, and how often it exited.
 function containersText(pod: PodBars, range: Range, now: number): string[] {
-  const byName = new Map<string, Bar[]>();
-  for (const bar of pod.bars.values()) {
-    if (bar.kind !== "container" || !isWithin(bar, range)) continue;
-    byName.set(bar.name, [...(byName.get(bar.name) ?? []), bar]);
-  }
-  return [...byName].map(([name, bars]) => {
+  const within = [...pod.bars.values()].filter((bar) => bar.kind === "container" && isWithin(bar, range));
+  return [...Map.groupBy(within, ({ name }) => name)].map(([name, bars]) => {
     const bad = bars.filter((bar) => ["failed", "oom"].includes(endOf(bar))).length;
     return `${shown(name)}: ${lifeText(bars.at(-1)!, now)}${bad > 0 ? `; failed ${bad} ${bad === 1 ? "time" : "times"}` : ""}`;
   });

@@ -62,7 +62,7 @@ export function TimelineView({ live, address }: ViewProps) {
   const rows = rowsOf(events.pods, order.pods, { range, filter, expanded });
   const podRows = rows.filter(({ container }) => container === undefined).length;
   const groups = groupMarks(marks, range, axisPx, MARK_PX);
-  const podMarks = useMemo(() => marksByPod(marks), [marks]);
+  const podMarks = useMemo(() => Map.groupBy(marks, ({ pod }) => pod?.uid ?? ""), [marks]);
   const graveMarks = useMemo(() => marks.filter(({ kind }) => lookOf(kind).tone === "bad"), [marks]);
   const bySignal = new Map(signals.map((signal) => [signal.key, signal]));
   const sorted = order.signals.flatMap((key) => bySignal.get(key) ?? []);
@@ -171,7 +171,7 @@ export function TimelineView({ live, address }: ViewProps) {
         onMark={goToMark}
         onFilter={setFilter}
       />
-      <p role="status" class="tl-hidden">
+      <p role="status" class="unseen">
         {selectedText(selection, { pods: events.pods, marks })}
       </p>
       <Notices live={live} data={data} range={range} />
@@ -267,15 +267,4 @@ function emptyText(isReading: boolean, filter: string, connection: string): stri
   if (isReading) return "Reading the pods of the node…";
   if (filter !== "") return `No pod matches "${shown(filter, 60)}" in this stretch of time.`;
   return "No pod ran in this stretch of time, as far as the log has it.";
-}
-
-function marksByPod(marks: readonly Mark[]): Map<string, Mark[]> {
-  const found = new Map<string, Mark[]>();
-  for (const mark of marks) {
-    if (!mark.pod) continue;
-    const list = found.get(mark.pod.uid);
-    if (list) list.push(mark);
-    else found.set(mark.pod.uid, [mark]);
-  }
-  return found;
 }

@@ -15,7 +15,7 @@ export function MarksLane({ groups, left, selectedId, onSelect }: MarksLaneProps
   const reachable = groups.find(isSelected) ?? groups.at(-1);
   return (
     <fieldset class="tl-marks">
-      <legend>{left > 100 ? "What happened" : <span class="tl-hidden">What happened</span>}</legend>
+      <legend>{left > 100 ? "What happened" : <span class="unseen">What happened</span>}</legend>
       {groups.map((group) => (
         <MarkButton
           key={group.marks[0].id}
