@@ -1,35 +1,18 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { startCluster, type TestCluster } from "./support/cluster.ts";
-import {
-  hardPressure,
-  pick,
-  startEvictionPlugin,
-  type TestEvictionPlugin,
-} from "./support/eviction-plugin.ts";
+import { useEvictionNode } from "./support/eviction-node.ts";
+import { hardPressure, pick, type TestEvictionPlugin } from "./support/eviction-plugin.ts";
 
 // Only a pod of which a request was accepted counts as evicted: the explanation, the rounds, the API, the metrics and the
 // Events of the whole agent, while another client ends the pod in front of the embedded API server.
-let cluster: TestCluster;
-let agent: RunningAgent;
+const node = useEvictionNode({ removePodsAfterGrace: false });
 let plugin: TestEvictionPlugin;
 
-beforeEach(async () => {
-  cluster = await startCluster({ removePodsAfterGrace: false });
-});
-afterEach(async () => {
-  await plugin?.stop();
-  await agent?.stop();
-  await cluster.stop();
-});
-
 async function start(...names: string[]): Promise<void> {
-  agent = await startAgent(cluster);
-  plugin = await startEvictionPlugin(agent.pluginDir, "pressure");
-  await until("registration", () => plugin.registered === true, { explain: () => agent.logLines });
+  await node.start();
+  plugin = await node.addPlugin("pressure");
   plugin.top = pick(names);
   plugin.threshold = { ...hardPressure };
 }
@@ -40,19 +23,19 @@ async function command(...args: string[]): Promise<string> {
     text += more;
   };
   const output = { write, isTerminal: false, columns: 120 };
-  expect(await runCli(["node", "nodekeeper", ...args, "--server", agent.address], output)).toBe(0);
+  expect(await runCli(["node", "nodekeeper", ...args, "--server", node.agent.address], output)).toBe(0);
   return text;
 }
 
-const remove = () => cluster.server.store.delete("pods", "web", "default");
+const remove = () => node.cluster.server.store.delete("pods", "web", "default");
 function finish(): void {
-  const web = structuredClone(cluster.server.store.get("pods", "web", "default")) as KubeObject;
-  cluster.server.store.put({ ...web, status: { ...(web.status as object), phase: "Succeeded" } });
+  const web = structuredClone(node.cluster.server.store.get("pods", "web", "default")) as KubeObject;
+  node.cluster.server.store.put({ ...web, status: { ...(web.status as object), phase: "Succeeded" } });
 }
-const reasons = () => cluster.server.store.list("events").map(({ reason }) => reason);
+const reasons = () => node.cluster.server.store.list("events").map(({ reason }) => reason);
 const ended = (metrics: string, outcome: string) =>
   Number(new RegExp(`nodekeeper_eviction_ended_total{outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
-const outcomeOf = async () => (await agent.api("eviction/evictions")).items[0]?.outcome;
+const outcomeOf = async () => (await node.agent.api("eviction/evictions")).items[0]?.outcome;
 
 describe("a pod that another client ends", () => {
   it.each([
@@ -78,10 +61,10 @@ describe("a pod that another client ends", () => {
       "pod deleted; the response to its request was lost",
     ],
   ])("%s is not reported as evicted", async (_name, method, end, result, message) => {
-    cluster.addPod("web");
+    node.cluster.addPod("web");
     const path = method === "GET" ? "/pods/web" : "/pods/web/eviction";
     let hasEnded = false;
-    cluster.fault = (request) => {
+    node.cluster.fault = (request) => {
       if (hasEnded || request.method !== method || !request.path.endsWith(path)) return undefined;
       hasEnded = true;
       end();
@@ -89,7 +72,7 @@ describe("a pod that another client ends", () => {
     };
     await start("web");
     await until("the recorded outcome", async () => (await outcomeOf()) != null, {
-      explain: () => agent.logLines,
+      explain: () => node.agent.logLines,
     });
     plugin.threshold = {};
     expect(await outcomeOf()).toMatchObject({ result, message });
@@ -97,7 +80,7 @@ describe("a pod that another client ends", () => {
     expect(page).toContain(message);
     expect(page).not.toMatch(/\nEvicted at|ended +evicted/);
     expect(await command("rounds", "--since", "1h")).not.toMatch(/web evicted:/);
-    const metrics = await agent.metrics();
+    const metrics = await node.agent.metrics();
     expect([ended(metrics, result), ended(metrics, "terminated")]).toEqual([1, 0]);
     expect(reasons()).not.toContain("Evicted");
   });
@@ -105,7 +88,7 @@ describe("a pod that another client ends", () => {
 
 it("evictions that are all refused for a missing right fail EvictionKillerReady, and have no Event for each pod", async () => {
   const names = ["a", "b", "c", "d"];
-  for (const name of names) cluster.addPod(name);
+  for (const name of names) node.cluster.addPod(name);
   const message =
     'pods "a" is forbidden: User "nodekeeper" cannot create resource "pods/eviction" in API group "" in the namespace "default"';
   const body = {
@@ -116,44 +99,44 @@ it("evictions that are all refused for a missing right fail EvictionKillerReady,
     message,
     code: 403,
   };
-  cluster.fault = ({ method, path }) =>
+  node.cluster.fault = ({ method, path }) =>
     method === "POST" && path.endsWith("/eviction") ? { status: 403, body } : undefined;
   await start(...names);
-  await until("three failed evictions", async () => ended(await agent.metrics(), "failed") >= 3, {
-    explain: () => agent.logLines,
+  await until("three failed evictions", async () => ended(await node.agent.metrics(), "failed") >= 3, {
+    explain: () => node.agent.logLines,
   });
-  const { text } = await agent.ready();
+  const { text } = await node.agent.ready();
   expect(text).toMatch(/EvictionKillerReady.*cannot create resource "pods\/eviction"/);
   expect(reasons()).not.toContain("EvictionFailed");
 });
 
 it("the outcome of an accepted eviction is recorded after two restarts, though a 503 meets the first reading after the first", async () => {
-  cluster.addPod("web");
+  node.cluster.addPod("web");
   await start("web");
   await until("the recorded acceptance", async () => {
-    const { pending } = await agent.api("eviction/budgets");
+    const { pending } = await node.agent.api("eviction/budgets");
     return pending.some(({ acceptedAt }: { acceptedAt: number | null }) => acceptedAt !== null);
   });
   plugin.threshold = {};
   await plugin.stop();
-  await agent.stop();
+  await node.agent.stop();
   remove();
   let reads = 0;
-  cluster.fault = ({ method, path }) => {
+  node.cluster.fault = ({ method, path }) => {
     if (method !== "GET" || !path.endsWith("/pods/web")) return undefined;
     reads++;
     return { status: 503 };
   };
-  agent = await startAgent(cluster);
+  await node.start();
   await until("a reading and a round", async () => {
-    const isDone = /nodekeeper_eviction_rounds_total{result="done"} [1-9]/.test(await agent.metrics());
+    const isDone = /nodekeeper_eviction_rounds_total{result="done"} [1-9]/.test(await node.agent.metrics());
     return reads > 0 && isDone;
   });
-  await agent.stop();
-  cluster.fault = () => undefined;
-  agent = await startAgent(cluster);
+  await node.agent.stop();
+  node.cluster.fault = () => undefined;
+  await node.start();
   await until("the recorded outcome", async () => (await outcomeOf()) != null, {
-    explain: () => agent.logLines,
+    explain: () => node.agent.logLines,
   });
   expect(await outcomeOf()).toMatchObject({ result: "terminated", message: "pod deleted" });
   // Its deletion was not watched: when it was is not known.

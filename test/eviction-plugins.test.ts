@@ -3,58 +3,32 @@ import { join } from "node:path";
 import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { ServerError, Status } from "nice-grpc";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { startCluster, type TestCluster } from "./support/cluster.ts";
-import {
-  hardPressure,
-  pick,
-  startEvictionPlugin,
-  type TestEvictionPlugin,
-} from "./support/eviction-plugin.ts";
+import { useEvictionNode } from "./support/eviction-node.ts";
+import { hardPressure, pick } from "./support/eviction-plugin.ts";
 
 // What one plugin does, or another client of the API server, is about that plugin, or that pod, alone.
-let cluster: TestCluster;
-let agent: RunningAgent;
-let plugins: TestEvictionPlugin[];
-
-beforeEach(async () => {
-  cluster = await startCluster();
-  plugins = [];
-});
-
-afterEach(async () => {
-  for (const plugin of plugins) await plugin.stop();
-  await agent?.stop();
-  await cluster.stop();
-});
-
-async function addPlugin(name: string): Promise<TestEvictionPlugin> {
-  const plugin = await startEvictionPlugin(agent.pluginDir, name);
-  plugins.push(plugin);
-  await until("registration", () => plugin.registered === true, { explain: () => agent.logLines });
-  return plugin;
-}
+const node = useEvictionNode();
 
 const refuse = (status: Status, details: string) => (): never => {
   throw new ServerError(status, details);
 };
-const podNames = () => cluster.server.store.list("pods").map(({ metadata }) => metadata.name);
+const podNames = () => node.cluster.server.store.list("pods").map(({ metadata }) => metadata.name);
 
 const podEvents = (reason: string) =>
-  cluster.server.store.list("events").filter((event) => event.reason === reason);
+  node.cluster.server.store.list("events").filter((event) => event.reason === reason);
 
 it("an admission webhook's 403 is about its pod: the next one is evicted, and no right is missing", async () => {
   const denial = 'admission webhook "leaders.example.com" denied the request: the pod leads';
-  cluster.addPod("leader");
-  cluster.addPod("follower");
-  agent = await startAgent(cluster);
-  cluster.admit = ({ method, path }) =>
+  node.cluster.addPod("leader");
+  node.cluster.addPod("follower");
+  await node.start();
+  node.cluster.admit = ({ method, path }) =>
     method === "POST" && path.endsWith("/pods/leader/eviction")
       ? { status: 403, body: { kind: "Status", code: 403, reason: "Forbidden", message: denial } }
       : undefined;
-  const plugin = await addPlugin("pressure");
+  const plugin = await node.addPlugin("pressure");
   plugin.top = (offered, pods) => pick(offered.includes("leader") ? ["leader"] : ["follower"])(offered, pods);
   plugin.threshold = { ...hardPressure };
   await until("the refusal reaches the pod", () => podEvents("EvictionFailed").length > 0);
@@ -62,19 +36,21 @@ it("an admission webhook's 403 is about its pod: the next one is evicted, and no
     involvedObject: { name: "leader" },
     message: expect.stringContaining(denial),
   });
-  expect((await agent.ready()).text).not.toMatch(/EvictionKillerReady failed/);
+  expect((await node.agent.ready()).text).not.toMatch(/EvictionKillerReady failed/);
   plugin.top = pick(["follower"]);
   await until("the other pod is evicted", () => !podNames().includes("follower"));
   expect(podNames()).toContain("leader");
   await eventually(async () =>
-    expect(await agent.metrics()).toMatch(/eviction_kills_total\{killer="evictionApi",result="failed"\} 1/),
+    expect(await node.agent.metrics()).toMatch(
+      /eviction_kills_total\{killer="evictionApi",result="failed"\} 1/,
+    ),
   );
 });
 
 it("a pressure whose scope alternates is one pressure: a pod is evicted after the grace period", async () => {
-  cluster.addPod("web");
-  agent = await startAgent(cluster);
-  const plugin = await addPlugin("reclaimed");
+  node.cluster.addPod("web");
+  await node.start();
+  const plugin = await node.addPlugin("reclaimed");
   let calls = 0;
   Object.defineProperty(plugin, "threshold", {
     get: () => ({
@@ -92,41 +68,41 @@ it("soft evicts: one pod a round, the lowest-ranked, and a pod that asked for no
     ["low", 0],
     ["high", 100],
   ] as const) {
-    cluster.addPod(name, { spec: { priority, terminationGracePeriodSeconds: 30 } });
+    node.cluster.addPod(name, { spec: { priority, terminationGracePeriodSeconds: 30 } });
   }
   const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
-  cluster.addPod("notified", { metadata: { annotations } });
-  agent = await startAgent(cluster);
-  const plugin = await addPlugin("soft");
+  node.cluster.addPod("notified", { metadata: { annotations } });
+  await node.start();
+  const plugin = await node.addPlugin("soft");
   plugin.top = pick(["notified", "high", "low"]);
   plugin.threshold = { ...hardPressure, metType: ThresholdMetType.SOFT_MET };
-  await until("the lowest-ranked one is evicted", () => cluster.evictions().length > 0);
-  expect(cluster.evictions()).toEqual(["low"]);
+  await until("the lowest-ranked one is evicted", () => node.cluster.evictions().length > 0);
+  expect(node.cluster.evictions()).toEqual(["low"]);
   await until("notice", () => podEvents("SoftEvictionNotice").length > 0);
   expect(podEvents("SoftEvictionNotice")).toMatchObject([{ involvedObject: { name: "notified" } }]);
-  cluster.server.store.delete("pods", "low", "default");
-  await until("the next one is evicted", () => cluster.evictions().includes("high"));
-  expect(cluster.evictions()).toEqual(["low", "high"]);
+  node.cluster.server.store.delete("pods", "low", "default");
+  await until("the next one is evicted", () => node.cluster.evictions().includes("high"));
+  expect(node.cluster.evictions()).toEqual(["low", "high"]);
 });
 
 it("the rank follows the priority whatever the QoS class, as in katalyst, until the file sets another order", async () => {
-  const file = join(cluster.directory, "config.yaml");
+  const file = join(node.cluster.directory, "config.yaml");
   const ranking = (...keys: string[]) =>
     writeFileSync(
       file,
       `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { ranking: [${keys}] }\n`,
     );
   const burstable = [{ name: "app", image: "app", resources: { requests: { cpu: "1" } } }];
-  cluster.addPod("best-effort-1", { spec: { priority: 100 } });
-  cluster.addPod("burstable-1", { spec: { containers: burstable } });
+  node.cluster.addPod("best-effort-1", { spec: { priority: 100 } });
+  node.cluster.addPod("burstable-1", { spec: { containers: burstable } });
   ranking("qosLevel", "priority", "scope");
-  agent = await startAgent(cluster, { evictionCooldown: "0s" }, file);
-  const plugin = await addPlugin("soft");
+  await node.start({ evictionCooldown: "0s" }, file);
+  const plugin = await node.addPlugin("soft");
   plugin.top = pick(["best-effort-1", "burstable-1"]);
   plugin.threshold = { ...hardPressure, metType: ThresholdMetType.SOFT_MET };
-  await until("the pod of the lower priority is evicted", () => cluster.evictions().length > 0);
-  expect(cluster.evictions()).toEqual(["burstable-1"]);
-  const explained = async () => (await agent.api("eviction/explain?pod=default/best-effort-1")).rounds;
+  await until("the pod of the lower priority is evicted", () => node.cluster.evictions().length > 0);
+  expect(node.cluster.evictions()).toEqual(["burstable-1"]);
+  const explained = async () => (await node.agent.api("eviction/explain?pod=default/best-effort-1")).rounds;
   await eventually(async () =>
     expect(await explained()).toContainEqual(
       expect.objectContaining({
@@ -136,36 +112,36 @@ it("the rank follows the priority whatever the QoS class, as in katalyst, until 
   );
 
   plugin.top = () => ({ targetPods: [] });
-  cluster.addPod("burstable-2", { spec: { containers: burstable } });
+  node.cluster.addPod("burstable-2", { spec: { containers: burstable } });
   ranking("qosLevel", "qosClass", "priority", "scope");
   await until("the file applies", async () =>
-    (await agent.api("configuration")).eviction.ranking.includes("qosClass"),
+    (await node.agent.api("configuration")).eviction.ranking.includes("qosClass"),
   );
   plugin.top = pick(["best-effort-1", "burstable-2"]);
-  await until("the pod of the lower QoS class is evicted", () => cluster.evictions().length > 1);
-  expect(cluster.evictions()).toEqual(["burstable-1", "best-effort-1"]);
+  await until("the pod of the lower QoS class is evicted", () => node.cluster.evictions().length > 1);
+  expect(node.cluster.evictions()).toEqual(["burstable-1", "best-effort-1"]);
 });
 
 it("a pod that asked for notice finds it in its file, where the operator set a path", async () => {
-  const path = join(cluster.directory, "notices");
+  const path = join(node.cluster.directory, "notices");
   const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
-  cluster.addPod("notified", { metadata: { annotations } });
-  agent = await startAgent(cluster, { evictionSoftEvictionNotifyPath: path });
-  const plugin = await addPlugin("soft");
+  node.cluster.addPod("notified", { metadata: { annotations } });
+  await node.start({ evictionSoftEvictionNotifyPath: path });
+  const plugin = await node.addPlugin("soft");
   plugin.top = pick(["notified"]);
   plugin.threshold = { ...hardPressure, metType: ThresholdMetType.SOFT_MET };
   const file = join(path, "notified@@__@@default", "soft_eviction_notify");
   await until("the file", () => /^\d{4}-.* UTC$/.test(readFileSync(file, "utf8")));
   expect(podNames()).toContain("notified");
-  cluster.server.store.delete("pods", "notified", "default");
+  node.cluster.server.store.delete("pods", "notified", "default");
   await until("its directory is removed", () => !existsSync(join(path, "notified@@__@@default")));
 });
 
 describe("one plugin is one plugin", () => {
   it("that lacks an optional call has nothing to report by it, and the agent is ready", async () => {
-    cluster.addPod("web");
-    agent = await startAgent(cluster);
-    const plugin = await addPlugin("partial");
+    node.cluster.addPod("web");
+    await node.start();
+    const plugin = await node.addPlugin("partial");
     let asked = 0;
     plugin.evictPods = () => {
       asked++;
@@ -173,69 +149,71 @@ describe("one plugin is one plugin", () => {
     };
     plugin.top = pick(["web"]);
     plugin.threshold = { ...hardPressure };
-    await until("its pod is evicted", () => !podNames().includes("web"), { explain: () => agent.logLines });
-    await until("the agent is ready", async () => (await agent.ready()).status === 200, {
-      explain: () => agent.ready(),
+    await until("its pod is evicted", () => !podNames().includes("web"), {
+      explain: () => node.agent.logLines,
+    });
+    await until("the agent is ready", async () => (await node.agent.ready()).status === 200, {
+      explain: () => node.agent.ready(),
     });
     const { rounds } = plugin;
     await until("more rounds", () => plugin.rounds > rounds + 2);
     expect(asked).toBe(1);
-    expect(await agent.plugin("partial")).not.toHaveProperty("error");
+    expect(await node.agent.plugin("partial")).not.toHaveProperty("error");
     await eventually(async () =>
-      expect(await agent.metrics()).toMatch(/plugin_call_duration_seconds_count\{plugin="partial"/),
+      expect(await node.agent.metrics()).toMatch(/plugin_call_duration_seconds_count\{plugin="partial"/),
     );
     // A slow machine may miss a call's deadline; what is counted of this plugin is that alone.
     const failures =
-      (await agent.metrics()).match(/^.*plugin_call_failures_total\{plugin="partial".*$/gm) ?? [];
+      (await node.agent.metrics()).match(/^.*plugin_call_failures_total\{plugin="partial".*$/gm) ?? [];
     expect(failures.filter((line) => !line.includes('code="deadline"'))).toEqual([]);
   });
 
   it("that lacks both calls of a round is shown as failing", async () => {
-    agent = await startAgent(cluster);
-    const plugin = await addPlugin("mute");
+    await node.start();
+    const plugin = await node.addPlugin("mute");
     plugin.evictPods = refuse(Status.UNIMPLEMENTED, "Method not implemented!");
     Object.defineProperty(plugin, "threshold", {
       get: refuse(Status.UNIMPLEMENTED, "Method not implemented!"),
     });
     const row = await until("its error", async () => {
-      const found = await agent.plugin("mute");
+      const found = await node.agent.plugin("mute");
       return found?.error === undefined ? undefined : found;
     });
     expect(row.error).toBe("the plugin implements neither ThresholdMet nor GetEvictPods");
   });
 
   it("that fails is shown as failing, and neither the agent nor another plugin fails with it", async () => {
-    cluster.addPod("web");
-    agent = await startAgent(cluster);
-    const failing = await addPlugin("failing");
-    const good = await addPlugin("good");
+    node.cluster.addPod("web");
+    await node.start();
+    const failing = await node.addPlugin("failing");
+    const good = await node.addPlugin("good");
     failing.evictPods = refuse(Status.INTERNAL, "disk on fire");
-    await until("its failure is shown", async () => (await agent.plugin("failing"))?.error);
+    await until("its failure is shown", async () => (await node.agent.plugin("failing"))?.error);
     good.top = pick(["web"]);
     good.threshold = { ...hardPressure };
     await until("the other plugin's pod is evicted", () => !podNames().includes("web"));
-    expect((await agent.plugin("failing"))?.error).toContain("disk on fire");
+    expect((await node.agent.plugin("failing"))?.error).toContain("disk on fire");
     // On a busy machine the good one's answer can be late as well, now and then.
     await eventually(async () => {
       const printed: string[] = [];
       const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 200 };
-      await runCli(["node", "nodekeeper", "plugins", "list", "--server", agent.address], output);
+      await runCli(["node", "nodekeeper", "plugins", "list", "--server", node.agent.address], output);
       const table = printed.join("");
       expect(table).toMatch(/^failing +EvictionPlugin +failing .*disk on fire/m);
       expect(table).toMatch(/^good +EvictionPlugin +registered /m);
     });
-    await until("the agent is ready", async () => (await agent.ready()).status === 200, {
-      explain: () => agent.ready(),
+    await until("the agent is ready", async () => (await node.agent.ready()).status === 200, {
+      explain: () => node.agent.ready(),
     });
     await eventually(async () =>
-      expect(await agent.metrics()).toMatch(/plugin_call_failures_total\{plugin="failing".*\} [1-9]/),
+      expect(await node.agent.metrics()).toMatch(/plugin_call_failures_total\{plugin="failing".*\} [1-9]/),
     );
   });
 });
 
 describe("a condition that the operator does not allow", () => {
   const taints = () =>
-    (cluster.node().spec?.taints ?? []).map(
+    (node.cluster.node().spec?.taints ?? []).map(
       ({ key, effect }: { key: string; effect: string }) => `${key}:${effect}`,
     );
   // Neither hard nor met for long enough: nothing but the condition could act.
@@ -252,8 +230,8 @@ describe("a condition that the operator does not allow", () => {
   });
 
   it("is refused where the operator looks: plugins list, log, metric", async () => {
-    agent = await startAgent(cluster, { evictionConditionTransitionPeriod: "0s" });
-    const plugin = await addPlugin("pressure");
+    await node.start({ evictionConditionTransitionPeriod: "0s" });
+    const plugin = await node.addPlugin("pressure");
     const cases: [string, string[], string, RegExp][] = [
       ["Squeeze", ["NoExecute"], "effectNotAllowed", /"NoExecute" is not in eviction.taintEffects/],
       ["Squeeze", ["NoSchedul"], "invalidEffect", /"NoSchedul" is not a taint effect/],
@@ -262,13 +240,13 @@ describe("a condition that the operator does not allow", () => {
     for (const [name, effects, reason, why] of cases) {
       plugin.threshold = softAnswer(name, effects);
       await eventually(async () =>
-        expect((await agent.plugin("pressure"))?.problems).toEqual([expect.stringMatching(why)]),
+        expect((await node.agent.plugin("pressure"))?.problems).toEqual([expect.stringMatching(why)]),
       );
       // Once, and once more after a round in which the plugin was too slow to answer.
-      const [logged] = agent.logLines.filter((line) => line.reason === reason);
+      const [logged] = node.agent.logLines.filter((line) => line.reason === reason);
       expect(logged).toMatchObject({ plugin: "pressure", message: expect.stringMatching(why) });
       await eventually(async () =>
-        expect(await agent.metrics()).toContain(
+        expect(await node.agent.metrics()).toContain(
           `nodekeeper_eviction_condition_refusals_total{reason="${reason}"}`,
         ),
       );
@@ -276,19 +254,19 @@ describe("a condition that the operator does not allow", () => {
     }
     plugin.threshold = softAnswer("Squeeze", ["NoSchedule"]);
     await until("a proper condition is a taint", () => taints().length === 1);
-    await eventually(async () => expect((await agent.plugin("pressure"))?.problems).toEqual([]));
+    await eventually(async () => expect((await node.agent.plugin("pressure"))?.problems).toEqual([]));
   });
 
   it("is a taint once the operator allows its effect in the file, without a restart", async () => {
-    const file = join(cluster.directory, "config.yaml");
+    const file = join(node.cluster.directory, "config.yaml");
     const allow = (effects: string) =>
       writeFileSync(
         file,
         `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { taintEffects: [${effects}] }\n`,
       );
     allow("NoSchedule");
-    agent = await startAgent(cluster, {}, file);
-    const plugin = await addPlugin("pressure");
+    await node.start({}, file);
+    const plugin = await node.addPlugin("pressure");
     plugin.threshold = softAnswer("Squeeze", ["NoExecute", "NoSchedule"]);
     await until("the allowed effect", () => taints().length > 0);
     expect(taints()).toEqual(["nodekeeper.dev/Squeeze:NoSchedule"]);
@@ -298,13 +276,13 @@ describe("a condition that the operator does not allow", () => {
 });
 
 it("series of a plugin that left are removed from the metrics", async () => {
-  cluster.addPod("web");
-  agent = await startAgent(cluster);
-  const plugin = await addPlugin("pressure");
+  node.cluster.addPod("web");
+  await node.start();
+  const plugin = await node.addPlugin("pressure");
   plugin.top = pick(["web"]);
   plugin.threshold = { ...hardPressure };
   const series = async () =>
-    (await agent.metrics()).split("\n").filter((line) => line.includes('"pressure"'));
+    (await node.agent.metrics()).split("\n").filter((line) => line.includes('"pressure"'));
   await eventually(async () =>
     expect(await series()).toContain('nodekeeper_eviction_victims_total{plugin="pressure",kind="forced"} 1'),
   );
