@@ -1,44 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type DeviceDriverOptions, type Plugin, serveDeviceDriver } from "@nodekeeper/sdk";
-import { DraKubelet } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { expect, it } from "vitest";
+import { useClaimsNode } from "./support/claims-node.ts";
+import { NODE } from "./support/cluster.ts";
 
 const DRIVER = "accelerators.example.com";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let kubelet: DraKubelet;
-// Short, for the sockets of plugins.
-let directory: string;
-const drivers: Plugin[] = [];
-
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "nkd-"));
-  cluster = await startCluster();
-  kubelet = new DraKubelet(join(directory, "reg"));
-});
-
-afterEach(async () => {
-  kubelet[Symbol.dispose]();
-  await agent.stop();
-  await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
-  await cluster.stop();
-  rmSync(directory, { recursive: true, force: true });
-});
-
-async function start(flags: Record<string, string> = {}): Promise<void> {
-  agent = await startAgent(cluster, {
-    devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
-    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
-    ...flags,
-  });
-}
+const node = useClaimsNode();
 
 const edits: NonNullable<DeviceDriverOptions["prepare"]> = ({ devices }) =>
   devices.map(({ request, pool, device }) => ({ request, pool, device, edits: { env: { DEVICE: device } } }));
@@ -46,21 +14,21 @@ const edits: NonNullable<DeviceDriverOptions["prepare"]> = ({ devices }) =>
 async function serve(prepare = edits): Promise<Plugin> {
   const driver = serveDeviceDriver({
     name: DRIVER,
-    socketDir: agent.pluginDir,
+    socketDir: node.agent.pluginDir,
     async *devices() {
       yield [{ devices: [{ name: "device-0" }, { name: "device-1" }] }];
     },
     prepare,
     unprepare: () => {},
   });
-  drivers.push(driver);
+  node.drivers.push(driver);
   await driver.ready;
   return driver;
 }
 
 /** Stores an allocated claim, and gives it as the kubelet names it. */
 function claim(name: string, device = "device-0") {
-  const { metadata } = cluster.server.store.put({
+  const { metadata } = node.cluster.server.store.put({
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceClaim",
     metadata: { name, namespace: "default" },
@@ -72,25 +40,25 @@ function claim(name: string, device = "device-0") {
   return { namespace: "default", name, uid: metadata.uid! };
 }
 
-const waits = () => agent.logLines.filter(({ msg }) => msg.includes("waits for its driver")).length;
+const waits = () => node.agent.logLines.filter(({ msg }) => msg.includes("waits for its driver")).length;
 const isPreparing = async () =>
-  (await agent.api("claims")).find(({ driver }: { driver: string }) => driver === DRIVER)?.isPreparing;
+  (await node.agent.api("claims")).find(({ driver }: { driver: string }) => driver === DRIVER)?.isPreparing;
 
 it("a claim that comes while its driver is replaced is prepared by the next instance, at the kubelet's first call", async () => {
-  await start();
+  await node.start();
   const first = await serve();
-  await kubelet.untilRegistered(DRIVER);
+  await node.kubelet.untilRegistered(DRIVER);
   await first.stop();
   await until("disconnected", async () => (await isPreparing()) === false);
   const wanted = claim("early");
-  const answer = kubelet.prepare(DRIVER, wanted);
+  const answer = node.kubelet.prepare(DRIVER, wanted);
   await until("it waits", () => waits() === 1);
   await serve();
   expect((await answer)[wanted.uid]).toMatchObject({ error: "" });
 });
 
 it("a claim whose driver ends during the call is prepared by the next instance", async () => {
-  await start();
+  await node.start();
   const isCalled = Promise.withResolvers<void>();
   const first = await serve(async (_, signal) => {
     isCalled.resolve();
@@ -98,7 +66,7 @@ it("a claim whose driver ends during the call is prepared by the next instance",
     throw new Error("the driver is stopping");
   });
   const wanted = claim("interrupted");
-  const answer = kubelet.prepare(DRIVER, wanted);
+  const answer = node.kubelet.prepare(DRIVER, wanted);
   await isCalled.promise;
   await first.stop();
   await until("it waits", () => waits() === 1);
@@ -107,33 +75,33 @@ it("a claim whose driver ends during the call is prepared by the next instance",
 });
 
 it("a claim that comes before its driver has registered with a new agent is prepared when it has", async () => {
-  await start();
+  await node.start();
   const first = await serve();
-  await kubelet.prepare(DRIVER, claim("running"));
-  await agent.stop();
+  await node.kubelet.prepare(DRIVER, claim("running"));
+  await node.agent.stop();
   await first.stop();
-  await start();
-  await kubelet.untilRegistered(DRIVER);
+  await node.start();
+  await node.kubelet.untilRegistered(DRIVER);
   const wanted = claim("next", "device-1");
-  const answer = kubelet.prepare(DRIVER, wanted);
+  const answer = node.kubelet.prepare(DRIVER, wanted);
   await until("it waits", () => waits() === 1);
   await serve();
   expect((await answer)[wanted.uid]).toMatchObject({ error: "" });
 });
 
 it("a claim that is prepared is confirmed without its driver", async () => {
-  await start();
+  await node.start();
   const driver = await serve();
   const wanted = claim("running");
-  const answer = await kubelet.prepare(DRIVER, wanted);
+  const answer = await node.kubelet.prepare(DRIVER, wanted);
   await driver.stop();
   await until("disconnected", async () => (await isPreparing()) === false);
-  expect(await kubelet.prepare(DRIVER, wanted)).toEqual(answer);
+  expect(await node.kubelet.prepare(DRIVER, wanted)).toEqual(answer);
   expect(waits()).toBe(0);
 });
 
 it("a claim that a driver prepares when the agent is stopped is answered", async () => {
-  await start();
+  await node.start();
   const isCalled = Promise.withResolvers<void>();
   const mayEnd = Promise.withResolvers<void>();
   await serve(async (wanted, signal) => {
@@ -142,31 +110,35 @@ it("a claim that a driver prepares when the agent is stopped is answered", async
     return edits(wanted, signal);
   });
   const wanted = claim("last");
-  const answer = kubelet.prepare(DRIVER, wanted);
+  const answer = node.kubelet.prepare(DRIVER, wanted);
   await isCalled.promise;
-  const stopping = agent.stop();
+  const stopping = node.agent.stop();
   mayEnd.resolve();
   expect((await answer)[wanted.uid]).toMatchObject({ error: "" });
   await stopping;
 });
 
 it("an error of a connected driver is not waited for", async () => {
-  await start();
+  await node.start();
   await serve(() => {
     throw new Error("firmware does not answer");
   });
   const wanted = claim("bad");
-  expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toContain("firmware does not answer");
+  expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toContain(
+    "firmware does not answer",
+  );
   expect(waits()).toBe(0);
 });
 
 it("a driver that has been disconnected for longer than devices.wipeDelay is not waited for", async () => {
-  await start({ devicesWipeDelay: "0s" });
+  await node.start({ devicesWipeDelay: "0s" });
   const driver = await serve();
-  await kubelet.prepare(DRIVER, claim("running"));
+  await node.kubelet.prepare(DRIVER, claim("running"));
   await driver.stop();
   await until("disconnected", async () => (await isPreparing()) === false);
   const wanted = claim("late", "device-1");
-  expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toMatch(/^NK1508: .*is not connected/);
+  expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toMatch(
+    /^NK1508: .*is not connected/,
+  );
   expect(waits()).toBe(0);
 });

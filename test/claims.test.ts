@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
   type ClaimToPrepare,
@@ -12,46 +11,18 @@ import {
 } from "@nodekeeper/sdk";
 import { DraKubelet } from "@nodekeeper/testing";
 import { eventually, until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { prepareAccelerators } from "../examples/driver/preparation.ts";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { useClaimsNode } from "./support/claims-node.ts";
+import { NODE } from "./support/cluster.ts";
 
 const DRIVER = "accelerators.example.com";
 const SLICES = "resourceslices.resource.k8s.io";
 const CLAIMS = "resourceclaims.resource.k8s.io";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let kubelet: DraKubelet;
-// Short, for the sockets of plugins.
-let directory: string;
-const drivers: Plugin[] = [];
+const node = useClaimsNode({ devicesMinWriteInterval: "0s" });
 
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "nkc-"));
-  cluster = await startCluster();
-  agent = await start();
-  kubelet = new DraKubelet(join(directory, "reg"));
-});
-
-afterEach(async () => {
-  kubelet[Symbol.dispose]();
-  await agent.stop();
-  await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
-  await cluster.stop();
-  rmSync(directory, { recursive: true, force: true });
-});
-
-function start(flags: Record<string, string> = {}): Promise<RunningAgent> {
-  return startAgent(cluster, {
-    devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
-    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
-    devicesMinWriteInterval: "0s",
-    ...flags,
-  });
-}
+beforeEach(() => node.start());
 
 /** What a driver of a test was asked. */
 interface DriverCalls {
@@ -77,7 +48,7 @@ async function serve(options: Partial<DeviceDriverOptions> = {}): Promise<Plugin
   const { prepare = edits, unprepare = () => {}, ...rest } = options;
   const driver = serveDeviceDriver({
     name: DRIVER,
-    socketDir: agent.pluginDir,
+    socketDir: node.agent.pluginDir,
     async *devices() {
       yield [{ devices: [{ name: "device-0" }, { name: "device-1" }] }];
     },
@@ -91,7 +62,7 @@ async function serve(options: Partial<DeviceDriverOptions> = {}): Promise<Plugin
     },
     ...rest,
   });
-  drivers.push(driver);
+  node.drivers.push(driver);
   await driver.ready;
   return Object.assign(driver, calls);
 }
@@ -101,7 +72,7 @@ function claim(name: string, devices: string[] | object[] = ["device-0"], config
   const results = devices.map((device) =>
     typeof device === "string" ? { request: "req", driver: DRIVER, pool: NODE, device } : device,
   );
-  const stored = cluster.server.store.put({
+  const stored = node.cluster.server.store.put({
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceClaim",
     metadata: { name, namespace: "default" },
@@ -116,23 +87,23 @@ function claim(name: string, devices: string[] | object[] = ["device-0"], config
 
 /** The CDI files, read as a container runtime reads YAML that is JSON but for a comment. */
 function cdiFiles(): { name: string; spec: Record<string, unknown> }[] {
-  if (!existsSync(join(directory, "cdi"))) return [];
-  return readdirSync(join(directory, "cdi"))
+  if (!existsSync(join(node.directory, "cdi"))) return [];
+  return readdirSync(join(node.directory, "cdi"))
     .filter((name) => name.endsWith(".yaml"))
     .map((name) => {
-      const text = readFileSync(join(directory, "cdi", name), "utf8");
+      const text = readFileSync(join(node.directory, "cdi", name), "utf8");
       return { name, spec: JSON.parse(text.slice(text.indexOf("\n"))) };
     });
 }
 
 const claimsOfDriver = async () =>
-  (await agent.api("claims")).find(({ driver }: { driver: string }) => driver === DRIVER);
+  (await node.agent.api("claims")).find(({ driver }: { driver: string }) => driver === DRIVER);
 
 describe("prepare", () => {
   it.each(["v1", "v1beta1"] as const)(
     "a claim by DRAPlugin %s: the driver is asked, the CDI file is there",
     async (version) => {
-      using own = new DraKubelet(join(directory, "reg"), version);
+      using own = new DraKubelet(join(node.directory, "reg"), version);
       const driver = await serve();
       const wanted = claim(
         "two",
@@ -220,7 +191,7 @@ describe("prepare", () => {
       },
     });
     const [good, bad] = [claim("good"), claim("bad", ["device-1"])];
-    const answer = await kubelet.prepare(DRIVER, good, bad);
+    const answer = await node.kubelet.prepare(DRIVER, good, bad);
     expect(answer[good.uid]).toMatchObject({ error: "" });
     expect(answer[bad.uid]).toMatchObject({
       error: `NK1508: driver ${DRIVER}: firmware does not answer`,
@@ -266,7 +237,7 @@ describe("prepare", () => {
           claim.devices.map(({ request, pool, device }) => ({ request, pool, device, ...part })),
       });
       const wanted = claim("wrong");
-      const answer = await kubelet.prepare(DRIVER, wanted);
+      const answer = await node.kubelet.prepare(DRIVER, wanted);
       expect(answer[wanted.uid]!.error).toMatch(/^NK1507: /);
       expect(answer[wanted.uid]!.error).toContain(message);
       expect(cdiFiles()).toEqual([]);
@@ -279,7 +250,7 @@ describe("prepare", () => {
     const absent = { ...wanted, name: "absent", uid: "00000000-0000-0000-0000-000000000001" };
     const other = { ...wanted, uid: "00000000-0000-0000-0000-000000000002" };
     const escaping = { ...wanted, uid: "../../etc/passwd" };
-    const answer = await kubelet.prepare(DRIVER, absent, other, escaping);
+    const answer = await node.kubelet.prepare(DRIVER, absent, other, escaping);
     expect(answer[absent.uid]!.error).toMatch(/^NK1506: .*absent/);
     expect(answer[other.uid]!.error).toMatch(/^NK1506: .*was replaced/);
     expect(answer[escaping.uid]!.error).toContain("is not the UID of a ResourceClaim");
@@ -289,8 +260,8 @@ describe("prepare", () => {
   it("without the right to get claims the message names what is missing", async () => {
     await serve();
     const wanted = claim("secret");
-    cluster.fault = ({ path }) => (path.includes("resourceclaims") ? { status: 403 } : undefined);
-    const answer = await kubelet.prepare(DRIVER, wanted);
+    node.cluster.fault = ({ path }) => (path.includes("resourceclaims") ? { status: 403 } : undefined);
+    const answer = await node.kubelet.prepare(DRIVER, wanted);
     expect(answer[wanted.uid]!.error).toMatch(
       /^NK1506: .*is not allowed to get resourceclaims \(deploy\/rbac-optional\.yaml\)/,
     );
@@ -313,8 +284,8 @@ describe("prepare", () => {
     });
     const claims = Array.from({ length: 10 }, (_, at) => claim(`claim-${at}`, [`device-${at}`]));
     const answers = await Promise.all([
-      kubelet.prepare(DRIVER, ...claims),
-      kubelet.prepare(DRIVER, ...claims),
+      node.kubelet.prepare(DRIVER, ...claims),
+      node.kubelet.prepare(DRIVER, ...claims),
     ]);
     for (const answer of answers)
       for (const { uid } of claims) expect(answer[uid]).toMatchObject({ error: "" });
@@ -332,7 +303,7 @@ describe("prepare", () => {
       consumedCapacity: { memory: "10Gi" },
     }));
     const wanted = claim("shares", shares);
-    const answer = await kubelet.prepare(DRIVER, wanted);
+    const answer = await node.kubelet.prepare(DRIVER, wanted);
     expect(answer[wanted.uid]!.devices).toMatchObject([
       { requestNames: ["req"], shareId: "one", cdiDeviceIds: [`k8s.${DRIVER}/claim=${wanted.uid}_device-0`] },
       {
@@ -368,11 +339,11 @@ describe("unprepare", () => {
   it("carries what prepare had, also after the agent was restarted", async () => {
     const driver = await serve();
     const wanted = claim("whole", devices, config);
-    await kubelet.prepare(DRIVER, wanted);
-    await agent.stop();
-    agent = await start();
+    await node.kubelet.prepare(DRIVER, wanted);
+    await node.agent.stop();
+    await node.start();
     await untilConnected();
-    expect(await kubelet.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
+    expect(await node.kubelet.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
     expect(driver.unprepared).toEqual(driver.prepared);
     expect(driver.unprepared[0]).toMatchObject({
       pods: [{ name: "pod-of-claim" }],
@@ -386,13 +357,13 @@ describe("unprepare", () => {
   it("has no configuration where the state directory was lost, and all else", async () => {
     const driver = await serve();
     const wanted = claim("found", devices, config);
-    await kubelet.prepare(DRIVER, wanted);
-    await agent.stop();
-    rmSync(agent.stateDir, { recursive: true });
-    agent = await start();
+    await node.kubelet.prepare(DRIVER, wanted);
+    await node.agent.stop();
+    rmSync(node.agent.stateDir, { recursive: true });
+    await node.start();
     await untilConnected();
     await until("recorded", async () => (await claimsOfDriver())?.claims.length === 1);
-    expect(await kubelet.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
+    expect(await node.kubelet.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
     const [{ devices: prepared, ...rest }] = driver.prepared as [ClaimToPrepare];
     const left = prepared.map((device) => ({ ...device, configuration: [] }));
     expect(driver.unprepared).toEqual([{ ...rest, devices: left }]);
@@ -411,13 +382,13 @@ describe("opaque parameters", () => {
       ["device-0"],
       [{ source: "FromClaim", requests: [], opaque: { driver: DRIVER, parameters: {} } }],
     );
-    const sent = JSON.stringify(cluster.server.store.get(CLAIMS, "exact", "default")).replace(
+    const sent = JSON.stringify(node.cluster.server.store.get(CLAIMS, "exact", "default")).replace(
       '"parameters":{}',
       `"parameters":${parameters}`,
     );
-    cluster.fault = ({ method, path }) =>
+    node.cluster.fault = ({ method, path }) =>
       method === "GET" && path.endsWith("/resourceclaims/exact") ? { status: 200, body: sent } : undefined;
-    expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
+    expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
     expect(driver.prepared[0]!.devices[0]!.configuration).toEqual([
       {
         source: "FromClaim",
@@ -432,10 +403,10 @@ describe("opaque parameters", () => {
         },
       },
     ]);
-    await agent.stop();
-    agent = await start();
+    await node.agent.stop();
+    await node.start();
     await until("connected", async () => (await claimsOfDriver())?.isPreparing === true);
-    expect(await kubelet.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
+    expect(await node.kubelet.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
     expect(driver.unprepared[0]!.devices).toEqual(driver.prepared[0]!.devices);
   });
 });
@@ -449,7 +420,7 @@ describe("the sample driver's preparation", () => {
       opaque: { driver: DRIVER, parameters: { mode } },
     }));
     const wanted = claim("sample", ["accelerator-3"], config);
-    expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
+    expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
     expect(cdiFiles()[0]?.spec.devices).toMatchObject([
       {
         containerEdits: { env: ["ACCELERATOR_3=timeSliced"], deviceNodes: [{ path: "/dev/accelerator-3" }] },
@@ -463,7 +434,7 @@ describe("the sample driver's preparation", () => {
       { source: "FromClaim", requests: [], opaque: { driver: DRIVER, parameters: { mode: "warp" } } },
     ];
     const wanted = claim("sample", ["accelerator-3"], config);
-    const answer = await kubelet.prepare(DRIVER, wanted);
+    const answer = await node.kubelet.prepare(DRIVER, wanted);
     expect(answer[wanted.uid]!.error).toContain('mode "warp" is neither');
   });
 });
@@ -472,73 +443,73 @@ describe("the kubelet's registration", () => {
   it("holds through the agent's restart, and the new process has a socket of its own", async () => {
     await serve();
     const wanted = claim("kept");
-    await kubelet.prepare(DRIVER, wanted);
-    const before = (await kubelet.untilRegistered(DRIVER)).socket;
-    await agent.stop();
-    expect(kubelet.sockets()).toEqual([]);
-    agent = await start();
-    const after = (await kubelet.untilRegistered(DRIVER)).socket;
+    await node.kubelet.prepare(DRIVER, wanted);
+    const before = (await node.kubelet.untilRegistered(DRIVER)).socket;
+    await node.agent.stop();
+    expect(node.kubelet.sockets()).toEqual([]);
+    await node.start();
+    const after = (await node.kubelet.untilRegistered(DRIVER)).socket;
     expect(after).not.toBe(before);
-    expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
+    expect((await node.kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
   });
 
   it("comes again when the registry's directory is emptied", async () => {
     await serve();
-    const { socket } = await kubelet.untilRegistered(DRIVER);
-    rmSync(join(directory, "reg", socket));
-    await until("the socket is there again", () => kubelet.sockets().includes(socket));
-    await kubelet.untilRegistered(DRIVER);
+    const { socket } = await node.kubelet.untilRegistered(DRIVER);
+    rmSync(join(node.directory, "reg", socket));
+    await until("the socket is there again", () => node.kubelet.sockets().includes(socket));
+    await node.kubelet.untilRegistered(DRIVER);
   });
 
   it("ends for a driver that was removed when the kubelet has unprepared its last claim", async () => {
-    await agent.stop();
-    agent = await start({ devicesWipeDelay: "100ms" });
+    await node.agent.stop();
+    await node.start({ devicesWipeDelay: "100ms" });
     const driver = await serve();
     const wanted = claim("last");
-    await kubelet.prepare(DRIVER, wanted);
+    await node.kubelet.prepare(DRIVER, wanted);
     await driver.stop();
     // The agent may notice a moment later that the driver is disconnected: the kubelet asks again.
     await eventually(async () =>
-      expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" }),
+      expect((await node.kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" }),
     );
-    await eventually(() => expect(kubelet.sockets()).toEqual([]));
+    await eventually(() => expect(node.kubelet.sockets()).toEqual([]));
   });
 
   it("is left to a driver that keeps its own plugin", async () => {
     const driver = serveDeviceDriver({
       name: DRIVER,
-      socketDir: agent.pluginDir,
+      socketDir: node.agent.pluginDir,
       ownKubeletPlugin: true,
       async *devices() {
         yield [{ devices: [{ name: "device-0" }] }];
       },
     });
-    drivers.push(driver);
+    node.drivers.push(driver);
     await until("left alone", async () => (await claimsOfDriver())?.kubelet === "ownPlugin");
-    expect(kubelet.sockets()).toEqual([]);
+    expect(node.kubelet.sockets()).toEqual([]);
   });
 
   it("a driver with nothing to prepare: devices without any change to containers", async () => {
     const driver = serveDeviceDriver({
       name: DRIVER,
-      socketDir: agent.pluginDir,
+      socketDir: node.agent.pluginDir,
       async *devices() {
         yield [{ devices: [{ name: "device-0" }] }];
       },
     });
-    drivers.push(driver);
-    await kubelet.untilRegistered(DRIVER);
+    node.drivers.push(driver);
+    await node.kubelet.untilRegistered(DRIVER);
     // The kubelet of a server that keeps it does not call the plugin.
     await eventually(() =>
-      expect(cluster.server.store.list(SLICES)).toMatchObject([{ spec: { skipNodeOperations: ["*"] } }]),
+      expect(node.cluster.server.store.list(SLICES)).toMatchObject([{ spec: { skipNodeOperations: ["*"] } }]),
     );
     const wanted = claim("plain");
-    const answer = await kubelet.prepare(DRIVER, wanted);
+    const answer = await node.kubelet.prepare(DRIVER, wanted);
     expect(answer[wanted.uid]).toMatchObject({
       error: "",
       devices: [{ deviceName: "device-0", cdiDeviceIds: [] }],
     });
-    expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
+    expect((await node.kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
   });
 });
 
@@ -546,9 +517,9 @@ describe("what happens in between", () => {
   it("a CDI directory that is emptied is filled again, without the driver", async () => {
     const driver = await serve();
     const wanted = claim("lasting");
-    await kubelet.prepare(DRIVER, wanted);
+    await node.kubelet.prepare(DRIVER, wanted);
     const before = cdiFiles();
-    rmSync(join(directory, "cdi"), { recursive: true });
+    rmSync(join(node.directory, "cdi"), { recursive: true });
     await eventually(() => expect(cdiFiles()).toEqual(before));
     expect(driver.prepared).toHaveLength(1);
   });
@@ -556,21 +527,21 @@ describe("what happens in between", () => {
   it("files are there again after the agent was stopped", async () => {
     await serve();
     const wanted = claim("lasting");
-    await kubelet.prepare(DRIVER, wanted);
+    await node.kubelet.prepare(DRIVER, wanted);
     const before = cdiFiles();
-    await agent.stop();
-    rmSync(join(directory, "cdi"), { recursive: true });
-    agent = await start();
+    await node.agent.stop();
+    rmSync(join(node.directory, "cdi"), { recursive: true });
+    await node.start();
     await eventually(() => expect(cdiFiles()).toEqual(before));
   });
 
   it("a claim that ends while its driver is disconnected ends; the driver undoes it when it is back", async () => {
     const first = await serve();
     const wanted = claim("orphan");
-    await kubelet.prepare(DRIVER, wanted);
+    await node.kubelet.prepare(DRIVER, wanted);
     await first.stop();
     await until("disconnected", async () => (await claimsOfDriver())?.isPreparing === false);
-    expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
+    expect((await node.kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
     expect(cdiFiles()).toEqual([]);
 
     const second = await serve();
@@ -580,34 +551,34 @@ describe("what happens in between", () => {
       (await claimsOfDriver()).claims.every(({ name }: { name: string }) => name !== "orphan"),
     );
     const next = claim("next");
-    expect((await kubelet.prepare(DRIVER, next))[next.uid]).toMatchObject({ error: "" });
+    expect((await node.kubelet.prepare(DRIVER, next))[next.uid]).toMatchObject({ error: "" });
   });
 
   it("a lost state database is made again of the files", async () => {
     await serve();
     const wanted = claim("remembered");
-    const answer = await kubelet.prepare(DRIVER, wanted);
-    await agent.stop();
-    rmSync(agent.stateDir, { recursive: true });
-    agent = await start();
+    const answer = await node.kubelet.prepare(DRIVER, wanted);
+    await node.agent.stop();
+    rmSync(node.agent.stateDir, { recursive: true });
+    await node.start();
     await until("recorded", async () => (await claimsOfDriver())?.claims.length === 1);
     expect(cdiFiles()).toHaveLength(1);
-    expect(await kubelet.prepare(DRIVER, wanted)).toEqual(answer);
+    expect(await node.kubelet.prepare(DRIVER, wanted)).toEqual(answer);
   });
 });
 
 describe("devices that no pod could use", () => {
   const taints = () =>
-    cluster.server.store
+    node.cluster.server.store
       .list(SLICES)
       // biome-ignore lint/suspicious/noExplicitAny: the shape of a slice
       .flatMap(({ spec }: any) => spec.devices.map(({ taints = [] }: any) => taints));
 
   it("a driver that is disconnected for a while has its devices tainted until it is back", async () => {
-    await agent.stop();
-    agent = await start({ devicesTaintDelay: "100ms" });
+    await node.agent.stop();
+    await node.start({ devicesTaintDelay: "100ms" });
     const first = await serve();
-    await kubelet.untilRegistered(DRIVER);
+    await node.kubelet.untilRegistered(DRIVER);
     await until("published", () => taints().length === 2);
     await first.stop();
     await eventually(() =>
@@ -617,7 +588,7 @@ describe("devices that no pod could use", () => {
       ]),
     );
     await serve();
-    await kubelet.untilRegistered(DRIVER);
+    await node.kubelet.untilRegistered(DRIVER);
     await eventually(() => expect(taints()).toEqual([[], []]));
   });
 
@@ -634,13 +605,13 @@ describe("devices that no pod could use", () => {
         yield await report.promise;
       },
     });
-    const { versions } = await kubelet.untilRegistered(DRIVER);
+    const { versions } = await node.kubelet.untilRegistered(DRIVER);
     expect(versions).toContain("v1.DRAResourceHealth");
     expect(versions).toContain("v1alpha1.DRAResourceHealth");
     const ending = new AbortController();
     const seen: string[] = [];
     const watching = (async () => {
-      for await (const { devices } of kubelet.health(DRIVER, ending.signal))
+      for await (const { devices } of node.kubelet.health(DRIVER, ending.signal))
         seen.push(
           devices
             .map(
@@ -683,7 +654,7 @@ describe("devices that no pod could use", () => {
           else await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
         },
       });
-      await kubelet.untilRegistered(DRIVER);
+      await node.kubelet.untilRegistered(DRIVER);
       return driver;
     };
     const expectTainted = (count: number) =>
@@ -696,13 +667,13 @@ describe("devices that no pod could use", () => {
     await first.stop();
     const second = await serveWith(2);
     await expectTainted(2);
-    await agent.stop();
+    await node.agent.stop();
     expect(taints()[0]).toEqual(unhealthy);
     await second.stop();
-    agent = await start();
+    await node.start();
     // Whatever is written, its taint is never missing.
     const written: unknown[] = [];
-    cluster.fault = ({ path, method }) => {
+    node.cluster.fault = ({ path, method }) => {
       if (method !== "GET" && path.includes("resourceslices")) written.push(taints()[0]);
       return undefined;
     };

@@ -1,58 +1,35 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type Plugin, serveDeviceDriver } from "@nodekeeper/sdk";
-import { DraKubelet } from "@nodekeeper/testing";
 import { eventually, until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { afterEach, expect, it } from "vitest";
+import { useClaimsNode } from "./support/claims-node.ts";
+import { NODE } from "./support/cluster.ts";
 import { type ScriptProcess, startScript } from "./support/processes.ts";
 
 const DRIVER = "accelerators.example.com";
 const SLICES = "resourceslices.resource.k8s.io";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let kubelet: DraKubelet;
-// Short, for the sockets of plugins.
-let directory: string;
-let sample: ScriptProcess | undefined;
-const drivers: Plugin[] = [];
-
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "nkf-"));
-  cluster = await startCluster();
+const node = useClaimsNode({
+  devicesMinWriteInterval: "0s",
+  devicesTaintDelay: "100ms",
+  // That no connection is refused is not noticed by these.
+  pluginLivenessInterval: "10m",
 });
+let sample: ScriptProcess | undefined;
 
 afterEach(async () => {
-  kubelet[Symbol.dispose]();
   sample?.kill("SIGKILL");
   await sample?.ended;
   sample = undefined;
-  await agent.stop();
-  await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
-  await cluster.stop();
-  rmSync(directory, { recursive: true, force: true });
 });
 
-async function start(flags: Record<string, string> = {}): Promise<void> {
-  agent = await startAgent(cluster, {
-    devicesKubeletPluginEnabled: "true",
-    devicesKubeletPluginRegistryDirectory: join(directory, "reg"),
-    devicesKubeletPluginCdiDirectory: join(directory, "cdi"),
-    devicesMinWriteInterval: "0s",
-    devicesTaintDelay: "100ms",
-    // That no connection is refused is not noticed by these.
-    pluginLivenessInterval: "10m",
-    ...flags,
-  });
-  kubelet = new DraKubelet(join(directory, "reg"));
-}
-
 async function startSample(): Promise<void> {
-  sample = startScript("examples/driver/main.ts", ["--socket-dir", agent.pluginDir, "--interval", "3600s"]);
-  await kubelet.untilRegistered(DRIVER);
+  sample = startScript("examples/driver/main.ts", [
+    "--socket-dir",
+    node.agent.pluginDir,
+    "--interval",
+    "3600s",
+  ]);
+  await node.kubelet.untilRegistered(DRIVER);
 }
 
 interface Tainted {
@@ -60,7 +37,7 @@ interface Tainted {
 }
 
 const keysOfTaints = () =>
-  cluster.server.store
+  node.cluster.server.store
     .list(SLICES)
     .flatMap(({ spec }) => (spec as { devices: Tainted[] }).devices)
     .map(({ taints = [] }) => taints.map(({ key }) => key));
@@ -73,10 +50,10 @@ const areFree = () => {
   return keys.length > 0 && keys.every((own) => own.length === 0);
 };
 const driverRow = async () =>
-  (await agent.api("devices")).find(({ name }: { name: string }) => name === DRIVER);
+  (await node.agent.api("devices")).find(({ name }: { name: string }) => name === DRIVER);
 
 it("a driver that is frozen has its devices tainted until it answers, and is shown", async () => {
-  await start();
+  await node.start();
   await startSample();
   await until("published", areFree);
   sample!.kill("SIGSTOP");
@@ -92,7 +69,7 @@ it("a driver that is frozen has its devices tainted until it answers, and is sho
 });
 
 it("a driver that is killed has its devices tainted before the next look at its socket", async () => {
-  await start();
+  await node.start();
   await startSample();
   await until("published", areFree);
   sample!.kill("SIGKILL");
@@ -102,7 +79,7 @@ it("a driver that is killed has its devices tainted before the next look at its 
 async function serve(name: string, hangs: boolean, called: string[] = []): Promise<Plugin> {
   const driver = serveDeviceDriver({
     name,
-    socketDir: agent.pluginDir,
+    socketDir: node.agent.pluginDir,
     async *devices() {
       yield [{ devices: [{ name: "device-0" }] }];
     },
@@ -115,13 +92,13 @@ async function serve(name: string, hangs: boolean, called: string[] = []): Promi
       if (hangs) await new Promise(() => {});
     },
   });
-  drivers.push(driver);
+  node.drivers.push(driver);
   await driver.ready;
   return driver;
 }
 
 function claim(driver: string) {
-  const { metadata } = cluster.server.store.put({
+  const { metadata } = node.cluster.server.store.put({
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceClaim",
     metadata: { name: `of-${driver}`, namespace: "default" },
@@ -134,11 +111,11 @@ function claim(driver: string) {
 }
 
 it("a driver that leaves a call unanswered has its devices tainted until it answers one", async () => {
-  await start({ devicesKubeletPluginCallTimeout: "100ms" });
+  await node.start({ devicesKubeletPluginCallTimeout: "100ms" });
   let hangs = true;
   const driver = serveDeviceDriver({
     name: DRIVER,
-    socketDir: agent.pluginDir,
+    socketDir: node.agent.pluginDir,
     async *devices() {
       yield [{ devices: [{ name: "device-0" }] }];
     },
@@ -148,40 +125,40 @@ it("a driver that leaves a call unanswered has its devices tainted until it answ
     },
     unprepare: () => {},
   });
-  drivers.push(driver);
-  await kubelet.untilRegistered(DRIVER);
+  node.drivers.push(driver);
+  await node.kubelet.untilRegistered(DRIVER);
   await until("published", areFree);
   const wanted = claim(DRIVER);
-  expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toMatch(/^NK1508: /);
+  expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]!.error).toMatch(/^NK1508: /);
   await until("tainted", areTainted);
   hangs = false;
   await eventually(async () =>
-    expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" }),
+    expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" }),
   );
   await until("released", areFree);
 });
 
 it("drivers that hang in unprepare hold up no other", async () => {
-  await start({ devicesKubeletPluginCallTimeout: "10m", devicesWipeDelay: "10m" });
+  await node.start({ devicesKubeletPluginCallTimeout: "10m", devicesWipeDelay: "10m" });
   const hanging = ["a", "b", "c", "d"].map((name) => `${name}.example.com`);
   for (const name of hanging) {
     const driver = await serve(name, false);
-    await kubelet.untilRegistered(name);
+    await node.kubelet.untilRegistered(name);
     const wanted = claim(name);
-    expect((await kubelet.prepare(name, wanted))[wanted.uid]).toMatchObject({ error: "" });
+    expect((await node.kubelet.prepare(name, wanted))[wanted.uid]).toMatchObject({ error: "" });
     await driver.stop();
     await until("disconnected", async () =>
-      (await agent.api("claims")).some(
+      (await node.agent.api("claims")).some(
         (each: { driver: string; isPreparing: boolean }) => each.driver === name && !each.isPreparing,
       ),
     );
-    expect((await kubelet.unprepare(name, wanted))[wanted.uid]).toEqual({ error: "" });
+    expect((await node.kubelet.unprepare(name, wanted))[wanted.uid]).toEqual({ error: "" });
   }
   const called: string[] = [];
   for (const name of hanging) await serve(name, true, called);
   await until("all hang", () => called.length === hanging.length);
   await serve(DRIVER, false);
-  await kubelet.untilRegistered(DRIVER);
+  await node.kubelet.untilRegistered(DRIVER);
   const wanted = claim(DRIVER);
-  expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
+  expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
 });
