@@ -144,7 +144,7 @@ describe("others meddle", () => {
     let failures = 0;
     await until("watched again", () => {
       // A watch that has failed is tried again at once.
-      const failed = agent.logLines.filter(({ msg }) => msg === "Watch failed, will be retried").length;
+      const failed = agent.logLines.filter(({ msg }) => msg === "watch failed, retrying").length;
       if (failed > failures) clock.advance(retryPolicies.apiWatch.baseMs);
       failures = failed;
       return cluster.server.watches >= 2;

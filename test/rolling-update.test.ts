@@ -133,8 +133,8 @@ it("a second agent takes over from the first: no call of the kubelet fails", asy
   await until("some are prepared", () => preparing.count() > 3);
   const second = startAgent();
   await untilLogged(second, "registered with the kubelet");
-  await untilLogged(first, "handed over, waits until the state directory is free again");
-  await untilLogged(second, "Status server listens");
+  await untilLogged(first, "handed over, waiting until the state directory is free again");
+  await untilLogged(second, "status server is listening");
   await untilLogged(second, "plugin registered");
   const before = preparing.count();
   await until("more are prepared", () => preparing.count() > before + 3);
@@ -148,13 +148,13 @@ it("a second agent takes over from the first: no call of the kubelet fails", asy
 
 it("an agent that has handed over starts again if the other one is killed", async () => {
   const first = startAgent();
-  await untilLogged(first, "Status server listens");
+  await untilLogged(first, "status server is listening");
   const second = startAgent();
-  await untilLogged(second, "Status server listens");
+  await untilLogged(second, "status server is listening");
   second.kill("SIGKILL");
-  await untilLogged(first, "Status server listens", 2);
+  await untilLogged(first, "status server is listening", 2);
   const third = startAgent();
-  await untilLogged(third, "Status server listens");
+  await untilLogged(third, "status server is listening");
 });
 
 it("an agent that takes over and can't start leaves no socket in the kubelet's registry", async () => {
@@ -163,7 +163,7 @@ it("an agent that takes over and can't start leaves no socket in the kubelet's r
   await kubelet.untilRegistered(DRIVER);
   const preparing = keepPreparing();
   const second = startAgent({ kubeconfig: join(directory, "missing") });
-  await untilLogged(first, "handed over, waits until the state directory is free again");
+  await untilLogged(first, "handed over, waiting until the state directory is free again");
   first.kill("SIGTERM");
   expect(await second.ended).not.toBe(0);
   expect(second.output()).toContain("registered with the kubelet");
@@ -174,9 +174,9 @@ it("an agent that takes over and can't start leaves no socket in the kubelet's r
 
 it("a first agent that does not hand over is waited for", async () => {
   const first = startAgent({ rollingUpdate: "false" });
-  await untilLogged(first, "Status server listens");
+  await untilLogged(first, "status server is listening");
   const second = startAgent();
-  await untilLogged(second, "the other agent did not hand over, waits until it ends");
+  await untilLogged(second, "the other agent did not hand over, waiting until it exits");
   first.kill("SIGTERM");
-  await untilLogged(second, "Status server listens");
+  await untilLogged(second, "status server is listening");
 });

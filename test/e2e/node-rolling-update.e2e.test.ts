@@ -147,7 +147,7 @@ describe.skipIf(missingForNode())("agent and driver are replaced while pods star
       const next = agent.successor();
       ends.push(() => next.stop());
       next.start();
-      await next.until("started", async () => expect(next.log).toContain("Status server listens"));
+      await next.until("started", async () => expect(next.log).toContain("status server is listening"));
       expect(agent.child.log).toContain("handed over");
       await agent.child.stop();
     });

@@ -23,7 +23,7 @@ const nodekeeper = `
 main=("${process.execPath}" "${join(root, "packages/agent/src/main.ts")}")
 case " $* " in
   " run "*)
-    printed='Status server listens'
+    printed='status server is listening'
     own=$(mktemp -d)
     export NODEKEEPER_SERVER_ADDRESS=127.0.0.1:0 NODEKEEPER_LIFECYCLE=false NODE_NAME=docs-node
     export NODEKEEPER_STATE_DIR="$own/state" NODEKEEPER_PLUGIN_DIRECTORIES="$own/plugins" NODEKEEPER_API_SOCKET="$own/api"

@@ -45,6 +45,6 @@ export function issueCertificate(directory: string): {
 
 /** The port of an agent's `server.remoteAddress`. */
 export function remotePort({ logLines }: RunningAgent): number {
-  const listening = logLines.find(({ msg, tls }) => msg === "Status server listens" && tls);
+  const listening = logLines.find(({ msg, tls }) => msg === "status server is listening" && tls);
   return Number(listening.address.split(":")[1]);
 }

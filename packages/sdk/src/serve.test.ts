@@ -111,7 +111,7 @@ describe("registration", () => {
 describe("the socket", () => {
   it.each([
     ["bad/name", "letters, digits"],
-    ["x".repeat(120), "the kernel takes at most 107"],
+    ["x".repeat(120), "the kernel allows at most 107"],
   ])("name %s is an error", async (name, message) => {
     await expect(serve({ name }).ready).rejects.toThrow(message);
   });

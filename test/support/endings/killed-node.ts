@@ -230,7 +230,7 @@ export class KilledNode {
   async #judge(kills: number): Promise<KillReport> {
     this.#start();
     const agent = this.#agent!;
-    const address = /"address":"(127\.[^"]+)"[^\n]*"Status server listens"/;
+    const address = /"address":"(127\.[^"]+)"[^\n]*"status server is listening"/;
     await until("the agent serves", () => address.test(agent.output()), { explain: agent.output });
     const where = address.exec(agent.output())![1]!;
     const reader = statusReader(where);

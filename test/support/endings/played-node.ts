@@ -87,7 +87,7 @@ export class PlayedNode {
       ...argumentsOf({ ...this.flags, ...flags }),
     ]);
     this.#agent = started;
-    const address = /"address":"(127\.[^"]+)"[^\n]*"Status server listens"/;
+    const address = /"address":"(127\.[^"]+)"[^\n]*"status server is listening"/;
     await until("the agent serves", () => address.test(started.output()), { explain: started.output });
     this.#use(address.exec(started.output())![1]!);
   }

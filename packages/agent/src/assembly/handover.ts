@@ -52,7 +52,7 @@ export class Handover {
     const { rollingUpdate, stateDir } = configuration;
     if (!rollingUpdate) return undefined;
     if (this.#hasHandedOver) {
-      log.info({ stateDir }, "handed over, waits until the state directory is free again");
+      log.info({ stateDir }, "handed over, waiting until the state directory is free again");
       await sleepOrAbort(clock, YIELD_MS, signal);
     }
     if (signal.aborted || DirectoryLock.isFree(stateDir)) return undefined;
@@ -82,7 +82,7 @@ export class Handover {
     if (signal.aborted) return false;
     const abandoned = agent.abandoned();
     if (abandoned.length > 0) {
-      this.#options.log.error({ stateDir, abandoned }, "handed over with parts that did not stop, ends");
+      this.#options.log.error({ stateDir, abandoned }, "handed over while parts are still running, exiting");
       return false;
     }
     this.#hasHandedOver = true;
@@ -93,7 +93,7 @@ export class Handover {
   async #ask(configuration: AgentConfiguration, signal: AbortSignal): Promise<StandbyPlugins | undefined> {
     const { clock, log } = this.#options;
     const { stateDir } = configuration;
-    log.info({ stateDir }, "another agent uses the state directory, takes over from it");
+    log.info({ stateDir }, "another agent uses the state directory, taking over from it");
     const standby = await this.#standBy(configuration, signal);
     const latest = clock.monotonic() + HANDOVER_MS;
     let isAsked = false;
@@ -107,7 +107,7 @@ export class Handover {
     if (!signal.aborted)
       log.warn(
         { stateDir, isAsked, waitedMs: HANDOVER_MS },
-        "the other agent did not hand over, waits until it ends",
+        "the other agent did not hand over, waiting until it exits",
       );
     return undefined;
   }
@@ -127,7 +127,7 @@ export class Handover {
     try {
       return await offerHandover(stateDir);
     } catch (error) {
-      this.#options.log.warn({ err: error, stateDir }, "the state directory can't be handed over");
+      this.#options.log.warn({ err: error, stateDir }, "failed to offer the handover of the state directory");
       return undefined;
     }
   }

@@ -147,7 +147,7 @@ export class PolicyFiles implements Runnable {
     if (unknown.length > 0)
       this.#options.log.warn(
         { errorId: InTreePluginUnknown.id, patterns: unknown },
-        "no eviction policy has this name",
+        "no eviction policy with this name",
       );
     return enabledPlugins(names, patterns.filter(isKnown));
   }

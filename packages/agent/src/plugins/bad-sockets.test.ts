@@ -193,7 +193,7 @@ it("a path too long for the kernel is a clear failure", async () => {
   const long = at("x".repeat(110));
   symlinkSync(join(elsewhere.path, "s"), long);
   const { at: statusAt } = start();
-  await until("reason", () => statusAt(long)?.reason?.includes("the kernel takes at most 107"));
+  await until("reason", () => statusAt(long)?.reason?.includes("the kernel allows at most 107"));
   elsewhere.remove();
 });
 

@@ -170,7 +170,7 @@ describe("refusals", () => {
     ["NK1302", "dot at the end", { name: "a." }, 'plugin name "a." is refused'],
     ["NK1302", "10,000 characters", { name: long }, `${"x".repeat(100)}"... (10000 characters)`],
     ["NK1308", "relative endpoint", { endpoint: "plugin.sock" }, "must be absolute"],
-    ["NK1308", "endpoint too long", { endpoint: `/${long}` }, "the kernel takes at most 107"],
+    ["NK1308", "endpoint too long", { endpoint: `/${long}` }, "the kernel allows at most 107"],
     ["NK1307", "1,000 versions", { supportedVersions: Array(1_000).fill("v1") }, "at most 64"],
     ["NK1304", "reserved", { name: "system-reporter-plugin" }, "reserved for an in-tree plugin"],
   ])("the plugin is notified of %s: %s", async (errorId, _, info, reason) => {

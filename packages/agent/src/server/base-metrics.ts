@@ -30,18 +30,14 @@ export function createBaseMetrics(registry: Registry, version: string): void {
   scraped("process_resident_memory_bytes", "Resident memory of the process.", () =>
     process.memoryUsage.rss(),
   );
-  scraped("process_open_fds", "Open file descriptors; absent where /proc is not mounted.", async () => {
+  scraped("process_open_fds", "Open file descriptors; absent if /proc is not mounted.", async () => {
     const open = await readdir("/proc/self/fd").catch(() => undefined);
     // Excludes the descriptor of the listing itself.
     return open && open.length - 1;
   });
-  scraped(
-    "nodejs_eventloop_lag_seconds",
-    "How long a callback that was due had to wait, at the scrape.",
-    async () => {
-      const start = performance.now();
-      await new Promise((resolve) => setImmediate(resolve));
-      return (performance.now() - start) / 1000;
-    },
-  );
+  scraped("nodejs_eventloop_lag_seconds", "Delay of a due callback at the scrape.", async () => {
+    const start = performance.now();
+    await new Promise((resolve) => setImmediate(resolve));
+    return (performance.now() - start) / 1000;
+  });
 }

@@ -69,7 +69,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
   async *watch(request: WatchRequest, context: CallContext): AsyncGenerator<WatchBytes> {
     const { signal, mostWatches = MOST_WATCHES, onRefused } = this.#options;
     if (this.#watches >= mostWatches) {
-      const message = `${this.#watches} watches are open, the most that the agent serves`;
+      const message = `${this.#watches} watches are open, which is the limit`;
       onRefused(message);
       throw toServerError(new TooManyWatches({ problem: message }));
     }

@@ -22,7 +22,7 @@ it("reports why it can't be served, from the first try on, and once", async () =
   await running;
   rmSync(directory, { recursive: true });
   expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
-    "warn: local API can't be served, will be tried again",
+    "warn: failed to serve the local API, retrying",
   ]);
   expect(api.healthCheck().check()).toMatchObject({
     ok: false,

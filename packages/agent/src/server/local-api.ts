@@ -89,7 +89,7 @@ export class LocalApi implements Runnable {
     const onFailure = (error: unknown) => {
       const errorId = errorIdOf(error) ?? NOT_SERVED;
       if (!this.#isFailing)
-        log.warn({ err: error, errorId, path }, "local API can't be served, will be tried again");
+        log.warn({ err: error, errorId, path }, "failed to serve the local API, retrying");
       this.#isFailing = true;
       this.#errorId = errorId;
       this.#problem = `local API: ${messageOf(error)}`;

@@ -9,14 +9,18 @@ export function createServerMetrics(registry: Registry) {
       "handler",
       "code",
     ]),
-    duration: histogram("request_duration_seconds", "Time from a request to its answer.", [0.01, 0.1, 1, 10]),
+    duration: histogram(
+      "request_duration_seconds",
+      "Time from a request to its response.",
+      [0.01, 0.1, 1, 10],
+    ),
     cutStreams: counter(
       "streams_cut_total",
       "Streams of server-sent events that ended because the client did not read them.",
     ),
     refusedConnections: counter(
       "refused_connections_total",
-      "Connections closed because too many were open: the idle one that was used longest ago.",
+      "Connections closed at the connection limit: the least recently used idle one.",
     ),
   };
 }

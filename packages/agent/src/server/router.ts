@@ -153,9 +153,9 @@ export class Router {
       "Nodekeeper",
       "",
       ...(this.#options.page ? ["/   the page, for browsers"] : []),
-      "/livez /readyz /healthz   health; ?verbose names the checks, ?exclude=<name> leaves one out",
+      "/livez /readyz /healthz   health; ?verbose lists the checks, ?exclude=<name> skips one",
       ...checks.map((check) => `  /readyz/${check.name}`),
-      "/metrics   metrics for Prometheus, as OpenMetrics where that is asked for",
+      "/metrics   metrics for Prometheus, as OpenMetrics on request",
       `${API_ROOT}   the JSON API`,
       ...this.#listed().map((route) => `  ${API_ROOT}/${route.path}   ${route.summary}`),
     ];

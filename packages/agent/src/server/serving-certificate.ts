@@ -58,13 +58,13 @@ export class ServingCertificate {
         if ((await this.#currentStamp()) === this.#stamp) continue;
         onChange(await this.read());
         lastError = "";
-        log.info({ file: certFile }, "Serving certificate reloaded");
+        log.info({ file: certFile }, "serving certificate reloaded");
       } catch (error) {
         const message = messageOf(error);
         if (message !== lastError)
           log.warn(
             { err: error, file: certFile },
-            "Serving certificate can't be reloaded; the last one stays",
+            "failed to reload the serving certificate, keeping the previous one",
           );
         lastError = message;
       }

@@ -135,7 +135,7 @@ export class StatusServer implements Runnable {
     }
     this.#bound = server.address() as AddressInfo;
     const isRemote = this.#remote !== undefined;
-    this.#options.log.info({ address: this.address, tls: isRemote }, "Status server listens");
+    this.#options.log.info({ address: this.address, tls: isRemote }, "status server is listening");
     this.#listening.resolve(this.address!);
     try {
       await failureOrAbort(server, signal);

@@ -161,7 +161,7 @@ export class StateDatabase implements Disposable {
       const trouble = messageOf(error);
       log.error(
         { errorId: StateNotWritable.id, err: error, path },
-        "state database can't be written: the agent runs on what it keeps in memory",
+        "failed to open the state database for writing, keeping the state in memory",
       );
       return new StateDatabase(openUsableInMemory(path, log), path, options, {
         // Even if the disk is full, two agents must not evict pods from one node.
@@ -284,11 +284,11 @@ export class StateDatabase implements Disposable {
     if (!this.#wasRemoved) {
       this.#log.error(
         { errorId: StateRemoved.id, path: this.#path },
-        "state database was removed or replaced under the running agent",
+        "state database was removed or replaced while the agent is running",
       );
     }
     this.#wasRemoved = true;
-    const message = `${this.#path} was removed or replaced under the running agent: what it writes is lost when it exits; restart it`;
+    const message = `${this.#path} was removed or replaced while the agent is running: new state is lost when the agent exits; restart it`;
     return { ok: false, message, errorId: StateRemoved.id };
   }
 }

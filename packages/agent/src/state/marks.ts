@@ -96,7 +96,7 @@ export class Marks {
       ? { kind: "agentStarted", title: `agent ${version} started` }
       : {
           kind: "agentStartedAfterKill",
-          title: `agent ${version} started; the one before was killed, crashed, or went down with the machine`,
+          title: `agent ${version} started; the previous one was killed, crashed, or stopped with the machine`,
         };
     // If the clock was set back, the duration is unknown.
     this.add([{ ...mark, at, ...(since !== undefined && since < at ? { unobservedSince: since } : {}) }]);

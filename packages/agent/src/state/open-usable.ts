@@ -26,7 +26,7 @@ export function openUsable(path: string, bootId: string, now: number, log: Logge
       const aside = setAside(path, `schema-${error.version}`, now);
       log.warn(
         { errorId: StateOfNewerVersion.id, err: error, path, setAside: aside },
-        "state database was written by a newer agent: set aside, a new one is started",
+        "state database was written by a newer agent: set aside and replaced by a new one",
       );
       return { opened: openFile(path, bootId), aside };
     }
@@ -55,7 +55,7 @@ function replaceCorrupt(
   if (damage === undefined) {
     log.error(
       { errorId: StateDamaged.id, err: error, path, setAside: aside },
-      "state database is corrupt: set aside, a new one is started",
+      "state database is corrupt: set aside and replaced by a new one",
     );
     return { opened, aside };
   }
@@ -68,6 +68,6 @@ function logDamage({ damage }: OpenedDatabase, path: string, log: Logger, more: 
   if (damage.length === 0 && !("err" in more)) return;
   log.error(
     { errorId: StatePartlyDamaged.id, path, damage, ...more },
-    "parts of the state database can't be read and are skipped, the rest is kept",
+    "skipped unreadable parts of the state database",
   );
 }

@@ -51,7 +51,7 @@ describe("a copy of a state directory", () => {
   });
 
   it.each<[string, () => void, string, RegExp]>([
-    ["without a database", () => {}, "notFound", /holds no nodekeeper\.db/],
+    ["without a database", () => {}, "notFound", /has no nodekeeper\.db/],
     [
       "with another file in its place",
       () => writeFileSync(join(directory, "nodekeeper.db"), "not a database ".repeat(1_000)),

@@ -42,7 +42,7 @@ export class StateCopy implements Disposable {
     const file = basename(path) === FILE_NAME ? path : join(path, FILE_NAME);
     if (!existsSync(file))
       throw new RecordedStateUnreadable(
-        { problem: `${dirname(file)} holds no ${FILE_NAME}` },
+        { problem: `${dirname(file)} has no ${FILE_NAME}` },
         { code: "notFound" },
       );
     const directory = newDirectory();

@@ -35,7 +35,7 @@ export class CallStatus {
     if (this.#status === undefined) {
       if (error !== undefined) return failed(Status.UNAVAILABLE, messageOf(error));
       const isOdd = this.#httpStatus !== undefined && this.#httpStatus !== 200;
-      const what = isOdd ? `HTTP status ${this.#httpStatus}` : "the connection ended before the answer";
+      const what = isOdd ? `HTTP status ${this.#httpStatus}` : "the connection ended before the response";
       return failed(Status.UNAVAILABLE, what);
     }
     if (this.#status === Status.OK) return undefined;

@@ -21,8 +21,8 @@ const REOPEN_MS = 50;
 const evidence: Readonly<Record<string, string>> = {
   ECONNREFUSED: "no process listens on its socket",
   ENOENT: "its socket does not exist",
-  ECONNRESET: "its process closed the connection without an answer",
-  EPIPE: "its process closed the connection without an answer",
+  ECONNRESET: "its process closed the connection without a response",
+  EPIPE: "its process closed the connection without a response",
   // Returned by connect(2) for unix sockets.
   EAGAIN: "its process does not accept connections, and the backlog of its socket is full",
 };

@@ -23,7 +23,7 @@ function watch(stream: ClientHttp2Stream): void {
   let answers = 0;
   stream.on("headers", () => {
     if (++answers <= MAX_INFORMATIONAL_ANSWERS) return;
-    const message = `the peer sends informational answers without end: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
+    const message = `the peer sent too many informational responses: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
     stream.session?.destroy(new NodekeeperError("invalid", message));
   });
 }

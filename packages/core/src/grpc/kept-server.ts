@@ -121,7 +121,7 @@ export class KeptServer {
     } catch (error) {
       if (error instanceof NodekeeperError) throw error;
       // The directory may be recreated. The next check retries.
-      log.warn({ err: error }, "socket can't be served yet");
+      log.warn({ err: error }, "failed to serve the socket, retrying");
     }
   }
 

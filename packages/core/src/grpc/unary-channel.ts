@@ -71,7 +71,7 @@ export class UnaryChannel {
 }
 
 function tooLarge(method: string, limit: number): ClientError {
-  return new ClientError(method, Status.RESOURCE_EXHAUSTED, `the answer is larger than ${limit} bytes`);
+  return new ClientError(method, Status.RESOURCE_EXHAUSTED, `the response is larger than ${limit} bytes`);
 }
 
 // Compression is not supported; the client does not offer it.
@@ -79,5 +79,5 @@ function messageIn(body: Buffer, method: string): Uint8Array {
   const isWhole =
     body.length >= HEADER_BYTES && body[0] === 0 && body.readUInt32BE(1) === body.length - HEADER_BYTES;
   if (isWhole) return body.subarray(HEADER_BYTES);
-  throw new ClientError(method, Status.INTERNAL, "the answer is not one whole message");
+  throw new ClientError(method, Status.INTERNAL, "the response is not one complete message");
 }

@@ -270,7 +270,7 @@ describe("the rate limit", () => {
   });
 });
 
-test("a server that sends too many informational answers fails the call and loses the connection", async () => {
+test("a server that sent too many informational responses fails the call and loses the connection", async () => {
   let sent = 0;
   await using server = await startServer(({ request }) => {
     const { socket } = request;

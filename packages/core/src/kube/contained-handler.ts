@@ -65,6 +65,6 @@ export class ContainedHandler {
     this.#metrics.watchHandlerErrors.inc({ resource: this.#resource });
     const { name, namespace } = object?.metadata ?? {};
     const about = object ? { object: { namespace, name } } : {};
-    this.#log.error({ err: error, resource: this.#resource, type, ...about }, "Watch handler threw");
+    this.#log.error({ err: error, resource: this.#resource, type, ...about }, "watch handler failed");
   }
 }

@@ -99,7 +99,7 @@ export class Credentials {
           : undefined,
       tlsGeneration: same ? old.snapshot.tlsGeneration : (old?.snapshot.tlsGeneration ?? 0) + 1,
     };
-    if (old && !same) this.#log.info({ source: this.#access.source }, "Certificates were renewed");
+    if (old && !same) this.#log.info({ source: this.#access.source }, "certificates were renewed");
     this.#good = { snapshot, pem, stamp };
     this.#lastComplaint = "";
     return snapshot;
@@ -111,7 +111,7 @@ export class Credentials {
     this.#lastComplaint = complaint;
     this.#log.warn(
       { errorId: CredentialsUnusable.id, err: error, source: this.#access.source },
-      "Changed credentials can't be used; keeping the last",
+      "failed to load changed credentials, keeping the previous ones",
     );
   }
 }

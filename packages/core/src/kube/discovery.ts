@@ -96,7 +96,7 @@ function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource |
 /** Parses an APIResourceList, in which subresources are named "nodes/status". Invalid entries are omitted. */
 function readResources(what: string, list: unknown, group: string, version: string): ApiResource[] {
   if (!isRecord(list) || !Array.isArray(list.resources)) {
-    throw new AnswerNotOfKubernetes({ request: what, problem: "the answer is not a list of resources" });
+    throw new AnswerNotOfKubernetes({ request: what, problem: "the response is not a list of resources" });
   }
   const entries = list.resources.filter(isRecord).filter((entry) => typeof entry.name === "string");
   const resources = new Map<string, ApiResource>();

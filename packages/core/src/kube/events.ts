@@ -187,7 +187,7 @@ export class EventRecorder implements Runnable {
     const { kind, name, namespace } = input.regarding;
     this.#options.log.warn(
       { err: error, reason: input.reason, kind, object: { namespace, name } },
-      "Event was not written",
+      "failed to write Event",
     );
   }
 }

@@ -59,7 +59,7 @@ function limitInformational(request: ClientRequest): void {
   let answers = 0;
   request.on("information", () => {
     if (++answers <= MAX_INFORMATIONAL_ANSWERS) return;
-    const message = `the server sends too many informational answers: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
+    const message = `the server sent too many informational responses: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
     request.destroy(new NodekeeperError("unavailable", message));
   });
 }
@@ -137,7 +137,7 @@ export async function readText(
 
 function cutShort(received: number, cause?: unknown): NodekeeperError {
   return new ApiServerUnreachable(
-    { problem: `the connection was cut after ${received} bytes of the answer` },
+    { problem: `the connection was cut after ${received} bytes of the response` },
     { cause },
   );
 }

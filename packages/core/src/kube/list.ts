@@ -38,7 +38,7 @@ async function listOnce(connection: Connection, resource: ApiResource, options: 
     if (page.next !== undefined && page.next === next) {
       throw new NodekeeperError(
         "unavailable",
-        `list of ${resource.plural}: the server repeats a page endlessly`,
+        `list of ${resource.plural}: the server returned the same page repeatedly`,
       );
     }
     pages.push(page.items);
@@ -82,7 +82,7 @@ function readPage(what: string, resource: ApiResource, value: unknown): Omit<Pag
   // Go serializes a nil slice as null.
   const items = list.items ?? [];
   if (!Array.isArray(items))
-    throw new AnswerNotOfKubernetes({ request: what, problem: "the answer is not a list" });
+    throw new AnswerNotOfKubernetes({ request: what, problem: "the response is not a list" });
   const { resourceVersion, continue: next } = list.metadata as {
     resourceVersion?: unknown;
     continue?: unknown;

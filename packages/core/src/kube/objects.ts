@@ -18,7 +18,7 @@ export function textOf(value: unknown): string {
  */
 export function asObject(what: string, value: unknown): KubeObject {
   if (!isRecord(value))
-    throw new AnswerNotOfKubernetes({ request: what, problem: "the answer is not an object" });
+    throw new AnswerNotOfKubernetes({ request: what, problem: "the response is not an object" });
   value.metadata ??= {};
   if (!isRecord(value.metadata))
     throw new NodekeeperError("unavailable", `${what}: metadata is not an object`);

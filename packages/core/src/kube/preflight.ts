@@ -37,7 +37,7 @@ async function read(connection: Connection, path: string, options: CallOptions |
     options,
   );
   if (isRecord(value)) return value;
-  throw new AnswerNotOfKubernetes({ request: `GET ${path}`, problem: "the answer is not an object" });
+  throw new AnswerNotOfKubernetes({ request: `GET ${path}`, problem: "the response is not an object" });
 }
 
 function list(value: unknown): unknown[] {

@@ -28,8 +28,8 @@ it("reviews a token, and what its account may do", async () => {
   ]);
 });
 
-it("fails where the answer has no status", async () => {
+it("fails where the response has no status", async () => {
   await using server = await startServer(({ response }) => sendJson(response, {}, 201));
   using test = clientOf(server);
-  await expect(test.client.reviewToken("a")).rejects.toThrow(/tokenreviews: the answer has no status/);
+  await expect(test.client.reviewToken("a")).rejects.toThrow(/tokenreviews: the response has no status/);
 });

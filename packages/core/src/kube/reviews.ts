@@ -74,5 +74,5 @@ async function review(
   const request = { method: "POST", path, body, verb: "create", resource, secret };
   const { value } = await connection.call(request, options);
   if (isRecord(value) && isRecord(value.status)) return value.status;
-  throw new AnswerNotOfKubernetes({ request: `POST ${path}`, problem: "the answer has no status" });
+  throw new AnswerNotOfKubernetes({ request: `POST ${path}`, problem: "the response has no status" });
 }

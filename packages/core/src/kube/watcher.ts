@@ -257,7 +257,7 @@ export class Watcher implements Runnable {
       reason,
       delayMs: Math.round(delayMs),
     };
-    this.#options.log.warn(fields, "Watch failed, will be retried");
+    this.#options.log.warn(fields, "watch failed, retrying");
     return delayMs;
   }
 

@@ -64,7 +64,7 @@ export class Semaphore {
       return Promise.resolve();
     }
     if (this.#waiting.length >= this.#maxWaiting)
-      throw new NodekeeperError("throttled", "too many requests at a time");
+      throw new NodekeeperError("throttled", "too many concurrent requests");
     return new Promise((resolve, reject) => {
       const onAbort = () => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1);

@@ -13,7 +13,7 @@ export function checkSocketPath(path: string): void {
   if (bytes > longestSocketPath) {
     throw new NodekeeperError(
       "invalid",
-      `socket path ${quote(path)} has ${bytes} bytes, the kernel takes at most ${longestSocketPath}`,
+      `socket path ${quote(path)} has ${bytes} bytes, the kernel allows at most ${longestSocketPath}`,
     );
   }
 }

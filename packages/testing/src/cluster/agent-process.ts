@@ -72,6 +72,6 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 function addressIn(line: string): string | undefined {
-  if (!line.includes("Status server listens")) return undefined;
+  if (!line.includes("status server is listening")) return undefined;
   return (JSON.parse(line) as { address?: string }).address;
 }

@@ -44,7 +44,7 @@ ${alert}
 <p>From kubectl, for an account that may read the agents:</p>
 <pre><code>kubectl create token ACCOUNT --namespace NAMESPACE --duration 8h</code></pre>
 <p>The account needs the right to <code>get</code> the nonResourceURL <code>/nodekeeper/*</code>, which the ClusterRole
-<code>nodekeeper-status-reader</code> has. The API server decides about it.</p>
+<code>nodekeeper-status-reader</code> has. The API server authorizes it.</p>
 <p class="quiet">The browser keeps the token, encrypted, until you sign out or close it. For programs: the header
 <code>Authorization: Bearer</code>.</p>`,
   );
@@ -56,7 +56,7 @@ export function signOutForm(): Reply {
     200,
     "Sign out · Nodekeeper",
     `<h1>Sign out of Nodekeeper</h1>
-<p>This browser then has no token of this node any more. The token itself stays valid until it expires.</p>
+<p>This browser then no longer stores a token for this node. The token itself remains valid until it expires.</p>
 <form method="post"><button>Sign out</button></form>
 <p><a href="./">Back to the page</a></p>`,
   );

@@ -30,8 +30,8 @@ it.each<[ErrorCode, number, RegExp]>([
   ["unauthenticated", 401, /Create a new one/],
   ["forbidden", 403, /the check's message\. Bind a role/],
   ["throttled", 429, /Try again in a few seconds/],
-  ["unavailable", 503, /can't ask the API server/],
-  ["deadline", 504, /can't ask the API server/],
+  ["unavailable", 503, /cannot reach the API server/],
+  ["deadline", 504, /cannot reach the API server/],
 ])("gives the form again with what to do where the check throws %s", async (code, status, text) => {
   const { enter } = setUp(() => {
     throw new NodekeeperError(code, "the check's message", { id: "NK1709", retryAfterMs: 1_500 });

@@ -70,7 +70,10 @@ export class SignIn {
       if (!form) throw new NodekeeperError("exhausted", "the form is too long");
       const token = form.get("token")?.trim() ?? "";
       if (!/^[\x21-\x7e]+$/.test(token))
-        throw new NodekeeperError("invalid", "What was entered is not a token: it is empty, or has spaces");
+        throw new NodekeeperError(
+          "invalid",
+          "The entered text is not a token: it is empty or contains spaces",
+        );
       const cookie = this.#cookies?.keep(token);
       await this.#check({ token, verb: "get", path: PAGE_PATH }, signal);
       return this.#redirect(cookie);
@@ -106,7 +109,7 @@ function problemOf(error: unknown): string {
       return "There are too many requests at the moment. Try again in a few seconds.";
     case "unavailable":
     case "deadline":
-      return "The agent can't ask the API server, which decides about tokens. Try again; on the node, the page on the loopback needs none.";
+      return "The agent cannot reach the API server, which authenticates tokens. Try again; on the node, the page on the loopback address needs no token.";
     default:
       return `${message}.`;
   }

@@ -101,13 +101,9 @@ export class Streams {
     const positions = this.#positions(wanted, lastEventId || cursor);
     const { mostStreams = MOST_STREAMS } = this.#options;
     if (this.#open >= mostStreams)
-      throw new NodekeeperError(
-        "throttled",
-        `${this.#open} streams are open, the most that the agent serves`,
-        {
-          retryAfterMs: RECONNECT_MS,
-        },
-      );
+      throw new NodekeeperError("throttled", `${this.#open} streams are open, which is the limit`, {
+        retryAfterMs: RECONNECT_MS,
+      });
     this.#open++;
     return {
       pieces: (signal) => this.#pieces(wanted, positions, signal),
