@@ -233,7 +233,7 @@ describe("PodLifecycle over a socket", () => {
       .watch({ stopAtEnd: true })
       .next()
       .catch((error: unknown) => error);
-    const message = "2 watches are open, the most that the agent serves";
+    const message = "2 watches are open, which is the limit";
     expect(error).toMatchObject({ code: "exhausted", message });
     expect(refused).toEqual([message]);
     expect(await client.getPods()).toEqual([]);

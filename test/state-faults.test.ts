@@ -146,7 +146,7 @@ describe.concurrent("the state database", () => {
     expect(text).toMatch(/\[-\]StateDatabaseReady.*kept in memory, \/sys\/nodekeeper.*(EPERM|EROFS|EACCES)/);
     await until("the metric", async () => (await agent.metrics()).includes("nodekeeper_state_persistent 0"));
     expect(
-      agent.logLines.filter(({ msg }) => msg?.startsWith("state database can't be written")),
+      agent.logLines.filter(({ msg }) => msg?.startsWith("failed to open the state database")),
     ).toHaveLength(1);
   });
 

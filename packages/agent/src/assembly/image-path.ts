@@ -22,7 +22,7 @@ export function imagePath(
     if (!ask)
       throw new NodekeeperError(
         "unavailable",
-        "the path of images is not configured, and lifecycle.enabled is false",
+        "the path of images is not configured, and no container runtime is used",
       );
     if (failed && clock.monotonic() - failed.at < RETRY_MS) throw failed.error;
     try {

@@ -1,4 +1,5 @@
 import { TooManyWatches } from "@nodekeeper/api/errors";
+import { TokenBucket } from "@nodekeeper/core/lib";
 import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import { CriRuntime } from "../runtime/index.ts";
 import {
@@ -13,7 +14,7 @@ import type { AgentContext } from "./context.ts";
 import type { AgentPart } from "./part.ts";
 
 // Refused clients retry every few seconds.
-const REFUSAL_LOG_INTERVAL_MS = 60_000;
+const REFUSALS_LOGGED = { perSecond: 1 / 60, burst: 1 };
 
 /** The container runtime and the lifecycle of its pods. */
 export interface LifecyclePart extends AgentPart {
@@ -64,12 +65,10 @@ function localApiOf(
   if (api.socket === "") return undefined;
   const apiLog = log.child({ logger: "server" });
   const { watchesRefused } = createLocalApiMetrics(registry);
-  let refusalLoggedAt = Number.NEGATIVE_INFINITY;
+  const logged = new TokenBucket(clock, REFUSALS_LOGGED);
   const onRefused = (problem: string) => {
     watchesRefused.inc();
-    if (clock.monotonic() - refusalLoggedAt < REFUSAL_LOG_INTERVAL_MS) return;
-    refusalLoggedAt = clock.monotonic();
-    apiLog.warn({ errorId: TooManyWatches.id, problem }, "watch refused");
+    if (logged.tryTake()) apiLog.warn({ errorId: TooManyWatches.id, problem }, "watch refused");
   };
   return new LocalApi({
     path: api.socket,

@@ -1,11 +1,10 @@
-import type { Clock } from "@nodekeeper/core/lib";
+import { type Clock, RecentMap, RecentWork } from "@nodekeeper/core/lib";
 import { type CpuTimes, type CpuUse, cpuUseBetween } from "./cpu-times.ts";
 import type { Host } from "./host.ts";
 import { cpuBetween, type PodActivity, type PodCounters } from "./pod-activity.ts";
 import type { PodReadings } from "./pod-readings.ts";
 import type { PressureResource } from "./pressure.ts";
 import type { Reading } from "./reading.ts";
-import { SharedReading } from "./shared-reading.ts";
 
 export interface HostReadingsOptions {
   host: Host;
@@ -27,7 +26,7 @@ const MAX_KEYS = 64;
  */
 export class HostReadings {
   readonly #options: HostReadingsOptions;
-  readonly #refreshed: ReadonlyMap<string, SharedReading<unknown>>[] = [];
+  readonly #refreshed: ReadonlyMap<string, RecentWork<Reading<unknown>>>[] = [];
   #countersBefore: { counters: ReadonlyMap<string, PodCounters>; at: number } | undefined;
   #cpuBefore: { times: CpuTimes; at: number } | undefined;
 
@@ -97,19 +96,16 @@ export class HostReadings {
     return (signal: AbortSignal) => byKey("", signal);
   }
 
-  // Evicts the least recently used key above the limit.
   #rowByKey<K extends string, T>(
     read: (sources: HostReadingsOptions, key: K) => Promise<Reading<T>>,
     isRefreshed = true,
   ) {
-    const byKey = new Map<K, SharedReading<T>>();
+    const byKey = new RecentMap<K, RecentWork<Reading<T>>>(MAX_KEYS);
     if (isRefreshed) this.#refreshed.push(byKey);
     return (key: K, signal: AbortSignal): Promise<Reading<T>> => {
       const { clock, maxAgeMs } = this.#options;
-      const shared = byKey.get(key) ?? new SharedReading(clock, maxAgeMs, () => read(this.#options, key));
-      byKey.delete(key);
+      const shared = byKey.get(key) ?? new RecentWork(clock, maxAgeMs, () => read(this.#options, key));
       byKey.set(key, shared);
-      if (byKey.size > MAX_KEYS) byKey.delete(byKey.keys().next().value!);
       return shared.get(signal);
     };
   }

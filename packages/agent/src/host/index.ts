@@ -22,6 +22,5 @@ export {
 export type { Pressure, PressureResource, Stall } from "./pressure.ts";
 export type { PidState } from "./processes.ts";
 export { freshReading, mapReading, type Reading, readingProblem, readingValue } from "./reading.ts";
-export { SharedReading } from "./shared-reading.ts";
 export type { Virtualization } from "./virtualization.ts";
 export type { NodeMemory } from "./zone-info.ts";

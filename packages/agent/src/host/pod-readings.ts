@@ -72,17 +72,21 @@ export class PodReadings {
   readonly #context: ReadingContext;
 
   /** Pods that have a cgroup. Empty on machines without pods. */
-  readonly pods = this.#row("memory of pods", (scope) => this.#pods(scope));
+  readonly pods = this.#podRow("memory of pods", (scope, found) => this.#pods(scope, found));
   /** CPU time and process count of each pod that has a cgroup, by UID. */
-  readonly counters = this.#row("CPU time and processes of pods", (scope) => this.#counters(scope));
+  readonly counters = this.#podRow("CPU time and processes of pods", (scope, found) =>
+    this.#counters(scope, found),
+  );
   /**
    * Memory of the parent cgroup of all pods, whose limit is the node's allocatable memory. `missing` without a limit.
    */
-  readonly allocatableMemory = this.#row("memory of the kubelet's group of pods", (scope) =>
-    this.#allocatableMemory(scope),
+  readonly allocatableMemory = this.#podRow("memory of the kubelet's group of pods", (scope, { groups }) =>
+    this.#allocatableMemory(scope, groups.get("all")),
   );
   /** Containers of all pods by ID, including sandboxes. */
-  readonly containers = this.#row("memory of containers", (scope) => this.#containersOf(scope));
+  readonly containers = this.#podRow("memory of containers", (scope, found) =>
+    this.#containersOf(scope, found),
+  );
 
   constructor({ root = "/", ...options }: PodReadingsOptions = {}) {
     const { clock = systemClock, deadlineMs = 5_000 } = options;
@@ -114,8 +118,12 @@ export class PodReadings {
     return this.#context.files.kernel;
   }
 
-  #cgroups({ probe, layout }: Scope): PodCgroups | undefined {
-    return probe.attempt(() => findPodCgroups(this.#kernelFiles, layout.memoryRoot));
+  #podRow<T>(what: string, read: (scope: Scope, found: PodCgroups) => T | undefined | Promise<T>) {
+    return this.#row(what, (scope) => {
+      const { probe, layout } = scope;
+      const found = probe.attempt(() => findPodCgroups(this.#kernelFiles, layout.memoryRoot));
+      return found && read(scope, found);
+    });
   }
 
   async #eachPod(
@@ -127,9 +135,7 @@ export class PodReadings {
     if (tooSlow) probe.note(tooSlow);
   }
 
-  async #pods(scope: Scope): Promise<PodsState | undefined> {
-    const found = this.#cgroups(scope);
-    if (found === undefined) return undefined;
+  async #pods(scope: Scope, found: PodCgroups): Promise<PodsState> {
     const byNode = await this.#readsByNode(scope);
     const groupPressure = new Map<PodGroup, Pressure>();
     for (const [group, path] of found.groups) {
@@ -146,9 +152,7 @@ export class PodReadings {
     return { pods, groupPressure };
   }
 
-  async #counters(scope: Scope): Promise<ReadonlyMap<string, PodCounters> | undefined> {
-    const found = this.#cgroups(scope);
-    if (found === undefined) return undefined;
+  async #counters(scope: Scope, found: PodCgroups): Promise<ReadonlyMap<string, PodCounters>> {
     const { probe, layout } = scope;
     const counters = new Map<string, PodCounters>();
     await this.#eachPod(scope, found, (uid, cgroup) => {
@@ -159,9 +163,8 @@ export class PodReadings {
     return counters;
   }
 
-  #allocatableMemory(scope: Scope): AllocatableMemory | undefined {
+  #allocatableMemory(scope: Scope, group: string | undefined): AllocatableMemory | undefined {
     const { memoryRoot, memoryNames } = scope.layout;
-    const group = this.#cgroups(scope)?.groups.get("all");
     if (group === undefined) return undefined;
     const limitBytes = wholeNumber(scope.probe.kernelText(`${memoryRoot}${group}/${memoryNames.limit}`));
     const { workingSetBytes } = this.#memoryOf(scope, group);
@@ -170,9 +173,7 @@ export class PodReadings {
     return { limitBytes, workingSetBytes };
   }
 
-  async #containersOf(scope: Scope): Promise<ReadonlyMap<string, ContainerUse> | undefined> {
-    const found = this.#cgroups(scope);
-    if (found === undefined) return undefined;
+  async #containersOf(scope: Scope, found: PodCgroups): Promise<ReadonlyMap<string, ContainerUse>> {
     const { probe, layout } = scope;
     const containers = new Map<string, ContainerUse>();
     await this.#eachPod(scope, found, (podUid, pod) => {

@@ -1,13 +1,13 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
-import { createHarness } from "./testing/harness.ts";
+import { createHarness, startedWithPod } from "./testing/harness.ts";
 
 const unavailable = () => new NodekeeperError("unavailable", "ListPodSandbox: connection refused");
 const live = new AbortController().signal;
 
 describe("health", () => {
   it("names the call that hangs, how long, how many pods, and the last error", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     const check = generator.healthCheck();
     expect(check.check()).toEqual({ ok: false, message: "not running" });
@@ -32,7 +32,6 @@ describe("health", () => {
     runtime.before = () => {};
     await clock.step(125_000);
     expect(check.check().ok).toBe(true);
-    await harness.stop();
   });
 
   it("names a runtime that hangs within 5 s, also while all pods are listed rarely", async () => {
@@ -61,7 +60,7 @@ describe("health", () => {
   });
 
   it("fails with the reason until all pods have been read once", async () => {
-    const harness = createHarness({ settings: { unhealthyAfter: 180_000 } });
+    await using harness = createHarness({ settings: { unhealthyAfter: 180_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     runtime.before = () => {
@@ -84,7 +83,6 @@ describe("health", () => {
     });
     await clock.step(500);
     expect(check().ok).toBe(true);
-    await harness.stop();
   });
 
   it("names the calls and the pods with which the runtime is slow, while it is", async () => {
@@ -136,7 +134,7 @@ describe("health", () => {
   });
 
   it("is not misled by a clock that jumps back", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     await harness.start();
     clock.jump(-3_600_000);
@@ -146,23 +144,18 @@ describe("health", () => {
     expect(harness.emitted()).toEqual(["Started a-sandbox"]);
     expect((await waited).status.ips).toHaveLength(1);
     expect(generator.healthCheck().check().ok).toBe(true);
-    await harness.stop();
   });
 });
 
 describe("metrics", () => {
   it("report 0 for states without containers", async () => {
-    const harness = createHarness();
+    await using harness = await startedWithPod();
     const { runtime, clock } = harness;
-    runtime.addPod("a");
-    runtime.set("a", "a1", "running");
-    await harness.start();
     expect(await harness.metric("containers", { kind: "container", state: "running" })).toBe(1);
     runtime.set("a", "a1", "exited");
     await clock.step(1_000);
     expect(await harness.metric("containers", { kind: "container", state: "running" })).toBe(0);
     expect(await harness.metric("containers", { kind: "container", state: "exited" })).toBe(1);
     expect(await harness.metric("inspections_total")).toBe(2);
-    await harness.stop();
   });
 });

@@ -1,17 +1,14 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
-import { createHarness } from "./testing/harness.ts";
+import { createHarness, startedWithPod } from "./testing/harness.ts";
 
 const unavailable = () => new NodekeeperError("unavailable", "ListPodSandbox: connection refused");
 const live = new AbortController().signal;
 
 describe("relist", () => {
   it("emits no events for the first relist, and events for changes after it", async () => {
-    const harness = createHarness();
+    await using harness = await startedWithPod();
     const { runtime, clock, generator } = harness;
-    runtime.addPod("a");
-    runtime.set("a", "a1", "running");
-    await harness.start();
     expect(harness.emitted()).toEqual([]);
     expect(generator.statuses.get("a").status.ips).toEqual(["10.0.0.1"]);
 
@@ -43,11 +40,10 @@ describe("relist", () => {
       reason: "Error",
     });
     expect(generator.statuses.uids()).toEqual(["a"]);
-    await harness.stop();
   });
 
   it("resolves waiting callers when all pods have been read", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     const controller = new AbortController();
     const given = generator.listed(controller.signal).catch((error: unknown) => error);
@@ -67,11 +63,10 @@ describe("relist", () => {
     await clock.step(1_000);
     expect(seen).toBe(1);
     await generator.listed(live);
-    await harness.stop();
   });
 
   it("lets an early consumer wait for the first list, and fails with the reason after a time limit", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     runtime.before = () => {
@@ -95,7 +90,6 @@ describe("relist", () => {
     await clock.step(1_000);
     expect((await first).value).toMatchObject({ kind: "snapshot", why: "begin", pods: [{ uid: "a" }] });
     expect((await second).value).toMatchObject({ kind: "snapshot", why: "fellOff", pods: [{ uid: "a" }] });
-    await harness.stop();
   });
 
   it("lets a consumer leave that waits for the first list", async () => {
@@ -123,7 +117,7 @@ describe("relist", () => {
   });
 
   it("keeps the record of a pod that cannot be inspected, and emits its events when it can", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     for (const uid of ["a", "b"]) {
       runtime.addPod(uid);
@@ -150,11 +144,10 @@ describe("relist", () => {
     await clock.step(1_000);
     expect(harness.emitted()).toEqual(["Died b1", "Died a1"]);
     expect(generator.statuses.get("a").error).toBeUndefined();
-    await harness.stop();
   });
 
   it("emits what a reading finds that outlives the first list: the snapshot has its pod as failed", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     for (const uid of ["slow", "well"]) {
       runtime.addPod(uid);
@@ -170,11 +163,10 @@ describe("relist", () => {
     await clock.step(40_000);
     expect(generator.statuses.get("slow").error).toBeUndefined();
     expect(harness.emitted()).toEqual(["Started slow-sandbox", "Started slow1", "Died slow1"]);
-    await harness.stop();
   });
 
   it("emits PodSync when a pod can be inspected again and has not changed", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock } = harness;
     runtime.addPod("a");
     await harness.start();
@@ -187,11 +179,10 @@ describe("relist", () => {
     runtime.before = () => {};
     await clock.step(3_000);
     expect(harness.emitted()).toEqual(["PodSync a"]);
-    await harness.stop();
   });
 
   it("has the cache entry before its events are seen", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     await harness.start();
     const reader = generator.events.read({}, live);
@@ -201,11 +192,10 @@ describe("relist", () => {
     await clock.step(1_000);
     expect(await seen).toEqual(["event", ["10.1.1.1"]]);
     await reader.return?.();
-    await harness.stop();
   });
 
   it("takes 10,000 containers that die at once", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     for (let at = 0; at < 10_000; at++) runtime.set("a", `a${at}`, "running");
@@ -214,11 +204,10 @@ describe("relist", () => {
     await clock.step(1_000);
     expect(generator.events.last).toBe(10_000);
     expect(generator.events.get(10_000)?.exitCode).toBe(9);
-    await harness.stop();
   });
 
   it("keeps the last addresses of a finished pod", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a", ["10.9.9.9"]);
     await harness.start();
@@ -229,15 +218,11 @@ describe("relist", () => {
     runtime.set("a", "a-again", "running", "sandbox");
     await clock.step(1_000);
     expect(generator.statuses.get("a").status.ips).toEqual([]);
-    await harness.stop();
   });
 
   it("ignores an exit that the inspection contradicts", async () => {
-    const harness = createHarness();
+    await using harness = await startedWithPod();
     const { runtime, clock } = harness;
-    runtime.addPod("a");
-    runtime.set("a", "a1", "running");
-    await harness.start();
     runtime.lie = (pod) => ({ ...pod, containers: pod.containers.map((c) => ({ ...c, state: "exited" })) });
     await clock.step(3_000);
     expect(harness.emitted()).toEqual([]);
@@ -247,11 +232,10 @@ describe("relist", () => {
     runtime.set("a", "a1", "exited");
     await clock.step(1_000);
     expect(harness.emitted()).toEqual(["Died a1"]);
-    await harness.stop();
   });
 
   it("takes an exit that the inspection shows and the list does not have yet: cache, records and log agree", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     runtime.set("a", "a1", "running");
@@ -272,15 +256,11 @@ describe("relist", () => {
     expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual(states);
     await clock.step(3_000);
     expect(harness.emitted()).toHaveLength(4);
-    await harness.stop();
   });
 
   it("takes a container that is removed between list and inspection for removed, in cache, records and log", async () => {
-    const harness = createHarness();
+    await using harness = await startedWithPod();
     const { runtime, clock, generator } = harness;
-    runtime.addPod("a");
-    runtime.set("a", "a1", "running");
-    await harness.start();
     runtime.set("a", "a2", "running");
     runtime.after = (call) => {
       if (call === "listPods") runtime.remove("a", "a1");
@@ -289,15 +269,11 @@ describe("relist", () => {
     expect(harness.emitted().sort()).toEqual(["Died a1", "Removed a1", "Started a2"]);
     expect(statesIn(generator.statuses.get("a").status.containers)).toEqual({ a2: "running" });
     expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual({ a2: "running" });
-    await harness.stop();
   });
 
   it("does not take a container for removed that is listed and has no status", async () => {
-    const harness = createHarness();
+    await using harness = await startedWithPod();
     const { runtime, clock, generator } = harness;
-    runtime.addPod("a");
-    runtime.set("a", "a1", "running");
-    await harness.start();
     const ghost = { ...runtime.pods.get("a")!.containers.get("a1")!, id: "ghost" };
     runtime.lie = (pod) => ({ ...pod, containers: [...pod.containers, ghost] });
     await clock.step(3_000);
@@ -308,24 +284,19 @@ describe("relist", () => {
     runtime.lie = (pod) => pod;
     await clock.step(1_000);
     expect(harness.emitted()).toEqual(["PodSync a"]);
-    await harness.stop();
   });
 
   it("confirms by a second list that a running container was removed", async () => {
-    const harness = createHarness();
+    await using harness = await startedWithPod();
     const { runtime, clock } = harness;
-    runtime.addPod("a");
-    runtime.set("a", "a1", "running");
-    await harness.start();
     let lies = 1;
     runtime.lie = (pod) => (lies-- > 0 ? undefined : pod);
     await clock.step(1_000);
     expect(harness.emitted()).toEqual([]);
-    await harness.stop();
   });
 
   it("inspects changed pods side by side", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock } = harness;
     await harness.start();
     for (let at = 0; at < 100; at++) runtime.addPod(`p${at}`);
@@ -333,7 +304,6 @@ describe("relist", () => {
     await clock.step(1_000);
     await clock.step(200);
     expect(harness.emitted()).toHaveLength(100);
-    await harness.stop();
   });
 
   it("leaves a pod behind with which the runtime hangs, and continues with the others", async () => {

@@ -63,7 +63,7 @@ describe("hints", () => {
   });
 
   it("that are stale, duplicate or of no pod do no harm", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock, generator } = harness;
     runtime.before = (call, _, signal) => (call === "listPod" ? runtime.delay(5, signal) : undefined);
     runtime.calls.listPod = 0;
@@ -73,11 +73,10 @@ describe("hints", () => {
     expect(generator.statuses.uids()).not.toContain("ghost");
     expect(runtime.calls.listPod).toBeLessThan(10);
     expect(await harness.metric("hints_total")).toBe(5_001);
-    await harness.stop();
   });
 
   it("are no reason to list rarely before one came on this very stream", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock } = harness;
     Object.assign(runtime, { events: "on", runtimeName: "containerd", runtimeVersion: "v2.1.4" });
     runtime.addPod("a");
@@ -95,7 +94,6 @@ describe("hints", () => {
     runtime.endStreams();
     await clock.step(60_000);
     expect([await state(harness), await period(harness)]).toEqual(["healthy", 1]);
-    await harness.stop();
   });
 
   it.each([
@@ -107,13 +105,12 @@ describe("hints", () => {
     ["another", "2.0.0", 1],
     ["containerd", "unknown", 1],
   ])("of %s %s: pods are listed every %d s after a hint", async (runtimeName, runtimeVersion, seconds) => {
-    const harness = await followed({ runtimeName, runtimeVersion });
+    await using harness = await followed({ runtimeName, runtimeVersion });
     expect(await period(harness)).toBe(seconds);
-    await harness.stop();
   });
 
   it("that another subscriber takes delay nothing beyond the short period", async () => {
-    const harness = await followed({ runtimeVersion: "1.7.24" });
+    await using harness = await followed({ runtimeVersion: "1.7.24" });
     const { runtime, clock } = harness;
     for (const uid of ["b", "c", "d"]) {
       runtime.addPod(uid);
@@ -121,11 +118,10 @@ describe("hints", () => {
       await clock.step(1_000);
       expect(others(harness).at(-1)).toBe(`Started ${uid}-sandbox`);
     }
-    await harness.stop();
   });
 
   it("that are missed are counted, and trusted again when one came in time and minutes without a miss have passed", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     runtime.set("a", "a1", "exited");
     await clock.step(31_000);
@@ -142,7 +138,6 @@ describe("hints", () => {
     expect([await state(harness), await period(harness)]).toEqual(["healthy", 1]);
     await clock.step(61_000);
     expect(await period(harness)).toBe(30);
-    await harness.stop();
   });
 
   it("of a stream that fell silent are not trusted by the time alone, and the stream is opened again", async () => {
@@ -169,7 +164,7 @@ describe("hints", () => {
   });
 
   it("are not missed for a change before the stream was open", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     while (runtime.calls.listPods === 0) await clock.step(100);
     await clock.step(15_000);
@@ -178,7 +173,6 @@ describe("hints", () => {
     await clock.step(10_000);
     expect(others(harness)).toEqual(["Died a1"]);
     expect([await state(harness), await harness.metric("hint_misses_total")]).toEqual(["healthy", 0]);
-    await harness.stop();
   });
 
   it("have their pod read again where the first readings find nothing new", async () => {
@@ -201,7 +195,7 @@ describe("hints", () => {
   });
 
   it("have their pod read again also where a list answers the request before its turn", async () => {
-    const harness = await followed({
+    await using harness = await followed({
       settings: { maxInspections: 1, inspectionPatience: 60_000 },
     });
     const { runtime, clock } = harness;
@@ -219,11 +213,10 @@ describe("hints", () => {
     await clock.step(5_000);
     expect(runtime.calls.listPods).toBe(1);
     expect(others(harness).at(-1)).toBe("Started late");
-    await harness.stop();
   });
 
   it("of pods that came and went leave room for others to be read again", async () => {
-    const harness = await followed({ settings: { requestLimit: 3 } });
+    await using harness = await followed({ settings: { requestLimit: 3 } });
     const { runtime, clock } = harness;
     for (let at = 0; at < 10; at++) {
       runtime.addPod(`p${at}`);
@@ -240,11 +233,10 @@ describe("hints", () => {
     runtime.set("a", "late", "running");
     await clock.step(20);
     expect(others(harness).at(-1)).toBe("Started late");
-    await harness.stop();
   });
 
   it("whose change a list shows first are not counted as missed", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     // The reading that the hint asks for is older than the change; a list that follows shows it.
     runtime.hint("a");
@@ -256,11 +248,10 @@ describe("hints", () => {
     await clock.step(5_000);
     expect(others(harness)).toEqual(["Died a1"]);
     expect(await harness.metric("hint_misses_total")).toBe(0);
-    await harness.stop();
   });
 
   it("carry the exit code of a container that is removed before it can be inspected", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     runtime.remove("a", "a1");
     runtime.hint("a", [{ containerId: "a1", exitCode: 42, reason: "Error" }]);
@@ -270,11 +261,10 @@ describe("hints", () => {
       exitCode: 42,
       reason: "Error",
     });
-    await harness.stop();
   });
 
   it("that come later than the list are not counted as missed", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     while (runtime.calls.listPods === 0) await clock.step(100);
     await clock.step(29_700);
@@ -284,11 +274,10 @@ describe("hints", () => {
     await clock.step(10_000);
     expect(others(harness)).toEqual(["Died a1"]);
     expect(await harness.metric("hint_misses_total")).toBe(0);
-    await harness.stop();
   });
 
   it("give way to the short period while the stream is broken, and come back with it", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     runtime.before = (call) => {
       if (call === "hints") throw new NodekeeperError("unavailable", "runtime restarts");
@@ -309,17 +298,15 @@ describe("hints", () => {
     runtime.calls.listPods = 0;
     await clock.step(60_000);
     expect(runtime.calls.listPods).toBe(2);
-    await harness.stop();
   });
 
   it("finds what happened while the stream was broken as soon as it is back", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     runtime.endStreams();
     runtime.set("a", "a1", "exited");
     await clock.step(1_000);
     expect(others(harness)).toEqual(["Died a1"]);
-    await harness.stop();
   });
 
   it.each(["none", "off"] as const)("of a runtime with events %s are asked for once", async (events) => {
@@ -340,7 +327,7 @@ describe("hints", () => {
   });
 
   it("are asked for again when the runtime restarted between two lists", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock } = harness;
     await harness.start();
     expect(await state(harness)).toBe("unsupported");
@@ -351,11 +338,10 @@ describe("hints", () => {
     await clock.step(3_000);
     expect(await state(harness)).toBe("healthy");
     expect(runtime.calls.hints).toBe(2);
-    await harness.stop();
   });
 
   it("are requested again after the runtime was unavailable", async () => {
-    const harness = createHarness();
+    await using harness = createHarness();
     const { runtime, clock } = harness;
     await harness.start();
     runtime.before = () => {
@@ -366,11 +352,10 @@ describe("hints", () => {
     runtime.events = "on";
     await clock.step(3_000);
     expect(await state(harness)).toBe("healthy");
-    await harness.stop();
   });
 
   it("leave those who wait for a pod no 30 seconds", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { clock, generator } = harness;
     const { signal } = new AbortController();
     const now = clock.monotonic();
@@ -378,11 +363,10 @@ describe("hints", () => {
     await clock.step(1_000);
     const entries = await Promise.all(waits);
     for (const { observedAt } of entries) expect(observedAt).toBe(now + 1_000);
-    await harness.stop();
   });
 
   it("read a pod again soon that could not be inspected", async () => {
-    const harness = await followed();
+    await using harness = await followed();
     const { runtime, clock } = harness;
     runtime.before = (call) => {
       if (call === "podStatus") throw new NodekeeperError("internal", "not now");
@@ -394,6 +378,5 @@ describe("hints", () => {
     await clock.step(1_000);
     expect(others(harness)).toEqual(["Died a1"]);
     expect(runtime.calls.listPods).toBe(0);
-    await harness.stop();
   });
 });

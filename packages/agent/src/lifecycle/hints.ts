@@ -1,4 +1,4 @@
-import { Backoff, retryPolicies, stopped, type Timer, WakeableSleep } from "@nodekeeper/core/lib";
+import { Backoff, RecentMap, retryPolicies, stopped, type Timer, WakeableSleep } from "@nodekeeper/core/lib";
 import type { HintedExit, RuntimeHint } from "../runtime/index.ts";
 import type { LifecycleContext } from "./context.ts";
 import type { HintState } from "./metrics.ts";
@@ -31,7 +31,7 @@ export class Hints {
   readonly #pacing: RelistPacing;
   readonly #queue: PodQueue;
   // The most recent exits by container ID.
-  readonly #exits = new Map<string, HintedExit>();
+  readonly #exits = new RecentMap<string, HintedExit>(MAX_EXITS);
   // Pods with a hint but no change since, with the number of repeated readings.
   readonly #pending = new Map<string, { hintedAt: number; rechecks: number }>();
   // Time of the last hint for each pod. Expires with a later list.
@@ -111,7 +111,7 @@ export class Hints {
 
   add({ podUid, exits }: RuntimeHint): void {
     this.#context.metrics.hints.inc();
-    this.#keep(exits);
+    for (const exit of exits) this.#exits.set(exit.containerId, exit);
     if (podUid === "") {
       this.#pacing.soon();
       return;
@@ -182,17 +182,6 @@ export class Hints {
   stop(): void {
     this.#pending.clear();
     this.#forgetUnexplained();
-  }
-
-  #keep(exits: readonly HintedExit[]): void {
-    for (const exit of exits) {
-      this.#exits.delete(exit.containerId);
-      this.#exits.set(exit.containerId, exit);
-    }
-    for (const id of this.#exits.keys()) {
-      if (this.#exits.size <= MAX_EXITS) return;
-      this.#exits.delete(id);
-    }
   }
 
   // A hint named a changed pod in time.

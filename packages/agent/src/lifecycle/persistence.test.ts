@@ -175,7 +175,7 @@ describe("an agent that is started again", () => {
   it("tries a full disk now and then, not for each pod, and needs no news to save what is left", async () => {
     const runtime = new MemoryRuntime();
     const store = new LifecycleStore(database);
-    const harness = createHarness({ runtime, store });
+    await using harness = createHarness({ runtime, store });
     await harness.start();
     database.connection.exec("PRAGMA max_page_count = 1");
     const saves = vi.spyOn(store, "save");
@@ -188,7 +188,6 @@ describe("an agent that is started again", () => {
     database.connection.exec("PRAGMA max_page_count = 100000");
     await harness.clock.step(10_000);
     expect(store.log()?.last).toBe(200);
-    await harness.stop();
   });
 
   it("saves what is left when it stops", async () => {

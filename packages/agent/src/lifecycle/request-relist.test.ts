@@ -8,7 +8,7 @@ const live = new AbortController().signal;
 
 describe("requestRelist", () => {
   it("reads one pod at once", async () => {
-    const harness = createHarness({ settings: { relistPeriod: 60_000 } });
+    await using harness = createHarness({ settings: { relistPeriod: 60_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     await harness.start();
@@ -18,11 +18,10 @@ describe("requestRelist", () => {
     await clock.step(0);
     expect(harness.emitted()).toEqual(["Started a1"]);
     expect(runtime.calls.listPods).toBe(1);
-    await harness.stop();
   });
 
   it("wakes those who wait when the pod is as it was, or is not there", async () => {
-    const harness = createHarness({ settings: { relistPeriod: 60_000 } });
+    await using harness = createHarness({ settings: { relistPeriod: 60_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
     await harness.start();
@@ -34,11 +33,10 @@ describe("requestRelist", () => {
     const [a, ghost] = await Promise.all(waits);
     expect([a?.observedAt, a?.modifiedAt]).toEqual([10, 10]);
     expect(ghost?.status).toMatchObject({ uid: "ghost", containers: [] });
-    await harness.stop();
   });
 
   it("drops requests satisfied by a later list, and relists if there are too many", async () => {
-    const harness = createHarness({
+    await using harness = createHarness({
       settings: {
         requestLimit: 5,
         maxInspections: 1,
@@ -54,13 +52,12 @@ describe("requestRelist", () => {
     expect(await harness.metric("requests_answered_total")).toBe(5);
     await clock.step(10_000);
     expect(runtime.calls.listPod).toBe(1);
-    await harness.stop();
   });
 
   it("does not let a list that is older undo what was read alone", async () => {
     const clock = new FakeClock();
     const runtime = new MemoryRuntime(clock);
-    const harness = createHarness({ runtime, clock });
+    await using harness = createHarness({ runtime, clock });
     runtime.addPod("a");
     runtime.set("a", "a1", "running");
     await harness.start();
@@ -72,6 +69,5 @@ describe("requestRelist", () => {
     await clock.step(3_000);
     expect(harness.emitted()).toEqual(["Died a1"]);
     await clock.step(1_000);
-    await harness.stop();
   });
 });

@@ -1,5 +1,5 @@
-import type { Clock } from "@nodekeeper/core/lib";
-import { freshReading, mapReading, type Reading, type SharedReading } from "../host/index.ts";
+import type { Clock, RecentWork } from "@nodekeeper/core/lib";
+import { freshReading, mapReading, type Reading } from "../host/index.ts";
 import type { PodStats, PodStatsReader } from "../runtime/index.ts";
 import { LONGEST_AGE_MS, sharedPodStats } from "./pod-memory.ts";
 
@@ -18,7 +18,7 @@ export interface PodDisksOptions {
 /** Disk usage of pods as reported by the container runtime, read at most every ten seconds. */
 export class PodDisks {
   readonly #clock: Clock;
-  readonly #stats: SharedReading<readonly PodStats[]> | undefined;
+  readonly #stats: RecentWork<Reading<readonly PodStats[]>> | undefined;
 
   constructor({ runtimeStats, clock }: PodDisksOptions) {
     this.#clock = clock;

@@ -1,6 +1,6 @@
-import { type Clock, toNodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, RecentWork, toNodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import type { ObservedPod } from "../eviction/index.ts";
-import { freshReading, type HostReadings, type Reading, SharedReading } from "../host/index.ts";
+import { freshReading, type HostReadings, type Reading } from "../host/index.ts";
 import type { PodStats, PodStatsReader } from "../runtime/index.ts";
 
 /** Total memory of a pod's containers, bytes; undefined if it is not reported. */
@@ -28,7 +28,7 @@ const RUNTIME_DEADLINE_MS = 2_000;
 /** Memory of pods as reported by their cgroups, or by the runtime for pods without a cgroup. */
 export class PodMemories {
   readonly #options: PodMemoriesOptions;
-  readonly #runtime: SharedReading<readonly PodStats[]> | undefined;
+  readonly #runtime: RecentWork<Reading<readonly PodStats[]>> | undefined;
   #last: ReadonlyMap<string, PodMemory> = new Map();
 
   constructor(options: PodMemoriesOptions) {
@@ -77,8 +77,11 @@ function withValue<T>(reading: Reading<unknown>, value: T): Reading<T> {
 }
 
 /** Returns the runtime's statistics of pods, read at most every ten seconds, each time within a deadline. */
-export function sharedPodStats(stats: PodStatsReader, clock: Clock): SharedReading<readonly PodStats[]> {
-  return new SharedReading(
+export function sharedPodStats(
+  stats: PodStatsReader,
+  clock: Clock,
+): RecentWork<Reading<readonly PodStats[]>> {
+  return new RecentWork(
     clock,
     () => RUNTIME_PERIOD_MS,
     () => readPodStats(stats, clock),

@@ -9,6 +9,15 @@ import { CriServer, refusal } from "./testing/cri-server.ts";
 const version = () => ({ runtimeName: "test", runtimeVersion: "1.0", runtimeApiVersion: "v1" });
 const never = () => new Promise<never>(() => {});
 
+/** Replaces a runtime by a process that accepts connections and never sends anything. */
+async function replaceByMute(runtime: CriServer) {
+  runtime.kill();
+  let dialled = 0;
+  const server = createServer(() => dialled++).listen(runtime.path);
+  await eventually(() => expect(server.listening).toBe(true));
+  return { server, dialled: () => dialled };
+}
+
 describe("a runtime", () => {
   it("returns its version", async () => {
     await using test = await connected({ version });
@@ -136,15 +145,12 @@ describe("a runtime", () => {
   it("that takes connections and never speaks is dialled again, and found when it is replaced", async () => {
     const clock = new FakeClock();
     await using test = await connected({ version }, { clock });
-    test.server.kill();
-    let dialled = 0;
-    const mute = createServer(() => dialled++).listen(test.server.path);
-    await eventually(() => expect(mute.listening).toBe(true));
+    const mute = await replaceByMute(test.server);
     const call = failure(test.runtime.version(test.signal));
-    await eventually(() => expect(dialled).toBe(1));
+    await eventually(() => expect(mute.dialled()).toBe(1));
     await clock.step(10_000);
     expect(await call).toMatchObject({ code: "unavailable" });
-    mute.close();
+    mute.server.close();
     await test.server.start();
     expect(await test.runtime.version(test.signal)).toEqual(version());
     expect(test.runtime.connections()).toBe(1);
@@ -153,12 +159,9 @@ describe("a runtime", () => {
   it("that takes connections and never speaks fails lists as soon as other calls, and lists again when it is replaced", async () => {
     const clock = new FakeClock();
     await using test = await connected({ listPodSandbox: () => ({}), listContainers: () => ({}) }, { clock });
-    test.server.kill();
-    let dialled = 0;
-    const mute = createServer(() => dialled++).listen(test.server.path);
-    await eventually(() => expect(mute.listening).toBe(true));
+    const mute = await replaceByMute(test.server);
     const list = failure(test.runtime.listPods(test.signal));
-    await eventually(() => expect(dialled).toBe(1));
+    await eventually(() => expect(mute.dialled()).toBe(1));
     await clock.step(9_999);
     expect(test.runtime.callsInFlight().map(({ method }) => method)).toContain("StreamContainers");
     await clock.step(1);
@@ -166,7 +169,7 @@ describe("a runtime", () => {
       code: "unavailable",
       message: `StreamPodSandboxes: the process that listens at ${test.server.path} has not spoken HTTP/2 for 10s`,
     });
-    mute.close();
+    mute.server.close();
     await test.server.start();
     expect(await test.runtime.listPods(test.signal)).toEqual([]);
     expect(clock.timers).toBe(0);

@@ -1,3 +1,5 @@
+import { RecentMap } from "@nodekeeper/core/lib";
+
 /** Identity of the pod that a container or sandbox belongs to. */
 export interface PodIdentity {
   uid: string;
@@ -10,13 +12,12 @@ export interface PodIdentity {
  * others.
  */
 export class Owners {
-  readonly #limit: number;
   #listed: ReadonlyMap<string, PodIdentity> = new Map();
-  readonly #others = new Map<string, PodIdentity>();
+  readonly #others: RecentMap<string, PodIdentity>;
 
   /** @param limit maximum number of entries that are not in the last complete list */
   constructor(limit: number) {
-    this.#limit = limit;
+    this.#others = new RecentMap(limit);
   }
 
   /** Returns the pod of a container or sandbox. Undefined if it is unknown. */
@@ -35,11 +36,7 @@ export class Owners {
 
   remember(id: string, pod: PodIdentity): void {
     if (this.#listed.has(id)) return;
-    this.#others.delete(id);
     // A copy, because the pod object references all its containers.
     this.#others.set(id, { uid: pod.uid, name: pod.name, namespace: pod.namespace });
-    if (this.#others.size <= this.#limit) return;
-    const [oldest] = this.#others.keys();
-    if (oldest !== undefined) this.#others.delete(oldest);
   }
 }

@@ -8,6 +8,7 @@ import {
   errorIdOf,
   messageOf,
   NodekeeperError,
+  RecentMap,
   TokenBucket,
   withDeadline,
 } from "@nodekeeper/core/lib";
@@ -71,7 +72,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
   });
   const ofStrangers = new TokenBucket(clock, REVIEWS_OF_STRANGERS);
   const ofReaders = new TokenBucket(clock, REVIEWS_OF_READERS);
-  const readers = new RecentKeys(MAX_TOKENS);
+  const readers = new RecentMap<string, true>(MAX_TOKENS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
   // Concurrent requests share one review, so it must not be canceled with the first of them.
   const within = <T>(what: string, key: string, ask: (signal: AbortSignal) => Promise<T>) =>
@@ -100,7 +101,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
       (answer) => ttlMs(answer.allowed),
     );
     if (allowed) {
-      readers.add(key);
+      readers.set(key, true);
       return;
     }
     const because = reason ? `: ${reason}` : "";
@@ -116,29 +117,4 @@ function digest(text: string): string {
 function notOfTheToken(error: unknown): never {
   if (codeOf(error) !== "unauthenticated") throw error;
   throw new NodekeeperError("unavailable", messageOf(error), { id: errorIdOf(error), cause: error });
-}
-
-/** A bounded set that evicts the least recently added key. */
-class RecentKeys {
-  readonly #most: number;
-  readonly #keys = new Set<string>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  has(key: string): boolean {
-    return this.#keys.has(key);
-  }
-
-  delete(key: string): void {
-    this.#keys.delete(key);
-  }
-
-  add(key: string): void {
-    this.#keys.delete(key);
-    this.#keys.add(key);
-    const [oldest] = this.#keys;
-    if (this.#keys.size > this.#most && oldest !== undefined) this.#keys.delete(oldest);
-  }
 }

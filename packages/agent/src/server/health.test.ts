@@ -29,6 +29,11 @@ const checks = [
 ];
 const failures = "[+]alive ok\n[-]Fetched failed: last fetch 90 s ago\n[-]torn failed: no state\n";
 
+/** A check of readiness with a fixed result. */
+function ready(name: string, result: ReturnType<HealthCheck["check"]>): HealthCheck {
+  return { name, kind: "ready", check: () => result };
+}
+
 describe("health", () => {
   it("livez asks live checks alone", () => expect(ask(checks, "livez")).toEqual([200, "ok"]));
 
@@ -62,11 +67,11 @@ describe("health", () => {
   });
 
   it("names what is wrong although a check passes, unless reasons are withheld", () => {
-    const slow: HealthCheck = {
-      name: "Slow",
-      kind: "ready",
-      check: () => ({ ok: true, message: "well", warning: "no answer yet\nto: ListContainers for 12s" }),
-    };
+    const slow = ready("Slow", {
+      ok: true,
+      message: "well",
+      warning: "no answer yet\nto: ListContainers for 12s",
+    });
     expect(ask([slow], "readyz")).toEqual([200, "ok"]);
     expect(ask([slow], "readyz", "verbose")).toEqual([
       200,
@@ -79,16 +84,8 @@ describe("health", () => {
   });
 
   it("has the id of what is wrong", () => {
-    const failing: HealthCheck = {
-      name: "Full",
-      kind: "ready",
-      check: () => ({ ok: false, message: "disk is full", errorId: "NK1105" }),
-    };
-    const slow: HealthCheck = {
-      name: "Slow",
-      kind: "ready",
-      check: () => ({ ok: true, message: "well", warning: "no answer", errorId: "NK1404" }),
-    };
+    const failing = ready("Full", { ok: false, message: "disk is full", errorId: "NK1105" });
+    const slow = ready("Slow", { ok: true, message: "well", warning: "no answer", errorId: "NK1404" });
     const refused: HealthCheck = {
       name: "Refused",
       kind: "ready",

@@ -1,4 +1,4 @@
-import { type Clock, type Registry, SharedWork, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, RecentWork, type Registry, withDeadline } from "@nodekeeper/core/lib";
 import { HANDLER_DEADLINE_MS } from "./api.ts";
 import { OPENMETRICS_TYPE, prefersOpenMetrics, TEXT_TYPE, toOpenMetrics } from "./openmetrics.ts";
 import type { Reply } from "./reply.ts";
@@ -8,15 +8,17 @@ const RENDER_INTERVAL_MS = 1_000;
 
 /** The body of `/metrics`. Rendered at most once a second, regardless of the number of requests. */
 export class MetricsPage {
-  readonly #registry: Registry;
   readonly #clock: Clock;
   // A collector that hangs blocks one rendering, not one per scrape.
-  readonly #rendering = new SharedWork(() => this.#render(), { outlivesCallers: true });
-  #last: { body: string; startedAt: number } | undefined;
+  readonly #body: RecentWork<string>;
 
   constructor(registry: Registry, clock: Clock) {
-    this.#registry = registry;
     this.#clock = clock;
+    this.#body = new RecentWork(
+      clock,
+      () => RENDER_INTERVAL_MS,
+      () => registry.metrics(),
+    );
   }
 
   /**
@@ -25,22 +27,10 @@ export class MetricsPage {
    */
   async reply(accept: string | undefined, signal: AbortSignal): Promise<Reply> {
     const body = await withDeadline(this.#clock, HANDLER_DEADLINE_MS, "metrics", signal, (scope) =>
-      this.#body(scope),
+      this.#body.get(scope),
     );
     const headers = { Vary: "Accept" };
     if (!prefersOpenMetrics(accept)) return { status: 200, contentType: TEXT_TYPE, body, headers };
     return { status: 200, contentType: OPENMETRICS_TYPE, body: toOpenMetrics(body), headers };
-  }
-
-  async #body(signal: AbortSignal): Promise<string> {
-    const isRecent = this.#last && this.#clock.monotonic() - this.#last.startedAt < RENDER_INTERVAL_MS;
-    return isRecent ? this.#last!.body : await this.#rendering.join(signal);
-  }
-
-  async #render(): Promise<string> {
-    const startedAt = this.#clock.monotonic();
-    const body = await this.#registry.metrics();
-    this.#last = { body, startedAt };
-    return body;
   }
 }

@@ -64,7 +64,7 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
 
     writeFileSync(file("tls.key"), authority.issue("stray").key);
     await until("the refusal is logged", () => warnings.length > 0, { clock, stepMs: 10_000 });
-    expect(warnings[0]).toMatch(/^Serving certificate can't be reloaded/);
+    expect(warnings[0]).toMatch(/^failed to reload the serving certificate/);
     expect(await served(port)).toBe("first");
 
     renew("second");

@@ -237,7 +237,7 @@ describe("what a local user can take away", () => {
     await clock.step(999);
     await scrape();
     expect(rendered).toBe(1);
-    await clock.step(1);
+    await clock.step(2);
     expect(await scrape()).toContain('handler="/metrics",code="200"} 21');
     expect(rendered).toBe(2);
   });

@@ -43,6 +43,12 @@ function startAndWrite(): void {
   database.close();
 }
 
+const restoreOlder = () => {
+  startAndWrite();
+  copy();
+  startAndWrite();
+  restore();
+};
 const copy = (name = "copy") => cpSync(directory, join(root, name), { recursive: true });
 
 function restore(name = "copy"): void {
@@ -80,10 +86,7 @@ describe("a store is known to be the newest", () => {
       "after a start that wrote nothing since an unproven one",
       "behind",
       () => {
-        startAndWrite();
-        copy();
-        startAndWrite();
-        restore();
+        restoreOlder();
         start().close();
       },
     ],
@@ -91,10 +94,7 @@ describe("a store is known to be the newest", () => {
       "after a restore",
       "behind",
       () => {
-        startAndWrite();
-        copy();
-        startAndWrite();
-        restore();
+        restoreOlder();
       },
     ],
     [

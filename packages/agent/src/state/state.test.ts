@@ -168,7 +168,7 @@ describe("StateDatabase", () => {
       ),
       errorId: "NK1105",
     });
-    expect(lines).toMatchObject([{ msg: expect.stringContaining("can't be written"), errorId: "NK1105" }]);
+    expect(lines).toMatchObject([{ msg: expect.stringContaining("failed to open the state database"), errorId: "NK1105" }]);
     expect(database.mayHaveLostCommits).toBe(true);
     database.close();
   });

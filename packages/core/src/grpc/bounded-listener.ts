@@ -1,7 +1,6 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import type { Server, Socket } from "node:net";
-import { type Clock, errorIdOf, type Logger, PacedSocket, systemClock } from "../lib/index.ts";
-import { FrameBudget } from "./frame-budget.ts";
+import { errorIdOf, type Logger, PacedSocket } from "../lib/index.ts";
 import { FramePace } from "./frame-pace.ts";
 
 // Length of the client connection preface: RFC 9113, 3.4.
@@ -28,11 +27,11 @@ export async function listenBounded(path: string, listen: () => Promise<void>, l
   }
 }
 
-function boundClients(server: Server, log: Logger, clock: Clock = systemClock): void {
+function boundClients(server: Server, log: Logger): void {
   const listeners = server.listeners("connection") as ((socket: unknown) => void)[];
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => {
-    const bounded = new PacedSocket(socket, new FramePace(new FrameBudget(clock, PREFACE_BYTES)));
+    const bounded = new PacedSocket(socket, new FramePace(PREFACE_BYTES));
     bounded.on("error", (error) => {
       const errorId = errorIdOf(error);
       if (errorId) log.warn({ err: error, errorId }, "connection of a client closed");

@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
 import { CallCredentials, Channel, ChannelCredentials, credentials } from "@grpc/grpc-js";
-import { checkSocketPath, PacedSocket, systemClock } from "../lib/index.ts";
-import { FrameBudget } from "./frame-budget.ts";
+import { checkSocketPath, PacedSocket } from "../lib/index.ts";
 import { FramePace } from "./frame-pace.ts";
 
 export interface DialOptions {
@@ -58,10 +57,7 @@ class BoundedCredentials extends ChannelCredentials {
     return {
       connect: async (socket: Socket) => {
         // The gRPC library and node:http2 use only the methods of Duplex.
-        const bounded = new PacedSocket(
-          socket,
-          new FramePace(new FrameBudget(systemClock)),
-        ) as unknown as Socket;
+        const bounded = new PacedSocket(socket, new FramePace()) as unknown as Socket;
         return { socket: bounded, secure: false };
       },
       waitForReady: async () => {},

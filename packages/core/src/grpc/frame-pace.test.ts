@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { RegistrationDefinition } from "../gen/pluginregistration/v1/api.ts";
 import { createLogger, FakeClock, PacedSocket, systemClock } from "../lib/index.ts";
-import { FRAMES_AT_ONCE, FrameBudget } from "./frame-budget.ts";
+import { FRAMES_AT_ONCE } from "./frame-budget.ts";
 import { FRAMES_PER_TURN, FramePace } from "./frame-pace.ts";
 import { KeptServer } from "./kept-server.ts";
 import { frame } from "./testing/frames.ts";
@@ -40,7 +40,7 @@ function ended(bounded: PacedSocket): Promise<Error | undefined> {
 }
 
 it("passes on all bytes both ways, and ends with its peer", async () => {
-  const bounded = new PacedSocket(connect(path), new FramePace(new FrameBudget(systemClock)));
+  const bounded = new PacedSocket(connect(path), new FramePace());
   const over = ended(bounded);
   const received: Buffer[] = [];
   bounded.on("data", (chunk: Buffer) => received.push(chunk));
@@ -58,7 +58,7 @@ it("passes on all bytes both ways, and ends with its peer", async () => {
 });
 
 it("passes on a bounded number of frames in each turn of the event loop", async () => {
-  const bounded = new PacedSocket(connect(path), new FramePace(new FrameBudget(new FakeClock())));
+  const bounded = new PacedSocket(connect(path), new FramePace(0, new FakeClock()));
   const over = ended(bounded);
   let inTurn = 0;
   let mostInTurn = 0;
@@ -77,7 +77,7 @@ it("passes on a bounded number of frames in each turn of the event loop", async 
 });
 
 it("a peer over its budget loses the connection, with what was sent within it passed on", async () => {
-  const bounded = new PacedSocket(connect(path), new FramePace(new FrameBudget(new FakeClock())));
+  const bounded = new PacedSocket(connect(path), new FramePace(0, new FakeClock()));
   const over = ended(bounded);
   let bytes = 0;
   bounded.on("data", (chunk: Buffer) => (bytes += chunk.length));
@@ -90,10 +90,7 @@ it("a peer over its budget loses the connection, with what was sent within it pa
 });
 
 it("a connection that fails is reported", async () => {
-  const bounded = new PacedSocket(
-    connect(join(directory, "none")),
-    new FramePace(new FrameBudget(systemClock)),
-  );
+  const bounded = new PacedSocket(connect(join(directory, "none")), new FramePace());
   expect(await ended(bounded)).toMatchObject({ code: "ENOENT" });
 });
 

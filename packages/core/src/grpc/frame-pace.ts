@@ -1,5 +1,5 @@
-import type { Pace } from "../lib/index.ts";
-import type { FrameBudget } from "./frame-budget.ts";
+import { type Clock, type Pace, systemClock } from "../lib/index.ts";
+import { FrameBudget } from "./frame-budget.ts";
 
 /** Maximum number of frames processed per turn of the event loop. */
 export const FRAMES_PER_TURN = 1_000;
@@ -13,8 +13,9 @@ export class FramePace implements Pace {
   #inTurn = 0;
   #isTurnCounted = false;
 
-  constructor(budget: FrameBudget) {
-    this.#budget = budget;
+  /** @param preface number of bytes before the first frame */
+  constructor(preface = 0, clock: Clock = systemClock) {
+    this.#budget = new FrameBudget(clock, preface);
   }
 
   next(chunk: Buffer, start: number): number {

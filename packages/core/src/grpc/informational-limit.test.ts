@@ -44,7 +44,7 @@ function flood(socket: Socket): void {
   socket.once("drain", () => flood(socket));
 }
 
-it("a server that sent too many informational responses loses its connection", async () => {
+it("a server that sends too many informational responses loses its connection", async () => {
   using _limit = limitInformationalAnswers();
   const channel = dialUnix(join(directory, "s"), { maxReceiveBytes: 64 * 1024 });
   const call = createClient(RegistrationDefinition, channel).getInfo({});

@@ -72,10 +72,10 @@ it("takes an empty answer, and one of exactly the limit", async () => {
 
 it.each<[string, Answer, string, RegExp]>([
   ["is too large", answered(framed("0123456789a")), "exhausted", /larger than 10 bytes/],
-  ["is compressed", answered(framed("a", 1)), "unavailable", /not one whole message/],
-  ["is torn", answered(framed("abc").subarray(0, 6)), "unavailable", /not one whole message/],
-  ["is two messages", answered(Buffer.concat([framed("a"), framed("b")])), "unavailable", /not one whole/],
-  ["has no message", answered(Buffer.alloc(0)), "unavailable", /not one whole/],
+  ["is compressed", answered(framed("a", 1)), "unavailable", /not one complete message/],
+  ["is torn", answered(framed("abc").subarray(0, 6)), "unavailable", /not one complete message/],
+  ["is two messages", answered(Buffer.concat([framed("a"), framed("b")])), "unavailable", /not one complete/],
+  ["has no message", answered(Buffer.alloc(0)), "unavailable", /not one complete/],
   [
     "is a failure among the headers",
     (stream) =>

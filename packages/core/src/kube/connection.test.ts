@@ -270,7 +270,7 @@ describe("the rate limit", () => {
   });
 });
 
-test("a server that sent too many informational responses fails the call and loses the connection", async () => {
+test("a server that sends too many informational responses fails the call and loses the connection", async () => {
   let sent = 0;
   await using server = await startServer(({ request }) => {
     const { socket } = request;
@@ -283,6 +283,6 @@ test("a server that sent too many informational responses fails the call and los
     flood();
   });
   using client = clientOf(server);
-  await expect(client.client.get(nodes, "n")).rejects.toThrow(/too many informational answers/);
+  await expect(client.client.get(nodes, "n")).rejects.toThrow(/too many informational responses/);
   expect(sent).toBeLessThan(8 * 1024 * 1024);
 });

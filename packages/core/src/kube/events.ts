@@ -4,6 +4,7 @@ import {
   delayAfter,
   isTransient,
   type Logger,
+  RecentMap,
   type Runnable,
   retryPolicies,
   sleepOrAbort,
@@ -64,8 +65,8 @@ export class EventRecorder implements Runnable {
   readonly #queueLength: number;
   readonly #perObject: { perSecond: number; burst: number };
   readonly #queue = new Map<string, Pending>();
-  readonly #written = new Map<string, Written>();
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #written = new RecentMap<string, Written>(MOST_REMEMBERED);
+  readonly #buckets = new RecentMap<string, TokenBucket>(MOST_REMEMBERED);
   readonly #recorded = new WakeableSleep();
 
   constructor(options: EventRecorderOptions) {
@@ -135,7 +136,7 @@ export class EventRecorder implements Runnable {
   async #send(key: string, pending: Pending, signal: AbortSignal): Promise<void> {
     const known = this.#written.get(key);
     if (known && (await this.#repeat(known, pending, signal))) {
-      this.#remember(key, known);
+      this.#written.set(key, known);
       this.#count("repeated");
       return;
     }
@@ -150,7 +151,7 @@ export class EventRecorder implements Runnable {
     });
     const { name = "", namespace = "" } = event.metadata;
     await client.create(EVENTS, event, { signal });
-    this.#remember(key, { name, namespace, count });
+    this.#written.set(key, { name, namespace, count });
     this.#count("created");
   }
 
@@ -171,12 +172,8 @@ export class EventRecorder implements Runnable {
   #bucketOf(input: EventInput): TokenBucket {
     const key = objectKey(input);
     const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#options.clock, this.#perObject);
-    touch(this.#buckets, key, bucket);
+    this.#buckets.set(key, bucket);
     return bucket;
-  }
-
-  #remember(key: string, written: Written): void {
-    touch(this.#written, key, written);
   }
 
   #count(result: string, times = 1): void {
@@ -190,13 +187,4 @@ export class EventRecorder implements Runnable {
       "failed to write Event",
     );
   }
-}
-
-// Keeps the most recently used entries. A Map preserves insertion order.
-function touch<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= MOST_REMEMBERED) return;
-  const [oldest] = map.keys();
-  if (oldest !== undefined) map.delete(oldest);
 }

@@ -40,8 +40,6 @@ export interface WatcherOptions {
    * more request of every node.
    */
   timeoutSeconds?: { min: number; max: number };
-  /** Time after `timeoutSeconds` until a silent server is considered unreachable, in milliseconds. Default 30,000. */
-  inactivityMarginMs?: number;
   /** The health check fails after this time without a watch, in milliseconds. Default 60,000. */
   lostContactMs?: number;
   random?: () => number;
@@ -52,6 +50,8 @@ export interface WatcherOptions {
  * all nodes at once, and they must not restart at once.
  */
 const EARLY_MS = 5_000;
+/** Time after its timeout until the server of a silent watch is considered unreachable. */
+const INACTIVITY_MARGIN_MS = 30_000;
 /** After this number of consecutive ERROR events, the objects are listed again. */
 const MOST_STATUS_ERRORS = 3;
 
@@ -167,7 +167,7 @@ export class Watcher implements Runnable {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { client, clock, handler, resource, inactivityMarginMs = 30_000 } = this.#options;
+    const { client, clock, handler, resource } = this.#options;
     // Without bookmarks, a broken connection is detected only at the end of the watch.
     const { min, max } =
       this.#options.timeoutSeconds ??
@@ -181,7 +181,7 @@ export class Watcher implements Runnable {
         resourceVersion: this.#resourceVersion ?? "",
         timeoutSeconds,
         inactivityMs: Math.min(
-          timeoutSeconds * 1000 + inactivityMarginMs,
+          timeoutSeconds * 1000 + INACTIVITY_MARGIN_MS,
           this.#sendsBookmarks ? BOOKMARK_SILENCE_MS : Number.POSITIVE_INFINITY,
         ),
         onOpen: () => this.#opened(),

@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { RecentMap } from "./recent-map.ts";
 import { SharedWork } from "./shared-work.ts";
 
 interface ExpiringCacheOptions {
@@ -9,12 +10,13 @@ interface ExpiringCacheOptions {
 
 /** Caches values by key for a limited time. Concurrent callers share one computation; failures are not cached. */
 export class ExpiringCache<V> {
-  readonly #options: ExpiringCacheOptions;
-  readonly #entries = new Map<string, { value: V; until: number }>();
+  readonly #clock: Clock;
+  readonly #entries: RecentMap<string, { value: V; until: number }>;
   readonly #pending = new Map<string, SharedWork<V>>();
 
-  constructor(options: ExpiringCacheOptions) {
-    this.#options = options;
+  constructor({ clock, maxEntries }: ExpiringCacheOptions) {
+    this.#clock = clock;
+    this.#entries = new RecentMap(maxEntries);
   }
 
   /**
@@ -23,8 +25,7 @@ export class ExpiringCache<V> {
    */
   async get(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): Promise<V> {
     const kept = this.#entries.get(key);
-    if (kept && this.#options.clock.monotonic() < kept.until) {
-      this.#entries.delete(key);
+    if (kept && this.#clock.monotonic() < kept.until) {
       this.#entries.set(key, kept);
       return kept.value;
     }
@@ -36,7 +37,7 @@ export class ExpiringCache<V> {
     const work = new SharedWork(async () => {
       try {
         const value = await compute();
-        this.#keep(key, value, ttlMs(value));
+        this.#entries.set(key, { value, until: this.#clock.monotonic() + ttlMs(value) });
         return value;
       } finally {
         this.#pending.delete(key);
@@ -44,12 +45,5 @@ export class ExpiringCache<V> {
     });
     this.#pending.set(key, work);
     return work;
-  }
-
-  #keep(key: string, value: V, ttlMs: number): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, { value, until: this.#options.clock.monotonic() + ttlMs });
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#options.maxEntries && oldest !== undefined) this.#entries.delete(oldest);
   }
 }

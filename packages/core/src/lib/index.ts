@@ -59,6 +59,8 @@ export { type Counter, type Histogram, metricTable, Registry } from "./metrics.t
 export { type Pace, PacedSocket } from "./paced-socket.ts";
 export { checkPluginName } from "./plugin-name.ts";
 export { type ProbeResult, probeSocket } from "./probe-socket.ts";
+export { RecentMap } from "./recent-map.ts";
+export { RecentWork } from "./recent-work.ts";
 export { RepairPace } from "./repair-pace.ts";
 export {
   isNonRetryable,

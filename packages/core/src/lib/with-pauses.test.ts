@@ -20,6 +20,17 @@ function pushed<T>() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
+/** A source of which one item was read. */
+async function withFirstItem() {
+  const source = pushed<string>();
+  const items = withPauses(source, new FakeClock(), 1_000);
+  const first = items.next();
+  await settle();
+  source.push("a");
+  await first;
+  return { source, items };
+}
+
 describe("withPauses", () => {
   it("yields items, and a pause each time none came for the while", async () => {
     const clock = new FakeClock();
@@ -50,24 +61,14 @@ describe("withPauses", () => {
   });
 
   it("keeps an item that came while the consumer was busy", async () => {
-    const source = pushed<string>();
-    const items = withPauses(source, new FakeClock(), 1_000);
-    const first = items.next();
-    await settle();
-    source.push("a");
-    await first;
+    const { source, items } = await withFirstItem();
     const second = items.next();
     source.push("b");
     expect((await second).value).toBe("b");
   });
 
   it("ends the source when the consumer stops, and fails as the source fails", async () => {
-    const source = pushed<string>();
-    const items = withPauses(source, new FakeClock(), 1_000);
-    const first = items.next();
-    await settle();
-    source.push("a");
-    await first;
+    const { source, items } = await withFirstItem();
     await items.return(undefined);
     expect(source.hasEnded()).toBe(true);
     const failing = withPauses({ next: () => Promise.reject(new Error("torn")) }, new FakeClock(), 1_000);

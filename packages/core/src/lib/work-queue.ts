@@ -2,6 +2,7 @@ import { NodekeeperError } from "@nodekeeper/api/errors";
 import { type BackoffOptions, delayAfter } from "./backoff.ts";
 import type { Clock, Timer } from "./clock.ts";
 import type { Logger } from "./log.ts";
+import { RecentMap } from "./recent-map.ts";
 import { retryAfterOf } from "./retry.ts";
 import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
@@ -52,7 +53,7 @@ export class WorkQueue {
   /** Keys in progress. Value: start time. */
   readonly #working = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
-  readonly #failures = new Map<string, number>();
+  readonly #failures: RecentMap<string, number>;
   readonly #getters = new Set<(key: string | undefined) => void>();
   readonly #drainers = new Set<() => void>();
   #isShutDown = false;
@@ -62,6 +63,7 @@ export class WorkQueue {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#maxKeys = options.maxKeys ?? 10_000;
+    this.#failures = new RecentMap(this.#maxKeys);
     this.#backoff = { jitter: 0, ...(options.backoff ?? { baseMs: 5, maxMs: 1_000_000 }) };
     this.#bucket = options.overallRate && new TokenBucket(options.clock, options.overallRate);
     this.#metrics = options.metrics;
@@ -116,9 +118,7 @@ export class WorkQueue {
     const delay = Math.max(backoff, this.#bucket?.reserve() ?? 0);
     this.addAfter(key, delay);
     this.#metrics?.retried(this.name);
-    this.#failures.delete(key);
     this.#failures.set(key, failures + 1);
-    if (this.#failures.size > this.#maxKeys) this.#failures.delete(this.#failures.keys().next().value!);
     return delay;
   }
 

@@ -1,6 +1,6 @@
 import type { KubeClient, KubeObject } from "@nodekeeper/core/kube";
-import { type Clock, codeOf, toNodekeeperError } from "@nodekeeper/core/lib";
-import { type Reading, SharedReading } from "../../host/index.ts";
+import { type Clock, codeOf, RecentWork, toNodekeeperError } from "@nodekeeper/core/lib";
+import type { Reading } from "../../host/index.ts";
 import { customNodeResource } from "../../reporting/index.ts";
 import type { ResourceListReader } from "./in-tree-plugin.ts";
 
@@ -17,7 +17,7 @@ export interface AllocatableOptions {
 /** Reads status.resources.allocatable of this node's CustomNodeResource from the API server. */
 export function customNodeResourceAllocatable(options: AllocatableOptions): ResourceListReader {
   const { clock, maxAgeMs = 10_000 } = options;
-  const shared = new SharedReading(
+  const shared = new RecentWork(
     clock,
     () => maxAgeMs,
     () => readAllocatable(options),

@@ -29,6 +29,11 @@ export function createHarness(options: HarnessOptions = {}) {
   });
   const controller = new AbortController();
   let running: Promise<void> | undefined;
+  /** Stops the generator and waits for it to end. */
+  const stop = async () => {
+    controller.abort(stopped("test is over"));
+    await running;
+  };
   return {
     clock,
     runtime,
@@ -39,11 +44,8 @@ export function createHarness(options: HarnessOptions = {}) {
       running = generator.run(controller.signal);
       await clock.step(0);
     },
-    /** Stops the generator and waits for it to end. */
-    async stop(): Promise<void> {
-      controller.abort(stopped("test is over"));
-      await running;
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
     /** Returns the emitted events as "type container"; PodSync with the pod's UID. */
     emitted(): string[] {
       const emitted: string[] = [];
@@ -63,4 +65,13 @@ export function createHarness(options: HarnessOptions = {}) {
       )?.value;
     },
   };
+}
+
+/** A started generator with pod a, whose container a1 is running. */
+export async function startedWithPod(options: HarnessOptions = {}) {
+  const harness = createHarness(options);
+  harness.runtime.addPod("a");
+  harness.runtime.set("a", "a1", "running");
+  await harness.start();
+  return harness;
 }

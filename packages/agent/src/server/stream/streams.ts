@@ -19,8 +19,6 @@ export interface StreamsOptions {
   /** By topic. Undefined if its part is disabled. */
   numbered: Readonly<Record<NumberedTopic, NumberedItems | undefined>>;
   clock: Clock;
-  /** Maximum number of open streams. Default: 16. */
-  mostStreams?: number;
 }
 
 /** An open stream of server-sent events. */
@@ -99,8 +97,7 @@ export class Streams {
     const { topics = "", cursor } = readParameters(streamParameters, query);
     const wanted = this.#wanted(topics);
     const positions = this.#positions(wanted, lastEventId || cursor);
-    const { mostStreams = MOST_STREAMS } = this.#options;
-    if (this.#open >= mostStreams)
+    if (this.#open >= MOST_STREAMS)
       throw new NodekeeperError("throttled", `${this.#open} streams are open, which is the limit`, {
         retryAfterMs: RECONNECT_MS,
       });

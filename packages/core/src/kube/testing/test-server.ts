@@ -5,6 +5,7 @@ import { type Clock, Registry, silentLogger, systemClock } from "../../lib/index
 import type { ClusterAccess } from "../access.ts";
 import { createKubeClient, type KubeClientOptions } from "../client.ts";
 import { createKubeMetrics } from "../metrics.ts";
+import { nodes } from "../nodes.ts";
 import type { ApiResource, KubeApiClient } from "../types.ts";
 
 /** A received request and its pending response. */
@@ -62,15 +63,7 @@ export function sendStatus(response: ServerResponse, code: number, message: stri
   sendJson(response, { kind: "Status", apiVersion: "v1", status: "Failure", code, message }, code, headers);
 }
 
-export const nodes: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Node",
-  plural: "nodes",
-  namespaced: false,
-  verbs: [],
-  subresources: ["status"],
-};
+export { nodes };
 
 export const pods: ApiResource = {
   ...nodes,

@@ -1,16 +1,16 @@
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeClock } from "@nodekeeper/core/lib";
+import { FakeClock, RecentWork } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
-import { Host, HostReadings, PodReadings, type Reading, readingValue, SharedReading } from "./index.ts";
+import { Host, HostReadings, PodReadings, type Reading, readingValue } from "./index.ts";
 
 const never = new AbortController().signal;
 
 function counting() {
   const clock = new FakeClock(0);
   const gates: ((reading: Reading<number>) => void)[] = [];
-  const shared = new SharedReading<number>(
+  const shared = new RecentWork<Reading<number>>(
     clock,
     () => 1_000,
     () => new Promise((resolve) => gates.push(resolve)),
