@@ -168,7 +168,9 @@ describe("StateDatabase", () => {
       ),
       errorId: "NK1105",
     });
-    expect(lines).toMatchObject([{ msg: expect.stringContaining("failed to open the state database"), errorId: "NK1105" }]);
+    expect(lines).toMatchObject([
+      { msg: expect.stringContaining("failed to open the state database"), errorId: "NK1105" },
+    ]);
     expect(database.mayHaveLostCommits).toBe(true);
     database.close();
   });
