@@ -1,4 +1,5 @@
 import { DeviceHealthNotReported } from "@nodekeeper/api/errors";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import {
   DeviceHealthReportDefinition,
   WatchDeviceHealthRequest,
@@ -20,15 +21,7 @@ import type { DeviceTaint } from "../devices/index.ts";
 import { PacedReports } from "./paced-reports.ts";
 
 /** The health of one device. */
-export interface DeviceHealth {
-  pool: string;
-  device: string;
-  healthy: boolean;
-  /** At most 1,024 characters. */
-  message: string;
-  /** "NoSchedule", "NoExecute" or empty. */
-  taintEffect: string;
-}
+export type DeviceHealth = ApiAnswers["claims"][number]["unhealthy"][number];
 
 export interface DriverHealthOptions {
   driver: string;

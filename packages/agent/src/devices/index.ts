@@ -45,4 +45,4 @@ export {
   type DeviceSyncOptions,
 } from "./sync/device-sync.ts";
 export type { DriverPreparation } from "./sync/drivers.ts";
-export { type DriverStatus, departedDriver, type PublishedDevice, type SliceStatus } from "./sync/status.ts";
+export { type DriverStatus, departedDriver, type PublishedDevice } from "./sync/status.ts";

@@ -1,3 +1,5 @@
+import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
+
 /** A finished call to a plugin, or a message that the plugin sent. */
 export interface Exchange {
   /** Name of the call, such as "ThresholdMet". */
@@ -18,28 +20,8 @@ export interface Exchange {
   isUnimplemented?: true;
 }
 
-/** An exchange as text: the first 2,000 characters of the JSON of request and response. */
-export interface ShownExchange extends Omit<Exchange, "request" | "answer"> {
-  request?: string;
-  answer?: string;
-}
-
-/** The duration of a call. */
-export interface CallDuration {
-  call: string;
-  /** When it ended, milliseconds since the epoch. */
-  at: number;
-  ms: number;
-  ok: boolean;
-}
-
 /** The last exchanges between the agent and a plugin. */
-export interface PluginExchanges {
-  /** The last exchange of each call, latest first. */
-  calls: ShownExchange[];
-  /** The last 60 calls, oldest first. */
-  durations: CallDuration[];
-}
+export type PluginExchanges = Frozen<ApiAnswers["plugins/exchange"]>;
 
 const MOST_DURATIONS = 60;
 const LONGEST_TEXT = 2_000;
@@ -52,7 +34,7 @@ const MOST_ITEMS = 20;
  */
 export class ExchangeLog {
   readonly #last = new Map<string, Exchange>();
-  readonly #durations: CallDuration[] = [];
+  readonly #durations: PluginExchanges["durations"][number][] = [];
   #next = 0;
 
   note(exchange: Exchange): void {
@@ -75,7 +57,7 @@ export class ExchangeLog {
   }
 }
 
-function shown({ request, answer, ...rest }: Exchange): ShownExchange {
+function shown({ request, answer, ...rest }: Exchange): PluginExchanges["calls"][number] {
   return {
     ...rest,
     ...(request === undefined ? {} : { request: shownJson(request) }),

@@ -9,7 +9,6 @@ export {
   type Exchange,
   ExchangeLog,
   type PluginExchanges,
-  type ShownExchange,
   shownJson,
 } from "./exchange-log.ts";
 export { PluginManager } from "./manager.ts";

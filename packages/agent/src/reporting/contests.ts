@@ -1,19 +1,11 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { Contents } from "./content.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 
 /** A field that another client writes repeatedly. */
-export interface Contest {
-  /** Such as "status.capacity.example.com/gpus". */
-  path: string;
-  /** Other field managers that wrote the field, sorted. */
-  writers: readonly string[];
-  /** Number of times the agent restored the field. */
-  times: number;
-  /** Plugins that report the field, sorted. */
-  plugins: readonly string[];
-}
+type Contest = ApiAnswers["objects"][number]["contested"][number];
 
 interface Entry {
   steps: readonly string[];

@@ -1,29 +1,12 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { PluginContent } from "./content.ts";
 import { isObject, type Json } from "./json.ts";
 import { itemIdentity, listKeys } from "./merge-values.ts";
 import { byRank } from "./rank.ts";
 
-/** A field of a published object and the plugins that report it. */
-export interface FieldOrigin {
-  /**
-   * Such as "status.resources.capacity.cpu". List items are identified by their keys:
-   * "status.topologyZone[Socket/0].name".
-   */
-  path: string;
-  /** Plugin whose value is published. */
-  plugin: string;
-  /** Plugins that report the same field and whose value is not published. */
-  others: string[];
-  /** Value as JSON, truncated to 1,000 characters. */
-  value: string;
-}
-
-/** A page of fields, sorted by path. */
-export interface FieldPage {
-  items: FieldOrigin[];
-  /** Path after which the next page starts. Absent on the last page. */
-  continue?: string;
-}
+/** A page of fields of a published object with the plugins that report them, sorted by path. */
+type FieldPage = ApiAnswers["objects/fields"];
+type FieldOrigin = FieldPage["items"][number];
 
 const LONGEST_VALUE = 1_000;
 const LONGEST_PATH = 1_000;

@@ -1,3 +1,4 @@
+import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 import { completed, type Steps } from "@nodekeeper/core/lib";
 import type { PluginContent } from "./content.ts";
@@ -6,15 +7,11 @@ import type { Part } from "./kinds.ts";
 import { Merge, sortKeys } from "./merge-values.ts";
 import { byRank } from "./rank.ts";
 
-/** Plugins report different values for one path. */
-export interface MergeConflict {
-  /** Such as "status.topologyPolicy". */
-  path: string;
-  /** Plugin whose value is published. */
-  winner: string;
-  /** Plugins that report the same field and rank below `winner`. At least one of their values differs. */
-  others: readonly string[];
-}
+/**
+ * Plugins report different values for one path. `others`: plugins that report the same field and rank below `winner`. At
+ * least one of their values differs.
+ */
+export type MergeConflict = Frozen<ApiAnswers["objects"][number]["conflicts"][number]>;
 
 /** Merged reports of all plugins for one object. */
 export interface MergedObject {

@@ -1,4 +1,5 @@
 import { PublishedFieldContested, ReportTooLarge } from "@nodekeeper/api/errors";
+import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import {
   type ApiResource,
   ApiStatusError,
@@ -23,7 +24,7 @@ import {
 import { type ApplyPart, applyBody, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
 import type { Contents } from "./content.ts";
-import { type Contest, Contests } from "./contests.ts";
+import { Contests } from "./contests.ts";
 import { checkResource, type PublishContext } from "./context.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
 import { LastGoodRecord } from "./last-good.ts";
@@ -34,23 +35,7 @@ import { Predecessor } from "./predecessor.ts";
 import { RemoteObject } from "./remote-object.ts";
 
 /** Status of a published object, as shown by the JSON API. */
-export interface ObjectStatus {
-  object: string;
-  plugins: readonly string[];
-  conflicts: MergedObject["conflicts"];
-  /** Fields that other clients write repeatedly. */
-  contested: readonly Contest[];
-  /** Fields published by an earlier agent process that no plugin reports. Kept for the grace period. */
-  unclaimed: readonly string[];
-  /** Reasons of quarantined contents, by plugin. */
-  quarantined: Readonly<Record<string, string>>;
-  /** Number of writes since the agent started. */
-  writes: number;
-  /** Wall clock time, in milliseconds since the epoch. */
-  lastWriteAt: number | undefined;
-  pending: boolean;
-  lastError: string | undefined;
-}
+export type ObjectStatus = Frozen<ApiAnswers["objects"][number]>;
 
 /** `more`: another write is needed; `done`: everything is written. */
 type Outcome = "done" | "more";

@@ -70,7 +70,7 @@ export class DeviceSync implements Runnable {
     this.#options = { ...options, client };
     const { clock, log, nodeName, settings } = options;
     const nodeUid = new NodeUid(client, nodeName);
-    const metrics = createDeviceMetrics(options.registry, () => this.#readings());
+    const metrics = createDeviceMetrics(options.registry, () => this.status());
     const queue = new WorkQueue({
       name: "devices",
       untimed: EVERY_DRIVER,
@@ -206,17 +206,5 @@ export class DeviceSync implements Runnable {
     for (const [driver, pools] of publishedPools(api, items, nodeName))
       if (isAbsent(driver)) this.#drivers.adopt(driver, pools);
     return true;
-  }
-
-  #readings() {
-    return this.status().map(({ name, state, quarantined, devices, slices, foreign, writeError }) => ({
-      name,
-      state,
-      quarantined,
-      devices,
-      slices: slices.length,
-      foreign: foreign.length,
-      isFailing: writeError !== undefined,
-    }));
   }
 }

@@ -1,23 +1,12 @@
 import { metricTable, type Registry } from "@nodekeeper/core/lib";
-import type { ShownState } from "./status.ts";
+import type { DriverStatus } from "./status.ts";
 
-/** A driver's values, read on each scrape. */
-interface DriverReading {
-  name: string;
-  state: ShownState;
-  quarantined: number;
-  devices: number;
-  slices: number;
-  foreign: number;
-  isFailing: boolean;
-}
-
-const states: readonly ShownState[] = ["waiting", "streaming", "unresponsive", "ended", "failing", "none"];
+const states: readonly DriverStatus["state"][] = ["waiting", "streaming", "unresponsive", "ended", "failing", "none"];
 
 /** The module's metrics. `drivers` is read on each scrape. */
-export function createDeviceMetrics(registry: Registry, drivers: () => readonly DriverReading[]) {
+export function createDeviceMetrics(registry: Registry, drivers: () => readonly DriverStatus[]) {
   const { counter, scrapedBy } = metricTable(registry, "nodekeeper_devices_");
-  const perDriver = (name: string, help: string, read: (driver: DriverReading) => number) =>
+  const perDriver = (name: string, help: string, read: (driver: DriverStatus) => number) =>
     scrapedBy(name, help, ["driver"], () => drivers().map((one) => [{ driver: one.name }, read(one)]));
   scrapedBy(
     "drivers",
@@ -31,14 +20,14 @@ export function createDeviceMetrics(registry: Registry, drivers: () => readonly 
     "Devices that are not published because they break a rule or the API server refuses them.",
     ({ quarantined }) => quarantined,
   );
-  perDriver("slices", "ResourceSlices of a driver that the agent published.", ({ slices }) => slices);
+  perDriver("slices", "ResourceSlices of a driver that the agent published.", ({ slices }) => slices.length);
   perDriver(
     "foreign_slices",
     "ResourceSlices in a driver's pools that another client published.",
-    ({ foreign }) => foreign,
+    ({ foreign }) => foreign.length,
   );
-  perDriver("write_failing", "Whether a driver's slices can't be written.", ({ isFailing }) =>
-    Number(isFailing),
+  perDriver("write_failing", "Whether a driver's slices can't be written.", ({ writeError }) =>
+    Number(writeError !== undefined),
   );
   return {
     messages: counter("messages_total", "Messages of drivers.", ["driver"]),

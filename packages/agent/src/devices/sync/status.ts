@@ -1,52 +1,12 @@
+import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
-import type { Device, DeviceProblem } from "../model/model.ts";
+import type { Device } from "../model/model.ts";
 import type { StoredModel } from "../model/stored-model.ts";
-import type { DroppedField } from "../plan/features.ts";
 import type { Desired, Driver } from "./driver.ts";
-import type { StreamState } from "./driver-stream.ts";
 import type { DriverSync } from "./driver-sync.ts";
 
-/** A slice as the API server has it. */
-export interface SliceStatus {
-  name: string;
-  /** Empty in v1alpha2. */
-  pool: string;
-  generation: number;
-  devices: number;
-}
-
-/** `unresponsive`: the driver's process does not answer, while the stream is open or the driver ended it. */
-export type ShownState = StreamState | "unresponsive";
-
 /** A driver as `nodekeeper devices` shows it. Times are wall milliseconds. */
-export interface DriverStatus {
-  name: string;
-  isRegistered: boolean;
-  state: ShownState;
-  since: number;
-  protocol: string;
-  messageAt: number | undefined;
-  /** The error of its stream or connection. */
-  error: string | undefined;
-  /** Valid devices that the driver reports. */
-  reported: number;
-  /** Devices that the API server has in complete pools: what the scheduler sees. */
-  devices: number;
-  pools: { name: string; devices: number }[];
-  /** The agent's slices at the API server. */
-  slices: SliceStatus[];
-  /** Names of slices that another client published in the same pools. */
-  foreign: string[];
-  quarantined: number;
-  /** At most 100. */
-  problems: readonly DeviceProblem[];
-  /** Why the slices can't be written. */
-  writeError: string | undefined;
-  /** Slices that the API server refuses, with its message. */
-  refused: Record<string, string>;
-  /** Fields that the API server does not store, or stores differently; at most 100. */
-  dropped: readonly DroppedField[];
-}
+export type DriverStatus = Frozen<ApiAnswers["devices"][number]>;
 
 /** A device to publish, and the names of the stored slices that contain it. */
 export interface PublishedDevice {
@@ -153,7 +113,7 @@ function publishedDevices(
   return count;
 }
 
-function sliceStatus(slice: StoredSlice | StoredModel): SliceStatus {
+function sliceStatus(slice: StoredSlice | StoredModel): DriverStatus["slices"][number] {
   const { name } = slice;
   if (!("pool" in slice)) return { name, pool: "", generation: 0, devices: slice.instances };
   return { name, pool: slice.pool.name, generation: slice.pool.generation, devices: slice.devices.length };
