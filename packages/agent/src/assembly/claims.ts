@@ -1,45 +1,34 @@
-import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
 import type { DeviceSync } from "../devices/index.ts";
 import { devicesInUse } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
-import { ClaimStore, type StateDatabase } from "../state/index.ts";
-import { claimSettings } from "./device-settings.ts";
+import { ClaimStore } from "../state/index.ts";
+import type { AgentContext } from "./context.ts";
 
 const KUBELET_TIMEOUT_MS = 10_000;
 
-/** Dependencies of preparing claims. */
-export interface ClaimParts
-  extends Pick<
-    ClaimManagerOptions,
-    "client" | "standby" | "devices" | "pods" | "clock" | "log" | "registry" | "watches"
-  > {
-  configuration: () => AgentConfiguration;
-  database: StateDatabase;
-  queueMetrics: NonNullable<ClaimManagerOptions["queueMetrics"]>;
-}
+/** Dependencies of preparing claims that other parts provide. */
+type ClaimParts = Pick<ClaimManagerOptions, "devices" | "pods">;
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
-export function claimsOf({ configuration, database, ...rest }: ClaimParts): ClaimManager | undefined {
+export function claimsOf(context: AgentContext, parts: ClaimParts): ClaimManager | undefined {
+  const { configuration, clock, database, log } = context;
   const { nodeName, hostRoot, devices } = configuration();
-  const { enabled, registryDirectory, cdiDirectory, hostPaths, exemptRootDrivers } = devices.kubeletPlugin;
-  if (!enabled) return undefined;
+  if (!devices.kubeletPlugin.enabled) return undefined;
   return new ClaimManager({
-    ...rest,
+    ...context,
+    ...parts,
+    log: log.child({ logger: "claims" }),
     store: new ClaimStore(database),
     boot: readBootTime()?.id ?? "unknown",
     nodeName,
-    registryDirectory,
-    cdiDirectory,
     hostRoot,
-    hostPaths,
-    exemptRootDrivers,
+    settings: () => configuration().devices,
     devicesInUse: (signal) =>
-      withDeadline(rest.clock, KUBELET_TIMEOUT_MS, "the kubelet's PodResources", signal, (scope) =>
+      withDeadline(clock, KUBELET_TIMEOUT_MS, "the kubelet's PodResources", signal, (scope) =>
         devicesInUse(configuration().reporting.kubelet.podResourcesSocket, scope),
       ),
-    settings: () => claimSettings(configuration()),
   });
 }
 

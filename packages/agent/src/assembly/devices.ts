@@ -3,7 +3,6 @@ import type { PluginExchanges, PluginHandler } from "../plugins/index.ts";
 import { deviceRoutes, driverExchanges } from "../server/index.ts";
 import { claimsOf, driverHandler } from "./claims.ts";
 import type { AgentContext } from "./context.ts";
-import { deviceSettings } from "./device-settings.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 
@@ -21,25 +20,14 @@ export interface DevicesPart extends AgentPart {
  * behalf.
  */
 export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | undefined): DevicesPart {
-  const { configuration, client, clock, log, registry, queueMetrics, notify, turns, watch } = context;
+  const { configuration, log } = context;
   const sync = new DeviceSync({
-    client,
-    watch: (resource, options, handler) => watch({ ...options, resource, handler }),
-    nodeName: configuration().nodeName,
-    settings: () => deviceSettings(configuration()),
-    notify,
-    turns,
-    clock,
-    log: log.child({ logger: "devices" }),
-    registry,
-    queueMetrics,
-  });
-  const claims = claimsOf({
     ...context,
-    devices: sync,
-    pods: lifecycle?.generator,
-    log: log.child({ logger: "claims" }),
+    nodeName: configuration().nodeName,
+    settings: () => configuration().devices,
+    log: log.child({ logger: "devices" }),
   });
+  const claims = claimsOf(context, { devices: sync, pods: lifecycle?.generator });
   return {
     sync,
     handler: driverHandler(sync.handler, claims),

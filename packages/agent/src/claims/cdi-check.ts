@@ -14,6 +14,7 @@ import type { ClaimContext } from "./context.ts";
 
 type CdiCheckContext = Pick<ClaimContext, "directory" | "records" | "queue" | "clock" | "log">;
 
+// Between comparisons without an event.
 const INTERVAL_MS = 5_000;
 // Combines changes of many claims into one comparison. Most changes are the agent's own.
 const BURST_MS = 100;
@@ -25,15 +26,12 @@ const BURST_MS = 100;
  */
 export class CdiCheck {
   readonly #context: CdiCheckContext;
-  readonly #intervalMs: number;
   readonly #sleep = new WakeableSleep();
   /** By file name; "" for the directory itself. */
   #problems: ReadonlyMap<string, string> = new Map();
 
-  /** Interval between comparisons without an event, milliseconds. */
-  constructor(context: CdiCheckContext, intervalMs = INTERVAL_MS) {
+  constructor(context: CdiCheckContext) {
     this.#context = context;
-    this.#intervalMs = intervalMs;
   }
 
   /** Removes files of interrupted writes, and compares for the first time. Never throws. */
@@ -55,7 +53,7 @@ export class CdiCheck {
       // Finds changes from before the watch started.
       directory.watch(() => this.#sleep.wake(), watching.signal);
       await this.#compare(new Map());
-      await this.#sleep.waitOrAbort(clock, this.#intervalMs, signal);
+      await this.#sleep.waitOrAbort(clock, INTERVAL_MS, signal);
       watching.abort();
       this.#sleep.clear();
       await sleepOrAbort(clock, BURST_MS, signal);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { readdir, readFile, unlink } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { InotifyWatches, silentLogger } from "@nodekeeper/core/lib";
 
@@ -76,11 +76,16 @@ export class CdiDirectory {
 
   /** Undefined if there is no such file. */
   async readNamed(name: string): Promise<string | undefined> {
-    return await readText(join(this.path, name));
+    try {
+      return await readFile(join(this.path, name), "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
   }
 
   async removeNamed(name: string): Promise<void> {
-    await removeFile(join(this.path, name));
+    await rm(join(this.path, name), { force: true });
   }
 
   /**
@@ -114,19 +119,4 @@ export class CdiDirectory {
   #create(): void {
     mkdirSync(this.path, { recursive: true, mode: 0o755 });
   }
-}
-
-async function readText(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-async function removeFile(path: string): Promise<void> {
-  await unlink(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-  });
 }

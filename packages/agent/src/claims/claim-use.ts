@@ -1,17 +1,10 @@
 import { ClaimInUse } from "@nodekeeper/api/errors";
-import { type Clock, messageOf, withDeadline } from "@nodekeeper/core/lib";
+import { messageOf, withDeadline } from "@nodekeeper/core/lib";
 import type { ClaimPod } from "./allocation.ts";
-import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
-import type { KubeletCall, PodReader } from "./context.ts";
+import type { ClaimRecord } from "./claim-records.ts";
+import type { ClaimContext, KubeletCall, PodReader } from "./context.ts";
 
-export interface ClaimUseOptions {
-  /**
-   * Undefined if `lifecycle.enabled` is false: then the runtime is not read, and the state of containers is unknown.
-   */
-  pods: PodReader | undefined;
-  records: Pick<ClaimRecords, "isOfOldBoot">;
-  clock: Clock;
-}
+type Context = Pick<ClaimContext, "pods" | "records" | "clock">;
 
 /** A claim whose devices may be in use, and the pods to check. */
 export type UsedClaim = Pick<ClaimRecord, "namespace" | "name" | "state" | "boot" | "devices" | "pods">;
@@ -36,15 +29,15 @@ export class StillUsedError extends ClaimInUse {
  * have exited. A created container can be started, and one in an unknown state may be running.
  */
 export class ClaimUse {
-  readonly #options: ClaimUseOptions;
+  readonly #context: Context;
 
-  constructor(options: ClaimUseOptions) {
-    this.#options = options;
+  constructor(context: Context) {
+    this.#context = context;
   }
 
   /** Throws StillUsedError with the pod, container and devices if they are in use, or if the runtime can't be read. */
   async check(claim: UsedClaim, signal: AbortSignal): Promise<void> {
-    const { pods } = this.#options;
+    const { pods } = this.#context;
     if (!pods || !claim.pods) return;
     await Promise.all(claim.pods.map((pod) => this.#checkPod(pods, claim, pod, signal)));
   }
@@ -54,7 +47,7 @@ export class ClaimUse {
    * unprepared the claim, and `lifecycle.enabled` is false.
    */
   checkKnown(claim: UsedClaim): void {
-    const { pods, records } = this.#options;
+    const { pods, records } = this.#context;
     // No container was started with devices that were never returned to the kubelet.
     if (pods || claim.state !== "prepared" || records.isOfOldBoot(claim)) return;
     const message =
@@ -67,7 +60,7 @@ export class ClaimUse {
    * longer than the call may.
    */
   async whenUnused<T>(work: () => Promise<T>, { signal, waitUntil }: KubeletCall): Promise<T> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     const until = Math.min(clock.monotonic() + LONGEST_WAIT_MS, waitUntil);
     for (;;) {
       try {
@@ -80,7 +73,7 @@ export class ClaimUse {
   }
 
   async #untilUnused(last: StillUsedError, until: number, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     if (clock.monotonic() >= until) throw last;
     await clock.sleep(POLL_MS, signal);
     try {
@@ -92,7 +85,7 @@ export class ClaimUse {
   }
 
   async #checkPod(reader: PodReader, claim: UsedClaim, pod: ClaimPod, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     const where = `pod ${claim.namespace}/${pod.name}`;
     const devices = claim.devices.map(({ pool, device }) => `${pool}/${device}`).join(", ");
     let containers: readonly { name: string; state: string; kind: string }[];

@@ -1,9 +1,11 @@
 import type { Clock, Logger, WorkQueue } from "@nodekeeper/core/lib";
+import type { DeviceSettings } from "../devices/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { CdiDirectory } from "./cdi-directory.ts";
 import type { ClaimAllocations } from "./claim-allocations.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import type { DriverClient } from "./driver-client.ts";
+import type { DriverStates } from "./driver-state.ts";
 import type { HostFiles } from "./host-files.ts";
 
 /** Reads pods from the container runtime. */
@@ -38,4 +40,12 @@ export interface ClaimContext {
   pods: PodReader | undefined;
   clock: Clock;
   log: Logger;
+}
+
+/** What handling drivers and calls of the kubelet needs in addition. */
+export interface DriverContext extends ClaimContext {
+  drivers: DriverStates;
+  settings: () => DeviceSettings;
+  /** Aborts when the agent stops. */
+  stop: AbortSignal;
 }

@@ -18,7 +18,7 @@ import {
   WakeableSleep,
 } from "@nodekeeper/core/lib";
 import type { DeviceTaint } from "../devices/index.ts";
-import { PacedReports } from "./paced-reports.ts";
+import { pacedReports } from "./paced-reports.ts";
 
 /** The health of one device. */
 export type DeviceHealth = ApiAnswers["claims"][number]["unhealthy"][number];
@@ -130,28 +130,20 @@ export class DriverHealth {
     const request = WatchDeviceHealthRequest.encode({}).finish();
     const limit = { maxReceiveBytes: MOST_BYTES };
     using scope = childScope(signal);
-    const reports = new PacedReports({
-      take: (bytes) => {
+    const stream = streamMessages(endpoint, method, request, limit, scope.signal);
+    try {
+      for await (const bytes of pacedReports(stream, this.#options.clock)) {
         checkEntries(bytes, { [DEVICES]: {} }, MOST_DEVICES, "devices");
         const { devices } = WatchDeviceHealthResponse.decode(bytes);
         this.problem = undefined;
         onMessage();
         this.#take(devices);
-      },
-      onError: (error) => scope.abort(error),
-      clock: this.#options.clock,
-    });
-    try {
-      for await (const bytes of streamMessages(endpoint, method, request, limit, scope.signal)) {
-        scope.signal.throwIfAborted();
-        reports.add(bytes);
       }
     } finally {
-      reports.end();
+      scope.abort();
       // The last report only affects taints: the kubelet receives no health without a connection.
       if (signal.aborted) this.#report([]);
     }
-    scope.signal.throwIfAborted();
   }
 
   #take(reported: readonly DeviceHealth[]): void {

@@ -1,15 +1,9 @@
-import { abortable, type Clock, codeOf, type Logger, probeSocket } from "@nodekeeper/core/lib";
+import { abortable, codeOf, probeSocket } from "@nodekeeper/core/lib";
 import type { ClaimReference } from "./claim-reader.ts";
-import type { KubeletCall } from "./context.ts";
-import type { Connection, DriverState, DriverStates } from "./driver-state.ts";
+import type { DriverContext, KubeletCall } from "./context.ts";
+import type { Connection, DriverState } from "./driver-state.ts";
 
-export interface DriverReturnOptions {
-  drivers: DriverStates;
-  /** Milliseconds; see `ClaimSettings`. */
-  settings: () => { wipeDelayMs: number; settleTimeMs: number };
-  clock: Clock;
-  log: Logger;
-}
+type Context = Pick<DriverContext, "drivers" | "settings" | "clock" | "log">;
 
 // After a failed prepare, the kubelet starts the pod's next attempt 60 to 90 s later. It waits 45 s for an answer; the
 // rest is left for the driver.
@@ -25,10 +19,10 @@ const POLL_MS = 50;
  *    agent's start, and at most 20 s per call.
  */
 export class DriverReturn {
-  readonly #options: DriverReturnOptions;
+  readonly #context: Context;
 
-  constructor(options: DriverReturnOptions) {
-    this.#options = options;
+  constructor(context: Context) {
+    this.#context = context;
   }
 
   /** Runs `work` once the driver's claims are reconciled. Throws as `work` does, and the signal's reason. */
@@ -38,7 +32,7 @@ export class DriverReturn {
     work: () => Promise<T>,
     { signal, waitUntil }: KubeletCall,
   ): Promise<T> {
-    const { drivers, clock, log } = this.#options;
+    const { drivers, clock, log } = this.#context;
     const latest = Math.min(clock.monotonic() + LONGEST_WAIT_MS, waitUntil);
     let isLogged = false;
     for (;;) {
@@ -59,8 +53,8 @@ export class DriverReturn {
 
   // A call may fail before the disconnection is detected.
   async #isLost(driver: string, connection: Connection | undefined): Promise<boolean> {
-    if (!connection || this.#options.drivers.get(driver)?.connection !== connection) return true;
-    const found = await probeSocket(this.#options.clock, connection.endpoint);
+    if (!connection || this.#context.drivers.get(driver)?.connection !== connection) return true;
+    const found = await probeSocket(this.#context.clock, connection.endpoint);
     return found === "refused" || found === "missing";
   }
 
@@ -70,7 +64,7 @@ export class DriverReturn {
     latest: number,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { drivers, clock } = this.#options;
+    const { drivers, clock } = this.#context;
     while (this.#isExpected(driver, latest)) {
       const connection = drivers.get(driver)?.connection;
       if (connection && connection !== before) return true;
@@ -80,13 +74,13 @@ export class DriverReturn {
   }
 
   #isExpected(driver: string, latest: number): boolean {
-    const { drivers, settings, clock } = this.#options;
+    const { drivers, settings, clock } = this.#context;
     const state: DriverState | undefined = drivers.get(driver);
     const now = clock.monotonic();
     if (!state || state.isLeftAlone || now >= latest) return false;
     if (state.connection) return true;
-    const { wipeDelayMs, settleTimeMs } = settings();
-    const graceMs = drivers.wasConnected(state) ? wipeDelayMs : settleTimeMs;
+    const { wipeDelay, settleTime } = settings();
+    const graceMs = drivers.wasConnected(state) ? wipeDelay : settleTime;
     return now < state.disconnectedAt + graceMs;
   }
 }

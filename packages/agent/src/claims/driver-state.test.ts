@@ -2,16 +2,16 @@ import { join } from "node:path";
 import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
+import { defaultDeviceSettings } from "../assembly/testing/defaults.ts";
 import { DriverStates } from "./driver-state.ts";
 import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 
 /** A driver that is connected, behind a socket on which no process listens. */
 function connected(world: ClaimWorld, ...versions: string[]) {
   const clock = new FakeClock();
-  const callTimeoutMs = () => 1_000;
   const states = new DriverStates({
     nodeName: NODE,
-    callTimeoutMs,
+    settings: () => defaultDeviceSettings,
     devices: { setTaints: () => {} },
     clock,
     log: silentLogger,

@@ -3,7 +3,7 @@ import {
   DevicePreparationDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { type Clock, childScope, type Logger, type ScopedSignal, stopped } from "@nodekeeper/core/lib";
-import type { DeviceSync, TaintReasons } from "../devices/index.ts";
+import type { DeviceSettings, DeviceSync, TaintReasons } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
@@ -67,11 +67,11 @@ export interface DriverState {
   problem: string | undefined;
 }
 
+/** Dependencies of drivers' states. */
 export interface DriverStatesOptions {
   /** Name of the pool whose name is empty in health reports. */
   nodeName: string;
-  /** Milliseconds for each call of a driver. */
-  callTimeoutMs: () => number;
+  settings: () => DeviceSettings;
   /** Receives the reasons to taint drivers' devices. */
   devices: Pick<DeviceSync, "setTaints">;
   clock: Clock;
@@ -138,7 +138,8 @@ export class DriverStates {
 
   /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */
   connect({ name, versions, endpoint, generation, uid }: PluginRegistration, signal: AbortSignal): void {
-    const { clock, callTimeoutMs } = this.#options;
+    const { clock, settings } = this.#options;
+    const deadlineMs = () => settings().kubeletPlugin.callTimeout;
     const state = this.of(name);
     this.disconnect(state, "registered again");
     state.isFoundAlone = false;
@@ -159,13 +160,7 @@ export class DriverStates {
       uid,
       endpoint,
       client: isPreparing
-        ? new DriverClient({
-            driver: name,
-            endpoint,
-            deadlineMs: callTimeoutMs,
-            timeouts: state.timeouts,
-            clock,
-          })
+        ? new DriverClient({ driver: name, endpoint, deadlineMs, timeouts: state.timeouts, clock })
         : undefined,
       scope,
       reconciled: Promise.withResolvers(),

@@ -17,24 +17,19 @@ async function setUp(world: ClaimWorld) {
       pods: [],
       cdi: "",
     });
-  const claims = new EndedClaims({
-    records,
-    preparation: {
-      hasEnded: async (_driver, uid) => {
-        asked.push(uid);
-        return ended.has(uid);
-      },
-      unprepareEnded: async (driver, uid) => {
-        if (!ended.has(uid)) return false;
-        unprepared.push(uid);
-        records.remove(driver, uid);
-        return true;
-      },
+  const preparation = {
+    hasEnded: async (_driver: string, uid: string) => {
+      asked.push(uid);
+      return ended.has(uid);
     },
-    devicesInUse: async () => inUse,
-    clock,
-    log: silentLogger,
-  });
+    unprepareEnded: async (driver: string, uid: string) => {
+      if (!ended.has(uid)) return false;
+      unprepared.push(uid);
+      records.remove(driver, uid);
+      return true;
+    },
+  };
+  const claims = new EndedClaims({ records, clock, log: silentLogger }, preparation, async () => inUse);
   const ending = new AbortController();
   const running = claims.run(ending.signal);
   const end = async () => {

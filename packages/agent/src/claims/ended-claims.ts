@@ -1,19 +1,16 @@
 import { EndedClaimPrepared, PodResourcesUnreadable } from "@nodekeeper/api/errors";
-import { type Clock, type Logger, messageOf, sleepOrAbort } from "@nodekeeper/core/lib";
-import { type ClaimRecord, type ClaimRecords, isEnding } from "./claim-records.ts";
+import { messageOf, sleepOrAbort } from "@nodekeeper/core/lib";
+import { type ClaimRecord, isEnding } from "./claim-records.ts";
+import type { ClaimContext } from "./context.ts";
 import type { Preparation } from "./preparation.ts";
 
-export interface EndedClaimsOptions {
-  records: ClaimRecords;
-  preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">;
-  /**
-   * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
-   * answer.
-   */
-  devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
-  clock: Clock;
-  log: Logger;
-}
+type Context = Pick<ClaimContext, "records" | "clock" | "log">;
+
+/**
+ * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
+ * respond.
+ */
+export type DevicesInUse = (signal: AbortSignal) => Promise<ReadonlySet<string>>;
 
 const FIRST_MS = 60_000;
 const PERIOD_MS = 600_000;
@@ -25,12 +22,20 @@ const PERIOD_MS = 600_000;
  * report the claims of running pods by default. Such claims are unprepared when their devices are allocated again.
  */
 export class EndedClaims {
-  readonly #options: EndedClaimsOptions;
+  readonly #context: Context;
+  readonly #preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">;
+  readonly #devicesInUse: DevicesInUse;
   // Claims found ended in the last check, by driver and UID.
   #suspects: ReadonlySet<string> = new Set();
 
-  constructor(options: EndedClaimsOptions) {
-    this.#options = options;
+  constructor(
+    context: Context,
+    preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">,
+    devicesInUse: DevicesInUse,
+  ) {
+    this.#context = context;
+    this.#preparation = preparation;
+    this.#devicesInUse = devicesInUse;
   }
 
   /**
@@ -38,7 +43,7 @@ export class EndedClaims {
    * the signal aborts.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.#context;
     await sleepOrAbort(clock, FIRST_MS, signal);
     while (!signal.aborted) {
       try {
@@ -55,10 +60,9 @@ export class EndedClaims {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { records, devicesInUse } = this.#options;
     const before = this.#suspects;
-    const candidates = records.all().filter((record) => !isEnding(record));
-    const inUse = candidates.length > 0 ? await devicesInUse(signal) : new Set<string>();
+    const candidates = this.#context.records.all().filter((record) => !isEnding(record));
+    const inUse = candidates.length > 0 ? await this.#devicesInUse(signal) : new Set<string>();
     const suspects = new Set<string>();
     // The kubelet may not report claims.
     if (inUse.size === 0) {
@@ -79,12 +83,12 @@ export class EndedClaims {
 
   // Returns whether to check the claim again soon.
   async #hasEnded(record: ClaimRecord, isSuspect: boolean, signal: AbortSignal): Promise<boolean> {
-    const { preparation, log } = this.#options;
+    const { log } = this.#context;
     const { driver, uid, namespace, name } = record;
     const fields = { errorId: EndedClaimPrepared.id, driver, claim: { namespace, name, uid } };
     try {
-      if (!isSuspect) return await preparation.hasEnded(driver, uid, signal);
-      if (await preparation.unprepareEnded(driver, uid, signal))
+      if (!isSuspect) return await this.#preparation.hasEnded(driver, uid, signal);
+      if (await this.#preparation.unprepareEnded(driver, uid, signal))
         log.warn(fields, "claim has ended and the kubelet did not unprepare it: unprepared");
       return false;
     } catch (error) {

@@ -1,32 +1,27 @@
 import { ClaimNotRecorded } from "@nodekeeper/api/errors";
 import {
-  type Clock,
   childScope,
   codeOf,
   errorIdOf,
-  type Logger,
   messageOf,
   NodekeeperError,
   type ScopedSignal,
 } from "@nodekeeper/core/lib";
 import type { ClaimReference } from "./claim-reader.ts";
-import type { KubeletCall } from "./context.ts";
+import type { DriverContext, KubeletCall } from "./context.ts";
 import type { DriverReturn } from "./driver-return.ts";
-import type { DriverStates } from "./driver-state.ts";
 import type { PluginCalls } from "./kubelet-plugin.ts";
 import type { ClaimMetrics } from "./metrics.ts";
 import type { Preparation } from "./preparation.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 
-export interface KubeletCallsOptions {
-  drivers: DriverStates;
-  preparation: Preparation;
-  driverReturn: DriverReturn;
-  metrics: Pick<ClaimMetrics, "operations" | "seconds">;
-  /** Aborts when the agent stops. */
-  stop: AbortSignal;
-  clock: Clock;
-  log: Logger;
+type Context = Pick<DriverContext, "drivers" | "stop" | "clock" | "log">;
+
+/** The parts that handle a call. */
+interface Handlers {
+  preparation: Pick<Preparation, "prepare" | "unprepare">;
+  driverReturn: Pick<DriverReturn, "run">;
+  metrics: ClaimMetrics;
 }
 
 // The kubelet's timeout for a call is 45 s (pkg/kubelet/cm/dra/plugin). After it, the kubelet retries in 60 to 90 s,
@@ -44,13 +39,15 @@ const POLL_MS = 20;
  * 2. A prepare in progress is aborted when the claim is unprepared.
  */
 export class KubeletCalls implements PluginCalls {
-  readonly #options: KubeletCallsOptions;
+  readonly #context: Context;
+  readonly #handlers: Handlers;
   // Prepares in progress, by driver and UID of the claim.
   readonly #preparing = new Map<string, Set<ScopedSignal>>();
   #underWay = 0;
 
-  constructor(options: KubeletCallsOptions) {
-    this.#options = options;
+  constructor(context: Context, handlers: Handlers) {
+    this.#context = context;
+    this.#handlers = handlers;
   }
 
   async prepare(
@@ -58,7 +55,8 @@ export class KubeletCalls implements PluginCalls {
     claim: ClaimReference,
     call: AbortSignal,
   ): Promise<readonly PreparedDevice[]> {
-    const { driverReturn, preparation, stop } = this.#options;
+    const { driverReturn, preparation } = this.#handlers;
+    const { stop } = this.#context;
     const key = `${driver}/${claim.uid}`;
     using scope = childScope(stop, call);
     const scopes = this.#preparing.get(key) ?? new Set();
@@ -79,9 +77,9 @@ export class KubeletCalls implements PluginCalls {
     const reason = "the kubelet has called to unprepare the claim after it called to prepare it";
     for (const scope of this.#preparing.get(`${driver}/${claim.uid}`) ?? [])
       scope.abort(new NodekeeperError("stopped", reason));
-    const { preparation, stop } = this.#options;
+    const { stop } = this.#context;
     await this.#run(driver, "unprepare", () =>
-      preparation.unprepare(driver, claim, stop, this.#limitsOf(call)),
+      this.#handlers.preparation.unprepare(driver, claim, stop, this.#limitsOf(call)),
     );
   }
 
@@ -90,9 +88,9 @@ export class KubeletCalls implements PluginCalls {
    * reports health.
    */
   async *health(driver: string, signal: AbortSignal) {
-    const health = this.#options.drivers.get(driver)?.health;
+    const health = this.#context.drivers.get(driver)?.health;
     if (!health) return;
-    for await (const { devices, at } of health.watch(AbortSignal.any([signal, this.#options.stop]))) {
+    for await (const { devices, at } of health.watch(AbortSignal.any([signal, this.#context.stop]))) {
       yield {
         devices: devices.map(({ pool, device, healthy, message }) => ({
           device: { poolName: pool, deviceName: device },
@@ -106,18 +104,19 @@ export class KubeletCalls implements PluginCalls {
 
   /** Waits until no call is in progress, at most 2.5 s: the kubelet retries a failed call only after 60 to 90 s. */
   async ended(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     const latest = clock.monotonic() + DRAIN_MS;
     while (this.#underWay > 0 && clock.monotonic() < latest) await clock.sleep(POLL_MS);
   }
 
   #limitsOf(signal: AbortSignal): KubeletCall {
-    return { signal, waitUntil: this.#options.clock.monotonic() + LONGEST_WAIT_MS };
+    return { signal, waitUntil: this.#context.clock.monotonic() + LONGEST_WAIT_MS };
   }
 
   // Throws as `work` does, with an error ID.
   async #run<T>(driver: string, operation: string, work: () => Promise<T>): Promise<T> {
-    const { metrics, clock, log } = this.#options;
+    const { clock, log } = this.#context;
+    const { metrics } = this.#handlers;
     const startedAt = clock.monotonic();
     let result = "ok";
     this.#underWay++;

@@ -1,16 +1,12 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DriverNotRegistered } from "@nodekeeper/api/errors";
-import {
-  DRAPluginDefinition,
-  type DRAPluginServiceImplementation,
-  type NodePrepareResourceResponse,
-} from "@nodekeeper/core/gen/dra/v1/api.ts";
+import { DRAPluginDefinition, type DRAPluginServiceImplementation } from "@nodekeeper/core/gen/dra/v1/api.ts";
 import {
   DRAResourceHealthDefinition,
   type DRAResourceHealthServiceImplementation,
 } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
-import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { type KeptServerOptions, keepServing } from "@nodekeeper/core/grpc";
 import {
   type Clock,
@@ -21,6 +17,7 @@ import {
   messageWithId,
   stopped,
 } from "@nodekeeper/core/lib";
+import { RegistrationClient } from "../plugins/index.ts";
 import { baseRequest } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
@@ -62,6 +59,8 @@ export type KubeletRegistration =
 
 const PREFIX = "nodekeeper-";
 const SUFFIX = ".sock";
+// The kubelet's timeout for GetInfo.
+const GET_INFO_MS = 1_000;
 // The kubelet adds more text to its message for the pod.
 const LONGEST_ERROR = 2_000;
 
@@ -155,36 +154,57 @@ export class KubeletPlugin {
 
 function draService(driver: string, calls: PluginCalls): DRAPluginServiceImplementation {
   return {
-    async nodePrepareResources({ claims }, { signal }) {
-      const answers = claims.map(async (claim): Promise<[string, NodePrepareResourceResponse]> => {
-        try {
-          return [
-            claim.uid,
-            { devices: (await calls.prepare(driver, claim, signal)).map(forKubelet), error: "" },
-          ];
-        } catch (error) {
-          return [claim.uid, { devices: [], error: errorText(error) }];
-        }
-      });
-      return { claims: Object.fromEntries(await Promise.all(answers)) };
-    },
-    async nodeUnprepareResources({ claims }, { signal }) {
-      const answers = claims.map(async (claim): Promise<[string, { error: string }]> => {
-        try {
-          await calls.unprepare(driver, claim, signal);
-          return [claim.uid, { error: "" }];
-        } catch (error) {
-          return [claim.uid, { error: errorText(error) }];
-        }
-      });
-      return { claims: Object.fromEntries(await Promise.all(answers)) };
-    },
+    nodePrepareResources: async ({ claims }, { signal }) =>
+      await responses(claims, { devices: [] }, async (claim) => {
+        const devices = await calls.prepare(driver, claim, signal);
+        return { devices: devices.map(forKubelet) };
+      }),
+    nodeUnprepareResources: async ({ claims }, { signal }) =>
+      await responses(claims, {}, async (claim) => {
+        await calls.unprepare(driver, claim, signal);
+        return {};
+      }),
   };
+}
+
+/** Handles claims concurrently. Returns a response for each, by UID: `failed` with the error if handling it failed. */
+async function responses<Response>(
+  claims: readonly ClaimReference[],
+  failed: Response,
+  handle: (claim: ClaimReference) => Promise<Response>,
+): Promise<{ claims: Record<string, Response & { error: string }> }> {
+  const entries = claims.map(async (claim) => {
+    const response = await handle(claim).then(
+      (handled) => ({ ...handled, error: "" }),
+      (error: unknown) => ({ ...failed, error: errorText(error) }),
+    );
+    return [claim.uid, response] as const;
+  });
+  return { claims: Object.fromEntries(await Promise.all(entries)) };
 }
 
 /** Returns whether a file in the kubelet's registry directory has the name of an agent's socket. */
 export function isSocketName(name: string): boolean {
   return name.startsWith(PREFIX) && name.endsWith(SUFFIX);
+}
+
+/**
+ * Returns the information of the plugin that serves a socket in the kubelet's registry directory. Undefined if it does
+ * not respond.
+ */
+export async function pluginAt(
+  socket: string,
+  { clock, log }: { clock: Clock; log: Logger },
+  signal: AbortSignal,
+): Promise<PluginInfo | undefined> {
+  const timeouts = { dialMs: GET_INFO_MS, infoMs: GET_INFO_MS, noticeMs: GET_INFO_MS };
+  try {
+    using client = new RegistrationClient(socket, timeouts, clock);
+    return await client.getInfo(signal);
+  } catch (error) {
+    log.debug({ err: error, socket }, "a socket in the kubelet's registry does not respond");
+    return undefined;
+  }
 }
 
 // The kubelet uses the first version that it supports.

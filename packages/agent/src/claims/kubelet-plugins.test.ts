@@ -7,6 +7,7 @@ import { type Clock, childScope, FakeClock, silentLogger, systemClock } from "@n
 import { until } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
 import { expect, it } from "vitest";
+import { defaultDeviceSettings } from "../assembly/testing/defaults.ts";
 import type { DriverReturn } from "./driver-return.ts";
 import { DriverStates } from "./driver-state.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
@@ -18,40 +19,31 @@ import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 function setUp(
   world: ClaimWorld,
   {
-    wipeDelayMs = 60_000,
+    wipeDelay = 60_000,
     clock = systemClock,
     keepAgainIn = () => {},
-  }: { wipeDelayMs?: number; clock?: Clock; keepAgainIn?: (driver: string, ms: number) => void } = {},
+  }: { wipeDelay?: number; clock?: Clock; keepAgainIn?: (driver: string, ms: number) => void } = {},
 ) {
   const registryDirectory = join(world.folder, "reg");
   const stop = childScope();
+  const kubeletPlugin = { ...defaultDeviceSettings.kubeletPlugin, registryDirectory };
+  const settings = () => ({ ...defaultDeviceSettings, wipeDelay, settleTime: 60_000, kubeletPlugin });
   const common = { clock, log: silentLogger };
   const drivers = new DriverStates({
     ...common,
     nodeName: NODE,
-    callTimeoutMs: () => 60_000,
+    settings,
     devices: { setTaints: () => {} },
   });
   const records = world.records();
   const preparation = {} as Preparation;
   const driverReturn = {} as DriverReturn;
   const metrics = {} as ClaimMetrics;
-  const calls = new KubeletCalls({
-    ...common,
-    drivers,
-    preparation,
-    driverReturn,
-    metrics,
-    stop: stop.signal,
-  });
+  const queue = { add: () => {}, addAfter: keepAgainIn };
+  const context = { ...common, settings, drivers, records, queue, stop: stop.signal };
   const plugins = new KubeletPlugins(
-    { ...common, drivers, records, queue: { add: () => {}, addAfter: keepAgainIn } },
-    {
-      registryDirectory,
-      settings: () => ({ wipeDelayMs, settleTimeMs: 60_000 }),
-      stop: stop.signal,
-      calls,
-    },
+    context,
+    new KubeletCalls(context, { preparation, driverReturn, metrics }),
   );
   let generation = 0;
   const register = (...more: string[]) => {
@@ -146,7 +138,7 @@ it("the kubelet's stream of health ends when the driver registers without health
 
 it("a disconnected driver stays registered for claims that the kubelet has yet to unprepare, and for no others", async () => {
   using world = new ClaimWorld();
-  const { plugins, drivers, records, register, end } = setUp(world, { wipeDelayMs: 0 });
+  const { plugins, drivers, records, register, end } = setUp(world, { wipeDelay: 0 });
   const state = register();
   state.connection!.isReconciled = true;
   await plugins.keep(state);
@@ -165,7 +157,7 @@ it("a disconnected driver stays registered for claims that the kubelet has yet t
 
 it.each([10, 11, 12, 13])(
   "a disconnected driver is looked at again until it is not registered any more, after %d ms, with whatever time passes between two looks at the clock",
-  async (wipeDelayMs) => {
+  async (wipeDelay) => {
     using world = new ClaimWorld();
     const fake = new FakeClock();
     let crept = 0;
@@ -177,7 +169,7 @@ it.each([10, 11, 12, 13])(
     };
     let waits = 0;
     const { plugins, drivers, register, end } = setUp(world, {
-      wipeDelayMs,
+      wipeDelay,
       clock,
       keepAgainIn: () => waits++,
     });

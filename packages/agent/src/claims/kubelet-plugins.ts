@@ -1,21 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { DriverNotRegistered } from "@nodekeeper/api/errors";
 import type { HealthResult, InotifyWatches } from "@nodekeeper/core/lib";
-import type { ClaimContext } from "./context.ts";
-import type { DriverState, DriverStates } from "./driver-state.ts";
+import type { DriverContext } from "./context.ts";
+import type { DriverState } from "./driver-state.ts";
 import { KubeletPlugin, type PluginCalls } from "./kubelet-plugin.ts";
 
-export interface KubeletPluginsOptions {
-  registryDirectory: string;
-  /** Milliseconds. */
-  settings: () => { wipeDelayMs: number; settleTimeMs: number };
-  /** No plugin is started after it has aborted. */
-  stop: AbortSignal;
-  calls: PluginCalls;
-  watches?: InotifyWatches;
-}
-
-type Context = Pick<ClaimContext, "records" | "queue" | "clock" | "log"> & { drivers: DriverStates };
+type Context = Pick<
+  DriverContext,
+  "records" | "drivers" | "settings" | "stop" | "queue" | "clock" | "log"
+> & {
+  watches?: InotifyWatches | undefined;
+};
 
 /**
  * Whether the agent should serve a driver's plugin, and until when to check again: monotonic milliseconds; -Infinity:
@@ -31,24 +26,24 @@ const unwanted: Wanted = { isWanted: false, until: Number.NEGATIVE_INFINITY };
 /** Starts and stops the kubelet's DRA plugins for drivers. */
 export class KubeletPlugins {
   readonly #context: Context;
-  readonly #options: KubeletPluginsOptions;
+  readonly #calls: PluginCalls;
   readonly #instance = randomBytes(4).toString("hex");
   readonly #startedAt: number;
 
-  constructor(context: Context, options: KubeletPluginsOptions) {
+  constructor(context: Context, calls: PluginCalls) {
     this.#context = context;
-    this.#options = options;
+    this.#calls = calls;
     this.#startedAt = context.clock.monotonic();
   }
 
   /** Starts or stops a driver's plugin according to the driver's state. Do not call it concurrently for one driver. */
   async keep(state: DriverState): Promise<void> {
-    const { records, drivers, clock, queue } = this.#context;
+    const { records, drivers, clock, queue, stop } = this.#context;
     const { name, plugin, connection } = state;
     const hasHealth = state.health !== undefined;
     // The clock is read once: a deadline that passes between two readings would be neither noticed nor scheduled.
     const now = clock.monotonic();
-    const { isWanted, until } = this.#options.stop.aborted ? unwanted : this.#wanted(state, now);
+    const { isWanted, until } = stop.aborted ? unwanted : this.#wanted(state, now);
     // Whether a driver reports health is unknown until it connects.
     const isKnown = connection ? connection.isReconciled : drivers.wasConnected(state);
     const isOutdated = plugin?.hasHealth !== hasHealth && isKnown;
@@ -69,16 +64,16 @@ export class KubeletPlugins {
     // A driver that registers again while its plugin runs keeps the plugin: prepares wait until its claims are
     // reconciled.
     if (connection) return { ...unwanted, isWanted: connection.isReconciled || plugin !== undefined };
-    const { records } = this.#context;
-    const { settleTimeMs, wipeDelayMs } = this.#options.settings();
+    const { records, settings } = this.#context;
+    const { settleTime, wipeDelay } = settings();
     const own = records.of(name);
     // Pods would start with devices that are not prepared since the reboot. After the startup grace period, failing
     // them is better than waiting.
-    const settledAt = this.#startedAt + settleTimeMs;
+    const settledAt = this.#startedAt + settleTime;
     if (now < settledAt && own.some((record) => records.isOfOldBoot(record)))
       return { isWanted: false, until: settledAt };
     const isNeeded = own.some(({ state }) => state !== "unprepared");
-    const until = disconnectedAt + wipeDelayMs;
+    const until = disconnectedAt + wipeDelay;
     // A driver whose plugin an earlier agent served is expected to connect, like one that was connected.
     const isExpected = disconnectedAt > this.#startedAt || plugin !== undefined;
     const isWanted = isNeeded || (isExpected && now < until);
@@ -86,9 +81,10 @@ export class KubeletPlugins {
   }
 
   #start(driver: string, hasHealth: boolean): KubeletPlugin {
-    const { registryDirectory, calls, watches } = this.#options;
-    const { clock, log } = this.#context;
+    const { settings, clock, log, watches } = this.#context;
+    const { registryDirectory } = settings().kubeletPlugin;
     const instance = this.#instance;
+    const calls = this.#calls;
     return new KubeletPlugin({ driver, registryDirectory, instance, hasHealth, calls, clock, log, watches });
   }
 }

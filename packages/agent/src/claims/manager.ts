@@ -10,11 +10,12 @@ import {
   type Registry,
   type Runnable,
   retryPolicies,
+  Semaphore,
   stopped,
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
-import type { DeviceSync, DriverPreparation } from "../devices/index.ts";
+import type { DeviceSettings, DeviceSync, DriverPreparation } from "../devices/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ClaimStore } from "../state/index.ts";
@@ -23,10 +24,10 @@ import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
 import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import { ClaimRecords } from "./claim-records.ts";
-import type { ClaimContext } from "./context.ts";
+import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
 import { DriverStates } from "./driver-state.ts";
-import { EndedClaims } from "./ended-claims.ts";
+import { type DevicesInUse, EndedClaims } from "./ended-claims.ts";
 import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
 import { isSocketName } from "./kubelet-plugin.ts";
@@ -38,38 +39,16 @@ import { ReservedPods } from "./reserved-pods.ts";
 import type { StandbyPlugins } from "./standby-plugins.ts";
 import { type DriverClaims, driverClaims } from "./status.ts";
 
-/** Times in milliseconds. */
-export interface ClaimSettings {
-  /** Timeout of a driver's PrepareDevices and UnprepareDevices. */
-  callTimeoutMs: number;
-  /** How long a disconnected driver without prepared claims stays registered with the kubelet. */
-  wipeDelayMs: number;
-  /**
-   * Startup grace period: how long registration with the kubelet waits for drivers whose claims must be prepared again.
-   */
-  settleTimeMs: number;
-}
-
 export interface ClaimManagerOptions {
   client: ClaimReaderClient;
   store: ClaimStore;
   /** Boot ID of the machine. */
   boot: string;
   nodeName: string;
-  registryDirectory: string;
-  cdiDirectory: string;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
-  /** Drivers' edits may only refer to host paths in these directories. */
-  hostPaths: readonly string[];
-  /** Whether drivers that run as root may use paths that other users can change. */
-  exemptRootDrivers: boolean;
-  settings: () => ClaimSettings;
-  /**
-   * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
-   * answer.
-   */
-  devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
+  settings: () => DeviceSettings;
+  devicesInUse: DevicesInUse;
   /** Plugins that registered with the kubelet before the agent could start. Default: none. */
   standby?: StandbyPlugins | undefined;
   /** Receives the reasons to taint drivers' devices. */
@@ -82,8 +61,6 @@ export interface ClaimManagerOptions {
   queueMetrics?: WorkQueueMetrics;
   /** Starts the watches of directories. Default: separate instances that do not log. */
   watches?: InotifyWatches;
-  /** Interval between comparisons of the CDI directory with the records without an event, milliseconds. Default 5 s. */
-  checkIntervalMs?: number;
 }
 
 // Unlimited, so that a driver that does not answer does not delay others.
@@ -114,40 +91,25 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 
   constructor(options: ClaimManagerOptions) {
     this.#options = options;
-    const { clock, log, pods, queueMetrics } = options;
+    const { clock, devicesInUse, log, pods, queueMetrics: metrics, registry } = options;
+    const drivers = new DriverStates(options);
     const records = new ClaimRecords(options.store, options.boot, clock);
-    const drivers = new DriverStates({ ...options, callTimeoutMs: () => options.settings().callTimeoutMs });
-    const backoff = retryPolicies.claims;
-    this.#queue = new WorkQueue({
-      name: "claims",
-      clock,
-      log,
-      backoff,
-      ...(queueMetrics ? { metrics: queueMetrics } : {}),
-    });
-    const context = { ...contextOf(options, records, drivers), queue: this.#queue };
+    this.#queue = new WorkQueue({ name: "claims", clock, log, backoff: retryPolicies.claims, metrics });
+    const context = contextOf(options, { drivers, records, queue: this.#queue, stop: this.#stop.signal });
     const preparation = new Preparation(context);
     this.#records = records;
     this.#drivers = drivers;
     this.#preparation = preparation;
-    this.#cdiCheck = new CdiCheck(context, options.checkIntervalMs);
-    this.#ended = new EndedClaims({ ...options, records, preparation });
-    this.#reserved =
-      pods && new ReservedPods({ ...options, records, allocations: context.allocations, lifecycle: pods });
-    this.#calls = new KubeletCalls({
-      drivers,
+    this.#cdiCheck = new CdiCheck(context);
+    this.#ended = new EndedClaims(context, preparation, devicesInUse);
+    this.#reserved = pods && new ReservedPods({ ...context, queueMetrics: metrics }, pods.events);
+    this.#calls = new KubeletCalls(context, {
       preparation,
-      driverReturn: new DriverReturn({ ...options, drivers }),
-      metrics: createClaimMetrics(options.registry, readingsOf(records, drivers)),
-      stop: this.#stop.signal,
-      clock,
-      log,
+      driverReturn: new DriverReturn(context),
+      metrics: createClaimMetrics(registry, readingsOf(records, drivers)),
     });
-    this.#plugins = new KubeletPlugins(
-      { ...context, drivers },
-      { ...options, stop: this.#stop.signal, calls: this.#calls },
-    );
-    this.#ownPlugins = new OwnPlugins({ ...options, records, preparation });
+    this.#plugins = new KubeletPlugins({ ...context, watches: options.watches }, this.#calls);
+    this.#ownPlugins = new OwnPlugins(context, preparation);
   }
 
   async register(registration: PluginRegistration): Promise<void> {
@@ -193,8 +155,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   }
 
   healthChecks(): HealthCheck[] {
-    const { clock, registryDirectory } = this.#options;
-    const registered = () => registrationHealth(this.#drivers.list(), registryDirectory, clock.now());
+    const { clock } = this.#options;
+    const registered = () => registrationHealth(this.#drivers.list(), this.#registryDirectory, clock.now());
     return [
       { name: "KubeletPluginsRegistered", kind: "ready", check: registered },
       { name: "CdiFolderReady", kind: "ready", check: () => this.#cdiCheck.health() },
@@ -206,7 +168,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       await this.#cdiCheck.start();
-      await removeStaleSockets(this.#options.registryDirectory, isSocketName, this.#options.clock);
+      await removeStaleSockets(this.#registryDirectory, isSocketName, this.#options.clock);
       for (const driver of this.#records.drivers()) this.#drivers.of(driver);
       this.#takeStandby();
       for (const { name } of this.#drivers.list()) this.#queue.add(name);
@@ -222,6 +184,10 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       this.#stop.abort(stopped("the agent is stopping"));
       await this.#drivers.stop();
     }
+  }
+
+  get #registryDirectory(): string {
+    return this.#options.settings().kubeletPlugin.registryDirectory;
   }
 
   #takeStandby(): void {
@@ -249,37 +215,35 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   }
 
   async #reconcile(driver: string): Promise<void> {
-    const waiting = this.#records.of(driver);
-    const failures: unknown[] = [];
-    const work = async () => {
-      for (let record = waiting.shift(); record; record = waiting.shift()) {
-        await this.#preparation
-          .reconcile(driver, record.uid, this.#stop.signal)
-          .catch((error: unknown) => failures.push(error));
-      }
-    };
-    await Promise.all(Array.from({ length: MOST_AT_ONCE }, work));
-    if (failures.length > 0) throw failures[0];
+    const limit = new Semaphore({ permits: MOST_AT_ONCE });
+    const done = await Promise.allSettled(
+      this.#records
+        .of(driver)
+        .map(({ uid }) =>
+          limit.run(this.#stop.signal, () => this.#preparation.reconcile(driver, uid, this.#stop.signal)),
+        ),
+    );
+    for (const each of done) if (each.status === "rejected") throw each.reason;
   }
 }
 
 function contextOf(
   options: ClaimManagerOptions,
-  records: ClaimRecords,
-  drivers: DriverStates,
-): Omit<ClaimContext, "queue"> {
-  const { client, hostRoot: root, hostPaths: allowed, exemptRootDrivers, pods, clock, log } = options;
+  parts: Pick<DriverContext, "drivers" | "records" | "queue" | "stop">,
+): DriverContext {
+  const { client, hostRoot: root, pods, settings, watches, clock, log } = options;
+  const { cdiDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
   if (!pods)
     log.warn(
       { errorId: ClaimInUse.id },
       "lifecycle is disabled: the container runtime is not read, and only the kubelet can state that a device is free",
     );
   return {
-    records,
-    allocations: new ClaimAllocations(new ClaimReader(client), records),
-    directory: new CdiDirectory(options.cdiDirectory, options.watches),
+    ...parts,
+    settings,
+    allocations: new ClaimAllocations(new ClaimReader(client), parts.records),
+    directory: new CdiDirectory(cdiDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),
-    drivers,
     pods,
     clock,
     log,

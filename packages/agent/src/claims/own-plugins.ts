@@ -1,23 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Logger, quote } from "@nodekeeper/core/lib";
-import { RegistrationClient } from "../plugins/index.ts";
-import type { ClaimRecords } from "./claim-records.ts";
+import { quote } from "@nodekeeper/core/lib";
+import type { DriverContext } from "./context.ts";
 import type { DriverState } from "./driver-state.ts";
-import { isSocketName } from "./kubelet-plugin.ts";
+import { isSocketName, pluginAt } from "./kubelet-plugin.ts";
 import type { Preparation } from "./preparation.ts";
 
-export interface OwnPluginsOptions {
-  records: ClaimRecords;
-  preparation: Pick<Preparation, "forgetEnded">;
-  /** The kubelet's plugin registry directory. */
-  registryDirectory: string;
-  clock: Clock;
-  log: Logger;
-}
+type Context = Pick<DriverContext, "records" | "settings" | "clock" | "log">;
 
-// The kubelet's timeout for GetInfo.
-const GET_INFO_MS = 1_000;
 const MOST_SOCKETS = 64;
 
 /**
@@ -26,10 +16,12 @@ const MOST_SOCKETS = 64;
  * the API server, because the kubelet restarts containers with them.
  */
 export class OwnPlugins {
-  readonly #options: OwnPluginsOptions;
+  readonly #context: Context;
+  readonly #preparation: Preparation;
 
-  constructor(options: OwnPluginsOptions) {
-    this.#options = options;
+  constructor(context: Context, preparation: Preparation) {
+    this.#context = context;
+    this.#preparation = preparation;
   }
 
   /**
@@ -38,7 +30,7 @@ export class OwnPlugins {
    * does.
    */
   async look(state: DriverState, signal: AbortSignal): Promise<boolean> {
-    const { records, preparation, log } = this.#options;
+    const { records, log } = this.#context;
     const { name } = state;
     if (state.connection) return false;
     if (!state.isLeftAlone || state.isFoundAlone) {
@@ -52,7 +44,7 @@ export class OwnPlugins {
     }
     if (state.isLeftAlone) {
       for (const { uid, namespace, name: claim } of records.of(name)) {
-        if (await preparation.forgetEnded(name, uid, signal))
+        if (await this.#preparation.forgetEnded(name, uid, signal))
           log.info(
             { driver: name, claim: { namespace, name: claim } },
             "claim has ended, and the driver has its own plugin: its record and CDI file are removed",
@@ -63,7 +55,8 @@ export class OwnPlugins {
   }
 
   async #hasOwnPlugin(driver: string, signal: AbortSignal): Promise<boolean> {
-    const { registryDirectory, log } = this.#options;
+    const { settings, log } = this.#context;
+    const { registryDirectory } = settings().kubeletPlugin;
     const entries = await readdir(registryDirectory, { withFileTypes: true }).catch(() => []);
     const sockets = entries.filter((entry) => entry.isSocket() && !isSocketName(entry.name));
     if (sockets.length > MOST_SOCKETS)
@@ -73,20 +66,9 @@ export class OwnPlugins {
       );
     const found = sockets
       .slice(0, MOST_SOCKETS)
-      .map(({ name }) => this.#isOf(driver, join(registryDirectory, name), signal));
-    return (await Promise.all(found)).includes(true);
-  }
-
-  async #isOf(driver: string, socket: string, signal: AbortSignal): Promise<boolean> {
-    const { clock } = this.#options;
-    const timeouts = { dialMs: GET_INFO_MS, infoMs: GET_INFO_MS, noticeMs: GET_INFO_MS };
-    try {
-      using client = new RegistrationClient(socket, timeouts, clock);
-      const { type, name } = await client.getInfo(signal);
-      return type === "DRAPlugin" && name === driver;
-    } catch {
-      // Other plugins that are stopped or don't speak gRPC are left to the kubelet.
-      return false;
-    }
+      .map((socket) => pluginAt(join(registryDirectory, socket.name), this.#context, signal));
+    return (await Promise.all(found)).some(
+      (plugin) => plugin?.type === "DRAPlugin" && plugin.name === driver,
+    );
   }
 }

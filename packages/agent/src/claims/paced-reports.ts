@@ -1,55 +1,38 @@
-import type { Clock, Timer } from "@nodekeeper/core/lib";
-
-export interface PacedReportsOptions {
-  /** Handles a report. Errors that it throws are passed to `onError`. */
-  take: (report: Uint8Array) => void;
-  onError: (error: unknown) => void;
-  clock: Clock;
-}
+import { type Clock, childScope, sleepOrAbort, WakeableSleep } from "@nodekeeper/core/lib";
 
 const INTERVAL_MS = 1_000;
 
 /**
- * Rate-limits a driver's reports: passes the first at once, then at most one per second, the most recent. A report that
- * equals the previous one byte for byte is skipped.
+ * Rate-limits a driver's reports: yields the first at once, then at most one per second, the most recent. A report that
+ * equals the previous one byte for byte is skipped. When the stream ends, yields the pending report, and then throws the
+ * stream's error, if any. The caller must end the stream.
  */
-export class PacedReports {
-  readonly #options: PacedReportsOptions;
-  #last: Uint8Array | undefined;
-  #waiting: Uint8Array | undefined;
-  #timer: Timer | undefined;
-
-  constructor(options: PacedReportsOptions) {
-    this.#options = options;
-  }
-
-  add(report: Uint8Array): void {
-    if (this.#last && Buffer.compare(this.#last, report) === 0) return;
-    this.#last = report;
-    this.#waiting = report;
-    if (!this.#timer) this.#pass();
-  }
-
-  /** Passes the pending report. No other follows. */
-  end(): void {
-    this.#timer?.cancel();
-    this.#take();
-  }
-
-  #pass(): void {
-    const isEmpty = !this.#waiting;
-    this.#timer = isEmpty ? undefined : this.#options.clock.after(INTERVAL_MS, () => this.#pass());
-    this.#take();
-  }
-
-  #take(): void {
-    const report = this.#waiting;
-    this.#waiting = undefined;
-    if (!report) return;
-    try {
-      this.#options.take(report);
-    } catch (error) {
-      this.#options.onError(error);
+export async function* pacedReports(
+  reports: AsyncIterable<Uint8Array>,
+  clock: Clock,
+): AsyncGenerator<Uint8Array> {
+  const arrivals = new WakeableSleep();
+  using end = childScope();
+  let last: Uint8Array | undefined;
+  let waiting: Uint8Array | undefined;
+  const read = async () => {
+    for await (const report of reports) {
+      if (last && Buffer.compare(last, report) === 0) continue;
+      last = report;
+      waiting = report;
+      arrivals.wake();
     }
+  };
+  const reading = read().finally(() => end.abort());
+  // Thrown below, unless the caller stops earlier.
+  reading.catch(() => {});
+  while (waiting || !end.signal.aborted) {
+    arrivals.clear();
+    const report = waiting;
+    waiting = undefined;
+    if (report) yield report;
+    if (report) await sleepOrAbort(clock, INTERVAL_MS, end.signal);
+    else await arrivals.waitOrAbort(clock, Number.POSITIVE_INFINITY, end.signal);
   }
+  await reading;
 }

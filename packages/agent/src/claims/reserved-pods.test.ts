@@ -21,24 +21,21 @@ it("claims that may be reserved for a pod of the node are read, and no others", 
   const snapshot: LogItem = { kind: "snapshot", position, why: "begin", missed: undefined, pods: [late] };
   const read: string[] = [];
   const ending = new AbortController();
-  const reserved = new ReservedPods({
-    records,
-    allocations: {
-      read: async (_driver, { name }) => {
-        read.push(name);
-        return { pods: [], devices: [] };
-      },
+  const allocations = {
+    read: async (_driver: string, { name }: { name: string }) => {
+      read.push(name);
+      return { pods: [], devices: [] };
     },
-    lifecycle: {
-      events: {
-        async *read() {
-          yield snapshot;
-        },
-      } as never,
+  };
+  const events = {
+    async *read() {
+      yield snapshot;
     },
-    clock: systemClock,
-    log: silentLogger,
-  });
+  };
+  const reserved = new ReservedPods(
+    { records, allocations, clock: systemClock, log: silentLogger },
+    events as never,
+  );
   const running = reserved.run(ending.signal);
   await until("both are read", () => read.length === 2);
   ending.abort(stopped("test is over"));

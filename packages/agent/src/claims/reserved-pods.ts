@@ -1,23 +1,14 @@
-import {
-  type Clock,
-  codeOf,
-  type Logger,
-  retryPolicies,
-  WorkQueue,
-  type WorkQueueMetrics,
-} from "@nodekeeper/core/lib";
+import { codeOf, retryPolicies, WorkQueue, type WorkQueueMetrics } from "@nodekeeper/core/lib";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ClaimAllocations } from "./claim-allocations.ts";
-import { type ClaimRecord, type ClaimRecords, isEnding } from "./claim-records.ts";
+import { type ClaimRecord, isEnding } from "./claim-records.ts";
+import type { ClaimContext } from "./context.ts";
 
-export interface ReservedPodsOptions {
-  records: ClaimRecords;
+type Context = Pick<ClaimContext, "records" | "clock" | "log"> & {
   allocations: Pick<ClaimAllocations, "read">;
-  lifecycle: Pick<PodLifecycleEventGenerator, "events">;
-  clock: Clock;
-  log: Logger;
-  queueMetrics?: WorkQueueMetrics;
-}
+  queueMetrics?: WorkQueueMetrics | undefined;
+};
+type Events = PodLifecycleEventGenerator["events"];
 
 /**
  * Completes the recorded pods of claims that several pods share: the kubelet only calls for the first pod. When a pod
@@ -25,19 +16,16 @@ export interface ReservedPodsOptions {
  * another pod.
  */
 export class ReservedPods {
-  readonly #options: ReservedPodsOptions;
+  readonly #context: Context;
+  readonly #events: Events;
   readonly #queue: WorkQueue;
 
-  constructor(options: ReservedPodsOptions) {
-    this.#options = options;
-    const { clock, log, queueMetrics } = options;
-    this.#queue = new WorkQueue({
-      name: "reserved-pods",
-      clock,
-      log,
-      backoff: retryPolicies.claims,
-      ...(queueMetrics ? { metrics: queueMetrics } : {}),
-    });
+  constructor(context: Context, events: Events) {
+    this.#context = context;
+    this.#events = events;
+    const { clock, log, queueMetrics: metrics } = context;
+    const backoff = retryPolicies.claims;
+    this.#queue = new WorkQueue({ name: "reserved-pods", clock, log, backoff, metrics });
   }
 
   /** Follows the node's pods until the signal aborts. */
@@ -46,9 +34,8 @@ export class ReservedPods {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { lifecycle } = this.#options;
     // Without a cursor, the first item is a snapshot with the pods that started while the agent was not running.
-    for await (const item of lifecycle.events.read({}, signal)) {
+    for await (const item of this.#events.read({}, signal)) {
       if (item.kind === "snapshot") for (const pod of item.pods) this.#found(pod);
       else if (item.event.type === "ContainerStarted" && item.event.container?.kind === "sandbox")
         this.#found(item.event.pod);
@@ -56,14 +43,14 @@ export class ReservedPods {
   }
 
   #found({ namespace, uid }: { namespace: string; uid: string }): void {
-    const { records } = this.#options;
+    const { records } = this.#context;
     for (const record of records.all())
       if (record.namespace === namespace && mayBeReservedFor(record, uid))
         this.#queue.add(`${record.driver}/${record.uid}`);
   }
 
   async #read(key: string, signal: AbortSignal): Promise<void> {
-    const { records, allocations } = this.#options;
+    const { records, allocations } = this.#context;
     const [driver = "", uid = ""] = key.split("/");
     const record = records.get(driver, uid);
     if (!record || isEnding(record)) return;

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { ClaimNotRecorded } from "@nodekeeper/api/errors";
 import { DRAResourceHealthDefinition } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
 import { type Clock, type Logger, sleepOrAbort } from "@nodekeeper/core/lib";
-import { RegistrationClient } from "../plugins/index.ts";
-import { isSocketName, KubeletPlugin, type PluginCalls } from "./kubelet-plugin.ts";
+import { isSocketName, KubeletPlugin, type PluginCalls, pluginAt } from "./kubelet-plugin.ts";
 
 export interface StandbyPluginsOptions {
   /** The kubelet's plugin registry directory. */
@@ -16,7 +15,6 @@ export interface StandbyPluginsOptions {
 
 const REGISTRATION_WAIT_MS = 5_000;
 const POLL_MS = 50;
-const timeouts = { dialMs: 1_000, infoMs: 1_000, noticeMs: 1_000 };
 
 /**
  * The kubelet's DRA plugins of an agent that is about to take over from another agent, for that agent's drivers.
@@ -94,22 +92,15 @@ export class StandbyPlugins {
   }
 }
 
-async function pluginsOfOthers(
-  { registryDirectory, clock, log }: StandbyPluginsOptions,
-  signal: AbortSignal,
-) {
+async function pluginsOfOthers(options: StandbyPluginsOptions, signal: AbortSignal) {
+  const { registryDirectory } = options;
   const names = (await readdir(registryDirectory).catch(() => [])).filter(isSocketName);
   const found = await Promise.all(
-    names.map(async (name) => {
-      try {
-        using client = new RegistrationClient(join(registryDirectory, name), timeouts, clock);
-        const { name: driver, supportedVersions } = await client.getInfo(signal);
-        return [{ driver, hasHealth: supportedVersions.includes(DRAResourceHealthDefinition.fullName) }];
-      } catch (error) {
-        log.debug({ err: error, socket: name }, "a socket in the kubelet's registry does not respond");
-        return [];
-      }
-    }),
+    names.map((name) => pluginAt(join(registryDirectory, name), options, signal)),
   );
-  return found.flat();
+  return found.flatMap((plugin) => {
+    if (!plugin) return [];
+    const hasHealth = plugin.supportedVersions.includes(DRAResourceHealthDefinition.fullName);
+    return [{ driver: plugin.name, hasHealth }];
+  });
 }

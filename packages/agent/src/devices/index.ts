@@ -39,10 +39,7 @@ export { type CheckedModels, checkModels, modelsOfPools } from "./plan/models.ts
 export { type PlanInput, type PoolPlan, planSlices, type SliceWrite } from "./plan/plan.ts";
 export { PlanMemory } from "./plan/plan-memory.ts";
 export { type ModelPlan, type ModelPlanInput, planModels } from "./plan/plan-models.ts";
-export {
-  type DeviceSettings,
-  DeviceSync,
-  type DeviceSyncOptions,
-} from "./sync/device-sync.ts";
+export type { DeviceSettings } from "./sync/context.ts";
+export { DeviceSync, type DeviceSyncOptions } from "./sync/device-sync.ts";
 export type { DriverPreparation } from "./sync/drivers.ts";
 export { type DriverStatus, departedDriver, type PublishedDevice } from "./sync/status.ts";

@@ -2,11 +2,10 @@
 
 import { evictionPolicyOf } from "@nodekeeper/api/decide";
 import { defaultConfiguration } from "@nodekeeper/api/settings";
-import { deviceSettings } from "../device-settings.ts";
 
 const configuration = defaultConfiguration();
 
 export const defaultEvictionPolicy = evictionPolicyOf(configuration);
 export const defaultEvictionSettings = configuration.eviction;
 export const defaultInTreeEvictionSettings = configuration.eviction;
-export const defaultDeviceSettings = deviceSettings(configuration);
+export const defaultDeviceSettings = configuration.devices;

@@ -128,7 +128,7 @@ describe("DeviceSync", () => {
   });
 
   it("deletes the slices of a driver that disconnected after a delay, unless it registers again", async () => {
-    const settings = { wipeDelayMs: 86_400_000 };
+    const settings = { wipeDelay: 86_400_000 };
     const { driver, register, devices, sync, writes } = await setUp({ settings });
     const gpu = await driver("gpu.example.com");
     gpu.report(3);
@@ -140,7 +140,7 @@ describe("DeviceSync", () => {
     gpu.report(4);
     await eventually(() => expect(devices()).toHaveLength(4));
     expect(writes.filter(({ method }) => method === "DELETE")).toEqual([]);
-    settings.wipeDelayMs = 1;
+    settings.wipeDelay = 1;
     sync.handler.deregister(second, "socket removed");
     await eventually(() => expect(devices()).toEqual([]));
     await eventually(() => expect(sync.status()).toEqual([]));
@@ -156,7 +156,7 @@ describe("DeviceSync", () => {
     await eventually(() => expect(first.devices()).toHaveLength(5));
     await first.stop();
     const before = first.writes.length;
-    const second = await setUp({ server: first.server, settings: { settleTimeMs: 86_400_000 } });
+    const second = await setUp({ server: first.server, settings: { settleTime: 86_400_000 } });
     await second.register("gpu.example.com", gpu);
     gpu.report(4);
     await eventually(() => expect(second.devices()).toHaveLength(6));
@@ -303,7 +303,7 @@ describe("DeviceSync", () => {
 
   it("a driver that alternates all the time is written now and then, and last as it ends", async () => {
     const { driver, register, devices, sync, writes } = await setUp({
-      settings: { minWriteIntervalMs: 200 },
+      settings: { minWriteInterval: 200 },
     });
     const gpu = await driver("gpu.example.com");
     await register("gpu.example.com", gpu);

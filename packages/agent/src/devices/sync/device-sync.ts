@@ -1,9 +1,6 @@
-import { type EventInput, type KubeApiClient, parsingWith } from "@nodekeeper/core/kube";
+import { parsingWith } from "@nodekeeper/core/kube";
 import {
-  type Clock,
   type HealthCheck,
-  type Logger,
-  type LoopTurns,
   parseWithBigInts,
   type Registry,
   type Runnable,
@@ -13,43 +10,21 @@ import {
 } from "@nodekeeper/core/lib";
 import type { Device } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
-import { type DriverSettings, Drivers, EVERY_DRIVER } from "./drivers.ts";
+import { type DeviceContext, EVERY_DRIVER, taintDelayOf } from "./context.ts";
+import { Drivers } from "./drivers.ts";
 import { sliceHealth, streamHealth } from "./health.ts";
 import { createDeviceMetrics } from "./metrics.ts";
 import { NodeUid } from "./node-uid.ts";
 import { publishedPools } from "./published-pools.ts";
-import { Sessions, type SessionsOptions } from "./session.ts";
-import { fieldSelectorOf } from "./slice-api.ts";
+import { Sessions } from "./session.ts";
+import { listSlices } from "./slice-api.ts";
 import { SliceSync } from "./slice-sync.ts";
 import { type DriverStatus, driverStatus, type PublishedDevice, slicesByDevice } from "./status.ts";
 
-/** Times in milliseconds. */
-export interface DeviceSettings extends DriverSettings {
-  /** Minimum interval between two rounds of writes of one driver. Reports in between are written together. */
-  minWriteIntervalMs: number;
-  /** Startup grace period: how long drivers have to register again before their slices are deleted. */
-  settleTimeMs: number;
-}
-
-export interface DeviceSyncOptions {
-  client: KubeApiClient;
-  watch: SessionsOptions["watch"];
-  nodeName: string;
-  settings: () => DeviceSettings;
-  notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
-  /** Spreads work on large messages over turns of the event loop. */
-  turns: LoopTurns;
-  clock: Clock;
-  log: Logger;
+export interface DeviceSyncOptions extends Omit<DeviceContext, "nodeUid" | "queue" | "metrics"> {
   /** Each registry serves only one `DeviceSync`. */
   registry: Registry;
   queueMetrics?: WorkQueueMetrics;
-  /**
-   * Interval between full comparisons of the slices with the API server's, and checks of the server's version and
-   * features, milliseconds. Default 10 min.
-   */
-  recheckMs?: number;
-  random?: () => number;
 }
 
 const ABSENT_RETRY_MS = 1_000;
@@ -59,55 +34,45 @@ export class DeviceSync implements Runnable {
   readonly name = "devices";
   /** Handles the registrations of drivers. */
   readonly handler: Drivers;
-  readonly #options: DeviceSyncOptions;
-  readonly #drivers: Drivers;
+  readonly #context: DeviceContext;
   readonly #sessions: Sessions;
   readonly #slices: SliceSync;
 
   constructor(options: DeviceSyncOptions) {
     // Preserves integers beyond 2^53 when slices are compared and written.
     const client = parsingWith(options.client, parseWithBigInts);
-    this.#options = { ...options, client };
-    const { clock, log, nodeName, settings } = options;
-    const nodeUid = new NodeUid(client, nodeName);
-    const metrics = createDeviceMetrics(options.registry, () => this.status());
-    const queue = new WorkQueue({
-      name: "devices",
-      untimed: EVERY_DRIVER,
-      clock,
-      log,
-      ...(options.queueMetrics ? { metrics: options.queueMetrics } : {}),
-    });
-    const common = { ...options, client, metrics, nodeUid, queue };
-    this.#drivers = new Drivers(common);
-    this.#sessions = new Sessions({ ...common, drivers: this.#drivers });
-    this.#slices = new SliceSync({
-      ...common,
-      drivers: this.#drivers,
-      sessions: this.#sessions,
-      minWriteIntervalMs: () => settings().minWriteIntervalMs,
-    });
-    this.handler = this.#drivers;
+    const { clock, log, nodeName, queueMetrics, registry } = options;
+    const context: DeviceContext = {
+      ...options,
+      client,
+      nodeUid: new NodeUid(client, nodeName),
+      metrics: createDeviceMetrics(registry, () => this.status()),
+      queue: new WorkQueue({ name: "devices", untimed: EVERY_DRIVER, clock, log, metrics: queueMetrics }),
+    };
+    this.#context = context;
+    this.handler = new Drivers(context);
+    this.#sessions = new Sessions(context, this.handler);
+    this.#slices = new SliceSync(context, this.handler, this.#sessions);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, settings } = this.#options;
-    const startup = clock.after(settings().settleTimeMs, () => {
-      this.#drivers.startupOver();
+    const { clock, settings } = this.#context;
+    const startup = clock.after(settings().settleTime, () => {
+      this.handler.startupOver();
       this.#slices.startupOver();
     });
     try {
       await Promise.all([this.#slices.run(signal), this.#sessions.run(signal), this.#taintAbsent(signal)]);
     } finally {
       startup.cancel();
-      await this.#drivers.stop();
+      await this.handler.stop();
     }
   }
 
   /** Drivers that are registered or were recently, sorted by name. */
   status(): DriverStatus[] {
     const cache = this.#sessions.current?.cache;
-    return this.#drivers.list().map((driver) => {
+    return this.handler.list().map((driver) => {
       const { name } = driver;
       const stored = cache?.of(name) ?? [];
       const foreign = cache?.foreignOf(name) ?? [];
@@ -129,12 +94,12 @@ export class DeviceSync implements Runnable {
    * Undefined if the driver publishes its ResourceSlices itself, is unknown, or has not reported such a device.
    */
   reportedDevice(driver: string, pool: string, device: string): Device | undefined {
-    return this.#drivers.get(driver)?.device(pool, device);
+    return this.handler.get(driver)?.device(pool, device);
   }
 
   /** Sets the reasons to taint a driver's devices: their health, or a stuck driver. */
   setTaints(driver: string, reasons: TaintReasons): void {
-    this.#drivers.setTaints(driver, reasons);
+    this.handler.setTaints(driver, reasons);
   }
 
   /** See `SliceSync.onDevicesKnown`. */
@@ -152,19 +117,19 @@ export class DeviceSync implements Runnable {
       {
         name: "DeviceStreamsReady",
         kind: "ready",
-        check: () => streamHealth(this.#drivers.list(), this.#options.clock.monotonic()),
+        check: () => streamHealth(this.handler.list(), this.#context.clock.monotonic()),
       },
       {
         name: "DeviceSlicesPublished",
         kind: "ready",
         check: () =>
           sliceHealth({
-            drivers: this.#drivers.list(),
+            drivers: this.handler.list(),
             watch: this.#sessions.watchHealth(),
             problem: this.#sessions.problem,
             problemOf: (driver) => this.#slices.syncOf(driver)?.problem,
             slices: this.#sessions.current?.cache.size ?? 0,
-            now: this.#options.clock.monotonic(),
+            now: this.#context.clock.monotonic(),
           }),
       },
     ];
@@ -172,10 +137,11 @@ export class DeviceSync implements Runnable {
 
   // Taints devices of drivers that disconnected while the agent was not running: pods on them could not start.
   async #taintAbsent(signal: AbortSignal): Promise<void> {
-    const { clock, log, settings } = this.#options;
-    const { taintDelayMs, settleTimeMs } = settings();
-    const endsAt = clock.monotonic() + settleTimeMs;
-    if (taintDelayMs >= settleTimeMs) return;
+    const { clock, log, settings } = this.#context;
+    const { settleTime } = settings();
+    const taintDelayMs = taintDelayOf(settings());
+    const endsAt = clock.monotonic() + settleTime;
+    if (taintDelayMs >= settleTime) return;
     await sleepOrAbort(clock, taintDelayMs, signal);
     while (!signal.aborted && clock.monotonic() < endsAt) {
       try {
@@ -190,21 +156,16 @@ export class DeviceSync implements Runnable {
 
   // Returns false if the published slices are not known yet.
   async #adoptAbsent(signal: AbortSignal): Promise<boolean> {
-    const { client, nodeName } = this.#options;
+    const { client, nodeName } = this.#context;
     const session = this.#sessions.current;
     if (!session?.cache.isSynced) return false;
-    const isAbsent = (driver: string) => this.#drivers.get(driver) === undefined;
+    const isAbsent = (driver: string) => this.handler.get(driver) === undefined;
     if (![...session.cache.drivers()].some(isAbsent)) return true;
     const { api } = session;
-    const fieldSelector = fieldSelectorOf(api, nodeName);
     // Full objects, because the slices are written again with a taint.
-    const { items } = await client.list(api.resource, {
-      fieldSelector,
-      resourceVersion: "0",
-      signal,
-    });
+    const { items } = await listSlices(client, api, nodeName, signal);
     for (const [driver, pools] of publishedPools(api, items, nodeName))
-      if (isAbsent(driver)) this.#drivers.adopt(driver, pools);
+      if (isAbsent(driver)) this.handler.adopt(driver, pools);
     return true;
   }
 }

@@ -88,7 +88,7 @@ export async function* followDriver(
   signal: AbortSignal,
 ): AsyncGenerator<StreamUpdate> {
   const { clock, log, random } = options;
-  const backoff = new Backoff({ ...retryPolicies.driverStream, ...(random ? { random } : {}) });
+  const backoff = new Backoff({ ...retryPolicies.driverStream, random });
   while (!signal.aborted) {
     const startedAt = clock.monotonic();
     try {

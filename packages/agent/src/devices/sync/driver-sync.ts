@@ -75,10 +75,9 @@ export class DriverSync {
   without: ReadonlySet<Feature> = new Set();
 
   constructor(clock: Clock, random?: () => number) {
-    const more = random ? { random } : {};
     this.refused = new RefusedDevices(random);
-    this.#failures = new Backoff({ ...retryPolicies.slices, ...more });
-    this.#repairs = new RepairPace(clock, { ...retryPolicies.sliceRepair, ...more });
+    this.#failures = new Backoff({ ...retryPolicies.slices, random });
+    this.#repairs = new RepairPace(clock, { ...retryPolicies.sliceRepair, random });
   }
 
   /**

@@ -1,14 +1,9 @@
-import type { Clock, Timer, WorkQueue } from "@nodekeeper/core/lib";
+import type { Timer, WorkQueue } from "@nodekeeper/core/lib";
 import { disconnectedTaint, type TaintReasons } from "../plan/added-taints.ts";
+import { type DeviceContext, taintDelayOf } from "./context.ts";
 import type { Driver } from "./driver.ts";
 
-export interface DriverTaintsOptions {
-  /** How long a driver must be missing before its devices are tainted, milliseconds; Infinity: never. */
-  delayMs: () => number;
-  /** Receives the drivers whose taints changed. */
-  queue: Pick<WorkQueue, "add">;
-  clock: Clock;
-}
+type Context = Pick<DeviceContext, "settings" | "clock"> & { queue: Pick<WorkQueue, "add"> };
 
 const nothingAdded: TaintReasons = { byDevice: new Map(), isStuck: false };
 
@@ -17,12 +12,12 @@ const nothingAdded: TaintReasons = { byDevice: new Map(), isStuck: false };
  * devices.
  */
 export class DriverTaints {
-  readonly #options: DriverTaintsOptions;
+  readonly #context: Context;
   readonly #timers = new Map<string, Timer>();
   readonly #reasons = new Map<string, TaintReasons>();
 
-  constructor(options: DriverTaintsOptions) {
-    this.#options = options;
+  constructor(context: Context) {
+    this.#context = context;
   }
 
   /**
@@ -31,11 +26,11 @@ export class DriverTaints {
    */
   missing(driver: Driver): void {
     const { name } = driver;
-    const delayMs = this.#options.delayMs();
+    const delayMs = taintDelayOf(this.#context.settings());
     if (delayMs === Number.POSITIVE_INFINITY || driver.isTainted || this.#timers.has(name)) return;
     this.#timers.set(
       name,
-      this.#options.clock.after(delayMs, () => this.taint(driver)),
+      this.#context.clock.after(delayMs, () => this.taint(driver)),
     );
   }
 
@@ -65,7 +60,7 @@ export class DriverTaints {
     const isMissing = driver.isTainted || isStuck;
     driver.addedTaints =
       isMissing || byDevice.size > 0 ? { all: isMissing ? [disconnectedTaint] : [], byDevice } : undefined;
-    if (before !== driver.addedTaints) this.#options.queue.add(driver.name);
+    if (before !== driver.addedTaints) this.#context.queue.add(driver.name);
   }
 
   /** The agent no longer knows the driver: its reasons are set again when it registers. */

@@ -1,6 +1,8 @@
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
+import { defaultDeviceSettings } from "../../assembly/testing/defaults.ts";
 import type { DeviceTaint } from "../model/model.ts";
+import { taintingAfter } from "../testing/device-cluster.ts";
 import { deviceApiVersion } from "./driver-stream.ts";
 import { Drivers } from "./drivers.ts";
 import { createDeviceMetrics } from "./metrics.ts";
@@ -8,13 +10,13 @@ import { createDeviceMetrics } from "./metrics.ts";
 const name = "gpu.example.com";
 const hot: DeviceTaint = { key: "example.com/hot", effect: "NoSchedule" };
 
-function setUp(taintDelayMs: number, untilReady?: () => Promise<void>) {
+function setUp(taintDelay: number, untilReady?: () => Promise<void>) {
   const clock = new FakeClock();
   const metrics = createDeviceMetrics(new Registry(), () => []);
   let heard: (problem: string | undefined) => void = () => {};
   const drivers = new Drivers({
     nodeName: "worker-1",
-    settings: () => ({ wipeDelayMs: 60_000, taintDelayMs, maxMessageBytes: 1_000 }),
+    settings: () => ({ ...defaultDeviceSettings, ...taintingAfter(taintDelay), wipeDelay: 60_000 }),
     queue: { add: () => {} },
     heartbeat: async ({ onChange }) => {
       heard = onChange;

@@ -1,9 +1,7 @@
 import { DriverNotResponding, PluginNameRefused, PluginVersionsUnsupported } from "@nodekeeper/api/errors";
 import { watchHeartbeat } from "@nodekeeper/core/grpc";
 import {
-  type Clock,
   childScope,
-  type Logger,
   quote,
   type ScopedSignal,
   stopped,
@@ -15,6 +13,7 @@ import type { PluginHandler, PluginRegistration, PresentedPlugin } from "../../p
 import { isDriverName } from "../model/field-names.ts";
 import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
+import type { DeviceContext } from "./context.ts";
 import { Driver } from "./driver.ts";
 import {
   deviceApiVersion,
@@ -24,30 +23,11 @@ import {
   type StreamUpdate,
 } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
-import type { DeviceMetrics } from "./metrics.ts";
 
-/** Times in milliseconds. */
-export interface DriverSettings {
-  /** How long the slices of a disconnected driver are kept. */
-  wipeDelayMs: number;
-  /** How long a driver must be disconnected or unresponsive before its devices are tainted; Infinity: never. */
-  taintDelayMs: number;
-  /** The largest message of a driver, bytes. */
-  maxMessageBytes: number;
-}
-
-export interface DriversOptions {
-  nodeName: string;
-  settings: () => DriverSettings;
-  /** Receives the drivers whose desired state may have changed. */
-  queue: Pick<WorkQueue, "add">;
-  /** Default `watchHeartbeat`. Replaced in tests whose clock does not wait for answers. */
-  heartbeat?: typeof watchHeartbeat;
-  metrics: DeviceMetrics;
-  clock: Clock;
-  log: Logger;
-  random?: () => number;
-}
+type Context = Pick<
+  DeviceContext,
+  "nodeName" | "settings" | "heartbeat" | "metrics" | "clock" | "log" | "random"
+> & { queue: Pick<WorkQueue, "add"> };
 
 /** How claims on a driver's devices are prepared. */
 export interface DriverPreparation {
@@ -60,9 +40,6 @@ export interface DriverPreparation {
   untilReady: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Queue key for all drivers. No driver has this name. */
-export const EVERY_DRIVER = "";
-
 interface Following {
   scope: ScopedSignal;
   done: Promise<void>;
@@ -71,7 +48,7 @@ interface Following {
 /** Drivers that are registered or were recently, each with its stream. */
 export class Drivers implements PluginHandler {
   readonly type = "DRAPlugin";
-  readonly #options: DriversOptions;
+  readonly #context: Context;
   readonly #drivers = new Map<string, Driver>();
   readonly #following = new Map<string, Following>();
   // Streams of earlier registrations that have not ended yet.
@@ -81,10 +58,9 @@ export class Drivers implements PluginHandler {
   readonly #registered = new WakeableSleep();
   #isStartupOver = false;
 
-  constructor(options: DriversOptions) {
-    this.#options = options;
-    const { clock, queue, settings } = options;
-    this.#taints = new DriverTaints({ delayMs: () => settings().taintDelayMs, queue, clock });
+  constructor(context: Context) {
+    this.#context = context;
+    this.#taints = new DriverTaints(context);
   }
 
   get(name: string): Driver | undefined {
@@ -104,7 +80,7 @@ export class Drivers implements PluginHandler {
   async untilAny(signal: AbortSignal): Promise<void> {
     while (this.isEmpty) {
       this.#registered.clear();
-      await this.#registered.wait(this.#options.clock, Number.POSITIVE_INFINITY, signal);
+      await this.#registered.wait(this.#context.clock, Number.POSITIVE_INFINITY, signal);
     }
   }
 
@@ -122,11 +98,11 @@ export class Drivers implements PluginHandler {
     _signal?: AbortSignal,
     preparation?: DriverPreparation,
   ): Promise<void> {
-    const { clock, log, settings } = this.#options;
+    const { clock, heartbeat = watchHeartbeat, log, nodeName, random, settings } = this.#context;
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
     this.#taints.cancel(name);
-    const driver = this.#drivers.get(name) ?? new Driver(name, this.#options.nodeName);
+    const driver = this.#drivers.get(name) ?? new Driver(name, nodeName);
     this.#drivers.set(name, driver);
     const protocol = protocolOf(versions);
     driver.protocol = protocol;
@@ -158,7 +134,6 @@ export class Drivers implements PluginHandler {
       release();
     });
     release();
-    const { heartbeat = watchHeartbeat } = this.#options;
     const watched = heartbeat(
       {
         path: endpoint,
@@ -176,12 +151,12 @@ export class Drivers implements PluginHandler {
       for await (const update of followDriver(
         {
           endpoint,
-          nodeName: this.#options.nodeName,
+          nodeName,
           protocol,
-          maxReceiveBytes: settings().maxMessageBytes,
+          maxReceiveBytes: settings().maxMessageSize,
           clock,
           log: log.child({ driver: name }),
-          ...(this.#options.random ? { random: this.#options.random } : {}),
+          random,
         },
         scope.signal,
       ))
@@ -199,7 +174,7 @@ export class Drivers implements PluginHandler {
     driver.unresponsive = undefined;
     this.#enter(driver, driver.state === "none" ? "none" : "ended", reason);
     if (driver.isWithdrawn) {
-      this.#options.queue.add(name);
+      this.#context.queue.add(name);
       return;
     }
     this.#withdrawLater(driver, reason);
@@ -207,13 +182,13 @@ export class Drivers implements PluginHandler {
   }
 
   holdMs(): number {
-    return this.#options.settings().wipeDelayMs;
+    return this.#context.settings().wipeDelay;
   }
 
   forget(name: string, reason: string): void {
     const driver = this.#drivers.get(name);
     if (!driver || driver.isRegistered || driver.isWithdrawn) return;
-    this.#options.log.info({ driver: name, reason }, "slices of a disconnected driver are deleted early");
+    this.#context.log.info({ driver: name, reason }, "slices of a disconnected driver are deleted early");
     this.#wipes.get(name)?.cancel();
     this.#withdraw(driver);
   }
@@ -229,7 +204,7 @@ export class Drivers implements PluginHandler {
    */
   adopt(name: string, pools: readonly DevicePool[]): void {
     if (this.#isStartupOver || this.#drivers.has(name)) return;
-    const driver = new Driver(name, this.#options.nodeName);
+    const driver = new Driver(name, this.#context.nodeName);
     this.#drivers.set(name, driver);
     driver.take({ protocol: "published", pools });
     this.#enter(driver, "ended", "not registered since the agent's start");
@@ -256,7 +231,7 @@ export class Drivers implements PluginHandler {
     if (driver && (driver.isRegistered || !driver.isWithdrawn)) return false;
     this.#drivers.delete(name);
     this.#taints.forget(name);
-    this.#options.metrics.messages.remove({ driver: name });
+    this.#context.metrics.messages.remove({ driver: name });
     return true;
   }
 
@@ -274,14 +249,14 @@ export class Drivers implements PluginHandler {
   }
 
   #withdrawLater(driver: Driver, reason: string): void {
-    const { clock, log, settings } = this.#options;
-    const { wipeDelayMs } = settings();
-    const fields = { driver: driver.name, reason, deleteInMs: wipeDelayMs };
+    const { clock, log, settings } = this.#context;
+    const { wipeDelay } = settings();
+    const fields = { driver: driver.name, reason, deleteInMs: wipeDelay };
     log.info(fields, "driver no longer reports devices: its slices are deleted unless it registers again");
     this.#wipes.get(driver.name)?.cancel();
     this.#wipes.set(
       driver.name,
-      clock.after(wipeDelayMs, () => this.#withdraw(driver)),
+      clock.after(wipeDelay, () => this.#withdraw(driver)),
     );
   }
 
@@ -289,7 +264,7 @@ export class Drivers implements PluginHandler {
     this.#wipes.delete(driver.name);
     this.#taints.cancel(driver.name);
     driver.isWithdrawn = true;
-    this.#options.queue.add(driver.name);
+    this.#context.queue.add(driver.name);
   }
 
   #update(driver: Driver, { state, error, message }: StreamUpdate, protocol: StreamProtocol): void {
@@ -298,14 +273,14 @@ export class Drivers implements PluginHandler {
     if (!message) return;
     driver.protocol = protocol;
     driver.take(message);
-    driver.messageAt = this.#options.clock.now();
-    this.#options.metrics.messages.inc({ driver: driver.name });
-    this.#options.queue.add(driver.name);
+    driver.messageAt = this.#context.clock.now();
+    this.#context.metrics.messages.inc({ driver: driver.name });
+    this.#context.queue.add(driver.name);
   }
 
   // Records whether the driver's process answers.
   #heard(driver: Driver, problem: string | undefined): void {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.#context;
     if (problem === undefined) {
       if (driver.unresponsive) log.info({ driver: driver.name }, "driver responds again");
       driver.unresponsive = undefined;
@@ -324,7 +299,7 @@ export class Drivers implements PluginHandler {
     driver.error = error;
     if (driver.state === state && driver.since > 0) return;
     driver.state = state;
-    driver.since = this.#options.clock.now();
-    driver.enteredAt = this.#options.clock.monotonic();
+    driver.since = this.#context.clock.now();
+    driver.enteredAt = this.#context.clock.monotonic();
   }
 }

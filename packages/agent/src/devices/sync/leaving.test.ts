@@ -1,7 +1,7 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
-import { setUp, specOf, tearDown } from "../testing/device-cluster.ts";
+import { setUp, specOf, taintingAfter, tearDown } from "../testing/device-cluster.ts";
 
 afterEach(tearDown);
 
@@ -9,7 +9,7 @@ const gpu = "gpu.example.com";
 
 describe("a driver that leaves takes its slices along", () => {
   it("when it registers again as one that publishes by itself", async () => {
-    const { driver, register, devices, slices, server } = await setUp({ settings: { wipeDelayMs: 600_000 } });
+    const { driver, register, devices, slices, server } = await setUp({ settings: { wipeDelay: 600_000 } });
     const source = await driver(gpu);
     source.report(3);
     await register(gpu, source);
@@ -87,7 +87,7 @@ describe("a driver that is not there when the agent starts", () => {
 
   it("has its devices tainted until it registers", async () => {
     const { server, source } = await published();
-    const settings = { taintDelayMs: 0, settleTimeMs: 600_000 };
+    const settings = { ...taintingAfter(0), settleTime: 600_000 };
     const { slices, register, devices } = await setUp({ server, settings });
     await eventually(() => {
       expect(taintsOf(slices())).toHaveLength(100);
@@ -107,7 +107,7 @@ describe("a driver that is not there when the agent starts", () => {
     await first.register(gpu, source);
     await eventually(() => expect(first.devices()).toHaveLength(1));
     await first.stop();
-    const settings = { taintDelayMs: 0, settleTimeMs: 600_000 };
+    const settings = { ...taintingAfter(0), settleTime: 600_000 };
     const { sync } = await setUp({ server: first.server, settings });
     await eventually(() => {
       const attributes = sync.reportedDevice(gpu, "worker-1", "device-0")?.attributes ?? {};
@@ -117,7 +117,7 @@ describe("a driver that is not there when the agent starts", () => {
 
   it("has its slices deleted when the time to register is over", async () => {
     const { server } = await published();
-    const { slices, sync } = await setUp({ server, settings: { taintDelayMs: 0, settleTimeMs: 300 } });
+    const { slices, sync } = await setUp({ server, settings: { ...taintingAfter(0), settleTime: 300 } });
     await eventually(() => expect(slices()).toEqual([]));
     await eventually(() => expect(sync.status()).toEqual([]));
   });

@@ -1,7 +1,14 @@
 import { metricTable, type Registry } from "@nodekeeper/core/lib";
 import type { DriverStatus } from "./status.ts";
 
-const states: readonly DriverStatus["state"][] = ["waiting", "streaming", "unresponsive", "ended", "failing", "none"];
+const states: readonly DriverStatus["state"][] = [
+  "waiting",
+  "streaming",
+  "unresponsive",
+  "ended",
+  "failing",
+  "none",
+];
 
 /** The module's metrics. `drivers` is read on each scrape. */
 export function createDeviceMetrics(registry: Registry, drivers: () => readonly DriverStatus[]) {

@@ -15,7 +15,7 @@ export class RefusedDevices {
   #isToBeChecked = false;
 
   constructor(random?: () => number) {
-    this.#backoff = new Backoff({ ...retryPolicies.quarantinedDevices, ...(random ? { random } : {}) });
+    this.#backoff = new Backoff({ ...retryPolicies.quarantinedDevices, random });
   }
 
   get size(): number {

@@ -1,27 +1,17 @@
-import type {
-  ApiResource,
-  KubeApiClient,
-  Watcher,
-  WatcherOptions,
-  WatchHandler,
-} from "@nodekeeper/core/kube";
+import type { Watcher } from "@nodekeeper/core/kube";
 import {
   Backoff,
-  type Clock,
   codeOf,
   type HealthCheck,
-  type Logger,
   parseWithBigInts,
   retryPolicies,
   sleepOrAbort,
-  type WorkQueue,
 } from "@nodekeeper/core/lib";
+import { type DeviceContext, EVERY_DRIVER } from "./context.ts";
 import { type WriteProblem, writeProblem } from "./driver-sync.ts";
-import { type Drivers, EVERY_DRIVER } from "./drivers.ts";
-import type { DeviceMetrics } from "./metrics.ts";
-import type { NodeUid } from "./node-uid.ts";
+import type { Drivers } from "./drivers.ts";
 import { ServerFeatures } from "./server-features.ts";
-import { discoverSliceApi, fieldSelectorOf, type SliceApi } from "./slice-api.ts";
+import { discoverSliceApi, fieldSelectorOf, listSlices, type SliceApi } from "./slice-api.ts";
 import { SliceCache } from "./slice-cache.ts";
 import { SliceRequests } from "./slice-requests.ts";
 import { SliceWriter } from "./slice-writer.ts";
@@ -35,27 +25,6 @@ export interface Session {
   features: ServerFeatures;
 }
 
-export interface SessionsOptions {
-  client: KubeApiClient;
-  watch: (
-    resource: ApiResource,
-    options: Required<Pick<WatcherOptions, "fieldSelector" | "parse">>,
-    handler: WatchHandler,
-  ) => Watcher;
-  nodeName: string;
-  nodeUid: NodeUid;
-  metrics: DeviceMetrics;
-  /** Without drivers, a cluster that does not serve the API is not a problem. */
-  drivers: Pick<Drivers, "isEmpty" | "untilAny">;
-  /** Receives the drivers whose slices must be compared with the desired state. */
-  queue: Pick<WorkQueue, "add">;
-  clock: Clock;
-  log: Logger;
-  /** Milliseconds between full comparisons with the API server. Default 10 min. */
-  recheckMs?: number;
-  random?: () => number;
-}
-
 const RECHECK_MS = 600_000;
 const REDISCOVER_MS = 10_000;
 
@@ -65,7 +34,9 @@ const REDISCOVER_MS = 10_000;
  * and should not cost the API server a watch.
  */
 export class Sessions {
-  readonly #options: SessionsOptions;
+  readonly #context: DeviceContext;
+  // Without drivers, a cluster that does not serve the API is not a problem.
+  readonly #drivers: Pick<Drivers, "isEmpty" | "untilAny">;
   readonly #failures: Backoff;
   // An earlier process of the agent may have left slices.
   #mayHaveSlices = true;
@@ -75,10 +46,10 @@ export class Sessions {
   #watcher: Watcher | undefined;
   #problem: WriteProblem | undefined;
 
-  constructor(options: SessionsOptions) {
-    this.#options = options;
-    const { random = Math.random } = options;
-    this.#failures = new Backoff({ ...retryPolicies.sliceDiscovery, random });
+  constructor(context: DeviceContext, drivers: Pick<Drivers, "isEmpty" | "untilAny">) {
+    this.#context = context;
+    this.#drivers = drivers;
+    this.#failures = new Backoff({ ...retryPolicies.sliceDiscovery, random: context.random });
   }
 
   get current(): Session | undefined {
@@ -96,10 +67,10 @@ export class Sessions {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, drivers, log } = this.#options;
+    const { client, clock, log } = this.#context;
     while (!signal.aborted) {
       try {
-        if (!this.#mayHaveSlices) await drivers.untilAny(signal);
+        if (!this.#mayHaveSlices) await this.#drivers.untilAny(signal);
         const api = await discoverSliceApi(client, signal);
         const server = (await client.serverVersion({ signal })).gitVersion;
         this.#problem = undefined;
@@ -108,7 +79,8 @@ export class Sessions {
         await this.#open(api, server, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (!drivers.isEmpty) this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
+        if (!this.#drivers.isEmpty)
+          this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
         // A server that does not serve ResourceSlices has none for this node.
         if (codeOf(error) === "unsupported") this.#mayHaveSlices = false;
         await sleepOrAbort(clock, this.#failures.next(), signal);
@@ -119,18 +91,19 @@ export class Sessions {
 
   // Resolves when the server's version has changed, or the session is no longer needed.
   async #open(api: SliceApi, server: string, signal: AbortSignal): Promise<void> {
-    const { client, clock, metrics, nodeName, nodeUid, queue } = this.#options;
+    const { clock, nodeName, queue, watch } = this.#context;
     const features = this.#features.get(server) ?? new ServerFeatures();
     this.#features.set(server, features);
     const cache = new SliceCache({ api, nodeName, features, queue, clock });
-    const requests = new SliceRequests({ client, api, cache, nodeName, nodeUid, metrics });
+    const requests = new SliceRequests(this.#context, api, cache);
     const session: Session = { api, cache, requests, writer: new SliceWriter(requests, cache), features };
     const ending = new AbortController();
-    const watcher = this.#options.watch(
-      api.resource,
-      { fieldSelector: fieldSelectorOf(api, nodeName), parse: parseWithBigInts },
-      cache,
-    );
+    const watcher = watch({
+      resource: api.resource,
+      fieldSelector: fieldSelectorOf(api, nodeName),
+      parse: parseWithBigInts,
+      handler: cache,
+    });
     this.#watcher = watcher;
     this.#current = session;
     const watching = watcher.run(AbortSignal.any([signal, ending.signal]));
@@ -152,7 +125,7 @@ export class Sessions {
     isWatching: () => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, drivers, log, nodeName, queue } = this.#options;
+    const { client, clock, log, nodeName, queue } = this.#context;
     let comparedAt = clock.monotonic();
     let periodMs = this.#period();
     while (!signal.aborted) {
@@ -163,7 +136,7 @@ export class Sessions {
         comparedAt = clock.monotonic();
         periodMs = this.#period();
       } else if (isWatching()) continue;
-      if (isDue && cache.isSynced && cache.size === 0 && drivers.isEmpty) {
+      if (isDue && cache.isSynced && cache.size === 0 && this.#drivers.isEmpty) {
         this.#mayHaveSlices = false;
         return;
       }
@@ -175,13 +148,8 @@ export class Sessions {
         // While the watch is down, it lists again by itself. Another list per node every 10 s would keep an overloaded
         // server down.
         if (!isDue || !cache.isSynced) continue;
-        const fieldSelector = fieldSelectorOf(api, nodeName);
         // A list from the server's cache suffices: the watch reports the changes of the last seconds.
-        const { items, resourceVersion } = await client.list(api.resource, {
-          fieldSelector,
-          resourceVersion: "0",
-          signal,
-        });
+        const { items, resourceVersion } = await listSlices(client, api, nodeName, signal);
         cache.onReplace(items, resourceVersion);
         features.doubt();
         queue.add(EVERY_DRIVER);
@@ -195,7 +163,7 @@ export class Sessions {
 
   // Jitter, so that not all nodes compare at the same time.
   #period(): number {
-    const { recheckMs = RECHECK_MS, random = Math.random } = this.#options;
+    const { recheckMs = RECHECK_MS, random = Math.random } = this.#context;
     return recheckMs * (0.9 + 0.2 * random());
   }
 }

@@ -45,6 +45,12 @@ export function fieldSelectorOf({ version }: SliceApi, nodeName: string): string
   return version === "v1alpha2" ? `nodeName=${nodeName}` : `spec.nodeName=${nodeName}`;
 }
 
+/** Lists a node's slices of any client, from the API server's cache. */
+export function listSlices(client: KubeApiClient, api: SliceApi, nodeName: string, signal: AbortSignal) {
+  const fieldSelector = fieldSelectorOf(api, nodeName);
+  return client.list(api.resource, { fieldSelector, resourceVersion: "0", signal });
+}
+
 /** Returns what the cache stores of an object. Undefined if the object has no UID. */
 export function knownSlice(
   { version }: SliceApi,

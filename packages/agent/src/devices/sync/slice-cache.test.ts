@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { encodeSlice } from "../index.ts";
 import { storedSlice } from "../model/versions.ts";
 import { driver, nodeName } from "../testing/slice-store.ts";
-import { EVERY_DRIVER } from "./drivers.ts";
+import { EVERY_DRIVER } from "./context.ts";
 import { ServerFeatures } from "./server-features.ts";
 import { managedByLabel } from "./slice-api.ts";
 import { SliceCache } from "./slice-cache.ts";

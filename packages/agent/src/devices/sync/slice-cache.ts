@@ -3,7 +3,7 @@ import type { Clock, WorkQueue } from "@nodekeeper/core/lib";
 import { Canonical } from "../model/canonical.ts";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import type { StoredModel } from "../model/stored-model.ts";
-import { EVERY_DRIVER } from "./drivers.ts";
+import { EVERY_DRIVER } from "./context.ts";
 import { type KnownSlice, knownSlice, type SliceApi } from "./slice-api.ts";
 
 export interface SliceCacheOptions {

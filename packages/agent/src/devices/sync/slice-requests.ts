@@ -1,41 +1,32 @@
-import type { KubeApiClient, KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
+import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
 import { codeOf, messageOf } from "@nodekeeper/core/lib";
 import type { SliceIdentity, StoredSlice } from "../model/checked.ts";
 import type { StoredModel } from "../model/stored-model.ts";
-import type { DeviceMetrics } from "./metrics.ts";
-import type { NodeUid } from "./node-uid.ts";
+import type { DeviceContext } from "./context.ts";
 import { isMarked, isStale, knownSlice, managedByLabel, type SliceApi } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 
-export interface SliceRequestsOptions {
-  client: KubeApiClient;
-  api: SliceApi;
-  cache: SliceCache;
-  nodeName: string;
-  /** For the owner reference. */
-  nodeUid: Pick<NodeUid, "read">;
-  metrics: DeviceMetrics;
-}
+type Context = Pick<DeviceContext, "client" | "nodeName" | "nodeUid" | "metrics">;
 
 /** Requests about ResourceSlices, counted in metrics. After a conflict the cache is updated with the stored slice. */
 export class SliceRequests {
-  readonly #options: SliceRequestsOptions;
+  readonly api: SliceApi;
+  readonly #context: Context;
+  readonly #cache: SliceCache;
 
-  constructor(options: SliceRequestsOptions) {
-    this.#options = options;
-  }
-
-  get api(): SliceApi {
-    return this.#options.api;
+  constructor(context: Context, api: SliceApi, cache: SliceCache) {
+    this.#context = context;
+    this.api = api;
+    this.#cache = cache;
   }
 
   get nodeName(): string {
-    return this.#options.nodeName;
+    return this.#context.nodeName;
   }
 
   /** Returns the metadata of a slice to write: the stored metadata, the agent's label, and the Node as owner. */
   async metadataOf(slice: string | SliceIdentity, signal: AbortSignal): Promise<ObjectMeta> {
-    const { nodeName, nodeUid } = this.#options;
+    const { nodeName, nodeUid } = this.#context;
     if (typeof slice !== "string" && isMarked(slice.metadata, nodeName)) return slice.metadata;
     const stored: ObjectMeta = typeof slice === "string" ? { name: slice } : slice.metadata;
     const owner = {
@@ -64,30 +55,30 @@ export class SliceRequests {
     read: (answer: KubeObject) => StoredSlice | StoredModel,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, api, cache, metrics } = this.#options;
+    const { client, metrics } = this.#context;
     const { name = "", uid = "", resourceVersion } = object.metadata;
     const operation = resourceVersion === undefined ? "create" : "update";
-    cache.expect(name);
+    this.#cache.expect(name);
     try {
-      const answer = await client[operation](api.resource, object, { signal });
+      const answer = await client[operation](this.api.resource, object, { signal });
       metrics.writes.inc({ operation, result: "ok" });
-      cache.wrote(answer, read(answer));
+      this.#cache.wrote(answer, read(answer));
     } catch (error) {
       metrics.writes.inc({ operation, result: codeOf(error) });
       // A create conflicts if the answer to an earlier one was lost, or if the slice's label was removed.
       if (isStale(error)) await this.#reread(name, uid, signal);
       throw error;
     } finally {
-      cache.arrived(name);
+      this.#cache.arrived(name);
     }
   }
 
   /** Returns what the server would store. Changes nothing. */
   async dryRun(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
-    const { client, api, metrics } = this.#options;
+    const { client, metrics } = this.#context;
     const operation = object.metadata.resourceVersion === undefined ? "create" : "update";
     try {
-      const answer = await client[operation](api.resource, object, { dryRun: true, signal });
+      const answer = await client[operation](this.api.resource, object, { dryRun: true, signal });
       metrics.writes.inc({ operation: "dryRun", result: "ok" });
       return answer;
     } catch (error) {
@@ -98,27 +89,30 @@ export class SliceRequests {
   }
 
   async delete(slice: SliceIdentity, signal: AbortSignal): Promise<void> {
-    const { client, api, cache, metrics } = this.#options;
+    const { client, metrics } = this.#context;
     const { uid = "", resourceVersion } = slice.metadata;
     const preconditions = { uid, ...(resourceVersion ? { resourceVersion } : {}) };
     try {
-      await client.delete(api.resource, slice.name, { preconditions, signal });
+      await client.delete(this.api.resource, slice.name, { preconditions, signal });
       metrics.writes.inc({ operation: "delete", result: "ok" });
     } catch (error) {
       metrics.writes.inc({ operation: "delete", result: codeOf(error) });
       if (codeOf(error) === "conflict") await this.#reread(slice.name, uid, signal);
       if (codeOf(error) !== "notFound") throw error;
     }
-    cache.deleted(slice.name, uid);
+    this.#cache.deleted(slice.name, uid);
   }
 
   // Lists by name, because the agent needs permission to list anyway.
   async #reread(name: string, uid: string, signal: AbortSignal): Promise<void> {
-    const { client, api, cache, nodeName } = this.#options;
-    const { items } = await client.list(api.resource, { fieldSelector: `metadata.name=${name}`, signal });
+    const { client, nodeName } = this.#context;
+    const { items } = await client.list(this.api.resource, {
+      fieldSelector: `metadata.name=${name}`,
+      signal,
+    });
     const [object] = items;
-    if (uid !== "" && object?.metadata.uid !== uid) cache.deleted(name, uid);
-    if (object && knownSlice(api, object, nodeName)?.nodeName === nodeName) cache.read(object);
+    if (uid !== "" && object?.metadata.uid !== uid) this.#cache.deleted(name, uid);
+    if (object && knownSlice(this.api, object, nodeName)?.nodeName === nodeName) this.#cache.read(object);
   }
 }
 

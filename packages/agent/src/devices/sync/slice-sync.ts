@@ -1,46 +1,31 @@
 import { SliceFieldsDropped, SlicesNotAsPlanned } from "@nodekeeper/api/errors";
-import type { EventInput } from "@nodekeeper/core/kube";
-import type { Clock, Logger, LoopTurns, WorkQueue } from "@nodekeeper/core/lib";
 import type { Feature } from "../model/feature-bits.ts";
+import { type DeviceContext, EVERY_DRIVER } from "./context.ts";
 import { type Desired, nothingDesired } from "./driver.ts";
 import { DriverSync, type WriteResult } from "./driver-sync.ts";
-import { type Drivers, EVERY_DRIVER } from "./drivers.ts";
-import type { DeviceMetrics } from "./metrics.ts";
-import type { NodeUid } from "./node-uid.ts";
+import type { Drivers } from "./drivers.ts";
 import { learnFeatures } from "./server-features.ts";
 import type { Session, Sessions } from "./session.ts";
-
-export interface SliceSyncOptions {
-  /** Names of drivers to sync, and `EVERY_DRIVER`. */
-  queue: WorkQueue;
-  drivers: Drivers;
-  sessions: Pick<Sessions, "current">;
-  nodeUid: NodeUid;
-  /** Minimum interval between two rounds of writes of one driver, milliseconds. */
-  minWriteIntervalMs: () => number;
-  notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
-  metrics: DeviceMetrics;
-  turns: LoopTurns;
-  clock: Clock;
-  log: Logger;
-  random?: () => number;
-}
 
 const WORKERS = 4;
 
 /** Syncs the slices of queued drivers with what the drivers report. One sync per driver runs at a time. */
 export class SliceSync {
-  readonly #options: SliceSyncOptions;
+  readonly #context: DeviceContext;
+  readonly #drivers: Drivers;
+  readonly #sessions: Pick<Sessions, "current">;
   readonly #syncs = new Map<string, DriverSync>();
   readonly #knownCallbacks = new Set<() => void>();
   #isStartupOver = false;
 
-  constructor(options: SliceSyncOptions) {
-    this.#options = options;
+  constructor(context: DeviceContext, drivers: Drivers, sessions: Pick<Sessions, "current">) {
+    this.#context = context;
+    this.#drivers = drivers;
+    this.#sessions = sessions;
   }
 
   run(signal: AbortSignal): Promise<void> {
-    return this.#options.queue.run(signal, WORKERS, async (key, scope) => {
+    return this.#context.queue.run(signal, WORKERS, async (key, scope) => {
       if (key === EVERY_DRIVER) this.#addAll();
       else await this.#sync(key, scope);
     });
@@ -49,7 +34,7 @@ export class SliceSync {
   /** Ends the startup grace period: slices of drivers that did not register again are deleted. */
   startupOver(): void {
     this.#isStartupOver = true;
-    this.#options.queue.add(EVERY_DRIVER);
+    this.#context.queue.add(EVERY_DRIVER);
   }
 
   /**
@@ -68,9 +53,9 @@ export class SliceSync {
 
   /** The desired state of a driver's slices. Undefined while it is unknown; then nothing is changed. */
   desired(name: string): Desired | undefined {
-    const session = this.#options.sessions.current;
+    const session = this.#sessions.current;
     if (!session) return undefined;
-    const driver = this.#options.drivers.get(name);
+    const driver = this.#drivers.get(name);
     if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
     const { api, features } = session;
     const isOld = api.version === "v1alpha2";
@@ -80,12 +65,12 @@ export class SliceSync {
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
-    const session = this.#options.sessions.current;
+    const session = this.#sessions.current;
     // The next session adds every driver again.
     if (!session?.cache.isSynced) return;
-    const { clock, drivers, log, minWriteIntervalMs, nodeUid, queue, turns } = this.#options;
+    const { clock, log, settings, nodeUid, queue, turns } = this.#context;
     const sync = this.#syncOf(name);
-    const rest = sync.rest(clock.monotonic(), minWriteIntervalMs());
+    const rest = sync.rest(clock.monotonic(), settings().minWriteInterval);
     if (rest > 0) {
       queue.addAfter(name, rest);
       return;
@@ -94,7 +79,7 @@ export class SliceSync {
     // The garbage collector may have deleted a slice after the Node was created again.
     if (changedAt !== undefined) nodeUid.forget();
     try {
-      const driver = drivers.get(name);
+      const driver = this.#drivers.get(name);
       // Reads the UID for new slices while the message is read. On failure, creating them fails with the same error.
       if (driver?.messageAt !== undefined && session.cache.of(name).length === 0)
         nodeUid.read(signal).catch(() => {});
@@ -120,7 +105,7 @@ export class SliceSync {
 
   // Whether slices that another client changed are repaired later, because that client undoes each repair.
   #awaitsRepair(name: string, desired: Desired, changedAt: number): boolean {
-    const { clock, metrics, queue } = this.#options;
+    const { clock, metrics, queue } = this.#context;
     const sync = this.#syncOf(name);
     if (!sync.isRepair(desired)) return false;
     const { isNew, delayMs: fromChange } = sync.repair(changedAt);
@@ -131,15 +116,16 @@ export class SliceSync {
   }
 
   #addAll(): void {
-    const { drivers, queue, sessions } = this.#options;
-    const stored = sessions.current?.cache.drivers() ?? [];
-    for (const driver of new Set([...stored, ...drivers.list().map(({ name }) => name)])) queue.add(driver);
+    const { queue } = this.#context;
+    const stored = this.#sessions.current?.cache.drivers() ?? [];
+    for (const driver of new Set([...stored, ...this.#drivers.list().map(({ name }) => name)]))
+      queue.add(driver);
   }
 
   // Learns which features the server drops, before the first write.
   async #learn({ requests, features }: Session, name: string, signal: AbortSignal): Promise<void> {
-    const { drivers, log, queue } = this.#options;
-    const driver = drivers.get(name);
+    const { log, queue } = this.#context;
+    const driver = this.#drivers.get(name);
     if (!driver || driver.isWithdrawn || requests.api.version === "v1alpha2") return;
     const reported = driver.reported();
     if (!reported) return;
@@ -158,7 +144,7 @@ export class SliceSync {
   }
 
   #wrote(session: Session, name: string, desired: Desired, result: WriteResult): void {
-    const { clock, drivers, log, queue } = this.#options;
+    const { clock, log, queue } = this.#context;
     const sync = this.#syncOf(name);
     const now = clock.monotonic();
     sync.wrote(result, now);
@@ -172,8 +158,8 @@ export class SliceSync {
     if (result.failures.size === 0) {
       sync.settled(desired);
       this.#retryRefused(name, sync);
-      const known = drivers.get(name);
-      if ((!known || known.isWithdrawn) && drivers.withdrawn(name)) this.#syncs.delete(name);
+      const known = this.#drivers.get(name);
+      if ((!known || known.isWithdrawn) && this.#drivers.withdrawn(name)) this.#syncs.delete(name);
       return;
     }
     const delayMs = sync.failedPartly();
@@ -187,7 +173,7 @@ export class SliceSync {
 
   // Logs and sends Events about deleted slices of other clients and about devices that are not published.
   #report(name: string, desired: Desired, { outdated }: WriteResult, now: number): void {
-    const { log, notify } = this.#options;
+    const { log, notify } = this.#context;
     if (outdated.length > 0) {
       const message = `Driver ${name}: slices of another client were in its pools and are deleted: ${outdated.slice(0, 3).join(", ")}`;
       log.warn(
@@ -204,16 +190,14 @@ export class SliceSync {
 
   // A sync of the driver before the delay ends does not retry them.
   #retryRefused(name: string, sync: DriverSync): void {
-    const delayMs = sync.retryDelay(this.#options.clock.monotonic());
-    if (delayMs !== undefined) this.#options.queue.addAfter(name, delayMs);
+    const delayMs = sync.retryDelay(this.#context.clock.monotonic());
+    if (delayMs !== undefined) this.#context.queue.addAfter(name, delayMs);
   }
 
   #syncOf(driver: string): DriverSync {
-    let sync = this.#syncs.get(driver);
-    if (!sync) {
-      sync = new DriverSync(this.#options.clock, this.#options.random);
-      this.#syncs.set(driver, sync);
-    }
+    const { clock, random } = this.#context;
+    const sync = this.#syncs.get(driver) ?? new DriverSync(clock, random);
+    this.#syncs.set(driver, sync);
     return sync;
   }
 }

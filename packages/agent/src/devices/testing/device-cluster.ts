@@ -26,7 +26,8 @@ import {
 } from "@nodekeeper/testing";
 import { createServer, type Server, ServerError, Status } from "nice-grpc";
 import { defaultDeviceSettings } from "../../assembly/testing/defaults.ts";
-import { type DeviceSettings, DeviceSync } from "../index.ts";
+import { DeviceSync } from "../index.ts";
+import type { DeviceSettings } from "../sync/context.ts";
 import { allocatable } from "./allocatable.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
@@ -106,6 +107,11 @@ export class TestDriver {
   }
 }
 
+/** Settings of an agent that prepares claims, so that it taints the devices of missing drivers after this time. */
+export function taintingAfter(taintDelay: number): Partial<DeviceSettings> {
+  return { taintDelay, kubeletPlugin: { ...defaultDeviceSettings.kubeletPlugin, enabled: true } };
+}
+
 export interface Setup {
   settings?: Partial<DeviceSettings>;
   faults?: (request: RequestInfo) => Fault | undefined;
@@ -174,27 +180,26 @@ export async function setUp(setup: Setup = {}) {
   const sync = new DeviceSync({
     ...common,
     client,
-    watch: (resource, options, handler) =>
+    watch: ({ handler, ...watched }) =>
       new Watcher({
         ...common,
         metrics,
         client,
-        resource,
-        ...options,
+        ...watched,
         handler: setup.deaf ? deafened(handler) : handler,
       }),
     nodeName: NODE,
     settings: () => ({
       ...defaultDeviceSettings,
-      minWriteIntervalMs: 20,
-      wipeDelayMs: 200,
-      settleTimeMs: 300,
+      minWriteInterval: 20,
+      wipeDelay: 200,
+      settleTime: 300,
       ...setup.settings,
     }),
     notify: ({ message }) => void events.push(message),
     turns: new LoopTurns(clock),
     registry,
-    ...(setup.recheckMs ? { recheckMs: setup.recheckMs } : {}),
+    recheckMs: setup.recheckMs,
   });
   const controller = new AbortController();
   const running = sync.run(controller.signal);

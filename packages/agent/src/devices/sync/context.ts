@@ -1,0 +1,46 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
+import type { watchHeartbeat } from "@nodekeeper/core/grpc";
+import type { EventInput, KubeApiClient, Watcher, WatcherOptions } from "@nodekeeper/core/kube";
+import type { Clock, Logger, LoopTurns, WorkQueue } from "@nodekeeper/core/lib";
+import type { DeviceMetrics } from "./metrics.ts";
+import type { NodeUid } from "./node-uid.ts";
+
+/** The `devices` section of the configuration. */
+export type DeviceSettings = AgentConfiguration["devices"];
+
+/** Dependencies shared by the parts of this directory. */
+export interface DeviceContext {
+  client: KubeApiClient;
+  /** Creates a watch, which the caller runs. */
+  watch: (options: Pick<WatcherOptions, "resource" | "fieldSelector" | "parse" | "handler">) => Watcher;
+  nodeName: string;
+  nodeUid: NodeUid;
+  settings: () => DeviceSettings;
+  /** Names of drivers whose slices must be compared with the desired state, and `EVERY_DRIVER`. */
+  queue: WorkQueue;
+  notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
+  metrics: DeviceMetrics;
+  /** Spreads work on large messages over turns of the event loop. */
+  turns: LoopTurns;
+  clock: Clock;
+  log: Logger;
+  /**
+   * Interval between full comparisons of the slices with the API server's, and checks of the server's version and
+   * features, milliseconds. Default 10 min.
+   */
+  recheckMs?: number;
+  random?: () => number;
+  /** Default `watchHeartbeat`. Replaced in tests whose clock does not wait for answers. */
+  heartbeat?: typeof watchHeartbeat;
+}
+
+/** Queue key for all drivers. No driver has this name. */
+export const EVERY_DRIVER = "";
+
+/**
+ * Returns how long a driver must be disconnected or unresponsive before its devices are tainted, in milliseconds. If the
+ * agent prepares no claims, they never are: the driver may still serve its own plugin to the kubelet.
+ */
+export function taintDelayOf({ taintDelay, kubeletPlugin }: DeviceSettings): number {
+  return kubeletPlugin.enabled ? taintDelay : Number.POSITIVE_INFINITY;
+}
