@@ -5,29 +5,12 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { FakeClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import {
-  type RunningManager,
-  type ServedPlugin,
-  servePlugin,
-  startManager,
-  type TestManagerOptions,
-  temporaryDirectory,
-} from "./testing/setup.ts";
+import { afterEach, expect, it } from "vitest";
+import { temporaryDirectory, useTestPlugins } from "./testing/setup.ts";
 
-let folder: ReturnType<typeof temporaryDirectory>;
-const plugins: ServedPlugin[] = [];
-const managers: RunningManager[] = [];
+const { at, serve, start } = useTestPlugins();
 const listeners: { server: Server; sockets: Set<Socket> }[] = [];
 const children: ChildProcess[] = [];
-
-const at = (name: string) => join(folder.path, name);
-
-async function serve(...args: Parameters<typeof servePlugin>): Promise<ServedPlugin> {
-  const served = await servePlugin(...args);
-  plugins.push(served);
-  return served;
-}
 
 /** A unix socket that calls `onConnection` and serves no gRPC. */
 async function listen(path: string, onConnection: (socket: Socket) => void): Promise<void> {
@@ -42,25 +25,12 @@ async function listen(path: string, onConnection: (socket: Socket) => void): Pro
   listeners.push({ server, sockets });
 }
 
-function start(options: TestManagerOptions = {}): RunningManager {
-  const running = startManager(folder.path, options);
-  managers.push(running);
-  return running;
-}
-
-beforeEach(() => {
-  folder = temporaryDirectory();
-});
-
-afterEach(async () => {
+afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
-  for (const plugin of plugins.splice(0)) plugin.close();
   for (const { server, sockets } of listeners.splice(0)) {
     for (const socket of sockets) socket.destroy();
     server.close();
   }
-  await Promise.all(managers.splice(0).map((manager) => manager.stop()));
-  folder.remove();
 });
 
 it("forty sockets that accept and send nothing do not keep a later plugin from its registration", async () => {

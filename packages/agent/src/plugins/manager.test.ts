@@ -2,44 +2,11 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs"
 import { join } from "node:path";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { PluginChange } from "./status.ts";
-import {
-  type RunningManager,
-  type ServedPlugin,
-  servePlugin,
-  startManager,
-  type TestManagerOptions,
-  temporaryDirectory,
-} from "./testing/setup.ts";
+import { temporaryDirectory, useTestPlugins } from "./testing/setup.ts";
 
-let folder: ReturnType<typeof temporaryDirectory>;
-const plugins: ServedPlugin[] = [];
-const managers: RunningManager[] = [];
-
-const at = (name: string) => join(folder.path, name);
-
-async function serve(...args: Parameters<typeof servePlugin>): Promise<ServedPlugin> {
-  const served = await servePlugin(...args);
-  plugins.push(served);
-  return served;
-}
-
-function start(options: TestManagerOptions = {}): RunningManager {
-  const running = startManager(folder.path, options);
-  managers.push(running);
-  return running;
-}
-
-beforeEach(() => {
-  folder = temporaryDirectory();
-});
-
-afterEach(async () => {
-  for (const plugin of plugins.splice(0)) plugin.close();
-  await Promise.all(managers.splice(0).map((manager) => manager.stop()));
-  folder.remove();
-});
+const { at, plugins, serve, start } = useTestPlugins();
 
 describe("finding sockets", () => {
   it("registers what was there before, what comes later, and what is moved in", async () => {
@@ -57,7 +24,7 @@ describe("finding sockets", () => {
     });
   });
 
-  it("looks into new folders, follows symlinks to sockets, ignores names with a dot in front", async () => {
+  it("looks into new directorys, follows symlinks to sockets, ignores names with a dot in front", async () => {
     const { handler, manager } = start({ rescanInterval: 60_000 });
     await serve(at(".hidden"), { name: "hidden" });
     mkdirSync(at("x/y"), { recursive: true });
@@ -71,10 +38,10 @@ describe("finding sockets", () => {
   });
 
   it("makes its directory, and continues when the directory is removed and made again", async () => {
-    rmSync(folder.path, { recursive: true });
+    rmSync(at(), { recursive: true });
     const { handler, manager } = start({ rescanInterval: 100 });
     await until("ready", () => manager.healthCheck().check().ok);
-    rmSync(folder.path, { recursive: true });
+    rmSync(at(), { recursive: true });
     await until("made again", () => {
       try {
         mkdirSync(at("sub"));

@@ -1,50 +1,27 @@
-import { GracePeriodCut } from "@nodekeeper/api/errors";
-import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import {
   type Clock,
   childScope,
   type HealthCheck,
   type HealthResult,
-  InotifyWatches,
+  type InotifyWatches,
   type Logger,
   NodekeeperError,
-  processCpuMs,
   type Registry,
   type Runnable,
   type ScopedSignal,
   Semaphore,
 } from "@nodekeeper/core/lib";
+import { type PluginContext, type PluginSettings, Vacancies } from "./context.ts";
 import { Liveness } from "./liveness.ts";
 import { createPluginMetrics } from "./metrics.ts";
 import { type PluginNameStore, PluginNames } from "./plugin-names.ts";
 import { RegisteredPlugins } from "./registered-plugins.ts";
 import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
-import type { FoundSocket, ScanLimits, ScanResult } from "./socket-scan.ts";
+import type { FoundSocket, ScanResult } from "./socket-scan.ts";
 import { SocketTrust } from "./socket-trust.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
-import type { PluginChange, PluginStatus } from "./status.ts";
+import type { PluginStatus } from "./status.ts";
 import type { PluginHandler } from "./types.ts";
-
-type PluginsSection = AgentConfiguration["plugins"];
-
-/**
- * The `plugins` section of the configuration, and limits that only tests override. Durations are in
- * milliseconds.
- */
-export interface PluginSettings extends PluginsSection {
-  /** Sockets that must not be used as endpoints. */
-  foreignSockets?: readonly string[];
-  /** Minimum time after the start for which a name stays with its previous user. Default: 10 s. */
-  returnMs?: number;
-  /** Timeout for connecting. Default: infoTimeout. */
-  dialTimeout?: number;
-  /**
-   * Maximum number of concurrent first handshakes. Sockets that have failed may use a quarter of this number.
-   * Default: 64.
-   */
-  maxHandshakes?: number;
-  limits?: Partial<ScanLimits>;
-}
 
 export interface PluginManagerOptions {
   settings: PluginSettings;
@@ -53,18 +30,12 @@ export interface PluginManagerOptions {
   clock: Clock;
   log: Logger;
   registry: Registry;
-  /** Persists the users of names across restarts of the agent. Default: nothing is persisted. */
-  nameStore?: PluginNameStore;
-  /**
-   * Called when a plugin is registered, lost or refused. Repeated refusals with the same reason are reported
-   * once.
-   */
-  onChange?: (change: PluginChange) => void;
-  /** Starts watches of directories. Default: a new instance. */
-  watches?: InotifyWatches;
+  /** Persists the users of names across restarts of the agent. */
+  nameStore: PluginNameStore;
+  onChange: PluginContext["onChange"];
+  /** Starts watches of directories. */
+  watches: InotifyWatches;
 }
-
-type Common = Pick<SessionContext, "clock" | "log" | "metrics" | "handlers" | "onChange">;
 
 interface RunningSession {
   session: PluginSession;
@@ -74,13 +45,6 @@ interface RunningSession {
 
 // How long a handler may take to register a plugin.
 const HANDLER_TIMEOUT_MS = 30_000;
-
-const defaultLimits: ScanLimits = {
-  maxDepth: 8,
-  maxDirectories: 256,
-  maxEntries: 100_000,
-  maxSockets: 1_024,
-};
 
 /**
  * Discovers plugins by their sockets and registers them with the handler of their type, like the kubelet's
@@ -97,75 +61,22 @@ export class PluginManager implements Runnable {
   #sequence = 0;
 
   constructor(options: PluginManagerOptions) {
-    const {
-      settings,
-      clock,
-      log,
-      registry,
-      watches = new InotifyWatches(log),
-      onChange = () => {},
-    } = options;
-    const handlers = byType(options.handlers);
+    const { settings, clock, log, registry, onChange, nameStore, watches } = options;
+    const handlers = new Map(options.handlers.map((handler) => [handler.type, handler]));
     const typeOf = (type = "") => (handlers.has(type) ? type : "unknown");
     const metrics = createPluginMetrics(registry, () =>
       this.list().map(({ type, state }) => ({ type: typeOf(type), state })),
     );
-    const common = { clock, log, metrics, handlers, onChange };
-    this.#names = this.#makeNames(options, common);
+    const vacancies = new Vacancies();
+    const context: PluginContext = { settings, handlers, onChange, vacancies, metrics, clock, log };
+    this.#names = new PluginNames(context, nameStore);
     this.#context = {
-      ...common,
-      registered: this.#makeRegistered(common),
+      ...context,
       ...sessionSettings(settings),
+      registered: new RegisteredPlugins(context, this.#names),
       liveness: new Liveness(clock, metrics),
     };
-    this.#watcher = new SocketWatcher({
-      directories: settings.directories,
-      limits: { ...defaultLimits, ...settings.limits },
-      rescanIntervalMs: settings.rescanInterval,
-      clock,
-      cpuMs: processCpuMs,
-      log,
-      watches,
-      scanSeconds: metrics.scanSeconds,
-      isKnown: (path) => this.#sessions.has(path),
-      onScan: (result, signal) => this.#apply(result, signal),
-    });
-  }
-
-  #makeNames({ settings, nameStore = nothingStored }: PluginManagerOptions, common: Common): PluginNames {
-    const { clock, log, metrics, handlers, onChange } = common;
-    return new PluginNames({
-      store: nameStore,
-      handlers,
-      bound: new Map(settings.nameOwners.map(nameAndUser)),
-      directories: settings.directories,
-      maxPlugins: settings.maxPlugins,
-      returnMs: settings.returnMs ?? 10_000,
-      onVacancy: () => this.#vacancy(),
-      onDisplaced: ({ type, name, uid }, reason) => {
-        metrics.displaced.inc({ type });
-        log.warn(
-          { errorId: GracePeriodCut.id, type, plugin: name, uid, reason },
-          "grace period of a lost plugin ended early",
-        );
-        onChange({ kind: "displaced", type, name, uid, errorId: GracePeriodCut.id, reason });
-      },
-      clock,
-      log,
-    });
-  }
-
-  #makeRegistered({ log, metrics, onChange }: Common): RegisteredPlugins {
-    return new RegisteredPlugins({
-      log,
-      names: this.#names,
-      onVacancy: () => this.#vacancy(),
-      onDeregistered: ({ type, name }, reason) => {
-        metrics.deregistrations.inc({ type, reason });
-        log.info({ type, plugin: name, reason }, "plugin deregistered");
-        onChange({ kind: "lost", type, name, reason });
-      },
-    });
+    this.#watcher = new SocketWatcher(context, watches);
   }
 
   /**
@@ -175,7 +86,7 @@ export class PluginManager implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     this.#names.start();
     try {
-      await this.#watcher.run(signal);
+      for await (const scan of this.#watcher.scans(this.#sessions, signal)) this.#apply(scan, signal);
     } finally {
       for (const { scope } of this.#sessions.values()) scope.abort(signal.reason);
       await Promise.all(this.#running);
@@ -226,18 +137,6 @@ export class PluginManager implements Runnable {
     this.#running.add(finished);
     this.#sessions.set(socket.path, { session, scope, finished });
   }
-
-  #vacancy(): void {
-    for (const { session } of this.#sessions.values()) session.vacancy();
-  }
-}
-
-const nothingStored: PluginNameStore = { names: () => [], save() {}, remove() {} };
-
-// Parses "gpu.example.com=65532". Bindings ignore the case of names.
-function nameAndUser(setting: string): [name: string, uid: number] {
-  const [name = "", uid] = setting.split("=");
-  return [name.toLowerCase(), Number(uid)];
 }
 
 function sessionSettings(settings: PluginSettings) {
@@ -258,17 +157,6 @@ function sessionSettings(settings: PluginSettings) {
     },
     livenessIntervalMs: settings.livenessInterval,
   };
-}
-
-function byType(handlers: readonly PluginHandler[]): Map<string, PluginHandler> {
-  const map = new Map<string, PluginHandler>();
-  for (const handler of handlers) {
-    if (map.has(handler.type)) {
-      throw new NodekeeperError("internal", `two handlers for plugins of type ${handler.type}`);
-    }
-    map.set(handler.type, handler);
-  }
-  return map;
 }
 
 function byAge(a: FoundSocket, b: FoundSocket): number {

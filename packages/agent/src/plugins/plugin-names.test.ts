@@ -1,6 +1,8 @@
-import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
+import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { beforeEach, describe, expect, it } from "vitest";
-import { PluginNames, type PluginNamesOptions } from "./plugin-names.ts";
+import { Vacancies } from "./context.ts";
+import { createPluginMetrics } from "./metrics.ts";
+import { type PluginNameStore, PluginNames } from "./plugin-names.ts";
 import type { NamedUser } from "./shares.ts";
 import { RecordingHandler } from "./testing/setup.ts";
 
@@ -9,7 +11,7 @@ const type = "ReporterPlugin";
 let clock: FakeClock;
 let handler: RecordingHandler;
 let stored: NamedUser[];
-let vacancies: number;
+let vacancyCount: number;
 let displaced: string[];
 
 beforeEach(() => {
@@ -17,36 +19,43 @@ beforeEach(() => {
   handler = new RecordingHandler(type);
   handler.hold = 60_000;
   stored = [];
-  vacancies = 0;
+  vacancyCount = 0;
   displaced = [];
 });
 
-function make(options: Partial<PluginNamesOptions> = {}): PluginNames {
-  const names = new PluginNames({
-    store: {
-      names: () => stored,
-      save: ({ name, uid }) => void stored.push({ type, name, uid }),
-      remove: ({ name }) => {
-        stored = stored.filter((each) => each.name !== name);
-      },
+const store: PluginNameStore = {
+  names: () => stored,
+  save: ({ name, uid }) => void stored.push({ type, name, uid }),
+  remove: ({ name }) => {
+    stored = stored.filter((each) => each.name !== name);
+  },
+};
+
+function make(nameOwners: string[] = [], ownStore = store): PluginNames {
+  const vacancies = new Vacancies();
+  const countVacancy = () => {
+    vacancyCount++;
+    vacancies.wait(countVacancy);
+  };
+  vacancies.wait(countVacancy);
+  const names = new PluginNames(
+    {
+      settings: { directories: ["/plugins"], maxPlugins: 4, nameOwners, returnMs: 10_000 },
+      handlers: new Map([[type, handler]]),
+      onChange: ({ name }) => void displaced.push(name),
+      vacancies,
+      metrics: createPluginMetrics(new Registry()),
+      clock,
+      log: silentLogger,
     },
-    handlers: new Map([[type, handler]]),
-    bound: new Map(),
-    directories: ["/plugins"],
-    maxPlugins: 4,
-    returnMs: 10_000,
-    onVacancy: () => vacancies++,
-    onDisplaced: ({ name }) => displaced.push(name),
-    clock,
-    log: silentLogger,
-    ...options,
-  });
+    ownStore,
+  );
   names.start();
   return names;
 }
 
-const plugin = (name: string, uid: number, folder = "") => {
-  const socket = `/plugins/${folder}${name}.sock`;
+const plugin = (name: string, uid: number, directory = "") => {
+  const socket = `/plugins/${directory}${name}.sock`;
   return { type, name, uid, endpoint: socket, registrationSocket: socket, versions: [], generation: 1 };
 };
 
@@ -62,7 +71,7 @@ describe("a name", () => {
     await clock.step(3_600_000);
     handler.hold = 0;
     await clock.step(10_000);
-    expect(vacancies).toBe(1);
+    expect(vacancyCount).toBe(1);
     expect(stored).toEqual([]);
     names.take(plugin("a", 2));
     expect(stored).toEqual([{ type, name: "a", uid: 2 }]);
@@ -94,7 +103,7 @@ describe("a name", () => {
 
   it("that is bound is taken from another user who had it before", () => {
     stored = [{ type, name: "a", uid: 1 }];
-    const names = make({ bound: new Map([["a", 2]]) });
+    const names = make(["a=2"]);
     names.take(plugin("a", 2));
     expect(() => names.take(plugin("a", 1))).toThrow('the name "a" is bound to user ID 2');
   });
@@ -103,7 +112,7 @@ describe("a name", () => {
     const fail = () => {
       throw new Error("disk full");
     };
-    const names = make({ store: { names: () => [], save: fail, remove: fail } });
+    const names = make([], { names: () => [], save: fail, remove: fail });
     names.take(plugin("a", 1));
     expect(() => names.take(plugin("a", 2))).toThrow("belongs to user ID 1");
   });

@@ -1,8 +1,9 @@
-import { PluginNameBound, PluginNameOwned } from "@nodekeeper/api/errors";
-import { type Clock, type Logger, messageOf, quote } from "@nodekeeper/core/lib";
+import { GracePeriodCut, PluginNameBound, PluginNameOwned } from "@nodekeeper/api/errors";
+import { messageOf, quote } from "@nodekeeper/core/lib";
+import type { PluginContext, PluginSettings } from "./context.ts";
 import type { PluginCandidate } from "./plugin-info.ts";
 import { type HeldName, type NamedUser, Shares } from "./shares.ts";
-import type { PluginHandler, PluginRegistration } from "./types.ts";
+import type { PluginRegistration } from "./types.ts";
 
 /** Persists the users of names across restarts of the agent. */
 export interface PluginNameStore {
@@ -11,28 +12,9 @@ export interface PluginNameStore {
   remove(named: Pick<NamedUser, "type" | "name">): void;
 }
 
-export interface PluginNamesOptions {
-  store: PluginNameStore;
-  /** Handlers by plugin type. */
-  handlers: ReadonlyMap<string, PluginHandler>;
-  /** User IDs that the configuration binds names to, by lowercase name. */
-  bound: ReadonlyMap<string, number>;
-  /** The watched directories, as absolute paths. */
-  directories: readonly string[];
-  /** Maximum number of registered plugins, and of lost plugins in their grace period. */
-  maxPlugins: number;
-  /** Minimum time after the agent's start for which a name stays with its user, in milliseconds. */
-  returnMs: number;
-  /** Called when a name became free. */
-  onVacancy(): void;
-  /**
-   * Called when the grace period of a lost plugin ended early because its user or directory has too many lost
-   * plugins.
-   */
-  onDisplaced(named: NamedUser, reason: string): void;
-  clock: Clock;
-  log: Logger;
-}
+type Context = Omit<PluginContext, "settings"> & {
+  settings: Pick<PluginSettings, "directories" | "maxPlugins" | "nameOwners" | "returnMs">;
+};
 
 // A configuration reload may change a hold, and the hold of a driver ends with its last claim.
 const RECHECK_MS = 10_000;
@@ -48,26 +30,32 @@ const RECHECK_MS = 10_000;
  * 4. No user or directory can exhaust the capacity available to others: see `Shares`.
  */
 export class PluginNames {
-  readonly #options: PluginNamesOptions;
+  readonly #context: Context;
+  readonly #store: PluginNameStore;
+  /** User IDs that the configuration binds names to, by lowercase name. */
+  readonly #bound: ReadonlyMap<string, number>;
   readonly #shares: Shares;
   readonly #held = new Map<string, HeldName>();
 
-  constructor(options: PluginNamesOptions) {
-    this.#options = options;
-    this.#shares = new Shares(options);
-    for (const { type, name, uid } of options.store.names())
-      this.#held.set(keyOf({ type, name }), {
-        ...{ type, name, uid, directory: undefined, lostAt: 0, notBefore: 0, timer: undefined },
-      });
+  constructor(context: Context, store: PluginNameStore) {
+    this.#context = context;
+    this.#store = store;
+    this.#bound = new Map(context.settings.nameOwners.map(nameAndUser));
+    this.#shares = new Shares(context.settings);
+    for (const { type, name, uid } of store.names()) {
+      const held = { type, name, uid, directory: undefined, lostAt: 0, notBefore: 0, timer: undefined };
+      this.#held.set(keyOf(held), held);
+    }
   }
 
   /** Starts the grace period of names that were registered when the agent stopped. */
   start(): void {
-    const now = this.#options.clock.monotonic();
+    const { clock, settings } = this.#context;
+    const now = clock.monotonic();
     for (const held of this.#held.values()) {
       if (held.lostAt === undefined) continue;
       held.lostAt = now;
-      held.notBefore = now + this.#options.returnMs;
+      held.notBefore = now + (settings.returnMs ?? 10_000);
       this.#arm(held);
     }
   }
@@ -95,7 +83,7 @@ export class PluginNames {
     before?.timer?.cancel();
     const held = { type, name, uid, directory, lostAt: undefined, notBefore: 0, timer: undefined };
     this.#held.set(keyOf(candidate), held);
-    if (before?.uid !== uid) this.#store("save", held);
+    if (before?.uid !== uid) this.#persist("save", held);
     return () => {
       if (before) this.#held.set(keyOf(candidate), before);
       else this.#forget(held);
@@ -107,7 +95,7 @@ export class PluginNames {
   leave(registration: PluginRegistration): void {
     const held = this.#held.get(keyOf(registration));
     if (!held) return;
-    held.lostAt = this.#options.clock.monotonic();
+    held.lostAt = this.#context.clock.monotonic();
     this.#arm(held);
     for (const displaced of this.#shares.displaced(held, this.#held.values(), (each) =>
       this.#isEndless(each),
@@ -116,8 +104,8 @@ export class PluginNames {
   }
 
   #checkUser({ type, name, uid }: PluginCandidate): void {
-    const { bound, clock } = this.#options;
-    const owner = bound.get(name.toLowerCase());
+    const { clock } = this.#context;
+    const owner = this.#bound.get(name.toLowerCase());
     if (owner === uid) return;
     if (owner !== undefined) throw new PluginNameBound({ name: quote(name), owner, uid });
     for (const held of this.#held.values()) {
@@ -131,7 +119,7 @@ export class PluginNames {
 
   #heldUntil(held: HeldName): number {
     const { type, name, lostAt = Number.POSITIVE_INFINITY, notBefore } = held;
-    return Math.max(lostAt + (this.#options.handlers.get(type)?.holdMs(name) ?? 0), notBefore);
+    return Math.max(lostAt + (this.#context.handlers.get(type)?.holdMs(name) ?? 0), notBefore);
   }
 
   #isEndless(held: HeldName): boolean {
@@ -139,41 +127,50 @@ export class PluginNames {
   }
 
   #arm(held: HeldName): void {
-    const { clock, onVacancy } = this.#options;
+    const { clock, vacancies } = this.#context;
     held.timer?.cancel();
     const leftMs = this.#heldUntil(held) - clock.monotonic();
     held.timer = clock.after(Math.min(Math.max(leftMs, 0), RECHECK_MS), () => {
       if (this.#heldUntil(held) > clock.monotonic()) return this.#arm(held);
       this.#forget(held);
-      onVacancy();
+      vacancies.announce();
     });
   }
 
   #displace(held: HeldName): void {
-    const { handlers, onDisplaced } = this.#options;
-    const { type, name } = held;
+    const { handlers, metrics, log, onChange } = this.#context;
+    const { type, name, uid } = held;
+    const errorId = GracePeriodCut.id;
     const reason = this.#shares.reason(held);
     this.#forget(held);
     handlers.get(type)?.forget(name, reason);
-    onDisplaced(held, reason);
+    metrics.displaced.inc({ type });
+    log.warn({ errorId, type, plugin: name, uid, reason }, "grace period of a lost plugin ended early");
+    onChange({ kind: "displaced", type, name, uid, errorId, reason });
   }
 
   #forget(held: HeldName): void {
     held.timer?.cancel();
     this.#held.delete(keyOf(held));
-    this.#store("remove", held);
+    this.#persist("remove", held);
   }
 
   // A name that cannot be stored is held until the agent restarts.
-  #store(operation: "save" | "remove", held: HeldName): void {
-    const { store, log } = this.#options;
+  #persist(operation: "save" | "remove", held: HeldName): void {
     try {
-      store[operation](held);
+      this.#store[operation](held);
     } catch (error) {
       const { type, name } = held;
-      log.warn({ type, plugin: name, reason: messageOf(error) }, "user of a plugin's name not stored");
+      const fields = { type, plugin: name, reason: messageOf(error) };
+      this.#context.log.warn(fields, "failed to store the user of a plugin's name");
     }
   }
+}
+
+// Parses "gpu.example.com=65532". Bindings ignore the case of names.
+function nameAndUser(setting: string): [name: string, uid: number] {
+  const [name = "", uid] = setting.split("=");
+  return [name.toLowerCase(), Number(uid)];
 }
 
 function stateOf({ lostAt }: HeldName, leftMs: number): string {

@@ -1,5 +1,6 @@
 import { PluginNameInUse, PluginNameReserved } from "@nodekeeper/api/errors";
-import { abortable, type Logger, quote } from "@nodekeeper/core/lib";
+import { abortable, quote } from "@nodekeeper/core/lib";
+import type { PluginContext } from "./context.ts";
 import type { PluginCandidate } from "./plugin-info.ts";
 import type { PluginNames } from "./plugin-names.ts";
 import type { PluginHandler, PluginRegistration } from "./types.ts";
@@ -14,18 +15,12 @@ export interface Claimant {
   superseded(by: PluginRegistration): void;
 }
 
+type Context = Pick<PluginContext, "log" | "metrics" | "onChange" | "vacancies">;
+
 interface Owner {
   claimant: Claimant;
   handler: PluginHandler;
   registration: PluginRegistration;
-}
-
-export interface RegisteredPluginsOptions {
-  log: Logger;
-  names: PluginNames;
-  /** Called when a name or capacity became free. */
-  onVacancy(): void;
-  onDeregistered(registration: PluginRegistration, reason: string): void;
 }
 
 /**
@@ -43,13 +38,15 @@ export interface RegisteredPluginsOptions {
  * 4. Calls to a handler for one name do not overlap.
  */
 export class RegisteredPlugins {
-  readonly #options: RegisteredPluginsOptions;
+  readonly #context: Context;
+  readonly #names: PluginNames;
   readonly #owners = new Map<string, Owner>();
   readonly #turns = new Map<string, Promise<unknown>>();
   #generation = 0;
 
-  constructor(options: RegisteredPluginsOptions) {
-    this.#options = options;
+  constructor(context: Context, names: PluginNames) {
+    this.#context = context;
+    this.#names = names;
   }
 
   /**
@@ -97,17 +94,18 @@ export class RegisteredPlugins {
     const owner = this.#owners.get(key);
     if (!owner) return;
     this.#owners.delete(key);
+    const { log, metrics, onChange, vacancies } = this.#context;
+    const { type, name } = owner.registration;
     try {
       owner.handler.deregister(owner.registration, reason);
     } catch (error) {
-      this.#options.log.error(
-        { err: error, plugin: owner.registration.name },
-        "plugin handler failed to deregister",
-      );
+      log.error({ err: error, plugin: name }, "plugin handler failed to deregister");
     }
-    this.#options.onDeregistered(owner.registration, reason);
-    this.#options.names.leave(owner.registration);
-    this.#options.onVacancy();
+    metrics.deregistrations.inc({ type, reason });
+    log.info({ type, plugin: name, reason }, "plugin deregistered");
+    onChange({ kind: "lost", type, name, reason });
+    this.#names.leave(owner.registration);
+    vacancies.announce();
   }
 
   // Returns a function that releases the name again.
@@ -120,7 +118,7 @@ export class RegisteredPlugins {
     if (owner && owner.registration.uid === candidate.uid && owner.claimant.sequence > claimant.sequence) {
       throw new PluginNameInUse({ type, name: quote(name), socket: owner.registration.registrationSocket });
     }
-    return this.#options.names.take(candidate);
+    return this.#names.take(candidate);
   }
 
   // One promise chain per name. A handler call that never settles blocks only its own name.

@@ -1,5 +1,6 @@
 import { FakeClock, NodekeeperError, Registry, Semaphore, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it, vi } from "vitest";
+import { Vacancies } from "./context.ts";
 import type { Liveness } from "./liveness.ts";
 import { createPluginMetrics } from "./metrics.ts";
 import type { RegisteredPlugins } from "./registered-plugins.ts";
@@ -32,6 +33,7 @@ function context(release: () => Promise<void>): SessionContext {
     liveness: { probe: () => new Promise(() => {}) } as unknown as Liveness,
     livenessIntervalMs: 1_000,
     onChange: () => {},
+    vacancies: new Vacancies(),
   };
 }
 

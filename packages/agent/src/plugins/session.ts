@@ -1,7 +1,6 @@
 import { PluginTypeUnknown, RegistrationIncomplete } from "@nodekeeper/api/errors";
 import {
   Backoff,
-  type Clock,
   checkSocketPath,
   codeOf,
   type ErrorId,
@@ -16,29 +15,24 @@ import {
   WakeableSleep,
   withDeadline,
 } from "@nodekeeper/core/lib";
+import type { PluginContext } from "./context.ts";
 import type { Liveness } from "./liveness.ts";
-import type { PluginMetrics } from "./metrics.ts";
 import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
 import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
 import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
 import type { FoundSocket } from "./socket-scan.ts";
 import { firstUser, type SocketTrust } from "./socket-trust.ts";
-import type { PluginChange, PluginState, PluginStatus } from "./status.ts";
+import type { PluginState, PluginStatus } from "./status.ts";
 import type { PluginHandler, PluginRegistration, PresentedPlugin } from "./types.ts";
 
 /** Dependencies shared by all sessions of a manager. */
-export interface SessionContext {
-  clock: Clock;
-  log: Logger;
-  metrics: PluginMetrics;
-  handlers: ReadonlyMap<string, PluginHandler>;
+export interface SessionContext extends Omit<PluginContext, "settings"> {
   registered: RegisteredPlugins;
   handshakes: Handshakes;
   trust: SocketTrust;
   timeouts: HandshakeTimeouts & { handlerMs: number };
   liveness: Liveness;
   livenessIntervalMs: number;
-  onChange: (change: PluginChange) => void;
 }
 
 /**
@@ -91,9 +85,15 @@ export class PluginSession implements Claimant {
   /** The user that the sockets belong to, once they were accepted. */
   #uid: number | undefined;
   #registration: PluginRegistration | undefined;
+  #hasEnded = false;
   #noticePending = false;
   #noticeDue = 0;
-  #waitsForVacancy = false;
+  /** Retries, because a name or capacity became free. */
+  readonly #retryAtVacancy = () => {
+    this.#refusals.reset();
+    this.#enter("registering", undefined);
+    this.#sleep.wake();
+  };
   readonly #sleep = new WakeableSleep();
 
   constructor(
@@ -131,6 +131,8 @@ export class PluginSession implements Claimant {
     } catch (error) {
       if (!signal.aborted) this.#log.error({ err: error }, "plugin session failed with an internal error");
     }
+    this.#hasEnded = true;
+    this.#context.vacancies.cancel(this.#retryAtVacancy);
     await this.#inherit();
     if (codeOf(signal.reason) !== "notFound") return;
     const reason = messageOf(signal.reason);
@@ -155,17 +157,8 @@ export class PluginSession implements Claimant {
   superseded(by: PluginRegistration): void {
     this.#registration = undefined;
     this.#noticePending = false;
-    this.#waitsForVacancy = true;
+    if (!this.#hasEnded) this.#context.vacancies.wait(this.#retryAtVacancy);
     this.#enter("superseded", `${by.registrationSocket} is newer and took the name over`);
-    this.#sleep.wake();
-  }
-
-  /** Called when a name or capacity became free. Retries if the session is waiting for that. */
-  vacancy(): void {
-    if (!this.#waitsForVacancy) return;
-    this.#waitsForVacancy = false;
-    this.#refusals.reset();
-    this.#enter("registering", undefined);
     this.#sleep.wake();
   }
 
@@ -218,7 +211,7 @@ export class PluginSession implements Claimant {
 
   async #attempt(signal: AbortSignal): Promise<void> {
     await this.#inherit();
-    this.#waitsForVacancy = false;
+    this.#context.vacancies.cancel(this.#retryAtVacancy);
     try {
       await this.#handshake(signal, (timeouts) => this.#register(timeouts, signal));
     } catch (error) {
@@ -309,7 +302,8 @@ export class PluginSession implements Claimant {
     const { type = "", name = "" } = this.#presented ?? {};
     this.#count("refused");
     if (refusal.id !== undefined) this.#context.metrics.refusals.inc({ error: refusal.id });
-    this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
+    if (refusal.code === "conflict" || refusal.code === "exhausted")
+      this.#context.vacancies.wait(this.#retryAtVacancy);
     // A refused plugin is retried repeatedly and keeps its reason meanwhile.
     if (this.#reason !== refusal.message) {
       const { id: errorId, message: reason } = refusal;

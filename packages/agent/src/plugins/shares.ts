@@ -1,6 +1,7 @@
 import { join, relative, sep } from "node:path";
 import { PluginShareUsed, TooManyPlugins } from "@nodekeeper/api/errors";
 import type { Timer } from "@nodekeeper/core/lib";
+import type { PluginSettings } from "./context.ts";
 
 /** A name and the user it belongs to, as stored. */
 export interface NamedUser {
@@ -21,13 +22,7 @@ export interface HeldName extends NamedUser {
   timer: Timer | undefined;
 }
 
-export interface SharesOptions {
-  /** The watched directories, as absolute paths. */
-  directories: readonly string[];
-  /** Maximum number of registered plugins, and of lost plugins in their grace period. */
-  maxPlugins: number;
-}
-
+type Settings = Pick<PluginSettings, "directories" | "maxPlugins">;
 type Place = Pick<HeldName, "uid" | "directory">;
 
 /**
@@ -43,17 +38,17 @@ type Place = Pick<HeldName, "uid" | "directory">;
  *    directory. Lost plugins do not prevent others from being registered.
  */
 export class Shares {
-  readonly #options: SharesOptions;
+  readonly #settings: Settings;
   readonly #share: number;
 
-  constructor(options: SharesOptions) {
-    this.#options = options;
-    this.#share = Math.ceil(options.maxPlugins / 2);
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#share = Math.ceil(settings.maxPlugins / 2);
   }
 
   /** Returns the directory that a socket is attributed to. */
   directoryOf(registrationSocket: string): string | undefined {
-    for (const directory of this.#options.directories) {
+    for (const directory of this.#settings.directories) {
       const [first = "", ...rest] = relative(directory, registrationSocket).split(sep);
       if (first === ".." || first === "") continue;
       return rest.length === 0 ? directory : join(directory, first);
@@ -63,7 +58,7 @@ export class Shares {
 
   /** Throws `exhausted` if no further plugin can be registered. */
   checkRegistered(place: Place, held: Iterable<HeldName>): void {
-    const { maxPlugins } = this.#options;
+    const { maxPlugins } = this.#settings;
     const registered = [...held].filter(({ lostAt }) => lostAt === undefined);
     if (registered.length >= maxPlugins) throw new TooManyPlugins({ limit: maxPlugins });
     for (const { what, isOf } of this.#limited(place)) {
@@ -85,7 +80,7 @@ export class Shares {
       for (const each of oldest(own, own.length - this.#share)) displaced.add(each);
     }
     const left = lost.filter((each) => !displaced.has(each));
-    if (left.length > this.#options.maxPlugins)
+    if (left.length > this.#settings.maxPlugins)
       for (const each of oldest(largest(left), 1)) displaced.add(each);
     return [...displaced];
   }
@@ -93,12 +88,12 @@ export class Shares {
   /** Returns why the grace period of a lost plugin ends early. */
   reason({ uid, directory }: Place): string {
     const where = directory === undefined ? "" : ` in ${directory}`;
-    return `too many plugins of user ID ${uid}${where} are lost (plugins.maxPlugins ${this.#options.maxPlugins})`;
+    return `too many plugins of user ID ${uid}${where} are lost (plugins.maxPlugins ${this.#settings.maxPlugins})`;
   }
 
   // Returns the user and the directory of the place if a share limits them.
   #limited({ uid, directory }: Place): { what: string; isOf: (place: Place) => boolean }[] {
-    const isSubdirectory = directory !== undefined && !this.#options.directories.includes(directory);
+    const isSubdirectory = directory !== undefined && !this.#settings.directories.includes(directory);
     const isTrusted = uid === 0 || uid === process.getuid?.();
     return [
       ...(isTrusted ? [] : [{ what: `user ID ${uid}`, isOf: (place: Place) => place.uid === uid }]),

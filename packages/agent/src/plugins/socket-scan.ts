@@ -33,13 +33,16 @@ export interface ScanResult {
   overflows: string[];
 }
 
+/** A set of paths. */
+export type Known = Pick<ReadonlySet<string>, "has">;
+
 export interface ScanOptions {
   directories: readonly string[];
   limits: ScanLimits;
   /** Called before a directory is read, so that no change between the walk and the watch is missed. */
   onDirectory(path: string, identity: string): void;
-  /** Returns whether a socket is preferred if there are too many, so that new sockets do not displace it. */
-  isKnown(path: string): boolean;
+  /** Sockets that are preferred if there are too many, so that new sockets do not displace them. */
+  known: Known;
 }
 
 /** Number of directories that may still be walked, and the limit. */
@@ -150,8 +153,8 @@ function capped(
   if (candidates.length <= limit) return candidates;
   const where = directory === undefined ? "" : `${directory}: `;
   overflows.push(`${where}${candidates.length} sockets and symlinks found, only ${limit} are considered`);
-  const known = candidates.filter((path) => options.isKnown(path));
-  const others = candidates.filter((path) => !options.isKnown(path)).sort();
+  const known = candidates.filter((path) => options.known.has(path));
+  const others = candidates.filter((path) => !options.known.has(path)).sort();
   return [...known, ...others].slice(0, limit);
 }
 

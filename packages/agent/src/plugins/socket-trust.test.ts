@@ -9,19 +9,19 @@ import { type RunningManager, servePlugin, startManager, temporaryDirectory } fr
 const STRANGER = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-let folder: { path: string; remove: () => void };
+let directory: { path: string; remove: () => void };
 const servers: Server[] = [];
-const at = (name: string) => join(folder.path, name);
+const at = (name: string) => join(directory.path, name);
 
 beforeEach(() => {
-  folder = temporaryDirectory();
+  directory = temporaryDirectory();
   mkdirSync(at("plugins"), { mode: 0o750 });
   mkdirSync(at("elsewhere"), { mode: 0o750 });
 });
 
 afterEach(async () => {
   for (const server of servers.splice(0)) server.close();
-  folder.remove();
+  directory.remove();
 });
 
 async function listen(path: string): Promise<string> {
@@ -91,7 +91,7 @@ describe.runIf(isRoot)("a registration socket", () => {
     else await checked;
   });
 
-  it("in a folder of another user below the watched directory is refused", async () => {
+  it("in a directory of another user below the watched directory is refused", async () => {
     mkdirSync(at("plugins/theirs"));
     const path = await listen(at("plugins/theirs/a.sock"));
     chownSync(at("plugins/theirs"), STRANGER, STRANGER);

@@ -5,18 +5,18 @@ import { createPluginMetrics } from "./metrics.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
 import { temporaryDirectory } from "./testing/setup.ts";
 
-let folder: ReturnType<typeof temporaryDirectory>;
+let directory: ReturnType<typeof temporaryDirectory>;
 let stop: AbortController;
 let running: Promise<void>;
 
 beforeEach(() => {
-  folder = temporaryDirectory();
+  directory = temporaryDirectory();
   stop = new AbortController();
 });
 afterEach(async () => {
   stop.abort(stopped("test is over"));
   await running;
-  folder.remove();
+  directory.remove();
 });
 
 /** A watcher that always has reason to scan, and whose scans take this much time and CPU time. */
@@ -32,19 +32,23 @@ function watch({ wallMs, cpuMs }: { wallMs: number; cpuMs: number }) {
     after: fake.after.bind(fake),
     sleep: fake.sleep.bind(fake),
   };
-  const watcher = new SocketWatcher({
-    directories: [folder.path],
-    limits: { maxDepth: 1, maxDirectories: 1, maxEntries: 10, maxSockets: 10 },
-    rescanIntervalMs: 0,
-    clock,
-    cpuMs: () => cpuReadings++ * cpuMs,
-    log: silentLogger,
-    watches: new InotifyWatches(silentLogger),
-    scanSeconds: createPluginMetrics(new Registry()).scanSeconds,
-    isKnown: () => false,
-    onScan: () => scans++,
-  });
-  running = watcher.run(stop.signal);
+  const watcher = new SocketWatcher(
+    {
+      settings: {
+        directories: [directory.path],
+        limits: { maxDepth: 1, maxDirectories: 1, maxEntries: 10, maxSockets: 10 },
+        rescanInterval: 0,
+      },
+      clock,
+      log: silentLogger,
+      metrics: createPluginMetrics(new Registry()),
+    },
+    new InotifyWatches(silentLogger),
+    () => cpuReadings++ * cpuMs,
+  );
+  running = (async () => {
+    for await (const _ of watcher.scans(new Set(), stop.signal)) scans++;
+  })();
   return { clock: fake, state: () => ({ scans, waiting: fake.timers }) };
 }
 

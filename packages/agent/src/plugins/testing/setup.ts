@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
-import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { InotifyWatches, NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createServer, type Server, ServerError, Status } from "nice-grpc";
-import { PluginManager, type PluginManagerOptions, type PluginSettings } from "../manager.ts";
+import { afterEach, beforeEach } from "vitest";
+import type { PluginSettings } from "../context.ts";
+import { PluginManager, type PluginManagerOptions } from "../manager.ts";
 import type { PluginStatus } from "../status.ts";
 import type { PluginHandler, PluginRegistration } from "../types.ts";
 
@@ -125,9 +127,9 @@ export function startManager(directory: string, options: TestManagerOptions = {}
   const {
     handlers,
     clock = systemClock,
-    nameStore,
-    onChange,
-    watches,
+    nameStore = { names: () => [], save() {}, remove() {} },
+    onChange = () => {},
+    watches = new InotifyWatches(silentLogger),
     inTreeNames = [],
     ...settings
   } = options;
@@ -150,9 +152,9 @@ export function startManager(directory: string, options: TestManagerOptions = {}
     clock,
     log: silentLogger,
     registry,
-    ...(nameStore ? { nameStore } : {}),
-    ...(onChange ? { onChange } : {}),
-    ...(watches ? { watches } : {}),
+    nameStore,
+    onChange,
+    watches,
   });
   const controller = new AbortController();
   const running = manager.run(controller.signal);
@@ -164,6 +166,39 @@ export function startManager(directory: string, options: TestManagerOptions = {}
     stop: async () => {
       controller.abort(new NodekeeperError("stopped", "test is over"));
       await running;
+    },
+  };
+}
+
+/**
+ * Creates a temporary directory for each test of a file. At the end of the test, stops the plugins and managers in it and
+ * removes it.
+ */
+export function useTestPlugins() {
+  let directory: ReturnType<typeof temporaryDirectory>;
+  const plugins: ServedPlugin[] = [];
+  const managers: RunningManager[] = [];
+  beforeEach(() => {
+    directory = temporaryDirectory();
+  });
+  afterEach(async () => {
+    for (const plugin of plugins.splice(0)) plugin.close();
+    await Promise.all(managers.splice(0).map((manager) => manager.stop()));
+    directory.remove();
+  });
+  return {
+    /** The plugins that `serve` started. */
+    plugins,
+    at: (name = "") => join(directory.path, name),
+    async serve(...args: Parameters<typeof servePlugin>): Promise<ServedPlugin> {
+      const served = await servePlugin(...args);
+      plugins.push(served);
+      return served;
+    },
+    start(options: TestManagerOptions = {}): RunningManager {
+      const running = startManager(directory.path, options);
+      managers.push(running);
+      return running;
     },
   };
 }
