@@ -10,13 +10,6 @@ import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "./programs.ts";
 
-/** Cycles that exist today, as "module: B calls back A". Rows may only be removed. */
-const knownCycles: readonly string[] = [
-  "packages/agent/src/reporting: Grace calls back ReporterManager",
-  "packages/agent/src/reporting: Ownership calls back ObjectWriter",
-  "packages/agent/src/reporting: Refresh calls back ReporterManager",
-];
-
 interface Call {
   module: string;
   from: string;
@@ -31,21 +24,15 @@ interface Span {
   name: string;
 }
 
-/** New cycles in the repository at `root`, and known ones that no longer exist; one line each. */
+/** The cycles in the repository at `root`, one line each. */
 export async function findCallbackProblems(root: string): Promise<string[]> {
   const files = new Map<string, string>();
   for await (const file of glob("packages/*/src/**/*.{ts,tsx}", { cwd: root }))
     if (!/\.test\.tsx?$|\/(testing|fixtures|gen)\//.test(file))
       files.set(file, await readFile(join(root, file), "utf8"));
-  const cycles = callbackCycles(files);
-  return [
-    ...cycles
-      .filter((cycle) => !knownCycles.includes(cycle))
-      .map((cycle) => `${cycle}, which calls it: keep state in one place, and pass keys or readers`),
-    ...knownCycles
-      .filter((cycle) => !cycles.includes(cycle))
-      .map((cycle) => `${cycle}: no longer a cycle, remove it from scripts/callbacks.ts`),
-  ];
+  return callbackCycles(files).map(
+    (cycle) => `${cycle}, which calls it: keep state in one place, and pass keys or readers`,
+  );
 }
 
 /** The callbacks that close a cycle in files, by path: "module: B calls back A", sorted. */

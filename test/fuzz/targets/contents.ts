@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseContent } from "../../../packages/agent/src/reporting/content.ts";
 import { kindPolicies } from "../../../packages/agent/src/reporting/kinds.ts";
 import { mergeObject } from "../../../packages/agent/src/reporting/merge.ts";
-import { checkMessageSize } from "../../../packages/agent/src/reporting/message-size.ts";
+import { decoded } from "../../../packages/agent/src/reporting/report-message.ts";
 import { bytesOf, expectedOnly, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 
@@ -83,8 +83,7 @@ export const contents: FuzzTarget = {
   run(input) {
     let message: GetReportContentResponse;
     try {
-      checkMessageSize(input);
-      message = GetReportContentResponse.decode(input);
+      message = decoded(input);
     } catch (error) {
       // The bytes are no message: gRPC's library makes an error of the call of it.
       return expectedOnly(error, Error);

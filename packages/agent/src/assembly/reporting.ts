@@ -61,7 +61,7 @@ export function reportingPart(
   const publisher = new Publisher(reportingContext, {
     client,
     fieldManager: FIELD_MANAGER,
-    watch: (resource, name, handler) => watch({ resource, fieldSelector: `metadata.name=${name}`, handler }),
+    watch,
     nodeName,
     reports: manager,
     isFrozenTaint: (taint) => eviction?.isFrozenTaint(taint) ?? false,

@@ -1,6 +1,9 @@
 import { StoredReportsOutdated } from "@nodekeeper/api/errors";
 import { type StoredContent, WriteBehind } from "../state/index.ts";
+import { encodeContent } from "./content.ts";
 import type { ReportingContext } from "./context.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { encoded } from "./report-message.ts";
 
 // Contents are written before they are published, or after this delay, whichever comes first.
 const MAX_DELAY_MS = 1_000;
@@ -51,9 +54,13 @@ export class Checkpoint {
     return [];
   }
 
-  save(content: StoredContent): void {
-    this.#dropped.delete(content.plugin);
-    this.#changed.set(content.plugin, content);
+  /** Stores what an endpoint reports, if its message was parsed. */
+  save({ name: plugin, read, content, updatedAt = 0, stoppedAt }: Endpoint): void {
+    if (!read) return;
+    // If a message has invalid fields, stores the published content, which contains their last known good values.
+    const stored = content.problems.length > 0 ? encodeContent(content) : encoded(read);
+    this.#dropped.delete(plugin);
+    this.#changed.set(plugin, { plugin, content: stored, updatedAt, stoppedAt: stoppedAt ?? null });
     this.#writes.soon(MAX_DELAY_MS);
   }
 

@@ -1,12 +1,7 @@
 import { Backoff, type Clock, codeOf, retryPolicies, withDeadline } from "@nodekeeper/core/lib";
+import type { ReportingSettings } from "./context.ts";
 import { type ReportMessage, sizeOf } from "./report-message.ts";
 import type { ContentSource } from "./source.ts";
-
-/** Live settings, read on each use. Durations in milliseconds. */
-export interface CollectSettings {
-  collectInterval: number;
-  callTimeout: number;
-}
 
 export const collectMethods = ["GetReportContent", "ListAndWatchReportContent"] as const;
 export type CollectMethod = (typeof collectMethods)[number];
@@ -14,7 +9,7 @@ export type CollectMethod = (typeof collectMethods)[number];
 export interface CollectOptions {
   source: ContentSource;
   clock: Clock;
-  settings: () => CollectSettings;
+  settings: () => Pick<ReportingSettings, "collectInterval" | "callTimeout">;
   /** Called with each message. Must not throw. */
   onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;

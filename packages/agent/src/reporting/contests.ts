@@ -3,6 +3,7 @@ import type { ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { Contents } from "./content.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
+import { hasField } from "./owned-values.ts";
 
 /** A field that another client writes repeatedly. */
 type Contest = ApiAnswers["objects"][number]["contested"][number];
@@ -46,9 +47,8 @@ export class Contests {
       if (!this.#entries.has(path) && this.#entries.size >= MAX_PATHS) return [];
       const entry = this.#entries.get(path) ?? { steps, writers: new Set(), times: 0, lastAt: now };
       this.#entries.set(path, entry);
-      for (const { manager, fieldsV1 } of managers) {
-        if (manager !== undefined && has(fieldsV1 as Json | undefined, elements)) entry.writers.add(manager);
-      }
+      for (const each of managers)
+        if (each.manager !== undefined && hasField(each, elements)) entry.writers.add(each.manager);
       entry.times++;
       entry.lastAt = now;
       return entry.times === CONTESTED_AFTER_REPAIRS ? [{ path, writers: [...entry.writers].sort() }] : [];
@@ -99,11 +99,6 @@ function leavesOf(fields: JsonObject): string[][] {
     const rest = isObject(below) ? leavesOf(below) : [];
     return rest.length > 0 ? rest.map((path) => [element, ...path]) : [[element]];
   });
-}
-
-function has(fields: Json | undefined, [first, ...rest]: readonly string[]): boolean {
-  if (first === undefined) return true;
-  return isObject(fields) && Object.hasOwn(fields, first) && has(fields[first], rest);
 }
 
 function readable(element: string): string {

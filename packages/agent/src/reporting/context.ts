@@ -1,19 +1,15 @@
 import { KindNotPublishable, KindNotServed } from "@nodekeeper/api/errors";
-import type { ApiResource, KubeClient, WatchHandler } from "@nodekeeper/core/kube";
-import type { Clock, HealthCheck, Logger, LoopTurns, Runnable, WorkQueueMetrics } from "@nodekeeper/core/lib";
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
+import type { ApiResource, KubeClient, Watcher, WatcherOptions } from "@nodekeeper/core/kube";
+import type { Clock, Logger, LoopTurns, WorkQueueMetrics } from "@nodekeeper/core/lib";
 import type { ReporterStore } from "../state/index.ts";
-import type { CollectSettings } from "./collect.ts";
 import type { Contents } from "./content.ts";
 import type { JsonObject } from "./json.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
-/** Live settings, read on each use. Durations in milliseconds. */
-export interface ReportingSettings extends CollectSettings {
-  pluginGracePeriod: number;
-  minWriteInterval: number;
-  resyncInterval: number;
-}
+/** The `reporting` section of the configuration. Live, read on each use. */
+export type ReportingSettings = AgentConfiguration["reporting"];
 
 /** Dependencies shared by all parts of reporting. */
 export interface ReportingContext {
@@ -41,18 +37,15 @@ export interface Reports {
   flush(): Promise<void>;
 }
 
-/** A watch of one object and its health. */
-export interface ObjectWatch extends Runnable {
-  healthCheck(): HealthCheck;
-}
-
 /** Dependencies of the publisher in addition to the module's context. */
 export interface PublisherOptions {
   client: KubeClient;
   /** Field manager of the client's applies. */
   fieldManager: string;
-  /** Creates a watch of a single object by name. The publisher runs it. */
-  watch: (resource: ApiResource, name: string, handler: WatchHandler) => ObjectWatch;
+  /** Creates a watch, which the publisher runs. */
+  watch: (
+    options: Pick<WatcherOptions, "resource" | "fieldSelector" | "handler">,
+  ) => Pick<Watcher, "run" | "healthCheck">;
   /** Name of the Node, and of the CustomNodeResource and every other published object. */
   nodeName: string;
   reports: Reports;

@@ -79,7 +79,7 @@ describe("while a large report is read", () => {
         endpoint.content = first.done ? first.value : yield* steps;
         read.push(endpoint.name);
       },
-      around: () => () => {},
+      onChange: () => {},
     });
     const add = (name: string, value: Json): Endpoint => {
       const endpoint = newEndpoint(name, false, 0);
@@ -176,7 +176,7 @@ describe("a report is read, however time passes between two looks at the clock",
         read: function* (endpoint) {
           read = endpoint.message;
         },
-        around: () => () => {},
+        onChange: () => {},
       });
       const endpoint = newEndpoint("changing", false, 0);
       const change = (to: number) => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { defaultReportingSettings } from "../assembly/testing/defaults.ts";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
@@ -46,7 +47,7 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
     returnMs: 10_000,
     store: new ReporterStore(database),
     policies,
-    settings: () => ({ collectInterval: 5_000, callTimeout: 10_000, ...rest, ...settings }),
+    settings: () => ({ ...defaultReportingSettings, ...rest, ...settings }),
     notify: (reason) => void notices.push(reason),
     clock,
     log: silentLogger,

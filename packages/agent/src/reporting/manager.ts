@@ -2,6 +2,7 @@ import {
   PluginVersionsUnsupported,
   ReporterDisconnected,
   ReporterNotResponding,
+  StateNotWritable,
 } from "@nodekeeper/api/errors";
 import {
   childScope,
@@ -13,20 +14,20 @@ import {
   NodekeeperError,
   type Runnable,
   type ScopedSignal,
-  type Steps,
   stopped,
   type Timer,
   untilAborted,
 } from "@nodekeeper/core/lib";
-import type {
-  PluginExchanges,
-  PluginHandler,
-  PluginRegistration,
-  PresentedPlugin,
+import {
+  joinedErrors,
+  type PluginExchanges,
+  type PluginHandler,
+  type PluginRegistration,
+  type PresentedPlugin,
 } from "../plugins/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import { type CollectMethod, collect } from "./collect.ts";
-import { type Contents, encodeContent } from "./content.ts";
+import type { Contents } from "./content.ts";
 import type { ReportingContext, Reports } from "./context.ts";
 import {
   type Endpoint,
@@ -37,12 +38,10 @@ import {
   objectsOf,
   type ReporterStatus,
 } from "./endpoint.ts";
-import { fetcherHealth } from "./fetcher-health.ts";
-import { Grace } from "./grace.ts";
 import { forgetPlugin } from "./metrics.ts";
 import { readingMessage } from "./read-message.ts";
 import { Refresh } from "./refresh.ts";
-import { encoded, isSameMessage, kept, type ReportMessage } from "./report-message.ts";
+import { isSameMessage, kept, type ReportMessage } from "./report-message.ts";
 import { type ContentSource, inTreeSource, type ReporterSource, socketSource } from "./source.ts";
 
 const MOST_ERROR_LENGTH = 1_000;
@@ -68,29 +67,26 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #checkpoint: Checkpoint;
   readonly #refresh: Refresh;
-  readonly #grace: Grace;
   #running: ScopedSignal | undefined;
   #startedAt = 0;
   readonly #collecting = new Set<Promise<void>>();
   #returning: Timer | undefined;
 
   constructor(context: ReportingContext, options: ReporterManagerOptions) {
-    const { clock, turns, settings } = context;
+    const { clock, turns } = context;
+    const { onChange } = options;
     this.#options = { ...context, ...options };
-    this.#checkpoint = new Checkpoint(context);
-    this.#grace = new Grace(
-      clock,
-      () => settings().pluginGracePeriod,
-      (endpoint) => this.#drop(endpoint),
-    );
+    const checkpoint = new Checkpoint(context);
+    this.#checkpoint = checkpoint;
     this.#refresh = new Refresh({
       clock,
       turns,
-      read: (endpoint) => this.#reading(endpoint),
-      around: (endpoints) => {
-        const touched = objectsOf(endpoints);
-        return () => options.onChange(new Set([...touched, ...objectsOf(endpoints)]));
+      *read(endpoint) {
+        yield* readingMessage(endpoint, context);
+        yield;
+        checkpoint.save(endpoint);
       },
+      onChange,
     });
   }
 
@@ -227,7 +223,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   /** Applies a changed grace period to plugins that are already lost. */
   settingsChanged(): void {
     for (const endpoint of this.#endpoints.values())
-      if (endpoint.stoppedAt !== undefined) this.#grace.arm(endpoint);
+      if (endpoint.stoppedAt !== undefined) this.#armGrace(endpoint);
   }
 
   status(): ReporterStatus[] {
@@ -255,13 +251,20 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     const { clock, settings } = this.#options;
     if (!this.#running) return { ok: false, message: "reporting has not started" };
     const { collectInterval, callTimeout } = settings();
-    return fetcherHealth({
-      endpoints: [...this.#endpoints.values()],
-      now: clock.monotonic(),
-      startedAt: this.#startedAt,
-      timeoutMs: 2 * collectInterval + callTimeout,
-      checkpointError: this.#checkpoint.lastError,
-    });
+    const latest = clock.monotonic() - 2 * collectInterval - callTimeout;
+    const failing = [...this.#endpoints.values()].filter(
+      ({ stoppedAt, lastSuccess = this.#startedAt }) => stoppedAt === undefined && lastSuccess < latest,
+    );
+    const names = failing.map(
+      ({ name, errors }) => `${name} (${joinedErrors(errors.values())?.message ?? "no response yet"})`,
+    );
+    const message = `no content from ${names.join(", ")}`;
+    // Failing external plugins are only listed. They do not make the agent unready.
+    if (failing.some(({ inTree }) => inTree))
+      return { ok: false, message, errorId: ReporterNotResponding.id };
+    const { lastError } = this.#checkpoint;
+    if (lastError) return { ok: false, message: `checkpoint: ${lastError}`, errorId: StateNotWritable.id };
+    return { ok: true, message: names.length > 0 ? message : `${this.#endpoints.size} plugins` };
   }
 
   #endpoint(name: string, inTree: boolean): Endpoint {
@@ -275,10 +278,12 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   #start(endpoint: Endpoint, source: ContentSource): void {
     const { clock, settings, metrics } = this.#options;
     endpoint.scope?.abort(stopped("replaced by a newer registration"));
-    this.#grace.cancel(endpoint);
+    endpoint.grace?.cancel();
+    endpoint.stoppedAt = undefined;
+    endpoint.lostReason = undefined;
     endpoint.errors.clear();
     endpoint.lastSuccess = clock.monotonic();
-    this.#checkpointed(endpoint);
+    this.#checkpoint.save(endpoint);
     const scope = childScope(this.#running!.signal);
     endpoint.scope = scope;
     const plugin = endpoint.name;
@@ -339,15 +344,32 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     );
   }
 
-  /** Starts the grace period. The times are those of Grace.begin. */
+  /**
+   * Starts the grace period, during which the last content remains published.
+   * @param stoppedFor time since the plugin was lost, in milliseconds
+   * @param atLeast minimum remaining time, in milliseconds
+   */
   #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
+    const { clock } = this.#options;
+    const now = clock.monotonic();
     endpoint.lostReason = reason;
-    endpoint.lostFrom = this.#options.clock.monotonic();
+    endpoint.lostFrom = now;
+    endpoint.stoppedAt = clock.now() - stoppedFor;
+    endpoint.graceFrom = now - stoppedFor;
+    endpoint.graceNotBefore = now + atLeast;
     endpoint.scope?.abort(stopped("plugin disconnected"));
     endpoint.scope = undefined;
-    this.#grace.begin(endpoint, stoppedFor, atLeast);
-    this.#checkpointed(endpoint);
+    this.#armGrace(endpoint);
+    this.#checkpoint.save(endpoint);
     this.#countStates();
+  }
+
+  /** Restarts the timer with the current period. The minimum remaining time of `#stop` stays in effect. */
+  #armGrace(endpoint: Endpoint): void {
+    const { clock, settings } = this.#options;
+    endpoint.grace?.cancel();
+    const end = Math.max(endpoint.graceFrom + settings().pluginGracePeriod, endpoint.graceNotBefore);
+    endpoint.grace = clock.after(end - clock.monotonic(), () => this.#drop(endpoint));
   }
 
   #drop(endpoint: Endpoint, isDisplaced = false): void {
@@ -368,24 +390,6 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       );
     this.#countStates();
     onChange(objectsOf([endpoint]));
-  }
-
-  *#reading(endpoint: Endpoint): Steps<void> {
-    yield* readingMessage(endpoint, this.#options);
-    yield;
-    this.#checkpointed(endpoint);
-  }
-
-  #checkpointed({ name, read, content, updatedAt, stoppedAt }: Endpoint): void {
-    if (!read) return;
-    // If a message has invalid fields, stores the published content, which contains their last known good values.
-    const stored = content.problems.length > 0 ? encodeContent(content) : encoded(read);
-    this.#checkpoint.save({
-      plugin: name,
-      content: stored,
-      updatedAt: updatedAt ?? 0,
-      stoppedAt: stoppedAt ?? null,
-    });
   }
 
   #countStates(): void {

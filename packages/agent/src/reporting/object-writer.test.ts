@@ -10,13 +10,14 @@ import type {
 } from "@nodekeeper/core/kube";
 import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, expect, it } from "vitest";
+import { defaultReportingSettings } from "../assembly/testing/defaults.ts";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
 import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
 import { createReportingMetrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
-import { collectSettings, contentOf, field, message, reportsOf } from "./testing/contents.ts";
+import { contentOf, field, message, reportsOf } from "./testing/contents.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -69,10 +70,10 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     returnMs: 0,
     notify: () => {},
     settings: () => ({
+      ...defaultReportingSettings,
       minWriteInterval: 20,
       resyncInterval: 3_600_000,
       pluginGracePeriod,
-      ...collectSettings,
     }),
     clock,
     log: silentLogger,
@@ -81,10 +82,9 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
   const publisher = new Publisher(context, {
     client: client as KubeClient,
     fieldManager: "nodekeeper",
-    watch: ({ kind }, _, handler) => {
+    watch: ({ resource: { kind }, handler }) => {
       watches.push({ kind, handler });
       return {
-        name: "watch",
         run: (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
         healthCheck: () => ({ name: "watch", kind: "ready", check: () => ({ ok: true, message: "" }) }),
       };

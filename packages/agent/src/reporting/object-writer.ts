@@ -20,6 +20,7 @@ import {
   retryAfterOf,
   retryPolicies,
   type Steps,
+  type Timer,
 } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyBody, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
@@ -29,7 +30,7 @@ import { checkResource, type PublishContext } from "./context.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
 import { LastGoodRecord } from "./last-good.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
-import { Ownership, type OwnershipLoss } from "./ownership.ts";
+import { Ownership } from "./ownership.ts";
 import { type DesiredPart, PartWriter } from "./part-writer.ts";
 import { Predecessor } from "./predecessor.ts";
 import { RemoteObject } from "./remote-object.ts";
@@ -56,6 +57,7 @@ export class ObjectWriter {
   readonly #parts: Record<ApplyPart, PartWriter>;
   readonly #failures = new Backoff(retryPolicies.publishedObject);
   readonly #ownership: Ownership;
+  #confirming: Timer | undefined;
   readonly #predecessor: Predecessor;
   readonly #budget: Budget;
   readonly #lastGood: LastGoodRecord;
@@ -89,7 +91,7 @@ export class ObjectWriter {
     this.#wake = wake;
     this.#isNode = this.object === kindKey(node);
     const { fieldManager, clock } = options;
-    this.#ownership = new Ownership({ fieldManager, clock, onLost: (loss) => this.#repair(loss) });
+    this.#ownership = new Ownership(fieldManager, clock);
     this.#contests = new Contests(clock);
     this.#predecessor = new Predecessor(policy, options);
     this.#budget = new Budget(this.object);
@@ -318,7 +320,7 @@ export class ObjectWriter {
 
   /** Stops the writer's timers and waits for its watch to end. */
   async close(): Promise<void> {
-    this.#ownership.close();
+    this.#confirming?.cancel();
     await this.#watching;
   }
 
@@ -360,11 +362,15 @@ export class ObjectWriter {
   #watch(resource: ApiResource, signal: AbortSignal): void {
     if (this.#watching || signal.aborted) return;
     const { nodeName, log } = this.#options;
-    const watcher = this.#options.watch(resource, nodeName, {
-      onReplace: (objects) => this.#saw(objects.find(({ metadata }) => metadata.name === nodeName)),
-      onUpsert: (object) => this.#saw(object),
-      onDelete: () => this.#saw(undefined),
-      onOpen: () => this.#reached(),
+    const watcher = this.#options.watch({
+      resource,
+      fieldSelector: `metadata.name=${nodeName}`,
+      handler: {
+        onReplace: (objects) => this.#saw(objects.find(({ metadata }) => metadata.name === nodeName)),
+        onUpsert: (object) => this.#saw(object),
+        onDelete: () => this.#saw(undefined),
+        onOpen: () => this.#reached(),
+      },
     });
     this.#watchHealth = watcher.healthCheck();
     this.#watching = watcher.run(signal).catch((error) => {
@@ -374,7 +380,9 @@ export class ObjectWriter {
   }
 
   #saw(object: KubeObject | undefined): void {
-    this.#ownership.saw(object);
+    const confirmInMs = this.#ownership.saw(object);
+    if (confirmInMs !== undefined)
+      this.#confirming ??= this.#options.clock.after(confirmInMs, () => this.#repair());
     // The missing Node was recreated.
     if (this.#isNode && object && this.#lastError?.code === "notFound") this.#wake();
   }
@@ -386,7 +394,12 @@ export class ObjectWriter {
     this.#wake();
   }
 
-  #repair({ parts, fields, others }: OwnershipLoss): void {
+  // Writes again what another client has changed, if it still differs.
+  #repair(): void {
+    this.#confirming = undefined;
+    const loss = this.#ownership.takeLoss();
+    if (!loss) return;
+    const { parts, fields, others } = loss;
     const { clock, log, metrics, notify } = this.#options;
     for (const { path, writers } of this.#contests.note(fields, others)) {
       const by = writers.join(", ") || "an unknown client";

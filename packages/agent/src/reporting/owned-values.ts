@@ -14,6 +14,14 @@ export function appliedFields(object: KubeObject, manager: string, part: ApplyPa
   return isObject(fields) ? fields : undefined;
 }
 
+/** Returns whether a manager's fieldsV1 set contains the element at a path. */
+export function hasField({ fieldsV1 }: ManagedFieldsEntry, path: readonly string[]): boolean {
+  let fields = fieldsV1 as Json | undefined;
+  for (const element of path)
+    fields = isObject(fields) && Object.hasOwn(fields, element) ? fields[element] : undefined;
+  return fields !== undefined;
+}
+
 /** Returns the same set serialized. Equal if the sets are equal; empty if `manager` owns nothing. */
 export function ownedFields(object: KubeObject, manager: string, part: ApplyPart): string {
   const fields = appliedFields(object, manager, part);

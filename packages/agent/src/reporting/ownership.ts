@@ -1,5 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
-import { type Clock, RepairPace, retryPolicies, type Timer } from "@nodekeeper/core/lib";
+import { type Clock, RepairPace, retryPolicies } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { lostFields } from "./contests.ts";
 import type { JsonObject } from "./json.ts";
@@ -7,13 +7,6 @@ import { ownedFields } from "./owned-values.ts";
 
 // The watch event of the agent's own write may be delayed. Only a difference that persists this long counts.
 const CONFIRM_AFTER_MS = 400;
-
-export interface OwnershipOptions {
-  fieldManager: string;
-  clock: Clock;
-  /** Called when another client changed or removed fields. */
-  onLost: (loss: OwnershipLoss) => void;
-}
 
 /** Fields changed or removed by another client. */
 export interface OwnershipLoss {
@@ -30,48 +23,44 @@ export interface OwnershipLoss {
  * agent's set.
  */
 export class Ownership {
-  readonly #options: OwnershipOptions;
+  readonly #fieldManager: string;
   readonly #expected = new Map<ApplyPart, string>();
   #seen: ReadonlyMap<ApplyPart, string> | undefined;
   #others: readonly ManagedFieldsEntry[] = [];
   readonly #repairs: RepairPace;
-  #timer: Timer | undefined;
 
-  constructor(options: OwnershipOptions) {
-    this.#options = options;
-    this.#repairs = new RepairPace(options.clock, retryPolicies.objectRepair);
+  constructor(fieldManager: string, clock: Clock) {
+    this.#fieldManager = fieldManager;
+    this.#repairs = new RepairPace(clock, retryPolicies.objectRepair);
   }
 
   /** Records the response to a write of the agent. */
   wrote(part: ApplyPart, answer: KubeObject): void {
-    this.#expected.set(part, ownedFields(answer, this.#options.fieldManager, part));
+    this.#expected.set(part, ownedFields(answer, this.#fieldManager, part));
   }
 
-  /** Records the object of a watch event. `object` is undefined if it was deleted. */
-  saw(object: KubeObject | undefined): void {
-    const { fieldManager, clock } = this.#options;
+  /**
+   * Records the object of a watch event. `object` is undefined if it was deleted. Returns the delay after which to call
+   * `takeLoss`, in milliseconds. Undefined if the agent owns what it wrote.
+   */
+  saw(object: KubeObject | undefined): number | undefined {
     this.#seen = new Map(
-      applyParts.map((part) => [part, object ? ownedFields(object, fieldManager, part) : ""]),
+      applyParts.map((part) => [part, object ? ownedFields(object, this.#fieldManager, part) : ""]),
     );
-    this.#others = (object?.metadata.managedFields ?? []).filter(({ manager }) => manager !== fieldManager);
-    if (this.#timer || this.#lost().length === 0) return;
-    this.#timer = clock.after(CONFIRM_AFTER_MS + this.#repairs.delayMs, () => this.#check());
+    const entries = object?.metadata.managedFields ?? [];
+    this.#others = entries.filter(({ manager }) => manager !== this.#fieldManager);
+    return this.#lost().length === 0 ? undefined : CONFIRM_AFTER_MS + this.#repairs.delayMs;
   }
 
-  /** Cancels a pending check. */
-  close(): void {
-    this.#timer?.cancel();
-  }
-
-  #check(): void {
-    this.#timer = undefined;
-    const lost = this.#lost();
-    if (lost.length === 0) return;
+  /** Returns the fields that another client changed or removed, and counts their repair. Undefined if there are none. */
+  takeLoss(): OwnershipLoss | undefined {
+    const parts = this.#lost();
+    if (parts.length === 0) return undefined;
     this.#repairs.count();
-    const fields = lost.map((part) =>
+    const fields = parts.map((part) =>
       lostFields(fieldSet(this.#expected.get(part)), fieldSet(this.#seen?.get(part))),
     );
-    this.#options.onLost({ parts: lost, fields, others: this.#others });
+    return { parts, fields, others: this.#others };
   }
 
   #lost(): ApplyPart[] {

@@ -26,13 +26,14 @@ import {
 } from "@nodekeeper/testing";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { defaultReportingSettings } from "../assembly/testing/defaults.ts";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
 import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies, node, OWN_TAINTS } from "./kinds.ts";
 import { createReportingMetrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
-import { collectSettings, contentOf, field, message, reportsOf } from "./testing/contents.ts";
+import { contentOf, field, message, reportsOf } from "./testing/contents.ts";
 
 const cnr = kindKey(customNodeResource);
 const absent = { group: "absent.io", version: "v1", kind: "Absent" };
@@ -107,10 +108,10 @@ async function setUp(setup: Setup = {}) {
     returnMs: 0,
     notify: (reason) => void notices.push(reason),
     settings: () => ({
+      ...defaultReportingSettings,
       minWriteInterval: setup.minWriteInterval ?? 20,
       resyncInterval: 600_000,
       pluginGracePeriod: 0,
-      ...collectSettings,
     }),
     clock: systemClock,
     log: silentLogger,
@@ -119,8 +120,7 @@ async function setUp(setup: Setup = {}) {
   const publisher = new Publisher(context, {
     client,
     fieldManager: "nodekeeper",
-    watch: (resource, name, handler) =>
-      new Watcher({ ...common, client, resource, fieldSelector: `metadata.name=${name}`, handler }),
+    watch: (watched) => new Watcher({ ...common, client, ...watched }),
     nodeName: "n1",
     reports: reportsOf(contents),
     isFrozenTaint: ({ key }) => frozen.has(String(key)),

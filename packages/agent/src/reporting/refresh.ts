@@ -1,5 +1,5 @@
 import { type Clock, completed, type LoopTurns, type Steps, type Timer } from "@nodekeeper/core/lib";
-import type { Endpoint } from "./endpoint.ts";
+import { type Endpoint, objectsOf } from "./endpoint.ts";
 import { sizeOf } from "./report-message.ts";
 
 // Of the messages that a plugin sends within this interval, only the last one is parsed.
@@ -15,15 +15,15 @@ export interface RefreshOptions {
   turns: LoopTurns;
   /** Parses an endpoint's last message into its content. */
   read: (endpoint: Endpoint) => Steps<void>;
-  /** Called with the endpoints before they are parsed. The returned function is called afterwards. */
-  around: (endpoints: ReadonlySet<Endpoint>) => () => void;
+  /** Called after endpoints were parsed, with the objects (`kindKey`) that they reported before or report now. */
+  onChange: (objects: ReadonlySet<string>) => void;
 }
 
 /** A large message that is being parsed. */
 interface Reading {
   endpoint: Endpoint;
   steps: Steps<void>;
-  done: () => void;
+  touched: ReadonlySet<string>;
 }
 
 /**
@@ -79,7 +79,7 @@ export class Refresh {
     this.#reading = undefined;
     if (reading) {
       completed(reading.steps);
-      reading.done();
+      this.#report(reading.touched, [reading.endpoint]);
     }
     this.#readAtOnce([...this.#dirty]);
     this.#timer?.timer.cancel();
@@ -88,23 +88,23 @@ export class Refresh {
 
   #readAtOnce(endpoints: readonly Endpoint[]): void {
     if (endpoints.length === 0) return;
-    const { clock, read, around } = this.#options;
+    const { clock, read } = this.#options;
     this.#lastAt = clock.monotonic();
-    const done = around(new Set(endpoints));
+    const touched = objectsOf(endpoints);
     for (const endpoint of endpoints) {
       this.#dirty.delete(endpoint);
       const startedAt = clock.monotonic();
       completed(read(endpoint));
       this.#read(endpoint, clock.monotonic() - startedAt);
     }
-    done();
+    this.#report(touched, endpoints);
   }
 
   #startReading(endpoint: Endpoint): void {
-    const { clock, read, around } = this.#options;
+    const { clock, read } = this.#options;
     this.#lastAt = clock.monotonic();
     this.#dirty.delete(endpoint);
-    const reading = { endpoint, steps: read(endpoint), done: around(new Set([endpoint])) };
+    const reading = { endpoint, steps: read(endpoint), touched: objectsOf([endpoint]) };
     this.#reading = reading;
     void this.#readInTurns(reading);
   }
@@ -123,8 +123,12 @@ export class Refresh {
     }
     this.#reading = undefined;
     this.#read(reading.endpoint, costMs);
-    reading.done();
+    this.#report(reading.touched, [reading.endpoint]);
     this.#fire();
+  }
+
+  #report(touched: ReadonlySet<string>, endpoints: readonly Endpoint[]): void {
+    this.#options.onChange(new Set([...touched, ...objectsOf(endpoints)]));
   }
 
   #read(endpoint: Endpoint, costMs: number): void {

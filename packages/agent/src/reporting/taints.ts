@@ -1,7 +1,7 @@
 import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 import { OWN_TAINTS } from "./kinds.ts";
-import { appliedFields } from "./owned-values.ts";
+import { appliedFields, hasField } from "./owned-values.ts";
 
 /** Identifies the agent's taints. */
 export interface TaintOwner {
@@ -70,7 +70,9 @@ export function keepForeignTaints(
  */
 export function provenTaints(live: KubeObject, manager: string): ReadonlySet<string> {
   const isOwner = (entry: ManagedFieldsEntry) =>
-    entry.manager === manager && !entry.subresource && hasField(entry, "f:metadata", "f:annotations", FIELD);
+    entry.manager === manager &&
+    !entry.subresource &&
+    hasField(entry, ["f:metadata", "f:annotations", FIELD]);
   return live.metadata.managedFields?.some(isOwner) ? listedTaints(live) : new Set();
 }
 
@@ -89,18 +91,12 @@ export function listedTaints({ metadata }: KubeObject): ReadonlySet<string> {
  * determined.
  */
 export function lastTaintWriter({ metadata }: KubeObject): ManagedFieldsEntry | undefined {
-  const owners = (metadata.managedFields ?? []).filter((entry) => hasField(entry, "f:spec", "f:taints"));
+  const owners = (metadata.managedFields ?? []).filter((entry) => hasField(entry, ["f:spec", "f:taints"]));
   // If several managers own the list, it is unknown which of them changed it.
   return owners.length === 1 ? owners[0] : undefined;
 }
 
 const FIELD = `f:${OWN_TAINTS}`;
-
-function hasField({ fieldsV1 }: ManagedFieldsEntry, ...path: string[]): boolean {
-  let fields: unknown = fieldsV1;
-  for (const step of path) fields = isObject(fields as Json) ? (fields as JsonObject)[step] : undefined;
-  return fields !== undefined;
-}
 
 function taintId(taint: JsonObject): string {
   return `${taint.key}:${taint.effect}:${taint.qosLevel ?? ""}`;

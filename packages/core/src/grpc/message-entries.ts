@@ -1,5 +1,5 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { NodekeeperError } from "../lib/index.ts";
+import { messageOf, NodekeeperError } from "../lib/index.ts";
 
 /** Repeated fields by number, and the repeated fields within each of their entries. */
 export interface RepeatedFields {
@@ -49,6 +49,8 @@ export function checkEntries(
     count(message.length, repeated);
   } catch (error) {
     if (error instanceof NodekeeperError) throw error;
-    throw new NodekeeperError("invalid", "the message can't be decoded", { cause: error });
+    throw new NodekeeperError("invalid", `the message can't be decoded: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -8,4 +8,5 @@ const configuration = defaultConfiguration();
 export const defaultEvictionPolicy = evictionPolicyOf(configuration);
 export const defaultEvictionSettings = configuration.eviction;
 export const defaultInTreeEvictionSettings = configuration.eviction;
+export const defaultReportingSettings = configuration.reporting;
 export const defaultDeviceSettings = configuration.devices;

@@ -41,9 +41,6 @@ export function contentOf(
   return parseContent(response, kindPolicies(additional), previous);
 }
 
-/** Settings of the collector. The publisher does not use them. */
-export const collectSettings = { collectInterval: 5_000, callTimeout: 10_000 };
-
 /** Returns reports of live plugins with these contents, which tests may modify. */
 export function reportsOf(contents: Contents): Reports {
   return { contents: () => new Map(contents), lost: () => new Set(), flush: async () => {} };
