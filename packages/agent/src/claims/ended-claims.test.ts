@@ -29,7 +29,11 @@ async function setUp(world: ClaimWorld) {
       return true;
     },
   };
-  const claims = new EndedClaims({ records, clock, log: silentLogger }, preparation, async () => inUse);
+  const claims = new EndedClaims({
+    ...{ records, preparation, clock },
+    devicesInUse: async () => inUse,
+    log: silentLogger,
+  });
   const ending = new AbortController();
   const running = claims.run(ending.signal);
   const end = async () => {

@@ -4,13 +4,14 @@ import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import type { ClaimContext } from "./context.ts";
 import type { Preparation } from "./preparation.ts";
 
-type Context = Pick<ClaimContext, "records" | "clock" | "log">;
-
-/**
- * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
- * respond.
- */
-export type DevicesInUse = (signal: AbortSignal) => Promise<ReadonlySet<string>>;
+interface Context extends Pick<ClaimContext, "records" | "clock" | "log"> {
+  preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">;
+  /**
+   * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
+   * respond.
+   */
+  devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
+}
 
 const FIRST_MS = 60_000;
 const PERIOD_MS = 600_000;
@@ -23,19 +24,11 @@ const PERIOD_MS = 600_000;
  */
 export class EndedClaims {
   readonly #context: Context;
-  readonly #preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">;
-  readonly #devicesInUse: DevicesInUse;
   // Claims found ended in the last check, by driver and UID.
   #suspects: ReadonlySet<string> = new Set();
 
-  constructor(
-    context: Context,
-    preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">,
-    devicesInUse: DevicesInUse,
-  ) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#preparation = preparation;
-    this.#devicesInUse = devicesInUse;
   }
 
   /**
@@ -60,9 +53,10 @@ export class EndedClaims {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
+    const { records, devicesInUse } = this.#context;
     const before = this.#suspects;
-    const candidates = this.#context.records.all().filter((record) => !isEnding(record));
-    const inUse = candidates.length > 0 ? await this.#devicesInUse(signal) : new Set<string>();
+    const candidates = records.all().filter((record) => !isEnding(record));
+    const inUse = candidates.length > 0 ? await devicesInUse(signal) : new Set<string>();
     const suspects = new Set<string>();
     // The kubelet may not report claims.
     if (inUse.size === 0) {
@@ -83,12 +77,12 @@ export class EndedClaims {
 
   // Returns whether to check the claim again soon.
   async #hasEnded(record: ClaimRecord, isSuspect: boolean, signal: AbortSignal): Promise<boolean> {
-    const { log } = this.#context;
+    const { preparation, log } = this.#context;
     const { driver, uid, namespace, name } = record;
     const fields = { errorId: EndedClaimPrepared.id, driver, claim: { namespace, name, uid } };
     try {
-      if (!isSuspect) return await this.#preparation.hasEnded(driver, uid, signal);
-      if (await this.#preparation.unprepareEnded(driver, uid, signal))
+      if (!isSuspect) return await preparation.hasEnded(driver, uid, signal);
+      if (await preparation.unprepareEnded(driver, uid, signal))
         log.warn(fields, "claim has ended and the kubelet did not unprepare it: unprepared");
       return false;
     } catch (error) {

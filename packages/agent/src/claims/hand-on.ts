@@ -6,6 +6,8 @@ import type { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
 import type { Unpreparation } from "./unpreparation.ts";
 
+type Context = ClaimContext & { use: ClaimUse; unpreparation: Unpreparation };
+
 /** A claim and its devices of one driver. */
 interface Holder {
   namespace: string;
@@ -15,14 +17,10 @@ interface Holder {
 
 /** Releases devices from ended claims for the claim that they are now allocated to. */
 export class HandOn {
-  readonly #context: ClaimContext;
-  readonly #use: ClaimUse;
-  readonly #unpreparation: Unpreparation;
+  readonly #context: Context;
 
-  constructor(context: ClaimContext, use: ClaimUse, unpreparation: Unpreparation) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#use = use;
-    this.#unpreparation = unpreparation;
   }
 
   /**
@@ -52,11 +50,11 @@ export class HandOn {
   ): Promise<void> {
     const { signal } = call;
     const work = () =>
-      this.#unpreparation.exclusively(driver, holder, signal, () =>
+      this.#context.unpreparation.exclusively(driver, holder, signal, () =>
         this.#releaseFrom(driver, holder, devices, signal),
       );
     try {
-      await this.#use.whenUnused(work, call);
+      await this.#context.use.whenUnused(work, call);
     } catch (error) {
       signal.throwIfAborted();
       if (errorIdOf(error) === DeviceClaimedTwice.id) throw error;
@@ -76,9 +74,9 @@ export class HandOn {
     if (!isEnding(record)) {
       const current = await this.#context.allocations.current(record, signal);
       if (current) return refuseShared({ ...record, devices: current.devices }, devices);
-      this.#use.checkKnown(record);
+      this.#context.use.checkKnown(record);
     }
-    await this.#unpreparation.run(driver, record, signal);
+    await this.#context.unpreparation.run(driver, record, signal);
   }
 
   /**
@@ -87,7 +85,10 @@ export class HandOn {
   async untilPodsLeft(before: ClaimRecord, { pods }: Allocation, call: KubeletCall): Promise<void> {
     const left = before.pods?.filter((pod) => !pods.some(({ uid }) => uid === pod.uid)) ?? [];
     if (left.length === 0) return;
-    await this.#use.whenUnused(() => this.#use.check({ ...before, pods: left }, call.signal), call);
+    await this.#context.use.whenUnused(
+      () => this.#context.use.check({ ...before, pods: left }, call.signal),
+      call,
+    );
     this.#context.records.removePods(before.driver, before.uid, left);
   }
 

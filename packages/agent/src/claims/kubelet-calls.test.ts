@@ -19,14 +19,15 @@ function callsTo(preparation: Partial<Preparation>) {
       return await work();
     },
   };
-  const calls = new KubeletCalls(
-    { drivers: {} as DriverStates, stop: never, clock, log: silentLogger },
-    {
-      preparation: preparation as Preparation,
-      driverReturn,
-      metrics: createClaimMetrics(new Registry(), { records: () => [], plugins: () => [] }),
-    },
-  );
+  const calls = new KubeletCalls({
+    drivers: {} as DriverStates,
+    preparation: preparation as Preparation,
+    driverReturn,
+    metrics: createClaimMetrics(new Registry(), { records: () => [], plugins: () => [] }),
+    stop: never,
+    clock,
+    log: silentLogger,
+  });
   return { clock, calls };
 }
 

@@ -15,10 +15,8 @@ import type { ClaimMetrics } from "./metrics.ts";
 import type { Preparation } from "./preparation.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 
-type Context = Pick<DriverContext, "drivers" | "stop" | "clock" | "log">;
-
-/** The parts that handle a call. */
-interface Handlers {
+/** `DriverContext` and the parts that handle a call. */
+interface Context extends Pick<DriverContext, "drivers" | "stop" | "clock" | "log"> {
   preparation: Pick<Preparation, "prepare" | "unprepare">;
   driverReturn: Pick<DriverReturn, "run">;
   metrics: ClaimMetrics;
@@ -40,14 +38,12 @@ const POLL_MS = 20;
  */
 export class KubeletCalls implements PluginCalls {
   readonly #context: Context;
-  readonly #handlers: Handlers;
   // Prepares in progress, by driver and UID of the claim.
   readonly #preparing = new Map<string, Set<ScopedSignal>>();
   #underWay = 0;
 
-  constructor(context: Context, handlers: Handlers) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#handlers = handlers;
   }
 
   async prepare(
@@ -55,8 +51,7 @@ export class KubeletCalls implements PluginCalls {
     claim: ClaimReference,
     call: AbortSignal,
   ): Promise<readonly PreparedDevice[]> {
-    const { driverReturn, preparation } = this.#handlers;
-    const { stop } = this.#context;
+    const { driverReturn, preparation, stop } = this.#context;
     const key = `${driver}/${claim.uid}`;
     using scope = childScope(stop, call);
     const scopes = this.#preparing.get(key) ?? new Set();
@@ -77,9 +72,9 @@ export class KubeletCalls implements PluginCalls {
     const reason = "the kubelet has called to unprepare the claim after it called to prepare it";
     for (const scope of this.#preparing.get(`${driver}/${claim.uid}`) ?? [])
       scope.abort(new NodekeeperError("stopped", reason));
-    const { stop } = this.#context;
+    const { preparation, stop } = this.#context;
     await this.#run(driver, "unprepare", () =>
-      this.#handlers.preparation.unprepare(driver, claim, stop, this.#limitsOf(call)),
+      preparation.unprepare(driver, claim, stop, this.#limitsOf(call)),
     );
   }
 
@@ -115,8 +110,7 @@ export class KubeletCalls implements PluginCalls {
 
   // Throws as `work` does, with an error ID.
   async #run<T>(driver: string, operation: string, work: () => Promise<T>): Promise<T> {
-    const { clock, log } = this.#context;
-    const { metrics } = this.#handlers;
+    const { metrics, clock, log } = this.#context;
     const startedAt = clock.monotonic();
     let result = "ok";
     this.#underWay++;

@@ -41,10 +41,8 @@ function setUp(
   const metrics = {} as ClaimMetrics;
   const queue = { add: () => {}, addAfter: keepAgainIn };
   const context = { ...common, settings, drivers, records, queue, stop: stop.signal };
-  const plugins = new KubeletPlugins(
-    context,
-    new KubeletCalls(context, { preparation, driverReturn, metrics }),
-  );
+  const calls = new KubeletCalls({ ...context, preparation, driverReturn, metrics });
+  const plugins = new KubeletPlugins({ ...context, calls });
   let generation = 0;
   const register = (...more: string[]) => {
     drivers.connect(

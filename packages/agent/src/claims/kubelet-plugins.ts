@@ -9,6 +9,7 @@ type Context = Pick<
   DriverContext,
   "records" | "drivers" | "settings" | "stop" | "queue" | "clock" | "log"
 > & {
+  calls: PluginCalls;
   watches?: InotifyWatches | undefined;
 };
 
@@ -26,13 +27,11 @@ const unwanted: Wanted = { isWanted: false, until: Number.NEGATIVE_INFINITY };
 /** Starts and stops the kubelet's DRA plugins for drivers. */
 export class KubeletPlugins {
   readonly #context: Context;
-  readonly #calls: PluginCalls;
   readonly #instance = randomBytes(4).toString("hex");
   readonly #startedAt: number;
 
-  constructor(context: Context, calls: PluginCalls) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#calls = calls;
     this.#startedAt = context.clock.monotonic();
   }
 
@@ -81,10 +80,9 @@ export class KubeletPlugins {
   }
 
   #start(driver: string, hasHealth: boolean): KubeletPlugin {
-    const { settings, clock, log, watches } = this.#context;
+    const { settings, calls, clock, log, watches } = this.#context;
     const { registryDirectory } = settings().kubeletPlugin;
     const instance = this.#instance;
-    const calls = this.#calls;
     return new KubeletPlugin({ driver, registryDirectory, instance, hasHealth, calls, clock, log, watches });
   }
 }

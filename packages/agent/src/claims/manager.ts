@@ -27,7 +27,7 @@ import { ClaimRecords } from "./claim-records.ts";
 import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
 import { DriverStates } from "./driver-state.ts";
-import { type DevicesInUse, EndedClaims } from "./ended-claims.ts";
+import { EndedClaims } from "./ended-claims.ts";
 import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
 import { isSocketName } from "./kubelet-plugin.ts";
@@ -48,7 +48,11 @@ export interface ClaimManagerOptions {
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   settings: () => DeviceSettings;
-  devicesInUse: DevicesInUse;
+  /**
+   * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
+   * respond.
+   */
+  devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   /** Plugins that registered with the kubelet before the agent could start. Default: none. */
   standby?: StandbyPlugins | undefined;
   /** Receives the reasons to taint drivers' devices. */
@@ -101,15 +105,16 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     this.#drivers = drivers;
     this.#preparation = preparation;
     this.#cdiCheck = new CdiCheck(context);
-    this.#ended = new EndedClaims(context, preparation, devicesInUse);
-    this.#reserved = pods && new ReservedPods({ ...context, queueMetrics: metrics }, pods.events);
-    this.#calls = new KubeletCalls(context, {
+    this.#ended = new EndedClaims({ ...context, preparation, devicesInUse });
+    this.#reserved = pods && new ReservedPods({ ...context, events: pods.events, queueMetrics: metrics });
+    this.#calls = new KubeletCalls({
+      ...context,
       preparation,
       driverReturn: new DriverReturn(context),
       metrics: createClaimMetrics(registry, readingsOf(records, drivers)),
     });
-    this.#plugins = new KubeletPlugins({ ...context, watches: options.watches }, this.#calls);
-    this.#ownPlugins = new OwnPlugins(context, preparation);
+    this.#plugins = new KubeletPlugins({ ...context, calls: this.#calls, watches: options.watches });
+    this.#ownPlugins = new OwnPlugins({ ...context, preparation });
   }
 
   async register(registration: PluginRegistration): Promise<void> {

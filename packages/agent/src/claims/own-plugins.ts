@@ -6,7 +6,7 @@ import type { DriverState } from "./driver-state.ts";
 import { isSocketName, pluginAt } from "./kubelet-plugin.ts";
 import type { Preparation } from "./preparation.ts";
 
-type Context = Pick<DriverContext, "records" | "settings" | "clock" | "log">;
+type Context = Pick<DriverContext, "records" | "settings" | "clock" | "log"> & { preparation: Preparation };
 
 const MOST_SOCKETS = 64;
 
@@ -17,11 +17,9 @@ const MOST_SOCKETS = 64;
  */
 export class OwnPlugins {
   readonly #context: Context;
-  readonly #preparation: Preparation;
 
-  constructor(context: Context, preparation: Preparation) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#preparation = preparation;
   }
 
   /**
@@ -30,7 +28,7 @@ export class OwnPlugins {
    * does.
    */
   async look(state: DriverState, signal: AbortSignal): Promise<boolean> {
-    const { records, log } = this.#context;
+    const { records, preparation, log } = this.#context;
     const { name } = state;
     if (state.connection) return false;
     if (!state.isLeftAlone || state.isFoundAlone) {
@@ -44,7 +42,7 @@ export class OwnPlugins {
     }
     if (state.isLeftAlone) {
       for (const { uid, namespace, name: claim } of records.of(name)) {
-        if (await this.#preparation.forgetEnded(name, uid, signal))
+        if (await preparation.forgetEnded(name, uid, signal))
           log.info(
             { driver: name, claim: { namespace, name: claim } },
             "claim has ended, and the driver has its own plugin: its record and CDI file are removed",

@@ -35,9 +35,10 @@ export class Preparation {
 
   constructor(context: ClaimContext) {
     this.#context = context;
-    this.#use = new ClaimUse(context);
-    this.#unpreparation = new Unpreparation(context, this.#use);
-    this.#handOn = new HandOn(context, this.#use, this.#unpreparation);
+    const use = new ClaimUse(context);
+    this.#use = use;
+    this.#unpreparation = new Unpreparation({ ...context, use });
+    this.#handOn = new HandOn({ ...context, use, unpreparation: this.#unpreparation });
   }
 
   /**

@@ -31,11 +31,8 @@ it("claims that may be reserved for a pod of the node are read, and no others", 
     async *read() {
       yield snapshot;
     },
-  };
-  const reserved = new ReservedPods(
-    { records, allocations, clock: systemClock, log: silentLogger },
-    events as never,
-  );
+  } as never;
+  const reserved = new ReservedPods({ records, allocations, events, clock: systemClock, log: silentLogger });
   const running = reserved.run(ending.signal);
   await until("both are read", () => read.length === 2);
   ending.abort(stopped("test is over"));

@@ -6,9 +6,9 @@ import type { ClaimContext } from "./context.ts";
 
 type Context = Pick<ClaimContext, "records" | "clock" | "log"> & {
   allocations: Pick<ClaimAllocations, "read">;
+  events: PodLifecycleEventGenerator["events"];
   queueMetrics?: WorkQueueMetrics | undefined;
 };
-type Events = PodLifecycleEventGenerator["events"];
 
 /**
  * Completes the recorded pods of claims that several pods share: the kubelet only calls for the first pod. When a pod
@@ -17,12 +17,10 @@ type Events = PodLifecycleEventGenerator["events"];
  */
 export class ReservedPods {
   readonly #context: Context;
-  readonly #events: Events;
   readonly #queue: WorkQueue;
 
-  constructor(context: Context, events: Events) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#events = events;
     const { clock, log, queueMetrics: metrics } = context;
     const backoff = retryPolicies.claims;
     this.#queue = new WorkQueue({ name: "reserved-pods", clock, log, backoff, metrics });
@@ -35,7 +33,7 @@ export class ReservedPods {
 
   async #follow(signal: AbortSignal): Promise<void> {
     // Without a cursor, the first item is a snapshot with the pods that started while the agent was not running.
-    for await (const item of this.#events.read({}, signal)) {
+    for await (const item of this.#context.events.read({}, signal)) {
       if (item.kind === "snapshot") for (const pod of item.pods) this.#found(pod);
       else if (item.event.type === "ContainerStarted" && item.event.container?.kind === "sandbox")
         this.#found(item.event.pod);

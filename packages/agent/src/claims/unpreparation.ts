@@ -4,16 +4,16 @@ import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import type { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext } from "./context.ts";
 
+type Context = ClaimContext & { use: ClaimUse };
+
 /** Unprepares claims. */
 export class Unpreparation {
-  readonly #context: ClaimContext;
-  readonly #use: ClaimUse;
+  readonly #context: Context;
   // By driver and UID of the claim.
   readonly #locks = new Map<string, { semaphore: Semaphore; users: number }>();
 
-  constructor(context: ClaimContext, use: ClaimUse) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#use = use;
   }
 
   /**
@@ -65,7 +65,7 @@ export class Unpreparation {
   // Even if the kubelet does not call again, the record is reconciled until the containers have exited.
   async #checkUnused(record: ClaimRecord, signal: AbortSignal): Promise<void> {
     try {
-      await this.#use.check(record, signal);
+      await this.#context.use.check(record, signal);
     } catch (error) {
       // A claim being unprepared is already retried with backoff.
       if (!isEnding(record)) this.#context.queue.add(record.driver);

@@ -6,6 +6,7 @@ import {
   type InotifyWatches,
   type Logger,
   NodekeeperError,
+  processCpuMs,
   type Registry,
   type Runnable,
   type ScopedSignal,
@@ -69,14 +70,14 @@ export class PluginManager implements Runnable {
     );
     const vacancies = new Vacancies();
     const context: PluginContext = { settings, handlers, onChange, vacancies, metrics, clock, log };
-    this.#names = new PluginNames(context, nameStore);
+    this.#names = new PluginNames({ ...context, store: nameStore });
     this.#context = {
       ...context,
       ...sessionSettings(settings),
-      registered: new RegisteredPlugins(context, this.#names),
+      registered: new RegisteredPlugins({ ...context, names: this.#names }),
       liveness: new Liveness(clock, metrics),
     };
-    this.#watcher = new SocketWatcher(context, watches);
+    this.#watcher = new SocketWatcher({ ...context, watches, cpuMs: processCpuMs });
   }
 
   /**

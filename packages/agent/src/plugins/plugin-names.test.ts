@@ -38,18 +38,16 @@ function make(nameOwners: string[] = [], ownStore = store): PluginNames {
     vacancies.wait(countVacancy);
   };
   vacancies.wait(countVacancy);
-  const names = new PluginNames(
-    {
-      settings: { directories: ["/plugins"], maxPlugins: 4, nameOwners, returnMs: 10_000 },
-      handlers: new Map([[type, handler]]),
-      onChange: ({ name }) => void displaced.push(name),
-      vacancies,
-      metrics: createPluginMetrics(new Registry()),
-      clock,
-      log: silentLogger,
-    },
-    ownStore,
-  );
+  const names = new PluginNames({
+    settings: { directories: ["/plugins"], maxPlugins: 4, nameOwners, returnMs: 10_000 },
+    handlers: new Map([[type, handler]]),
+    onChange: ({ name }) => void displaced.push(name),
+    vacancies,
+    metrics: createPluginMetrics(new Registry()),
+    clock,
+    log: silentLogger,
+    store: ownStore,
+  });
   names.start();
   return names;
 }

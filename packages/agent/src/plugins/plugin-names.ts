@@ -13,6 +13,7 @@ export interface PluginNameStore {
 }
 
 type Context = Omit<PluginContext, "settings"> & {
+  store: PluginNameStore;
   settings: Pick<PluginSettings, "directories" | "maxPlugins" | "nameOwners" | "returnMs">;
 };
 
@@ -31,18 +32,16 @@ const RECHECK_MS = 10_000;
  */
 export class PluginNames {
   readonly #context: Context;
-  readonly #store: PluginNameStore;
   /** User IDs that the configuration binds names to, by lowercase name. */
   readonly #bound: ReadonlyMap<string, number>;
   readonly #shares: Shares;
   readonly #held = new Map<string, HeldName>();
 
-  constructor(context: Context, store: PluginNameStore) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#store = store;
     this.#bound = new Map(context.settings.nameOwners.map(nameAndUser));
     this.#shares = new Shares(context.settings);
-    for (const { type, name, uid } of store.names()) {
+    for (const { type, name, uid } of context.store.names()) {
       const held = { type, name, uid, directory: undefined, lostAt: 0, notBefore: 0, timer: undefined };
       this.#held.set(keyOf(held), held);
     }
@@ -83,7 +82,7 @@ export class PluginNames {
     before?.timer?.cancel();
     const held = { type, name, uid, directory, lostAt: undefined, notBefore: 0, timer: undefined };
     this.#held.set(keyOf(candidate), held);
-    if (before?.uid !== uid) this.#persist("save", held);
+    if (before?.uid !== uid) this.#store("save", held);
     return () => {
       if (before) this.#held.set(keyOf(candidate), before);
       else this.#forget(held);
@@ -152,13 +151,13 @@ export class PluginNames {
   #forget(held: HeldName): void {
     held.timer?.cancel();
     this.#held.delete(keyOf(held));
-    this.#persist("remove", held);
+    this.#store("remove", held);
   }
 
   // A name that cannot be stored is held until the agent restarts.
-  #persist(operation: "save" | "remove", held: HeldName): void {
+  #store(operation: "save" | "remove", held: HeldName): void {
     try {
-      this.#store[operation](held);
+      this.#context.store[operation](held);
     } catch (error) {
       const { type, name } = held;
       const fields = { type, plugin: name, reason: messageOf(error) };

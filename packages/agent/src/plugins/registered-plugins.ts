@@ -15,7 +15,7 @@ export interface Claimant {
   superseded(by: PluginRegistration): void;
 }
 
-type Context = Pick<PluginContext, "log" | "metrics" | "onChange" | "vacancies">;
+type Context = Pick<PluginContext, "log" | "metrics" | "onChange" | "vacancies"> & { names: PluginNames };
 
 interface Owner {
   claimant: Claimant;
@@ -39,14 +39,12 @@ interface Owner {
  */
 export class RegisteredPlugins {
   readonly #context: Context;
-  readonly #names: PluginNames;
   readonly #owners = new Map<string, Owner>();
   readonly #turns = new Map<string, Promise<unknown>>();
   #generation = 0;
 
-  constructor(context: Context, names: PluginNames) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#names = names;
   }
 
   /**
@@ -94,7 +92,7 @@ export class RegisteredPlugins {
     const owner = this.#owners.get(key);
     if (!owner) return;
     this.#owners.delete(key);
-    const { log, metrics, onChange, vacancies } = this.#context;
+    const { log, metrics, names, onChange, vacancies } = this.#context;
     const { type, name } = owner.registration;
     try {
       owner.handler.deregister(owner.registration, reason);
@@ -104,7 +102,7 @@ export class RegisteredPlugins {
     metrics.deregistrations.inc({ type, reason });
     log.info({ type, plugin: name, reason }, "plugin deregistered");
     onChange({ kind: "lost", type, name, reason });
-    this.#names.leave(owner.registration);
+    names.leave(owner.registration);
     vacancies.announce();
   }
 
@@ -118,7 +116,7 @@ export class RegisteredPlugins {
     if (owner && owner.registration.uid === candidate.uid && owner.claimant.sequence > claimant.sequence) {
       throw new PluginNameInUse({ type, name: quote(name), socket: owner.registration.registrationSocket });
     }
-    return this.#names.take(candidate);
+    return this.#context.names.take(candidate);
   }
 
   // One promise chain per name. A handler call that never settles blocks only its own name.

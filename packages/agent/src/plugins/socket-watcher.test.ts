@@ -32,20 +32,18 @@ function watch({ wallMs, cpuMs }: { wallMs: number; cpuMs: number }) {
     after: fake.after.bind(fake),
     sleep: fake.sleep.bind(fake),
   };
-  const watcher = new SocketWatcher(
-    {
-      settings: {
-        directories: [directory.path],
-        limits: { maxDepth: 1, maxDirectories: 1, maxEntries: 10, maxSockets: 10 },
-        rescanInterval: 0,
-      },
-      clock,
-      log: silentLogger,
-      metrics: createPluginMetrics(new Registry()),
+  const watcher = new SocketWatcher({
+    settings: {
+      directories: [directory.path],
+      limits: { maxDepth: 1, maxDirectories: 1, maxEntries: 10, maxSockets: 10 },
+      rescanInterval: 0,
     },
-    new InotifyWatches(silentLogger),
-    () => cpuReadings++ * cpuMs,
-  );
+    clock,
+    log: silentLogger,
+    metrics: createPluginMetrics(new Registry()),
+    watches: new InotifyWatches(silentLogger),
+    cpuMs: () => cpuReadings++ * cpuMs,
+  });
   running = (async () => {
     for await (const _ of watcher.scans(new Set(), stop.signal)) scans++;
   })();

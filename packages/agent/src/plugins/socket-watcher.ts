@@ -1,16 +1,13 @@
 import { PluginDirectorySkipped, PluginDirectoryUnreadable } from "@nodekeeper/api/errors";
-import {
-  type HealthResult,
-  type InotifyWatches,
-  processCpuMs,
-  sleepOrAbort,
-  WakeableSleep,
-} from "@nodekeeper/core/lib";
+import { type HealthResult, type InotifyWatches, sleepOrAbort, WakeableSleep } from "@nodekeeper/core/lib";
 import type { PluginContext, PluginSettings } from "./context.ts";
 import { DirectoryWatches } from "./directory-watches.ts";
 import { type Known, type ScanLimits, type ScanResult, scanForSockets } from "./socket-scan.ts";
 
 type Context = Pick<PluginContext, "clock" | "log" | "metrics"> & {
+  watches: InotifyWatches;
+  /** Returns the CPU time used by this process in milliseconds. */
+  cpuMs: () => number;
   settings: Pick<PluginSettings, "directories" | "limits" | "rescanInterval">;
 };
 
@@ -30,19 +27,14 @@ const gapPerCpuTime = 10;
 /** Scans when a directory changes, and every `rescanInterval`. */
 export class SocketWatcher {
   readonly #context: Context;
-  readonly #watches: InotifyWatches;
-  readonly #cpuMs: () => number;
   readonly #changes = new WakeableSleep();
   #lastGood: number | undefined;
   #startedAt = 0;
   #failures: ReadonlyMap<string, string> = new Map();
   #leftOut = "";
 
-  /** @param cpuMs returns the CPU time used by this process in milliseconds */
-  constructor(context: Context, watches: InotifyWatches, cpuMs = processCpuMs) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#watches = watches;
-    this.#cpuMs = cpuMs;
   }
 
   /**
@@ -50,15 +42,15 @@ export class SocketWatcher {
    * @param known the sockets that are preferred if there are too many
    */
   async *scans(known: Known, signal: AbortSignal): AsyncGenerator<ScanResult> {
-    const { clock, settings } = this.#context;
-    using watches = new DirectoryWatches(this.#watches, () => this.#changes.wake());
+    const { clock, cpuMs, settings } = this.#context;
+    using watches = new DirectoryWatches(this.#context.watches, () => this.#changes.wake());
     this.#startedAt = clock.monotonic();
     while (!signal.aborted) {
       this.#changes.clear();
-      const cpuBefore = this.#cpuMs();
+      const cpuBefore = cpuMs();
       const result = await this.#scan(watches, known);
       if (!signal.aborted) yield result;
-      const usedMs = this.#cpuMs() - cpuBefore;
+      const usedMs = cpuMs() - cpuBefore;
       const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, minGapMs), maxGapMs);
       await sleepOrAbort(clock, gapMs, signal);
       await this.#changes.waitOrAbort(clock, Math.max(settings.rescanInterval - gapMs, 0), signal);

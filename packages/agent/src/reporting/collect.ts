@@ -1,5 +1,5 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { Backoff, type Clock, codeOf, retryPolicies, withDeadline } from "@nodekeeper/core/lib";
-import type { ReportingSettings } from "./context.ts";
 import { type ReportMessage, sizeOf } from "./report-message.ts";
 import type { ContentSource } from "./source.ts";
 
@@ -9,7 +9,7 @@ export type CollectMethod = (typeof collectMethods)[number];
 export interface CollectOptions {
   source: ContentSource;
   clock: Clock;
-  settings: () => Pick<ReportingSettings, "collectInterval" | "callTimeout">;
+  settings: () => Pick<AgentConfiguration["reporting"], "collectInterval" | "callTimeout">;
   /** Called with each message. Must not throw. */
   onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;

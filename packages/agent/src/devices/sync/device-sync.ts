@@ -50,9 +50,10 @@ export class DeviceSync implements Runnable {
       queue: new WorkQueue({ name: "devices", untimed: EVERY_DRIVER, clock, log, metrics: queueMetrics }),
     };
     this.#context = context;
-    this.handler = new Drivers(context);
-    this.#sessions = new Sessions(context, this.handler);
-    this.#slices = new SliceSync(context, this.handler, this.#sessions);
+    const drivers = new Drivers(context);
+    this.handler = drivers;
+    this.#sessions = new Sessions({ ...context, drivers });
+    this.#slices = new SliceSync({ ...context, drivers, sessions: this.#sessions });
   }
 
   async run(signal: AbortSignal): Promise<void> {

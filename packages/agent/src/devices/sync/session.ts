@@ -25,6 +25,11 @@ export interface Session {
   features: ServerFeatures;
 }
 
+interface Context extends DeviceContext {
+  /** Without drivers, a cluster that does not serve the API is not a problem. */
+  drivers: Pick<Drivers, "isEmpty" | "untilAny">;
+}
+
 const RECHECK_MS = 600_000;
 const REDISCOVER_MS = 10_000;
 
@@ -34,9 +39,7 @@ const REDISCOVER_MS = 10_000;
  * and should not cost the API server a watch.
  */
 export class Sessions {
-  readonly #context: DeviceContext;
-  // Without drivers, a cluster that does not serve the API is not a problem.
-  readonly #drivers: Pick<Drivers, "isEmpty" | "untilAny">;
+  readonly #context: Context;
   readonly #failures: Backoff;
   // An earlier process of the agent may have left slices.
   #mayHaveSlices = true;
@@ -46,9 +49,8 @@ export class Sessions {
   #watcher: Watcher | undefined;
   #problem: WriteProblem | undefined;
 
-  constructor(context: DeviceContext, drivers: Pick<Drivers, "isEmpty" | "untilAny">) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#drivers = drivers;
     this.#failures = new Backoff({ ...retryPolicies.sliceDiscovery, random: context.random });
   }
 
@@ -67,10 +69,10 @@ export class Sessions {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, log } = this.#context;
+    const { client, clock, drivers, log } = this.#context;
     while (!signal.aborted) {
       try {
-        if (!this.#mayHaveSlices) await this.#drivers.untilAny(signal);
+        if (!this.#mayHaveSlices) await drivers.untilAny(signal);
         const api = await discoverSliceApi(client, signal);
         const server = (await client.serverVersion({ signal })).gitVersion;
         this.#problem = undefined;
@@ -79,8 +81,7 @@ export class Sessions {
         await this.#open(api, server, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (!this.#drivers.isEmpty)
-          this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
+        if (!drivers.isEmpty) this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
         // A server that does not serve ResourceSlices has none for this node.
         if (codeOf(error) === "unsupported") this.#mayHaveSlices = false;
         await sleepOrAbort(clock, this.#failures.next(), signal);
@@ -95,8 +96,8 @@ export class Sessions {
     const features = this.#features.get(server) ?? new ServerFeatures();
     this.#features.set(server, features);
     const cache = new SliceCache({ api, nodeName, features, queue, clock });
-    const requests = new SliceRequests(this.#context, api, cache);
-    const session: Session = { api, cache, requests, writer: new SliceWriter(requests, cache), features };
+    const requests = new SliceRequests({ ...this.#context, api, cache });
+    const session: Session = { api, cache, requests, writer: new SliceWriter({ requests, cache }), features };
     const ending = new AbortController();
     const watcher = watch({
       resource: api.resource,
@@ -125,7 +126,7 @@ export class Sessions {
     isWatching: () => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, log, nodeName, queue } = this.#context;
+    const { client, clock, drivers, log, nodeName, queue } = this.#context;
     let comparedAt = clock.monotonic();
     let periodMs = this.#period();
     while (!signal.aborted) {
@@ -136,7 +137,7 @@ export class Sessions {
         comparedAt = clock.monotonic();
         periodMs = this.#period();
       } else if (isWatching()) continue;
-      if (isDue && cache.isSynced && cache.size === 0 && this.#drivers.isEmpty) {
+      if (isDue && cache.isSynced && cache.size === 0 && drivers.isEmpty) {
         this.#mayHaveSlices = false;
         return;
       }

@@ -6,18 +6,21 @@ import type { DeviceContext } from "./context.ts";
 import { isMarked, isStale, knownSlice, managedByLabel, type SliceApi } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 
-type Context = Pick<DeviceContext, "client" | "nodeName" | "nodeUid" | "metrics">;
+interface Context extends Pick<DeviceContext, "client" | "nodeName" | "nodeUid" | "metrics"> {
+  api: SliceApi;
+  cache: SliceCache;
+}
 
 /** Requests about ResourceSlices, counted in metrics. After a conflict the cache is updated with the stored slice. */
 export class SliceRequests {
-  readonly api: SliceApi;
   readonly #context: Context;
-  readonly #cache: SliceCache;
 
-  constructor(context: Context, api: SliceApi, cache: SliceCache) {
+  constructor(context: Context) {
     this.#context = context;
-    this.api = api;
-    this.#cache = cache;
+  }
+
+  get api(): SliceApi {
+    return this.#context.api;
   }
 
   get nodeName(): string {
@@ -55,21 +58,21 @@ export class SliceRequests {
     read: (answer: KubeObject) => StoredSlice | StoredModel,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, metrics } = this.#context;
+    const { client, cache, metrics } = this.#context;
     const { name = "", uid = "", resourceVersion } = object.metadata;
     const operation = resourceVersion === undefined ? "create" : "update";
-    this.#cache.expect(name);
+    cache.expect(name);
     try {
       const answer = await client[operation](this.api.resource, object, { signal });
       metrics.writes.inc({ operation, result: "ok" });
-      this.#cache.wrote(answer, read(answer));
+      cache.wrote(answer, read(answer));
     } catch (error) {
       metrics.writes.inc({ operation, result: codeOf(error) });
       // A create conflicts if the answer to an earlier one was lost, or if the slice's label was removed.
       if (isStale(error)) await this.#reread(name, uid, signal);
       throw error;
     } finally {
-      this.#cache.arrived(name);
+      cache.arrived(name);
     }
   }
 
@@ -89,7 +92,7 @@ export class SliceRequests {
   }
 
   async delete(slice: SliceIdentity, signal: AbortSignal): Promise<void> {
-    const { client, metrics } = this.#context;
+    const { client, cache, metrics } = this.#context;
     const { uid = "", resourceVersion } = slice.metadata;
     const preconditions = { uid, ...(resourceVersion ? { resourceVersion } : {}) };
     try {
@@ -100,19 +103,19 @@ export class SliceRequests {
       if (codeOf(error) === "conflict") await this.#reread(slice.name, uid, signal);
       if (codeOf(error) !== "notFound") throw error;
     }
-    this.#cache.deleted(slice.name, uid);
+    cache.deleted(slice.name, uid);
   }
 
   // Lists by name, because the agent needs permission to list anyway.
   async #reread(name: string, uid: string, signal: AbortSignal): Promise<void> {
-    const { client, nodeName } = this.#context;
+    const { client, cache, nodeName } = this.#context;
     const { items } = await client.list(this.api.resource, {
       fieldSelector: `metadata.name=${name}`,
       signal,
     });
     const [object] = items;
-    if (uid !== "" && object?.metadata.uid !== uid) this.#cache.deleted(name, uid);
-    if (object && knownSlice(this.api, object, nodeName)?.nodeName === nodeName) this.#cache.read(object);
+    if (uid !== "" && object?.metadata.uid !== uid) cache.deleted(name, uid);
+    if (object && knownSlice(this.api, object, nodeName)?.nodeName === nodeName) cache.read(object);
   }
 }
 

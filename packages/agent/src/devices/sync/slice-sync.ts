@@ -7,21 +7,19 @@ import type { Drivers } from "./drivers.ts";
 import { learnFeatures } from "./server-features.ts";
 import type { Session, Sessions } from "./session.ts";
 
+type Context = DeviceContext & { drivers: Drivers; sessions: Pick<Sessions, "current"> };
+
 const WORKERS = 4;
 
 /** Syncs the slices of queued drivers with what the drivers report. One sync per driver runs at a time. */
 export class SliceSync {
-  readonly #context: DeviceContext;
-  readonly #drivers: Drivers;
-  readonly #sessions: Pick<Sessions, "current">;
+  readonly #context: Context;
   readonly #syncs = new Map<string, DriverSync>();
   readonly #knownCallbacks = new Set<() => void>();
   #isStartupOver = false;
 
-  constructor(context: DeviceContext, drivers: Drivers, sessions: Pick<Sessions, "current">) {
+  constructor(context: Context) {
     this.#context = context;
-    this.#drivers = drivers;
-    this.#sessions = sessions;
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -53,9 +51,9 @@ export class SliceSync {
 
   /** The desired state of a driver's slices. Undefined while it is unknown; then nothing is changed. */
   desired(name: string): Desired | undefined {
-    const session = this.#sessions.current;
+    const session = this.#context.sessions.current;
     if (!session) return undefined;
-    const driver = this.#drivers.get(name);
+    const driver = this.#context.drivers.get(name);
     if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
     const { api, features } = session;
     const isOld = api.version === "v1alpha2";
@@ -65,7 +63,7 @@ export class SliceSync {
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
-    const session = this.#sessions.current;
+    const session = this.#context.sessions.current;
     // The next session adds every driver again.
     if (!session?.cache.isSynced) return;
     const { clock, log, settings, nodeUid, queue, turns } = this.#context;
@@ -79,7 +77,7 @@ export class SliceSync {
     // The garbage collector may have deleted a slice after the Node was created again.
     if (changedAt !== undefined) nodeUid.forget();
     try {
-      const driver = this.#drivers.get(name);
+      const driver = this.#context.drivers.get(name);
       // Reads the UID for new slices while the message is read. On failure, creating them fails with the same error.
       if (driver?.messageAt !== undefined && session.cache.of(name).length === 0)
         nodeUid.read(signal).catch(() => {});
@@ -117,15 +115,15 @@ export class SliceSync {
 
   #addAll(): void {
     const { queue } = this.#context;
-    const stored = this.#sessions.current?.cache.drivers() ?? [];
-    for (const driver of new Set([...stored, ...this.#drivers.list().map(({ name }) => name)]))
+    const stored = this.#context.sessions.current?.cache.drivers() ?? [];
+    for (const driver of new Set([...stored, ...this.#context.drivers.list().map(({ name }) => name)]))
       queue.add(driver);
   }
 
   // Learns which features the server drops, before the first write.
   async #learn({ requests, features }: Session, name: string, signal: AbortSignal): Promise<void> {
     const { log, queue } = this.#context;
-    const driver = this.#drivers.get(name);
+    const driver = this.#context.drivers.get(name);
     if (!driver || driver.isWithdrawn || requests.api.version === "v1alpha2") return;
     const reported = driver.reported();
     if (!reported) return;
@@ -158,8 +156,8 @@ export class SliceSync {
     if (result.failures.size === 0) {
       sync.settled(desired);
       this.#retryRefused(name, sync);
-      const known = this.#drivers.get(name);
-      if ((!known || known.isWithdrawn) && this.#drivers.withdrawn(name)) this.#syncs.delete(name);
+      const known = this.#context.drivers.get(name);
+      if ((!known || known.isWithdrawn) && this.#context.drivers.withdrawn(name)) this.#syncs.delete(name);
       return;
     }
     const delayMs = sync.failedPartly();

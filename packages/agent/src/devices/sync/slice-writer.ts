@@ -12,6 +12,12 @@ import { isStale } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 import { isRefusal, type SliceRequests } from "./slice-requests.ts";
 
+/** The slices at the API server, and requests that change them. */
+interface Session {
+  requests: SliceRequests;
+  cache: SliceCache;
+}
+
 // Each turn finds more refused devices, or conflicts with another client's write.
 const MOST_TURNS = 10;
 
@@ -26,12 +32,10 @@ const MOST_TURNS = 10;
  * 4. If the server stores a slice differently from what was sent, the same slice is not sent again.
  */
 export class SliceWriter {
-  readonly #requests: SliceRequests;
-  readonly #cache: SliceCache;
+  readonly #session: Session;
 
-  constructor(requests: SliceRequests, cache: SliceCache) {
-    this.#requests = requests;
-    this.#cache = cache;
+  constructor(session: Session) {
+    this.#session = session;
   }
 
   /**
@@ -50,21 +54,13 @@ export class SliceWriter {
       missing: new Set(),
       outdated: [],
     };
-    const { version } = this.#requests.api;
+    const { version } = this.#session.requests.api;
     if (version === "v1alpha2") {
-      await writeModels(this.#requests, this.#cache, driver, desired.models, result, signal);
+      await writeModels(this.#session, driver, desired.models, result, signal);
       return result;
     }
     const refusals = new Map<string, number>();
-    const common = {
-      requests: this.#requests,
-      cache: this.#cache,
-      version,
-      memory,
-      result,
-      refusals,
-      signal,
-    };
+    const common = { ...this.#session, version, memory, result, refusals, signal };
     for (let turn = 0; turn < MOST_TURNS; turn++) {
       const plans = this.#plan(driver, memory.refused.without(desired.pools), memory.plans);
       result.failures.clear();
@@ -83,21 +79,16 @@ export class SliceWriter {
   }
 
   #plan(driver: string, pools: readonly CheckedPool[], memory: PlanMemory): PoolPlan[] {
-    return planSlices({
-      driver,
-      nodeName: this.#requests.nodeName,
-      pools,
-      stored: this.#cache.of(driver) as StoredSlice[],
-      foreign: this.#cache.foreignOf(driver),
-      memory,
-    });
+    const { cache, requests } = this.#session;
+    const { nodeName } = requests;
+    const stored = cache.of(driver) as StoredSlice[];
+    return planSlices({ driver, nodeName, pools, stored, foreign: cache.foreignOf(driver), memory });
   }
 }
 
 /** Brings the slices of one driver to the desired state on a 1.30 server, one write at a time. */
 async function writeModels(
-  requests: SliceRequests,
-  cache: SliceCache,
+  { requests, cache }: Session,
   driver: string,
   models: readonly NamedResources[],
   result: WriteResult,
