@@ -10,9 +10,9 @@ import {
   policiesFile,
   serviceAccount,
 } from "./support/nodekeeper-install.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const missing = missingParts(...controlPlaneParts);
 const OWN = "worker-own";
 const OTHER = "worker-other";
 const nodes = "/api/v1/nodes";

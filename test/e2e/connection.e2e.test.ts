@@ -7,11 +7,11 @@ import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentProcess, type AgentProcessOptions } from "./support/agent-process.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 import { TcpProxy } from "./support/tcp-proxy.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const missing = missingParts(...controlPlaneParts);
 const cnrs = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources";
 const gpus = "example.com/gpus";
 // The API server remembers for so long that a token was good.

@@ -10,9 +10,9 @@ import {
 import { AgentProcess } from "./support/agent-process.ts";
 import { rightOf } from "./support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const missing = missingParts(...controlPlaneParts);
 const NODE = "worker-1";
 const nodePath = `/api/v1/nodes/${NODE}`;
 const pods = "/api/v1/namespaces/default/pods";

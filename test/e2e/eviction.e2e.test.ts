@@ -8,7 +8,7 @@ import { Child } from "./support/child.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
-import { missingParts, pathOf } from "./support/parts.ts";
+import { containerdParts, controlPlaneParts, missingParts, pathOf } from "./support/parts.ts";
 import { TestKubelet } from "./support/test-kubelet.ts";
 
 const NODE = "worker-1";
@@ -16,18 +16,7 @@ const NAME = "go-eviction";
 const pods = "/api/v1/namespaces/default/pods";
 const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 const missing =
-  process.getuid?.() !== 0 ||
-  missingParts(
-    "etcd",
-    "openssl",
-    "kubeApiServer",
-    "kubectl",
-    "cnrDefinition",
-    "goEviction",
-    "containerd",
-    "runc",
-    "busybox",
-  );
+  process.getuid?.() !== 0 || missingParts(...controlPlaneParts, "goEviction", ...containerdParts);
 
 /** What the Go plugin reads from its file. */
 interface Pressure {

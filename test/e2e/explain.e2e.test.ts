@@ -6,17 +6,12 @@ import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
-import { missingParts } from "./support/parts.ts";
+import { containerdParts, controlPlaneParts, missingParts } from "./support/parts.ts";
 import { TestKubelet } from "./support/test-kubelet.ts";
 
 const NODE = "worker-1";
 const pods = "/api/v1/namespaces/default/pods";
-const missing =
-  process.getuid?.() !== 0 ||
-  missingParts(
-    ...(["etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition"] as const),
-    ...(["containerd", "runc", "busybox"] as const),
-  );
+const missing = process.getuid?.() !== 0 || missingParts(...controlPlaneParts, ...containerdParts);
 // Ends at SIGTERM with the exit code of a program that does not handle it.
 const sleeping = ["/bin/sh", "-c", "trap 'exit 143' TERM; while true; do sleep 0.1; done"];
 // Keeps its last line, and there is no end of line in /dev/zero.

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
 import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";
-import { missingParts, pathOf } from "./support/parts.ts";
+import { controlPlaneParts, missingParts, pathOf } from "./support/parts.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition", "goReporter");
+const missing = missingParts(...controlPlaneParts, "goReporter");
 const NODE = "worker-1";
 const NAME = "go-reporter";
 const gpus = "example.com/gpus";

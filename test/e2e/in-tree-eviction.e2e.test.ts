@@ -7,23 +7,12 @@ import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
-import { missingParts } from "./support/parts.ts";
+import { containerdParts, controlPlaneParts, missingParts } from "./support/parts.ts";
 import { TestKubelet } from "./support/test-kubelet.ts";
 
 const NODE = "worker-1";
 const pods = "/api/v1/namespaces/default/pods";
-const missing =
-  process.getuid?.() !== 0 ||
-  missingParts(
-    "etcd",
-    "openssl",
-    "kubeApiServer",
-    "kubectl",
-    "cnrDefinition",
-    "containerd",
-    "runc",
-    "busybox",
-  );
+const missing = process.getuid?.() !== 0 || missingParts(...controlPlaneParts, ...containerdParts);
 const hasPressure = existsSync("/proc/pressure/memory");
 
 // What a policy may read of the node is met at once on any machine; whom it takes depends on the pods alone.

@@ -9,7 +9,7 @@ import { Containerd } from "./support/containerd.ts";
 import { startControlPlane } from "./support/control-plane.ts";
 import { CriClient, type PodSpec } from "./support/cri-client.ts";
 import { FollowedLog } from "./support/followed-log.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 
 const NODE = "worker-1";
 const SECONDS = Number(process.env.E2E_LIFECYCLE_CHAOS_SECONDS ?? 60);
@@ -17,9 +17,7 @@ const SEED = Number(process.env.E2E_LIFECYCLE_CHAOS_SEED ?? Date.now() % 1_000_0
 const WORKERS = 5;
 const PATIENCE_MS = 120_000;
 
-const missing =
-  process.getuid?.() !== 0 ||
-  missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition", "runc", "busybox");
+const missing = process.getuid?.() !== 0 || missingParts(...controlPlaneParts, "runc", "busybox");
 
 /** What was done with one container or sandbox, as the runtime confirmed it: the record that the agent is held to. */
 interface Life {

@@ -10,13 +10,11 @@ import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd, type ContainerdPart } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient, type PodSpec } from "./support/cri-client.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 
 const execute = promisify(execFile);
 const NODE = "worker-1";
-const missing =
-  process.getuid?.() !== 0 ||
-  missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition", "runc", "busybox");
+const missing = process.getuid?.() !== 0 || missingParts(...controlPlaneParts, "runc", "busybox");
 
 const lasting = ["/bin/sleep", "1000000"];
 /** Runs until it is stopped, and exits with the code then: once it has logged "ready", and not before. */

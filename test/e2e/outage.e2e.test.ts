@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentProcess } from "./support/agent-process.ts";
 import { tally } from "./support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const missing = missingParts(...controlPlaneParts);
 const NODE = "worker-1";
 const cnrPath = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`;
 const nodePath = `/api/v1/nodes/${NODE}`;

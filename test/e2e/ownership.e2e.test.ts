@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const missing = missingParts(...controlPlaneParts);
 const NODE = "worker-1";
 const cnrPath = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`;
 const nodePath = `/api/v1/nodes/${NODE}`;

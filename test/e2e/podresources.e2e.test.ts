@@ -9,24 +9,13 @@ import { Child } from "./support/child.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
-import { missingParts, pathOf } from "./support/parts.ts";
+import { containerdParts, controlPlaneParts, missingParts, pathOf } from "./support/parts.ts";
 
 const NODE = "worker-1";
 const cnrPath = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`;
 const GPU = "example.com/gpu";
 const missing =
-  process.getuid?.() !== 0 ||
-  missingParts(
-    "etcd",
-    "openssl",
-    "kubeApiServer",
-    "kubectl",
-    "cnrDefinition",
-    "goPodResources",
-    "containerd",
-    "runc",
-    "busybox",
-  );
+  process.getuid?.() !== 0 || missingParts(...controlPlaneParts, "goPodResources", ...containerdParts);
 
 /** What the server in Go reads from its file: protobuf's JSON of the kubelet's answers. */
 interface Script {

@@ -23,10 +23,10 @@ import { rightOf } from "./support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { freePort } from "./support/free-port.ts";
 import { optionalRbacFile, rbacFile } from "./support/nodekeeper-install.ts";
-import { missingParts } from "./support/parts.ts";
+import { controlPlaneParts, missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 
-const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const missing = missingParts(...controlPlaneParts);
 const cnrs = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources";
 const clusterRolePath = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nodekeeper";
 

@@ -21,7 +21,7 @@ import {
   type PreparedDevice,
   preparedDevice,
 } from "./device-claim.ts";
-import { ending } from "./services.ts";
+import { valuesOf } from "./services.ts";
 
 // Tags of ListAndWatchDevicesResponse.pools and Pool.devices, which are length-delimited.
 const POOLS = (1 << 3) | 2;
@@ -77,12 +77,7 @@ export function addDeviceService(
   const encode = deviceEncoder();
   server.add(devicesDefinition, {
     async *listAndWatchDevices(_request, { signal }) {
-      const either = AbortSignal.any([signal, stop]);
-      for (let seen = 0; ; ) {
-        const { number, value } = await ending(stop, latest.after(seen, either));
-        seen = number;
-        yield encode(value);
-      }
+      for await (const pools of valuesOf(latest, signal, stop)) yield encode(pools);
     },
   });
 }
@@ -142,12 +137,7 @@ export function deviceHealthService(
 ): DeviceHealthReportServiceImplementation {
   return {
     async *watchDeviceHealth(_request, { signal }) {
-      const either = AbortSignal.any([signal, stop]);
-      for (let seen = 0; ; ) {
-        const { number, value } = await ending(stop, latest.after(seen, either));
-        seen = number;
-        yield { devices: value };
-      }
+      for await (const devices of valuesOf(latest, signal, stop)) yield { devices };
     },
   };
 }

@@ -122,35 +122,25 @@ describe("what is left out", () => {
 
 describe("answers", () => {
   it("a threshold with all its fields", async () => {
-    const agentCalls = await serve({
-      thresholdMet: (pods) => ({
-        metType: "hard",
-        scope: "memory",
-        observedValue: 3,
-        thresholdValue: 4,
-        operator: "lessThan",
-        gracePeriodSeconds: 30,
-        condition: {
-          name: "LowMemory",
-          effects: ["reclaimed_cores/NoSchedule"],
-          target: "customNodeResource",
-        },
-        candidates: pods.filter(({ name }) => name === "b"),
-      }),
-    });
-    expect(await agentCalls.thresholdMet(offerOf("a", "b"), signal)).toEqual({
+    const shared = {
       metType: "hard",
       scope: "memory",
       observedValue: 3,
       thresholdValue: 4,
       operator: "lessThan",
       gracePeriodSeconds: 30,
-      condition: {
-        target: "customNodeResource",
-        name: "LowMemory",
-        effects: ["reclaimed_cores/NoSchedule"],
-        met: true,
-      },
+    } as const;
+    const condition = {
+      name: "LowMemory",
+      effects: ["reclaimed_cores/NoSchedule"],
+      target: "customNodeResource",
+    } as const;
+    const agentCalls = await serve({
+      thresholdMet: (pods) => ({ ...shared, condition, candidates: pods.filter(({ name }) => name === "b") }),
+    });
+    expect(await agentCalls.thresholdMet(offerOf("a", "b"), signal)).toEqual({
+      ...shared,
+      condition: { ...condition, met: true },
       candidateUids: ["uid-b"],
     });
   });

@@ -47,12 +47,7 @@ export function reporterService(
       return { content: value };
     },
     async *listAndWatchReportContent(_request, { signal }) {
-      const either = AbortSignal.any([signal, stop]);
-      for (let seen = 0; ; ) {
-        const { number, value } = await ending(stop, latest.after(seen, either));
-        seen = number;
-        yield { content: value };
-      }
+      for await (const content of valuesOf(latest, signal, stop)) yield { content };
     },
   };
 }
@@ -70,8 +65,22 @@ export function roundRequestService(
   };
 }
 
+/** Yields the value and each later one, without the intermediate ones. Throws `stopping` when `stop` aborts. */
+export async function* valuesOf<T>(
+  latest: LatestValue<T>,
+  signal: AbortSignal,
+  stop: AbortSignal,
+): AsyncGenerator<T, never> {
+  const either = AbortSignal.any([signal, stop]);
+  for (let seen = 0; ; ) {
+    const { number, value } = await ending(stop, latest.after(seen, either));
+    seen = number;
+    yield value;
+  }
+}
+
 /** Returns the value. If the plugin stops first, throws the error for its callers. */
-export async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
+async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
   try {
     return await value;
   } catch (error) {

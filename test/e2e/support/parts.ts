@@ -33,6 +33,11 @@ export const partNames = [
   "promtool",
 ] as const;
 export type PartName = (typeof partNames)[number];
+/** What `startControlPlane` starts, and the definition that it installs. */
+export const controlPlaneParts = ["etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition"] as const;
+/** What `Containerd` runs pods with. */
+export const containerdParts = ["containerd", "runc", "busybox"] as const;
+
 export type Parts = Readonly<Record<PartName, Part>>;
 
 /** Binaries and downloads live outside the repository, so that a fresh clone finds them again. */
