@@ -247,7 +247,7 @@ describe("resources of nodekeeper dev", () => {
   it("devices have the claim and the pod that hold them, and what is wrong with one", async () => {
     await using open = await OpenPage.open(browser, dev.address);
     await open.goTo("#/resources/devices");
-    await open.see("3 held", /registered: the agent prepares the driver's claims/);
+    await open.see("3 held", /registered: the agent prepares its claims/);
     await open.page
       .getByRole("button", { name: /: held by claim default\/training-.* for pod default\/training-/ })
       .first()

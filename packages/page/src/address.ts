@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { type Query, searchOf } from "./api.ts";
 
 /** The user's location in the page. Every view has a shareable address: "#/pod/default/web?uid=…". */
 export interface Address {
@@ -16,16 +17,9 @@ export function readAddress(fragment: string): Address {
   return { view, path: path.filter((part) => part !== ""), query: new URLSearchParams(query) };
 }
 
-/** Returns the fragment of an address, for links. Undefined query parameters are omitted. */
-export function addressOf(
-  view: string,
-  path: readonly string[] = [],
-  query: Readonly<Record<string, string | number | undefined>> = {},
-): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
-  );
-  const search = new URLSearchParams(given).toString();
+/** Returns the fragment of an address, for links. */
+export function addressOf(view: string, path: readonly string[] = [], query: Query = {}): string {
+  const search = searchOf(query).toString();
   return `#/${[view, ...path].map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
 }
 

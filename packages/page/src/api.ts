@@ -21,6 +21,15 @@ export class Unreachable extends Error {}
 
 const LONGEST_MS = 15_000;
 
+/** Query parameters. Undefined ones are omitted. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export function searchOf(query: Query): URLSearchParams {
+  return new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  );
+}
+
 /**
  * GET /api/v1/<path>. Relative to the page's address, so that it works behind a proxy's path prefix.
  * @param page the page's address, which workers do not have
@@ -28,16 +37,13 @@ const LONGEST_MS = 15_000;
  */
 export async function ask<Path extends ApiPath>(
   path: Path,
-  query: Readonly<Record<string, string | number | undefined>> = {},
+  query: Query = {},
   signal?: AbortSignal,
   page = document.baseURI,
 ): Promise<ApiAnswers[Path]> {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
-  );
   const deadline = AbortSignal.timeout(LONGEST_MS);
   try {
-    const response = await fetch(new URL(`api/v1/${path}?${new URLSearchParams(given)}`, page), {
+    const response = await fetch(new URL(`api/v1/${path}?${searchOf(query)}`, page), {
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });
     if (response.ok) return (await response.json()) as ApiAnswers[Path];

@@ -15,16 +15,8 @@ export interface DevSummary {
 }
 
 /** Prints what runs in the development cluster, and commands to try. */
-export function printDevSummary({
-  options,
-  paths,
-  url,
-  address,
-  pluginPid,
-  driverPid,
-  evictionPid,
-  output,
-}: DevSummary): void {
+export function printDevSummary(summary: DevSummary): void {
+  const { options, paths, url, address, pluginPid, driverPid, evictionPid, output } = summary;
   const bold = (text: string) => paint(output, "bold", text);
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
   const row = (label: string, text: string) => `  ${label.padEnd(16)}${text}`;

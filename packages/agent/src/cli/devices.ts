@@ -1,8 +1,7 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { plainText } from "@nodekeeper/api/text";
-import { age } from "@nodekeeper/api/wording";
+import { age, droppedText, kubeletTexts } from "@nodekeeper/api/wording";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import { droppedText } from "../devices/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { type Colour, type Output, printAs, type TableFormat, table } from "./output.ts";
 
@@ -132,14 +131,6 @@ function page(driver: DriverRow, output: Output, now: number): string {
       : []),
   ].join("");
 }
-
-const kubeletTexts: Record<DriverClaims["kubelet"], string> = {
-  waiting: "not registered yet",
-  registered: "registered: the agent prepares its claims",
-  refused: "registration refused",
-  ownPlugin: "the driver registers with the kubelet itself",
-  none: "not registered",
-};
 
 function kubeletLines({ kubelet, reason, problem, claims }: DriverClaims): string[] {
   return [

@@ -138,11 +138,16 @@ function checkDirectories({ stateDir, plugins }: AgentConfiguration): Finding[] 
 // Only warnings: without the socket, only the kubelet reporter has nothing to report.
 function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfiguration): Finding[] {
   if (!enabledPlugins(inTreeReporterNames, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
-  const path = kubelet.podResourcesSocket;
-  const message = existsSync(path)
-    ? path
-    : `${path} does not exist: ${KUBELET_REPORTER_NAME} reports nothing`;
-  return [{ check: "kubelet PodResources", verdict: existsSync(path) ? "ok" : "warning", message }];
+  const found = checkExists("kubelet PodResources", kubelet.podResourcesSocket);
+  if (found.verdict === "ok") return [found];
+  return [
+    { ...found, verdict: "warning", message: `${found.message}: ${KUBELET_REPORTER_NAME} reports nothing` },
+  ];
+}
+
+function checkExists(check: string, path: string): Finding {
+  if (existsSync(path)) return { check, verdict: "ok", message: path };
+  return { check, verdict: "failed", message: `${path} does not exist` };
 }
 
 // The kubelet creates its own directory. If it is missing, the path is wrong or not mounted, so the agent must not
@@ -159,11 +164,7 @@ function checkKubeletPlugin({ devices: { kubeletPlugin } }: AgentConfiguration):
 
 function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
   if (!eviction.enabled) return [];
-  return eviction.policies.files.map((path) => ({
-    check: "eviction policies",
-    verdict: existsSync(path) ? "ok" : "failed",
-    message: existsSync(path) ? path : `${path} does not exist`,
-  }));
+  return eviction.policies.files.map((path) => checkExists("eviction policies", path));
 }
 
 function checkDirectory(check: string, path: string): Finding {

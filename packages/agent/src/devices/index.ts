@@ -14,7 +14,6 @@
 // `model/` decodes and checks messages and slices; `plan/` decides, pure; `sync/` has streams, sessions with the API
 // server, the queue of writes, and health.
 
-export { droppedText } from "@nodekeeper/api/wording";
 export type {
   CheckedCounterSet,
   CheckedDevice,

@@ -1,17 +1,17 @@
 /**
- * The error codes. A code gives the kind of failure, in terms that a caller can act on; the message gives what failed and
+ * Error codes. A code is the kind of failure, in terms that a caller can act on; the message states what failed and
  * where. gRPC and HTTP statuses are mapped to and from codes at the edges only.
  */
 export const errorCodes = {
-  invalid: "the input breaks a rule; trying again does not help",
-  notFound: "the thing named does not exist",
+  invalid: "the input breaks a rule; retrying does not help",
+  notFound: "the named object does not exist",
   conflict: "another client changed it, or owns it",
   forbidden: "the caller may not do this",
   unauthenticated: "the caller's credentials are missing, wrong or expired",
   throttled: "too many requests; retry later",
-  unavailable: "the other side can't be reached or can't answer now",
-  deadline: "no answer within the deadline",
-  expired: "the version asked for is no longer kept; list again",
+  unavailable: "the other side can't be reached or can't respond now",
+  deadline: "no response within the deadline",
+  expired: "the requested version is no longer kept; list again",
   unsupported: "the other side does not know this call, kind or version",
   exhausted: "a limit on size, number or rate was reached",
   corrupt: "stored data can't be read",
@@ -30,11 +30,11 @@ export interface ErrorDetails {
   /** Default: the cause's. */
   id?: ErrorId | undefined;
   cause?: unknown;
-  /** How long to wait before the next try, milliseconds, where the other side requested it. */
+  /** Delay before the next attempt, milliseconds, if the other side requested one. */
   retryAfterMs?: number | undefined;
 }
 
-/** An error with a code, and an id where an operator can act on it. */
+/** An error with a code, and an id if an operator can act on it. */
 export class NodekeeperError extends Error {
   override readonly name = "NodekeeperError";
   readonly code: ErrorCode;
@@ -49,20 +49,20 @@ export class NodekeeperError extends Error {
   }
 }
 
-/** The code of any thrown value: `stopped` for an abort, `internal` for an error of another library. */
+/** Returns the code of any thrown value: `stopped` for an abort, `internal` for an error of another library. */
 export function codeOf(error: unknown): ErrorCode {
   if (error instanceof NodekeeperError) return error.code;
   if (error instanceof Error && error.name === "AbortError") return "stopped";
   return "internal";
 }
 
-/** The id of any thrown value: its own or that of its causes; undefined where none has one. */
+/** Returns the id of any thrown value: its own or that of a cause; undefined if none has one. */
 export function errorIdOf(error: unknown): ErrorId | undefined {
   if (error instanceof NodekeeperError) return error.id;
   return error instanceof Error ? errorIdOf(error.cause) : undefined;
 }
 
-/** The message of any thrown value in one line, with its chain of causes. */
+/** Returns the message of any thrown value in one line, with its chain of causes. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = error.message || error.name;
@@ -71,7 +71,7 @@ export function messageOf(error: unknown): string {
   return own.includes(cause) ? own : `${own}: ${cause}`;
 }
 
-/** The same with the id in front where there is one, for people outside of the log: "NK1204: GET /api: ...". */
+/** Like `messageOf`, preceded by the id if there is one: "NK1204: GET /api: ...". For output other than logs. */
 export function messageWithId(error: unknown): string {
   const id = errorIdOf(error);
   return id === undefined ? messageOf(error) : `${id}: ${messageOf(error)}`;
@@ -82,7 +82,7 @@ export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** The error itself where it is a NodekeeperError, else one of the same code and message, with it as the cause. */
+/** Returns the error itself if it is a NodekeeperError; otherwise one with its code and message, and it as the cause. */
 export function toNodekeeperError(error: unknown): NodekeeperError {
   if (error instanceof NodekeeperError) return error;
   return new NodekeeperError(codeOf(error), messageOf(error), { cause: error });

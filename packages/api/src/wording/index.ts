@@ -5,6 +5,7 @@ export * from "./coverage.ts";
 export * from "./dropped-text.ts";
 export * from "./ending.ts";
 export * from "./held.ts";
+export * from "./kubelet.ts";
 export * from "./pod.ts";
 export * from "./replay.ts";
 export * from "./round.ts";

@@ -1,18 +1,7 @@
 import { type ComparedKey, comparisonOf, type Rankable, type RankKeyName } from "@nodekeeper/api/decide";
+import type { Neighbour } from "@nodekeeper/api/records";
 import { shown } from "../text.ts";
 import { Table } from "./table.tsx";
-
-/** A pod with its rank, in the form of records. */
-export interface RankedPod {
-  uid: string;
-  namespace: string;
-  name: string;
-  rank: number;
-  qosLevel: Rankable["pod"]["qosLevel"];
-  qosClass: Rankable["pod"]["qosClass"];
-  priority: number;
-  scope: string | null;
-}
 
 const results: Readonly<Record<ComparedKey["result"], string>> = {
   equal: "equal",
@@ -21,8 +10,8 @@ const results: Readonly<Record<ComparedKey["result"], string>> = {
 };
 
 interface Props {
-  a: RankedPod;
-  b: RankedPod;
+  a: Neighbour;
+  b: Neighbour;
   /** The ranking keys of the round's policy. */
   ranking: readonly RankKeyName[];
 }
@@ -62,10 +51,10 @@ function isWorthShowing({ name, result }: ComparedKey): boolean {
   return result !== "notCompared" || !["name", "namespace", "UID"].includes(name);
 }
 
-function rankable(pod: RankedPod): Rankable {
+function rankable(pod: Neighbour): Rankable {
   return { pod, scope: pod.scope };
 }
 
-function nameOf({ namespace, name }: RankedPod): string {
+function nameOf({ namespace, name }: Neighbour): string {
   return shown(`${namespace}/${name}`, 80);
 }

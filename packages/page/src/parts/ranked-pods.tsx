@@ -1,28 +1,23 @@
 import type { RankKeyName } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { Neighbour } from "@nodekeeper/api/records";
 import { candidateOutcomes } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
 import { shown } from "../text.ts";
-import { Comparison, type RankedPod } from "./comparison.tsx";
+import { Comparison } from "./comparison.tsx";
 import { namedBy } from "./named-by.ts";
 import { PodLink } from "./pod-link.tsx";
 import { Prose } from "./prose.tsx";
 import { Table } from "./table.tsx";
 
-/** A candidate with its rank and the decision about it, in the form of records and explanations. */
-interface RankedCandidate extends RankedPod {
-  outcome: keyof typeof candidateOutcomes;
-  why: string;
-}
-
 interface Props {
-  pods: readonly RankedCandidate[];
+  pods: readonly Neighbour[];
   /** The ranking keys of the round's policy, by which pods are compared. */
   ranking: readonly RankKeyName[];
   /** Shows which plugins named which pods. Undefined if unknown. */
   record: ApiAnswers["eviction/records"]["records"][number] | undefined;
   /** The pod with which the others are compared. Undefined: each pod is compared with the one ranked before it. */
-  about?: RankedCandidate | undefined;
+  about?: Neighbour | undefined;
 }
 
 /** Candidates by rank, the decision about each, and its reason. Two can be compared key by key. */
@@ -54,7 +49,7 @@ export function RankedPods({ pods, ranking, record, about }: Props) {
 }
 
 function cellsOf(
-  one: RankedCandidate,
+  one: Neighbour,
   isIt: boolean,
   named: readonly string[],
   comparison: { whom: string; isOpen: boolean; onOpen(): void } | undefined,
@@ -82,6 +77,6 @@ function cellsOf(
 }
 
 // "with web-1" if the table is about one pod, otherwise "of web-2 with web-1".
-function whomOf(one: RankedCandidate, other: RankedCandidate, about: RankedCandidate | undefined): string {
+function whomOf(one: Neighbour, other: Neighbour, about: Neighbour | undefined): string {
   return about ? `with ${shown(one.name, 80)}` : `of ${shown(one.name, 80)} with ${shown(other.name, 80)}`;
 }

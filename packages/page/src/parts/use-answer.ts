@@ -1,6 +1,6 @@
 import type { ApiAnswers, ApiPath } from "@nodekeeper/api/openapi";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, Refusal } from "../api.ts";
+import { ask, type Query, Refusal } from "../api.ts";
 import { Repeated } from "./repeated.ts";
 
 /** A response, as far as known. With a problem, `value` is the previous response, if any. */
@@ -22,7 +22,7 @@ const SHORTEST_INTERVAL_MS = 2_000;
  */
 export function useAnswer<Path extends ApiPath>(
   path: Path,
-  query: Readonly<Record<string, string | number | undefined>> | undefined,
+  query: Query | undefined,
   version: unknown = undefined,
 ): Answer<ApiAnswers[Path]> {
   const key = query && JSON.stringify([path, query]);

@@ -1,4 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { Query } from "../../api.ts";
 import type { LifecycleEvent } from "../../live.ts";
 import { addEvents, barsOf, type PodStatus, type Pods } from "./bars.ts";
 import { OneRead } from "./one-read.ts";
@@ -7,7 +8,6 @@ import { missingFor, positionOf, type Span, trimmed, withSpan } from "./spans.ts
 
 type EventPage = ApiAnswers["events"];
 type PodPage = ApiAnswers["pods"];
-type Query = Record<string, string | number | undefined>;
 
 /** Reads events and pods. */
 export interface EventReader {

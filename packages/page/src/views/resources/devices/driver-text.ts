@@ -1,3 +1,4 @@
+import { kubeletTexts } from "@nodekeeper/api/wording";
 import { shown } from "../../../text.ts";
 import type { Driver, DriverClaims } from "./device-state.ts";
 
@@ -15,17 +16,9 @@ export function streamText({ isRegistered, state }: Pick<Driver, "isRegistered" 
   return isRegistered ? streams[state] : "disconnected";
 }
 
-const kubelets: Record<DriverClaims["kubelet"], string> = {
-  waiting: "not registered yet: the kubelet has not answered",
-  registered: "registered: the agent prepares the driver's claims",
-  refused: "registration refused",
-  ownPlugin: "the driver registers with the kubelet itself",
-  none: "not registered",
-};
-
 /** Returns the registration state with the kubelet for a driver. If the agent prepares no claims, names the setting. */
 export function kubeletText(claims: DriverClaims | undefined): string {
   if (!claims) return "the agent prepares no claims (devices.kubeletPlugin.enabled)";
-  const text = kubelets[claims.kubelet];
+  const text = kubeletTexts[claims.kubelet];
   return claims.reason ? `${text}: ${shown(claims.reason, 500)}` : text;
 }
