@@ -2,13 +2,10 @@ import { metricTable, type Registry } from "@nodekeeper/core/lib";
 
 export type ReloadOutcome = "applied" | "unchanged" | "rejected";
 
-export interface ConfigMetrics {
-  /** @param at wall clock time, milliseconds since the epoch */
-  reloaded(outcome: ReloadOutcome, at: number): void;
-}
+export type ConfigMetrics = ReturnType<typeof createConfigMetrics>;
 
 /** Metrics of configuration reloads. */
-export function createConfigMetrics(registry: Registry): ConfigMetrics {
+export function createConfigMetrics(registry: Registry) {
   const { counter, gauge } = metricTable(registry, "nodekeeper_config_");
   const reloads = counter(
     "reloads_total",
@@ -21,7 +18,8 @@ export function createConfigMetrics(registry: Registry): ConfigMetrics {
     ["outcome"],
   );
   return {
-    reloaded(outcome, at) {
+    /** @param at wall clock time, milliseconds since the epoch */
+    reloaded(outcome: ReloadOutcome, at: number): void {
       reloads.inc({ outcome });
       last.set({ outcome }, at / 1000);
     },

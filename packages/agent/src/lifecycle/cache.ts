@@ -1,3 +1,4 @@
+import { abortable } from "@nodekeeper/core/lib";
 import type { PodStatus } from "../runtime/index.ts";
 import type { PodIdentity } from "./events.ts";
 import type { Hints } from "./hints.ts";
@@ -45,7 +46,6 @@ export class PodStatusCache implements PodStatusReader {
   readonly #waiters = new Map<string, Set<Waiter>>();
   readonly #hints: Pick<Hints, "wanted"> | undefined;
   #globalTime = Number.NEGATIVE_INFINITY;
-  #waiting = 0;
   #version = 0;
 
   /** @param hints notified when a caller starts to wait for a pod, so that the pod is read early */
@@ -66,8 +66,9 @@ export class PodStatusCache implements PodStatusReader {
     return this.#entries.size;
   }
 
+  /** Number of callers that wait for a reading. */
   get waiting(): number {
-    return this.#waiting;
+    return [...this.#waiters.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   /** Returns the UIDs of the pods that callers are waiting for. */
@@ -95,31 +96,12 @@ export class PodStatusCache implements PodStatusReader {
     if (signal.aborted) return Promise.reject(signal.reason);
     const entry = this.get(podUid);
     if (this.#inspectedAt(entry) > time) return Promise.resolve(entry);
-    return new Promise((resolve, reject) => {
-      const waiters = this.#waiters.get(podUid) ?? new Set();
-      this.#waiters.set(podUid, waiters);
-      const leave = () => {
-        signal.removeEventListener("abort", onAbort);
-        this.#waiting--;
-        waiters.delete(waiter);
-        if (waiters.size === 0 && this.#waiters.get(podUid) === waiters) this.#waiters.delete(podUid);
-      };
-      const onAbort = () => {
-        leave();
-        reject(signal.reason);
-      };
-      const waiter: Waiter = {
-        time,
-        resolve: (found) => {
-          leave();
-          resolve(found);
-        },
-      };
-      waiters.add(waiter);
-      this.#waiting++;
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#hints?.wanted(podUid);
-    });
+    const { promise, resolve } = Promise.withResolvers<PodCacheEntry>();
+    const waiter: Waiter = { time, resolve };
+    const waiters = this.#waiters.get(podUid) ?? new Set();
+    this.#waiters.set(podUid, waiters.add(waiter));
+    this.#hints?.wanted(podUid);
+    return abortable(promise, signal).finally(() => this.#leave(podUid, waiter));
   }
 
   /** Stores the status from a reading that started at `time`. */
@@ -166,7 +148,16 @@ export class PodStatusCache implements PodStatusReader {
     const waiters = this.#waiters.get(podUid);
     if (!waiters) return;
     const inspectedAt = this.#inspectedAt(entry);
-    for (const waiter of [...waiters]) if (inspectedAt > waiter.time) waiter.resolve(entry);
+    for (const waiter of waiters) {
+      if (inspectedAt <= waiter.time) continue;
+      this.#leave(podUid, waiter);
+      waiter.resolve(entry);
+    }
+  }
+
+  #leave(podUid: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(podUid);
+    if (waiters?.delete(waiter) && waiters.size === 0) this.#waiters.delete(podUid);
   }
 
   // A pod that is not in the cache has nothing to inspect: a relist without it counts as an inspection.

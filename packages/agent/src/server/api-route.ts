@@ -2,6 +2,7 @@ import { operations, type Parameters, type ParameterValues, readParameters } fro
 import type { ApiAnswers, ApiPath, Frozen } from "@nodekeeper/api/openapi";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { JsonRoute } from "./api.ts";
+
 /** Query parameters by path. */
 export type ApiQueries = { [Path in ApiPath]: ParameterValues<(typeof operations)[Path]["parameters"]> };
 
@@ -30,4 +31,23 @@ export function apiRoute<Path extends ApiPath>(
     summary,
     handle: (query, signal) => handle(readParameters(parameters, query) as ApiQueries[Path], signal),
   };
+}
+
+/** The route of the OpenAPI document. The schemas take 0.3 MB, so they are loaded on the first request. */
+export function documentRoute(version: string): JsonRoute {
+  return apiRoute("openapi.json", async () => {
+    const { openApiDocument } = await import("@nodekeeper/api/openapi");
+    return openApiDocument(version);
+  });
+}
+
+/** Returns a page of items in the order of their keys, and the `continue` parameter of the next page. */
+export function pageAfter<Item extends { key: string }>(
+  items: readonly Item[],
+  after: string,
+  limit: number,
+) {
+  const rest = items.filter(({ key }) => key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const page = rest.slice(0, limit);
+  return { page, next: rest.length > page.length ? { continue: page.at(-1)!.key } : {} };
 }

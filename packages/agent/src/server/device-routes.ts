@@ -7,7 +7,7 @@ import {
   type PublishedDevice,
 } from "../devices/index.ts";
 import type { JsonRoute } from "./api.ts";
-import { apiRoute } from "./api-route.ts";
+import { apiRoute, pageAfter } from "./api-route.ts";
 
 /** The routes of the JSON API for drivers, their devices, and the claims that hold the devices. */
 export function deviceRoutes(
@@ -22,11 +22,9 @@ export function deviceRoutes(
       if (!drivers().some(({ name }) => name === driver))
         throw new NodekeeperError("notFound", `no driver ${driver}; /api/v1/devices lists them`);
       const devices = sync.devicesOf(driver).map((each) => ({ ...each, key: keyOf(each) }));
-      const rest = devices.filter(({ key }) => key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
-      const page = rest.slice(0, limit);
+      const { page, next } = pageAfter(devices, after, limit);
       const held = new Holders(claims().find((each) => each.driver === driver));
-      const items = page.map(({ key, ...each }) => ({ ...shown(each), ...held.of(key) }));
-      return rest.length > page.length ? { items, continue: page.at(-1)!.key } : { items };
+      return { items: page.map(({ key, ...each }) => ({ ...shown(each), ...held.of(key) })), ...next };
     }),
   ];
 }

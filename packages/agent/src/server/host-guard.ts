@@ -1,20 +1,12 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { isLoopback } from "@nodekeeper/core/lib";
-
-/** The headers by which a browser describes the origin of a request. */
-export interface RequestOrigin {
-  host?: string | undefined;
-  origin?: string | undefined;
-  "sec-fetch-site"?: string | string[] | undefined;
-  "sec-fetch-mode"?: string | string[] | undefined;
-  "sec-fetch-dest"?: string | string[] | undefined;
-}
 
 /**
  * Whether a request comes from a page of another origin, including another port of the same host. A browser does not
  * let such a page read the response, but serving it costs the agent work. Links from other pages are allowed; forms are
  * refused. Sources: https://www.w3.org/TR/fetch-metadata/, RFC 6454 (Origin).
  */
-export function isCrossSite(headers: RequestOrigin, method = "GET"): boolean {
+export function isCrossSite(headers: IncomingHttpHeaders, method = "GET"): boolean {
   const { host, origin, "sec-fetch-site": site } = headers;
   if (site === undefined) return origin !== undefined && origin.replace(/^https?:\/\//, "") !== host;
   if (site === "same-origin" || site === "none") return false;

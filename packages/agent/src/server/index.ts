@@ -1,9 +1,8 @@
 export type { JsonRoute } from "./api.ts";
-export { type ApiQueries, apiRoute, unservedRoutes } from "./api-route.ts";
+export { type ApiQueries, apiRoute, documentRoute, unservedRoutes } from "./api-route.ts";
 export { createBaseMetrics } from "./base-metrics.ts";
 export { type AccessCheck, delegatedAccess } from "./delegated-access.ts";
 export { deviceRoutes } from "./device-routes.ts";
-export { documentRoute } from "./document-route.ts";
 export { evictionNowRoutes, evictionRoutes } from "./eviction-routes.ts";
 export { runCheck } from "./health.ts";
 export { lifecycleRoutes } from "./lifecycle-routes.ts";

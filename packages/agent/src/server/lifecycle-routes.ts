@@ -8,7 +8,7 @@ import {
   parseCursor,
 } from "../lifecycle/index.ts";
 import type { JsonRoute } from "./api.ts";
-import { apiRoute } from "./api-route.ts";
+import { apiRoute, pageAfter } from "./api-route.ts";
 import { eventItem, podStatus, snapshotItem } from "./lifecycle-json.ts";
 
 type EventPage = Frozen<ApiAnswers["events"]>;
@@ -37,13 +37,12 @@ export function lifecycleRoutes(lifecycle: LifecycleReader, clock: Clock): JsonR
         const isKnown = entry.status.name !== "" || entry.error !== undefined;
         return isKnown && isSelected(entry.status, selector) ? [{ entry, key: keyOf(entry.status) }] : [];
       });
-      const rest = found.filter(({ key }) => key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
-      const page = rest.slice(0, limit);
+      const { page, next } = pageAfter(found, after, limit);
       return {
         items: page.map(({ entry }) =>
           podStatus(entry, clock.now() - (clock.monotonic() - entry.observedAt)),
         ),
-        ...(rest.length > page.length ? { continue: page.at(-1)!.key } : {}),
+        ...next,
         cursor,
         listedAt: lifecycle.listedAt,
         problems: lifecycle.problems(),
@@ -92,17 +91,12 @@ export function eventsAfter(
   return { items, position: { log: id, sequence } };
 }
 
-interface Selector {
-  uid: string | undefined;
-  namespace: string | undefined;
-  name: string | undefined;
-}
+/** Absent and empty values select all pods. */
+type Selector = Readonly<Record<"uid" | "namespace" | "name", string | undefined>>;
 
-function isSelected(pod: PodIdentity, { uid, namespace, name }: Selector): boolean {
+export function isSelected(pod: PodIdentity, { uid, namespace, name }: Selector): boolean {
   return (
-    (uid === undefined || uid === pod.uid) &&
-    (namespace === undefined || namespace === pod.namespace) &&
-    (name === undefined || name === pod.name)
+    (!uid || uid === pod.uid) && (!namespace || namespace === pod.namespace) && (!name || name === pod.name)
   );
 }
 

@@ -3,7 +3,6 @@ import type {
   DeepPartial,
   GetRequest,
   GetResponse,
-  PodSelector,
   PodStatus,
   WatchRequest,
 } from "@nodekeeper/core/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
@@ -25,9 +24,9 @@ import {
   type LogItem,
   type LogPosition,
   type PodIdentity,
-  type PodLifecycleEventGenerator,
   parseCursor,
 } from "../lifecycle/index.ts";
+import { isSelected, type LifecycleReader } from "./lifecycle-routes.ts";
 import {
   type lifecycleDefinition,
   type WatchAnswer,
@@ -36,7 +35,7 @@ import {
 } from "./watch-answers.ts";
 
 export interface LifecycleServiceOptions {
-  lifecycle: Pick<PodLifecycleEventGenerator, "events" | "statuses" | "listedSoon" | "listedAt" | "problems">;
+  lifecycle: LifecycleReader;
   clock: Clock;
   /** Aborting it ends every stream. */
   signal: AbortSignal;
@@ -46,6 +45,7 @@ export interface LifecycleServiceOptions {
   onRefused: (message: string) => void;
 }
 
+const allPods = { uid: "", namespace: "", name: "" };
 // Each watch costs some 30 KB and one write per event.
 const MOST_WATCHES = 1_024;
 const BOOKMARK_INTERVAL_MS = 10_000;
@@ -143,7 +143,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     const pods = statuses
       .uids()
       .flatMap((uid) => (selector?.uid && selector.uid !== uid ? [] : [this.#answers.status(uid)]))
-      .filter((pod) => pod !== undefined && isSelected(pod.pod!, selector));
+      .filter((pod) => pod !== undefined && isSelected(pod.pod!, selector ?? allPods));
     return {
       pods: pods.sort((a, b) => compareIdentity(a!.pod!, b!.pod!)) as PodStatus[],
       cursor,
@@ -159,7 +159,9 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
   // Undefined if the item does not match the request.
   #encode(item: LogItem, { selector, withStatus }: WatchRequest): WatchAnswer | undefined {
     if (item.kind === "event")
-      return isSelected(item.event.pod, selector) ? this.#answers.event(item, withStatus) : undefined;
+      return isSelected(item.event.pod, selector ?? allPods)
+        ? this.#answers.event(item, withStatus)
+        : undefined;
     const isWhole = selector === undefined || Object.values(selector).every((text) => text === "");
     const pods = isWhole ? item.pods : item.pods.filter((pod) => isSelected(pod, selector));
     return this.#answers.snapshot({ ...item, pods }, withStatus, isWhole);
@@ -176,16 +178,6 @@ function refusal(error: unknown, { trailer }: CallContext): unknown {
   const id = errorIdOf(error);
   if (id !== undefined) trailer.set(errorIdTrailer, id);
   return error instanceof NodekeeperError ? toServerError(error) : error;
-}
-
-function isSelected(pod: PodIdentity, selector: PodSelector | undefined): boolean {
-  if (!selector) return true;
-  const { uid, namespace, name } = selector;
-  return (
-    (uid === "" || uid === pod.uid) &&
-    (namespace === "" || namespace === pod.namespace) &&
-    (name === "" || name === pod.name)
-  );
 }
 
 function compareIdentity(a: PodIdentity, b: PodIdentity): number {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Server } from "node:http";
 import { StatusAddressForbidden, StatusAddressInUse, StatusAddressInvalid } from "@nodekeeper/api/errors";
 import type { NodekeeperError } from "@nodekeeper/core/lib";
@@ -7,15 +8,13 @@ import { formatAddress, type ListenAddress } from "./address.ts";
  * Binds the server's address. Throws `conflict`, `forbidden`, `invalid` or `unavailable`; the message names the
  * address.
  */
-export function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), error));
-    server.once("error", onError);
-    server.listen({ host, port }, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
+export async function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
+  server.listen({ host, port });
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw bindError(formatAddress(host, port), error as NodeJS.ErrnoException);
+  }
 }
 
 function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperError {
@@ -40,17 +39,7 @@ function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperErr
 }
 
 /** Resolves when the signal aborts. Rejects with the error that stops the server. */
-export function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = (settle: () => void) => {
-      signal.removeEventListener("abort", onAbort);
-      server.off("error", onError);
-      settle();
-    };
-    const onAbort = () => finish(resolve);
-    const onError = (error: Error) => finish(() => reject(error));
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    server.on("error", onError);
-  });
+export async function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
+  const [error] = await once(server, "error", { signal }).catch(() => []);
+  if (error) throw error;
 }

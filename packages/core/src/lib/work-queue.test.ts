@@ -57,18 +57,6 @@ describe("order and deduplication", () => {
     queue.done("never seen");
     expect(await queue.get()).toBe("a");
   });
-
-  it("gives up getting on abort, with its reason, and loses no key", async () => {
-    const { queue } = newQueue();
-    const controller = new AbortController();
-    const aborted = queue.get(controller.signal);
-    const reason = new NodekeeperError("stopped", "enough");
-    controller.abort(reason);
-    await expect(aborted).rejects.toBe(reason);
-    await expect(queue.get(controller.signal)).rejects.toBe(reason);
-    queue.add("a");
-    expect(await queue.get()).toBe("a");
-  });
 });
 
 describe("delays", () => {
@@ -234,33 +222,6 @@ describe("run", () => {
     const { queue } = newQueue();
     queue.add("a");
     await queue.run(AbortSignal.abort(), 2, () => expect.fail("nothing should run"));
-  });
-
-  it("drains: works off what is queued, then run returns", async () => {
-    const { clock, queue } = newQueue();
-    const handled: string[] = [];
-    const running = queue.run(new AbortController().signal, 2, async (key) => {
-      await clock.sleep(10);
-      handled.push(key);
-    });
-    for (const key of ["a", "b", "c"]) queue.add(key);
-    const drained = queue.drain(new AbortController().signal);
-    queue.add("late");
-    expect(await isPending(drained)).toBe(true);
-    await clock.step(20);
-    await Promise.all([drained, running]);
-    expect(handled.sort()).toEqual(["a", "b", "c"]);
-  });
-
-  it("gives up draining on abort", async () => {
-    const { queue } = newQueue();
-    queue.add("a");
-    await queue.get();
-    await expect(queue.drain(AbortSignal.abort(new Error("too late")))).rejects.toThrow("too late");
-    const controller = new AbortController();
-    const drained = queue.drain(controller.signal);
-    controller.abort(new Error("deadline"));
-    await expect(drained).rejects.toThrow("deadline");
   });
 });
 

@@ -55,7 +55,6 @@ export class WorkQueue {
   readonly #waiting = new Map<string, Waiting>();
   readonly #failures: RecentMap<string, number>;
   readonly #getters = new Set<(key: string | undefined) => void>();
-  readonly #drainers = new Set<() => void>();
   #isShutDown = false;
 
   constructor(options: WorkQueueOptions) {
@@ -152,30 +151,15 @@ export class WorkQueue {
     return this.#failures.get(key) ?? 0;
   }
 
-  /**
-   * Returns the next key, which is in progress until `done`. Returns undefined if the queue is shut down and empty.
-   * Rejects with the signal's reason.
-   */
-  get(signal?: AbortSignal): Promise<string | undefined> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
+  /** Returns the next key, which is in progress until `done`. Returns undefined if the queue is shut down and empty. */
+  get(): Promise<string | undefined> {
     const key = this.#queue.shift();
     if (key !== undefined) {
       this.#begin(key);
       return Promise.resolve(key);
     }
     if (this.#isShutDown) return Promise.resolve(undefined);
-    return new Promise((resolve, reject) => {
-      const deliver = (delivered: string | undefined) => {
-        signal?.removeEventListener("abort", onAbort);
-        resolve(delivered);
-      };
-      const onAbort = () => {
-        this.#getters.delete(deliver);
-        reject(signal?.reason);
-      };
-      this.#getters.add(deliver);
-      signal?.addEventListener("abort", onAbort, { once: true });
-    });
+    return new Promise((resolve) => void this.#getters.add(resolve));
   }
 
   /** Ends the processing of a key that `get` returned. */
@@ -186,52 +170,22 @@ export class WorkQueue {
     if (key !== this.#untimed)
       this.#metrics?.finished(this.name, (this.#clock.monotonic() - startedAt) / 1000);
     if (this.#needed.has(key)) this.#enqueue(key);
-    this.#settleDrain();
-  }
-
-  /** Accepts no more keys and drops those that wait for their delay. `get` still returns queued keys. */
-  shutDown(): void {
-    this.#isShutDown = true;
-    for (const { timer } of this.#waiting.values()) timer.cancel();
-    this.#waiting.clear();
-    for (const deliver of this.#getters) deliver(undefined);
-    this.#getters.clear();
-    this.#settleDrain();
-  }
-
-  /** Shuts down and waits until no key is queued or in progress. Rejects with the signal's reason. */
-  drain(signal: AbortSignal): Promise<void> {
-    this.shutDown();
-    return new Promise((resolve, reject) => {
-      const onDrained = () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      const onAbort = () => {
-        this.#drainers.delete(onDrained);
-        reject(signal.reason);
-      };
-      if (signal.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#drainers.add(onDrained);
-      this.#settleDrain();
-    });
   }
 
   /**
-   * Runs `workers` workers until the signal aborts or the queue is drained. On abort, queued keys are dropped and `run`
+   * Runs `workers` workers until the signal aborts. Then no more keys are accepted, queued keys are dropped and `run`
    * waits for the handlers in progress. A queue can run only once. With `Infinity` workers, no key waits for another
    * one; use it for handlers that wait for plugins.
    */
   async run(signal: AbortSignal, workers: number, handler: KeyHandler): Promise<void> {
     const onAbort = () => {
-      this.shutDown();
+      this.#isShutDown = true;
+      for (const { timer } of this.#waiting.values()) timer.cancel();
+      this.#waiting.clear();
       for (const key of this.#queue.splice(0)) this.#needed.delete(key);
       this.#metrics?.depth(this.name, 0);
-      this.#settleDrain();
+      for (const deliver of this.#getters) deliver(undefined);
+      this.#getters.clear();
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
@@ -315,12 +269,6 @@ export class WorkQueue {
     this.#metrics?.depth(this.name, this.#queue.length);
     this.#needed.delete(key);
     this.#working.set(key, now);
-  }
-
-  #settleDrain(): void {
-    if (!this.#isShutDown || this.#queue.length > 0 || this.#working.size > 0) return;
-    for (const onDrained of this.#drainers) onDrained();
-    this.#drainers.clear();
   }
 
   #runningSeconds(): number[] {
