@@ -67,7 +67,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       const [address] = await Promise.all([servers.main.ready(), servers.remote?.ready()]);
       return address;
     },
-    summary: () => summaryOf(reporting, lifecycle, eviction),
+    summary: () => summaryOf(summarized),
     async run(signal) {
       using _informationalAnswers = limitInformationalAnswers();
       const { clock, log, version, marks } = context;

@@ -4,7 +4,7 @@ export { devicesPart } from "./devices.ts";
 export { evictionPart } from "./eviction.ts";
 export { Handover } from "./handover.ts";
 export { lifecyclePart } from "./lifecycle.ts";
+export { type AgentSummary, summaryOf } from "./node-summary.ts";
 export { pluginsPart } from "./plugins.ts";
 export { reportingPart } from "./reporting.ts";
 export { statusServersOf } from "./server.ts";
-export { type AgentSummary, summaryOf } from "./summary.ts";

@@ -6,7 +6,6 @@ import type { EvictionPart } from "./eviction.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { PluginsPart } from "./plugins.ts";
 import type { ReportingPart } from "./reporting.ts";
-import { summaryOf } from "./summary.ts";
 
 /** The parts that the node's summary covers. */
 export interface SummarizedParts {
@@ -19,16 +18,13 @@ export interface SummarizedParts {
 /** Returns the route of the node's summary. */
 export function nodeRoute(
   context: AgentContext,
-  { reporting, lifecycle, eviction, plugins }: SummarizedParts,
+  parts: SummarizedParts,
   checks: readonly HealthCheck[],
 ): JsonRoute {
   const { configuration, version, startedAt } = context;
   return apiRoute("node", () => {
-    const { objects, pending, writes, lastWriteAt, problem, pods, events } = summaryOf(
-      reporting,
-      lifecycle,
-      eviction,
-    );
+    const { plugins, eviction } = parts;
+    const { objects, pending, writes, lastWriteAt, problem, pods, events } = summaryOf(parts);
     const results = checks.map((check) => ({ name: check.name, kind: check.kind, ...runCheck(check) }));
     const rows = listPlugins({ ...plugins.known(), calls: new Map() });
     return {
@@ -59,5 +55,43 @@ function evictionOf({ configuration }: AgentContext, { plugins, evicted, queries
     dryRunPlugins: policy.dryRunPlugins,
     evicted: evicted(),
     conditions: queries.conditions,
+  };
+}
+
+/** The agent's current figures. */
+export interface AgentSummary {
+  /** Reporter plugins that are connected. */
+  plugins: number;
+  objects: number;
+  /** Pods in the container runtime; undefined if lifecycle is disabled. */
+  pods: number | undefined;
+  /** Lifecycle events emitted so far, also by earlier processes of the agent; undefined if lifecycle is disabled. */
+  events: number | undefined;
+  /** Pods that were evicted and deleted; undefined if eviction is disabled. */
+  evicted: number | undefined;
+  /** Objects with unwritten changes. */
+  pending: number;
+  /** Writes accepted by the API server since the start. */
+  writes: number;
+  /** Wall milliseconds. */
+  lastWriteAt: number | undefined;
+  /** Why an object can't be published. */
+  problem: string | undefined;
+}
+
+export function summaryOf({ reporting, lifecycle, eviction }: SummarizedParts): AgentSummary {
+  const { manager, publisher } = reporting;
+  const objects = publisher.status();
+  const writes = objects.flatMap(({ lastWriteAt }) => lastWriteAt ?? []);
+  return {
+    plugins: manager.status().filter(({ state }) => state === "running").length,
+    objects: objects.length,
+    pods: lifecycle?.generator.statuses.uids().length,
+    events: lifecycle?.generator.events.last,
+    evicted: eviction?.evicted(),
+    pending: objects.filter(({ pending }) => pending).length,
+    writes: objects.reduce((sum, { writes }) => sum + writes, 0),
+    lastWriteAt: writes.length > 0 ? Math.max(...writes) : undefined,
+    problem: objects.find(({ lastError }) => lastError)?.lastError,
   };
 }

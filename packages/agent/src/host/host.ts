@@ -7,7 +7,7 @@ import { readCacheGroups, readCpuTopology, readOnlineCpus } from "./cpu-topology
 import { HostFiles } from "./host-files.ts";
 import { type HostSample, HostSampler } from "./host-sampler.ts";
 import { memoryState, PageSize, readMemoryTotal } from "./memory.ts";
-import { type NetworkInterface, type NetworkOptions, readNetworkInterfaces } from "./network.ts";
+import { readNetworkInterfaces } from "./network.ts";
 import { readNumaNodes } from "./numa.ts";
 import { machinePressure, type Pressure, type PressureResource, readPressureResources } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
@@ -20,8 +20,6 @@ export interface HostOptions {
   /** Parent directory of the host's /proc and /sys: "/", or "/host" in a container. Default "/". */
   root?: string;
   clock?: Clock;
-  /** Deadline of a reading, in milliseconds. Default 5000. */
-  deadlineMs?: number;
 }
 
 export interface InterfaceAddresses {
@@ -72,6 +70,7 @@ export class Host {
   readonly pids = this.#row("process numbers", (probe) => pidState(probe));
   /** One-minute load average. */
   readonly loadAverage = this.#row("load average", loadAverage);
+  readonly networkInterfaces = this.#row("network interfaces", readNetworkInterfaces);
   readonly virtualization = this.#row("virtualization", readVirtualization);
   readonly kernelRelease = this.#row(
     "kernel release",
@@ -83,9 +82,9 @@ export class Host {
 
   constructor(options: HostOptions = {}) {
     this.root = options.root ?? "/";
-    const { clock = systemClock, deadlineMs = 5_000 } = options;
+    const { clock = systemClock } = options;
     const files = new HostFiles(this.root);
-    this.#context = { files, clock, deadlineMs };
+    this.#context = { files, clock };
     this.#sampler = new HostSampler(files, this.#pageSize, clock);
   }
 
@@ -102,10 +101,6 @@ export class Host {
   /** State of the file system that contains a host path. */
   filesystem(path: string, signal?: AbortSignal): Promise<Reading<FilesystemState>> {
     return this.#row(`file system of ${path}`, (probe) => readFilesystem(probe, path))(signal);
-  }
-
-  networkInterfaces(options?: NetworkOptions, signal?: AbortSignal): Promise<Reading<NetworkInterface[]>> {
-    return this.#row("network interfaces", (probe) => readNetworkInterfaces(probe, options))(signal);
   }
 
   /** Returns the current state between rounds, read synchronously. */

@@ -7,7 +7,7 @@ export { type FilesystemState, Host, type HostOptions, type InterfaceAddresses }
 export { HostReadings, type HostReadingsOptions } from "./host-readings.ts";
 export type { HostSample } from "./host-sampler.ts";
 export type { MemoryState } from "./memory.ts";
-export type { InterfaceKind, NetworkInterface, NetworkOptions } from "./network.ts";
+export type { InterfaceKind, NetworkInterface } from "./network.ts";
 export type { NumaNode } from "./numa.ts";
 export type { PodActivity } from "./pod-activity.ts";
 export type { PodGroup } from "./pod-cgroups.ts";

@@ -1,7 +1,7 @@
 import type { Probe } from "./probe.ts";
 
-/** `physical`: a device on a bus, including virtio. `bond`: an aggregate of several. `virtual`: any other. */
-export type InterfaceKind = "physical" | "bond" | "virtual";
+/** `physical`: a device on a bus, including virtio. `bond`: an aggregate of several. */
+export type InterfaceKind = "physical" | "bond";
 
 export interface NetworkInterface {
   name: string;
@@ -21,26 +21,21 @@ export interface NetworkInterface {
   pciAddress?: string;
 }
 
-export interface NetworkOptions {
-  /** Include software-only interfaces, of which a node has at least one per pod. Default false. */
-  virtual?: boolean;
-}
-
 const NET_ROOT = "/sys/class/net";
 const VIRTUAL_ROOT = "/sys/devices/virtual/net";
 const MAX_INTERFACES = 4_096;
 
-/** Lists the interfaces of the network namespace in which /sys was mounted. Undefined if they cannot be listed. */
-export async function readNetworkInterfaces(
-  probe: Probe,
-  options: NetworkOptions = {},
-): Promise<NetworkInterface[] | undefined> {
+/**
+ * Lists the interfaces of the network namespace in which /sys was mounted, except software interfaces, of which a node
+ * has at least one per pod. Undefined if they cannot be listed.
+ */
+export async function readNetworkInterfaces(probe: Probe): Promise<NetworkInterface[] | undefined> {
   const [names, bonds, virtualNames] = await Promise.all([
     probe.list(NET_ROOT),
     // A regular file among the links; it exists while the bonding driver is loaded.
     probe.text(`${NET_ROOT}/bonding_masters`),
     // One listing instead of one readlink per pod.
-    options.virtual ? undefined : probe.list(VIRTUAL_ROOT),
+    probe.list(VIRTUAL_ROOT),
   ]);
   if (!names) return undefined;
   const bondNames = new Set(bonds?.split(/\s+/));
@@ -48,20 +43,18 @@ export async function readNetworkInterfaces(
   const candidates = names
     .filter((name) => bondNames.has(name) || !skipped.has(name))
     .slice(0, MAX_INTERFACES);
-  const found = await Promise.all(candidates.map((name) => readInterface(probe, name, bondNames, options)));
+  const found = await Promise.all(candidates.map((name) => readInterface(probe, name, bondNames.has(name))));
   return found.filter((each) => each !== undefined);
 }
 
 async function readInterface(
   probe: Probe,
   name: string,
-  bondNames: ReadonlySet<string>,
-  options: NetworkOptions,
+  isBond: boolean,
 ): Promise<NetworkInterface | undefined> {
   const target = await probe.link(`${NET_ROOT}/${name}`);
   if (target === undefined) return undefined;
-  const kind = bondNames.has(name) ? "bond" : target.includes("/devices/virtual/") ? "virtual" : "physical";
-  if (kind === "virtual" && !options.virtual) return undefined;
+  if (!isBond && target.includes("/devices/virtual/")) return undefined;
 
   const at = `${NET_ROOT}/${name}`;
   const [operationalState, speed, mtu, macAddress, index, numaNode] = await Promise.all([
@@ -71,12 +64,12 @@ async function readInterface(
     probe.integer(`${at}/mtu`),
     probe.text(`${at}/address`),
     probe.integer(`${at}/ifindex`),
-    kind === "physical" ? readNumaNode(probe, at) : undefined,
+    isBond ? undefined : readNumaNode(probe, at),
   ]);
   const pciAddress = target.match(/[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?=\/)/g)?.at(-1);
   return {
     name,
-    kind,
+    kind: isBond ? "bond" : "physical",
     ...(index === undefined ? {} : { index }),
     ...(operationalState ? { operationalState } : {}),
     ...speedOf(speed),

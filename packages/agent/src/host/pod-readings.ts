@@ -50,8 +50,6 @@ export interface PodReadingsOptions {
   /** Mount point of cgroups. Default "/sys/fs/cgroup". */
   cgroupRoot?: string;
   clock?: Clock;
-  /** In milliseconds. Default 5000. */
-  deadlineMs?: number;
 }
 
 /** A reading in progress on a machine with cgroups. */
@@ -89,9 +87,9 @@ export class PodReadings {
   );
 
   constructor({ root = "/", ...options }: PodReadingsOptions = {}) {
-    const { clock = systemClock, deadlineMs = 5_000 } = options;
+    const { clock = systemClock } = options;
     this.#cgroupRoot = (options.cgroupRoot ?? CGROUP_ROOT).replace(/\/+$/, "");
-    this.#context = { files: new HostFiles(root), clock, deadlineMs };
+    this.#context = { files: new HostFiles(root), clock };
   }
 
   /** Pressure of a cgroup. @param cgroup path relative to the mount: "/kubepods.slice" */

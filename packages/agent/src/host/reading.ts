@@ -18,16 +18,16 @@ export type Reading<T> =
   | { state: "missing" | "stale"; at: number; message: string }
   | { state: "failed"; at: number; error: NodekeeperError };
 
+const DEADLINE_MS = 5_000;
+
 export interface ReadingContext {
   files: HostFiles;
   clock: Clock;
-  /** In milliseconds. */
-  deadlineMs: number;
 }
 
 /** Takes a reading within its deadline. Throws only the signal's reason. @param what name of the reading in messages */
 export async function takeReading<T>(
-  { files, clock, deadlineMs }: ReadingContext,
+  { files, clock }: ReadingContext,
   what: string,
   work: (probe: Probe, signal: AbortSignal) => Promise<T | undefined>,
   signal?: AbortSignal,
@@ -35,7 +35,7 @@ export async function takeReading<T>(
   const at = clock.monotonic();
   let problems: readonly NodekeeperError[] = [];
   try {
-    const value = await withDeadline(clock, deadlineMs, `reading ${what}`, signal, (scoped) => {
+    const value = await withDeadline(clock, DEADLINE_MS, `reading ${what}`, signal, (scoped) => {
       const probe = new Probe(files, scoped);
       problems = probe.problems;
       return work(probe, scoped);

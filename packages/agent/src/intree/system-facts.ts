@@ -54,7 +54,7 @@ export class SystemFactsReader {
       before.virtualization ?? take(host.virtualization(signal), undefined),
       take(host.onlineCpus(signal), before.onlineCpus),
       take(host.memoryTotal(signal), before.memoryTotal),
-      take(host.networkInterfaces({}, signal), before.interfaces),
+      take(host.networkInterfaces(signal), before.interfaces),
     ]);
     const sameMachine =
       before.numaNodes && sameNumbers(onlineCpus, before.onlineCpus) && memoryTotal === before.memoryTotal;

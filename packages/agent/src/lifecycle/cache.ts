@@ -45,17 +45,13 @@ export class PodStatusCache implements PodStatusReader {
   readonly #entries = new Map<string, PodCacheEntry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
   readonly #hints: Pick<Hints, "wanted"> | undefined;
+  // Start of the last completed relist, monotonic milliseconds.
   #globalTime = Number.NEGATIVE_INFINITY;
   #version = 0;
 
   /** @param hints notified when a caller starts to wait for a pod, so that the pod is read early */
   constructor(hints?: Pick<Hints, "wanted">) {
     this.#hints = hints;
-  }
-
-  /** Start of the last completed relist, monotonic milliseconds. */
-  get globalTime(): number {
-    return this.#globalTime;
   }
 
   get version(): number {

@@ -1,22 +1,10 @@
 import { StateDamaged } from "@nodekeeper/api/errors";
 import { type Logger, messageOf } from "@nodekeeper/core/lib";
 import type { ContainerState, ListedContainer, Pod } from "../runtime/index.ts";
-import {
-  Backlog,
-  type LifecycleStore,
-  type StoredEvent,
-  type StoredRecord,
-  WriteBehind,
-} from "../state/index.ts";
+import { Backlog, type LifecycleStore, type StoredRecord, WriteBehind } from "../state/index.ts";
 import type { LifecycleContext } from "./context.ts";
 import type { EventLog } from "./event-log.ts";
-import type {
-  ContainerIdentity,
-  NewEvent,
-  PodIdentity,
-  PodLifecycleEvent,
-  PodLifecycleEventType,
-} from "./events.ts";
+import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import type { PodRecord, PodRecords } from "./records.ts";
 
 // Trimming with every write would cost an additional page write.
@@ -33,7 +21,7 @@ export class Journal {
   // Number of events to retain in the database.
   readonly #capacity: number;
   readonly #writes: WriteBehind;
-  readonly #events: Backlog<StoredEvent>;
+  readonly #events: Backlog<PodLifecycleEvent>;
   readonly #records = new Map<string, StoredRecord>();
   #trimmedAt = 0;
   // The stored log could not be restored, and its sequence numbers conflict with new ones.
@@ -60,7 +48,7 @@ export class Journal {
     try {
       const kept = store.log();
       if (!kept) return false;
-      events.restore(kept.id, kept.last, mapEvents(store.events(this.#capacity)));
+      events.restore(kept.id, kept.last, store.events(this.#capacity) as Iterable<PodLifecycleEvent>);
       for (const { podUid, record } of store.records())
         restoreRecord(records, podUid, record, this.#context.log);
       // The sequence numbers of lost events are reused, so earlier positions must be invalid.
@@ -83,7 +71,7 @@ export class Journal {
   commit(record: PodRecord, added: readonly NewEvent[]): void {
     const appended = this.#log.append(added);
     if (!this.#store) return;
-    this.#events.add(...appended.map(storedEvent));
+    this.#events.add(...appended);
     const podUid = record.identity.uid;
     this.#records.set(podUid, { podUid, record: record.emitted && encodeRecord(record) });
     if (!this.#writes.isPending) this.#writes.flush();
@@ -113,49 +101,6 @@ export class Journal {
     // After a crash, the sequence numbers of unsaved events would be reused, so their positions must be
     // invalid.
     if (isFirst) this.#log.renew();
-  }
-}
-
-function storedEvent({
-  sequence,
-  at,
-  type,
-  pod,
-  container,
-  exitCode,
-  reason,
-}: PodLifecycleEvent): StoredEvent {
-  return {
-    sequence,
-    at,
-    type,
-    podUid: pod.uid,
-    namespace: pod.namespace,
-    name: pod.name,
-    containerId: container?.id ?? null,
-    containerName: container?.name ?? null,
-    containerKind: container?.kind ?? null,
-    exitCode: exitCode ?? null,
-    reason,
-  };
-}
-
-// Events share identity objects, as newly created events do.
-function* mapEvents(rows: Iterable<StoredEvent>): Iterable<PodLifecycleEvent> {
-  const pods = new Map<string, PodIdentity>();
-  const containers = new Map<string, ContainerIdentity>();
-  for (const row of rows) {
-    const { sequence, at, podUid: uid, namespace, name, containerId: id, exitCode, reason } = row;
-    const pod = pods.get(uid) ?? { uid, namespace, name };
-    pods.set(uid, pod);
-    let container: ContainerIdentity | undefined;
-    if (id !== null) {
-      const kind = row.containerKind === "sandbox" ? "sandbox" : "container";
-      container = containers.get(id) ?? { id, name: row.containerName ?? "", kind };
-      containers.set(id, container);
-    }
-    const type = row.type as PodLifecycleEventType;
-    yield { sequence, at, type, pod, container, exitCode: exitCode ?? undefined, reason };
   }
 }
 

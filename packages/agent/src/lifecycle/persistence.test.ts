@@ -223,7 +223,7 @@ describe("an agent that is started again", () => {
     await second.stop();
     expect(second.emitted()).toEqual(["Started b-sandbox"]);
     expect(store.log()).toEqual({ id: second.generator.events.id, last: 1 });
-    expect([...store.events(10)].map(({ podUid }) => podUid)).toEqual(["b"]);
+    expect([...store.events(10)].map(({ pod }) => pod.uid)).toEqual(["b"]);
   });
 
   it("after a power cut, does not take a position for its own that it may have given to other events", async () => {

@@ -31,13 +31,6 @@ export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, J
   return found;
 }
 
-/** The response to GET /api/v1. */
-export function routeList(routes: readonly Pick<JsonRoute, "path" | "summary">[]): Reply {
-  return jsonReply(200, {
-    routes: routes.map(({ path, summary }) => ({ path: `${API_ROOT}/${path}`, summary })),
-  });
-}
-
 /** Runs a route's handler under its deadline. An error becomes an error response. */
 export async function routeReply(
   route: JsonRoute,

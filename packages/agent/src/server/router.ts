@@ -8,11 +8,11 @@ import {
   type Registry,
   Semaphore,
 } from "@nodekeeper/core/lib";
-import { API_ROOT, indexRoutes, type JsonRoute, routeList, routeReply } from "./api.ts";
+import { API_ROOT, indexRoutes, type JsonRoute, routeReply } from "./api.ts";
 import { type HealthEndpoint, healthEndpoints, healthReply, singleHealthReply } from "./health.ts";
 import { MetricsPage } from "./metrics-page.ts";
 import { PAGE_ROOT, pageReply, prefersPage, type ReadPageFile } from "./page.ts";
-import { errorReply, type Reply, textReply } from "./reply.ts";
+import { errorReply, jsonReply, type Reply, textReply } from "./reply.ts";
 import type { OpenStream, Streams } from "./stream/streams.ts";
 
 export interface RouterOptions {
@@ -84,7 +84,7 @@ export class Router {
     const health = this.#health(path, query);
     if (health) return health;
     if (path === API_ROOT || path === `${API_ROOT}/`) {
-      return { handler: API_ROOT, reply: routeList(this.#listed()) };
+      return { handler: API_ROOT, reply: jsonReply(200, { routes: this.#listed() }) };
     }
     if (path === `${API_ROOT}/${STREAM_PATH}` && this.#options.streams)
       return this.#stream(this.#options.streams, query, headers["last-event-id"]?.toString());
@@ -127,7 +127,8 @@ export class Router {
 
   #listed(): { path: string; summary: string }[] {
     const { routes, streams } = this.#options;
-    return [...routes, ...(streams ? [{ path: STREAM_PATH, summary: streamSummary }] : [])];
+    const listed = [...routes, ...(streams ? [{ path: STREAM_PATH, summary: streamSummary }] : [])];
+    return listed.map(({ path, summary }) => ({ path: `${API_ROOT}/${path}`, summary }));
   }
 
   #health(path: string, query: URLSearchParams): Routed | undefined {
@@ -157,7 +158,7 @@ export class Router {
       ...checks.map((check) => `  /readyz/${check.name}`),
       "/metrics   metrics for Prometheus, as OpenMetrics on request",
       `${API_ROOT}   the JSON API`,
-      ...this.#listed().map((route) => `  ${API_ROOT}/${route.path}   ${route.summary}`),
+      ...this.#listed().map((route) => `  ${route.path}   ${route.summary}`),
     ];
     return textReply(200, lines.join("\n"));
   }

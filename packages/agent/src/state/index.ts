@@ -17,7 +17,7 @@ export {
   type StoredNodeEvent,
   type StoredNodePod,
 } from "./history-store.ts";
-export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
+export { LifecycleStore, type StoredRecord } from "./lifecycle-store.ts";
 export { type Mark, Marks, type NewMark } from "./marks.ts";
 export { createStateMetrics } from "./metrics.ts";
 export { PluginNameStore, type StoredPluginName } from "./plugin-name-store.ts";

@@ -1,17 +1,30 @@
 import { Store } from "./store.ts";
 
-/** An event of the lifecycle log. Times are in milliseconds since the epoch. */
+/** An event of the lifecycle log. */
 export interface StoredEvent {
+  readonly sequence: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly type: string;
+  readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
+  /** Undefined for an event of the whole pod. */
+  readonly container:
+    | { readonly id: string; readonly name: string; readonly kind: "container" | "sandbox" }
+    | undefined;
+  readonly exitCode: number | undefined;
+  readonly reason: string;
+}
+
+interface EventRow {
   sequence: number;
   at: number;
   type: string;
-  podUid: string;
+  uid: string;
   namespace: string;
   name: string;
-  /** Null, like the next two, for an event of the whole pod. */
-  containerId: string | null;
+  id: string | null;
   containerName: string | null;
-  containerKind: string | null;
+  kind: string | null;
   exitCode: number | null;
   reason: string;
 }
@@ -42,14 +55,26 @@ export class LifecycleStore extends Store {
     return this.database.first("SELECT id, last FROM lifecycle_log");
   }
 
-  /** Returns the latest `limit` events, oldest first. */
-  events(limit: number): IterableIterator<StoredEvent> {
-    return this.database.each(
-      `SELECT sequence, at, type, pod_uid AS podUid, namespace, name, container_id AS containerId,
-         container_name AS containerName, container_kind AS containerKind, exit_code AS exitCode, reason
+  /** Returns the latest `limit` events, oldest first. Events share the objects of their pods and containers. */
+  *events(limit: number): Generator<StoredEvent> {
+    const pods = new Map<string, StoredEvent["pod"]>();
+    const containers = new Map<string, StoredEvent["container"]>();
+    const rows = this.database.each<EventRow>(
+      `SELECT sequence, at, type, pod_uid AS uid, namespace, name, container_id AS id,
+         container_name AS containerName, container_kind AS kind, exit_code AS exitCode, reason
        FROM (SELECT * FROM lifecycle_event ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`,
       limit,
     );
+    for (const row of rows) {
+      const { sequence, at, type, uid, namespace, name, id, exitCode, reason } = row;
+      const pod = pods.get(uid) ?? { uid, namespace, name };
+      pods.set(uid, pod);
+      const kind = row.kind === "sandbox" ? row.kind : "container";
+      const added = id === null ? undefined : ({ id, name: row.containerName ?? "", kind } as const);
+      const container = added && (containers.get(added.id) ?? added);
+      if (container) containers.set(container.id, container);
+      yield { sequence, at, type, pod, container, exitCode: exitCode ?? undefined, reason };
+    }
   }
 
   records(): { podUid: string; record: string }[] {
@@ -78,14 +103,13 @@ export class LifecycleStore extends Store {
     }, "lifecycle");
   }
 
-  #addEvent({ sequence, at, type, podUid, namespace, name, ...rest }: StoredEvent): void {
-    const { containerId, containerName, containerKind, exitCode, reason } = rest;
+  #addEvent({ sequence, at, type, pod, container, exitCode, reason }: StoredEvent): void {
     this.database.run(
       `INSERT INTO lifecycle_event
          (sequence, at, type, pod_uid, namespace, name, container_id, container_name, container_kind, exit_code, reason)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[sequence, at, type, podUid, namespace, name],
-      ...[containerId, containerName, containerKind, exitCode, reason],
+      ...[sequence, at, type, pod.uid, pod.namespace, pod.name],
+      ...[container?.id ?? null, container?.name ?? null, container?.kind ?? null, exitCode ?? null, reason],
     );
   }
 

@@ -83,7 +83,6 @@ export class Watcher implements Runnable {
   #statusErrors = 0;
   // Consecutive expired versions without an event in between.
   #expirations = 0;
-  #contactAt: number | undefined;
   #lostAt: number;
   #isOpen = false;
   #sendsBookmarks = false;
@@ -106,11 +105,6 @@ export class Watcher implements Runnable {
   /** Whether the handler has received a complete list. */
   get isSynced(): boolean {
     return this.#isSynced;
-  }
-
-  /** Wall clock time of the last message from the server, in milliseconds since the epoch. */
-  get lastContactAt(): number | undefined {
-    return this.#contactAt;
   }
 
   /** Error of the last watch. Undefined while a watch is open. */
@@ -214,7 +208,6 @@ export class Watcher implements Runnable {
   }
 
   #heard(): void {
-    this.#contactAt = this.#options.clock.now();
     this.#lostAt = this.#options.clock.monotonic();
   }
 
