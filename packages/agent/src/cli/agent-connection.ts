@@ -36,11 +36,10 @@ export interface HttpConnectionOptions {
   name: string;
   /** What to check if it does not respond. */
   advice: string;
-  dispose?: () => void;
 }
 
 /** Returns a connection to the status server at an address. Each request opens its own TCP connection. */
-export function httpConnection({ address, name, advice, dispose }: HttpConnectionOptions): AgentConnection {
+export function httpConnection({ address, name, advice }: HttpConnectionOptions): AgentConnection {
   return {
     async get<Path extends ApiPath>(path: Path, query: Query<Path> = {}) {
       const url = `http://${address}/api/v1/${path}${queryText(query)}`;
@@ -53,7 +52,8 @@ export function httpConnection({ address, name, advice, dispose }: HttpConnectio
       );
       return answerOf(name, text) as ApiAnswers[Path];
     },
-    [Symbol.dispose]: () => dispose?.(),
+    // Each request has closed its own connection.
+    [Symbol.dispose]() {},
   };
 }
 

@@ -10,12 +10,8 @@ const reviewPermissions: AccessQuestion[] = [
 ];
 
 /** Returns the permissions that the agent needs with this configuration. */
-export function requiredPermissions({
-  nodeName,
-  eviction,
-  server,
-  devices,
-}: AgentConfiguration): AccessQuestion[] {
+export function requiredPermissions(configuration: AgentConfiguration): AccessQuestion[] {
+  const { nodeName, eviction, server, devices } = configuration;
   const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
   const coreNode = { group: "", resource: "nodes", name: nodeName };
   return [

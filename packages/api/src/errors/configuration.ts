@@ -62,7 +62,6 @@ export const DirectoryNotWatched = declareProblem({
 export const PolicyRefused = declareError({
   id: "NK1010",
   code: "invalid",
-  message: "{problem}",
   title: "A policy file is invalid",
   cause:
     "The file can't be read or is not YAML, a field is unknown or missing, or a CEL expression has an error. The message has the file, line and column. The same applies to the scene file of `nodekeeper policy test`.",

@@ -15,8 +15,8 @@ export interface Problem {
 interface ErrorDeclaration<Message extends string> extends Problem {
   /** The usual code; a throw site may state another one. */
   readonly code: ErrorCode;
-  /** The message, with its parameters in braces: "endpoint {endpoint} not found". */
-  readonly message: Message;
+  /** The message, with its parameters in braces: "endpoint {endpoint} not found". Default: that of the throw site. */
+  readonly message?: Message;
 }
 
 /** The parameters of a message: `{ endpoint: string | number }` for "endpoint {endpoint} not found". */
@@ -29,6 +29,8 @@ export interface DeclaredErrorDetails extends Omit<ErrorDetails, "id"> {
   code?: ErrorCode;
 }
 
+const PROBLEM = "{problem}";
+
 /** The class of an error that is declared once, and thrown by name. */
 export interface DeclaredError<Message extends string = string> extends ErrorDeclaration<Message> {
   new (parameters: ParametersOf<Message>, details?: DeclaredErrorDetails): NodekeeperError;
@@ -40,7 +42,7 @@ export interface DeclaredError<Message extends string = string> extends ErrorDec
  *
  * @__NO_SIDE_EFFECTS__
  */
-export function declareError<const Message extends string>(
+export function declareError<const Message extends string = typeof PROBLEM>(
   declaration: ErrorDeclaration<Message>,
 ): DeclaredError<Message> {
   class Declared extends NodekeeperError {
@@ -49,7 +51,8 @@ export function declareError<const Message extends string>(
 
     constructor(parameters: ParametersOf<Message>, { code, ...details }: DeclaredErrorDetails = {}) {
       const values = parameters as Readonly<Record<string, string | number>>;
-      const message = declaration.message.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
+      const template = declaration.message ?? PROBLEM;
+      const message = template.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
       super(code ?? declaration.code, message, { ...details, id: declaration.id });
     }
   }

@@ -5,7 +5,6 @@ import { declareError, declareProblem } from "./declare.ts";
 export const ResourceApiNotServed = declareError({
   id: "NK1501",
   code: "unsupported",
-  message: "{problem}",
   title: "The API server serves no ResourceSlices or ResourceClaims",
   cause:
     "Dynamic resource allocation is disabled, or the cluster is older than 1.30. Drivers stay connected, and nothing is published.",
@@ -16,7 +15,6 @@ export const ResourceApiNotServed = declareError({
 export const DeviceStreamFailed = declareError({
   id: "NK1502",
   code: "invalid",
-  message: "{problem}",
   title: "A driver's stream of devices fails",
   cause:
     "The driver ended the stream or did not respond, or a message can't be decoded or is larger than `devices.maxMessageSize`.",
@@ -36,7 +34,6 @@ export const DevicesQuarantined = declareProblem({
 export const SlicesNotAsPlanned = declareError({
   id: "NK1504",
   code: "conflict",
-  message: "{problem}",
   title: "ResourceSlices differ from the driver's devices",
   cause:
     "Another client also writes the driver's slices: a second agent with the same node name, or the driver itself.",
@@ -55,7 +52,6 @@ export const DeviceHealthNotReported = declareProblem({
 export const ClaimNotPreparable = declareError({
   id: "NK1506",
   code: "conflict",
-  message: "{problem}",
   title: "A ResourceClaim can't be prepared",
   cause:
     "The claim was deleted and created again, is not allocated, has no devices of the driver, or the agent may not read it.",
@@ -66,7 +62,6 @@ export const ClaimNotPreparable = declareError({
 export const DriverAnswerRefused = declareError({
   id: "NK1507",
   code: "invalid",
-  message: "{problem}",
   title: "A driver's response to a preparation is invalid",
   cause:
     "The driver left out a device of the claim, named one that is not in it, or its container edits are invalid or not allowed.",
@@ -95,7 +90,6 @@ export const DriverNotRegistered = declareProblem({
 export const ClaimNotRecorded = declareError({
   id: "NK1510",
   code: "unavailable",
-  message: "{problem}",
   title: "A CDI file or the record of a claim can't be written or was changed",
   cause:
     "`devices.kubeletPlugin.cdiDirectory` can't be read or written, or another process removed or changed a file of the agent in it.",
@@ -124,7 +118,6 @@ export const EndedClaimPrepared = declareProblem({
 export const HostPathNotTrusted = declareError({
   id: "NK1513",
   code: "invalid",
-  message: "{problem}",
   title: "Users other than root can change a host path in a driver's edits",
   cause:
     "A directory, link or file in the path of a mount's source, a device or a hook does not belong to root, or others can write it. Its owner could redirect the path after the check, for example to `/etc/shadow`, or replace a program that the runtime runs as root.",
@@ -135,7 +128,6 @@ export const HostPathNotTrusted = declareError({
 export const ClaimInUse = declareError({
   id: "NK1514",
   code: "conflict",
-  message: "{problem}",
   title: "A ResourceClaim's devices are still in use",
   cause:
     "A container of a pod of the claim has not ended according to the container runtime, or the runtime can't be read: for example the pod was deleted with `--force`. With `lifecycle.enabled: false` the agent does not read the runtime, and a device is free only when the kubelet has unprepared the claim.",
@@ -146,7 +138,6 @@ export const ClaimInUse = declareError({
 export const DeviceClaimedTwice = declareError({
   id: "NK1515",
   code: "conflict",
-  message: "{problem}",
   title: "Two ResourceClaims have one device",
   cause:
     "Both exist and are allocated the same device, neither with `adminAccess` nor as a share of it: a client other than the scheduler wrote the status of a claim, or two schedulers allocate.",

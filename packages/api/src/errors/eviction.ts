@@ -32,7 +32,6 @@ export const EvictionPluginCallFailed = declareProblem({
 export const EvictionAnswerRefused = declareError({
   id: "NK1604",
   code: "invalid",
-  message: "{problem}",
   title: "An eviction plugin's response is invalid",
   cause: "The response can't be decoded, is larger than 16 MiB, or names too many pods.",
   remedy: "Correct the plugin: it should return only the few pods to evict first.",
@@ -50,7 +49,6 @@ export const EvictionPluginNameInUse = declareError({
 export const PodNotRecorded = declareError({
   id: "NK1606",
   code: "notFound",
-  message: "{problem}",
   title: "No record of this pod",
   cause:
     "The pod was not on this node while records were kept, or its records have expired (`eviction.records`).",
@@ -96,7 +94,6 @@ export const EvictedPodNotTerminating = declareProblem({
 export const PolicyCannotJudge = declareError({
   id: "NK1611",
   code: "invalid",
-  message: "{problem}",
   title: "An eviction policy can't evaluate the node or a pod",
   cause:
     "An expression failed: a reading that it uses is missing on this node, or it has no result, for example after a division by zero. `nodekeeper plugins list` shows the field, or the place in the file.",

@@ -5,7 +5,6 @@ import { declareError, declareProblem } from "./declare.ts";
 export const ApiServerNotConfigured = declareError({
   id: "NK1201",
   code: "invalid",
-  message: "{problem}",
   title: "No access to an API server is configured",
   cause:
     "No kubeconfig was given, `KUBECONFIG` is not set, and the process is not a pod with a service account.",
@@ -27,7 +26,6 @@ export const KubeconfigUnusable = declareError({
 export const CredentialsUnusable = declareError({
   id: "NK1203",
   code: "invalid",
-  message: "{problem}",
   title: "Credentials can't be read",
   cause:
     "A token, certificate or key file is missing, empty or not readable for the agent's user, or the certificate does not match the key.",
@@ -38,7 +36,6 @@ export const CredentialsUnusable = declareError({
 export const ApiServerUnreachable = declareError({
   id: "NK1204",
   code: "unavailable",
-  message: "{problem}",
   title: "The API server can't be reached",
   cause:
     "No connection: the address is wrong, a firewall or network policy blocks it, or the API server is down. The agent continues with its last known state and retries.",
@@ -49,7 +46,6 @@ export const ApiServerUnreachable = declareError({
 export const ApiServerNotTrusted = declareError({
   id: "NK1205",
   code: "unavailable",
-  message: "{problem}",
   title: "The API server's certificate is not trusted",
   cause:
     "The certificate is not signed by the certificate authority of the kubeconfig or service account, has expired, or is for another name.",

@@ -66,7 +66,6 @@ export const PluginVersionsUnsupported = declareError({
 export const PluginVersionsRefused = declareError({
   id: "NK1307",
   code: "invalid",
-  message: "{problem}",
   title: "The plugin's list of versions is invalid",
   cause: "`supported_versions` has too many entries, or one that is too long.",
   remedy: "List only the versions that the plugin serves.",
@@ -146,7 +145,6 @@ export const RegistrationIncomplete = declareProblem({
 export const PluginTokenRefused = declareError({
   id: "NK1315",
   code: "unauthenticated",
-  message: "{problem}",
   title: "The plugin's token is refused",
   cause:
     "`eviction.strict` is enabled, and the plugin has no token or one that the API server does not accept.",

@@ -34,7 +34,6 @@ export const RuntimeUnreachable = declareProblem({
 export const RuntimeNotResponding = declareError({
   id: "NK1404",
   code: "unavailable",
-  message: "{problem}",
   title: "The container runtime does not respond",
   cause: "The process accepts connections but does not respond in time: it hangs or is overloaded.",
   remedy:
@@ -53,7 +52,6 @@ export const RuntimeVersionUnsupported = declareError({
 export const RuntimeAnswerTooLarge = declareError({
   id: "NK1406",
   code: "exhausted",
-  message: "{problem}",
   title: "A response of the container runtime is too large",
   cause:
     "The node has more containers than `runtime.maxMessageSize` or the agent's limit on listed items allows.",
@@ -63,7 +61,6 @@ export const RuntimeAnswerTooLarge = declareError({
 export const PodNotInspectable = declareError({
   id: "NK1407",
   code: "unavailable",
-  message: "{problem}",
   title: "A pod can't be inspected",
   cause:
     "The runtime lists the pod, but does not return its status, or one that contradicts the list. Other pods are not affected.",

@@ -24,7 +24,6 @@ export const StatusAddressForbidden = declareError({
 export const StatusAddressInvalid = declareError({
   id: "NK1703",
   code: "invalid",
-  message: "{problem}",
   title: "The status server's address does not belong to this machine",
   cause: "`server.address` names an address that no interface has, or a name that can't be resolved.",
   remedy:
@@ -74,7 +73,6 @@ export const SocketPathTaken = declareError({
 export const TokenRefused = declareError({
   id: "NK1708",
   code: "unauthenticated",
-  message: "{problem}",
   title: "A request to the status server has no valid token (401)",
   cause:
     "Beyond loopback every request needs a bearer token that the API server knows, or the cookie of a browser session that was signed in with one.",
@@ -95,7 +93,6 @@ export const PathForbidden = declareError({
 export const AgentUnreachable = declareError({
   id: "NK1710",
   code: "unavailable",
-  message: "{problem}",
   title: "No agent responds",
   cause:
     "The agent is not running, is still starting, or has another `server.address`; or a client of the gRPC API uses another `api.socket` or may not open it (mode 0660).",
@@ -123,7 +120,6 @@ export const PartNotStopped = declareProblem({
 export const TooManyWatches = declareError({
   id: "NK1713",
   code: "exhausted",
-  message: "{problem}",
   title: "A watch of the local API is refused",
   cause: "Too many watches are open: a client opens them without closing them.",
   remedy: "Find the client: `ss -xp` lists the processes connected to `api.socket`. Restart it.",
@@ -132,7 +128,6 @@ export const TooManyWatches = declareError({
 export const KubectlMissing = declareError({
   id: "NK1714",
   code: "notFound",
-  message: "{problem}",
   title: "The kubectl command can't be run",
   cause:
     "`kubectl nodekeeper` reaches agents through kubectl, which is neither in PATH nor at the path in the variable KUBECTL.",
@@ -153,7 +148,6 @@ export const KubectlFailed = declareError({
 export const AgentNotFound = declareError({
   id: "NK1716",
   code: "notFound",
-  message: "{problem}",
   title: "No agent is found",
   cause: "The namespace has no pod with the agents' labels, or none on the node.",
   remedy:

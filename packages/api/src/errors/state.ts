@@ -65,7 +65,6 @@ export const StateRemoved = declareProblem({
 export const RecordedStateUnreadable = declareError({
   id: "NK1107",
   code: "unavailable",
-  message: "{problem}",
   title: "Recorded state can't be read",
   cause:
     "`--from` names a directory without a state database, a file that is not one, or a database that is written continuously.",

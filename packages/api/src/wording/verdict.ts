@@ -72,12 +72,7 @@ function capitalized(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-function askText({
-  plugin,
-  kind,
-  reason,
-  asks,
-}: Pick<Victim, "plugin" | "kind" | "reason" | "asks">): string {
+function askText({ plugin, kind, reason, asks }: Victim): string {
   const [first] = asks;
   // Records of earlier versions have only the threshold as the reason.
   if (first?.selectedBy === "ranking")

@@ -5,16 +5,15 @@ interface Props {
   title: string;
   /** A remark next to the title. */
   remark?: ComponentChildren;
-  class?: string;
   children: ComponentChildren;
 }
 
 /** A section of a view with a heading. */
-export function Section({ title, remark, class: kind, children }: Props) {
+export function Section({ title, remark, children }: Props) {
   // Not `useId`: its numbers restart each time the page is rendered.
   const id = `section-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
   return (
-    <section aria-labelledby={id} class={kind}>
+    <section aria-labelledby={id}>
       <h2 id={id}>
         {title} {remark && <small>{remark}</small>}
       </h2>

@@ -12,7 +12,7 @@ export function declareStatus(program: Command, { output, fail, agents }: Comman
       const options = optionsWithNode(given.at(-1));
       const { fleetStatusCommand, statusCommand } = await import("../status/status.ts");
       const print = { format: options.output, output, now: Date.now() };
-      const fleet = agents.fleet?.(options);
+      const fleet = agents.fleet(options);
       if (fleet) {
         if (!(await fleetStatusCommand(fleet, print))) fail();
         return;

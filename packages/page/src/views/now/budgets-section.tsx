@@ -69,11 +69,8 @@ function ownerText({ namespace, owner: { kind, name, uid } }: Budgets["owners"][
   return name === "" ? `owner ${shown(uid)}` : `${shown(kind)} ${shown(namespace)}/${shown(name)}`;
 }
 
-function Eligible({
-  candidates: { candidates, eligible, ineligible, excluded, pods },
-}: {
-  candidates: Candidates;
-}) {
+function Eligible({ candidates: counts }: { candidates: Candidates }) {
+  const { candidates, eligible, ineligible, excluded, pods } = counts;
   const [later, never] = [reasonsOf(ineligible), reasonsOf(excluded)];
   return (
     <>

@@ -75,13 +75,8 @@ function cellsOf(condition: Condition, transitionMs: number | null) {
   ];
 }
 
-function Until({
-  condition: { isMet, until, lastMet },
-  transitionMs,
-}: {
-  condition: Condition;
-  transitionMs: number | null;
-}) {
+function Until({ condition, transitionMs }: { condition: Condition; transitionMs: number | null }) {
+  const { isMet, until, lastMet } = condition;
   if (isMet || until === null)
     return <>{transitionMs === null ? "a while" : age(transitionMs)} after it clears</>;
   return (

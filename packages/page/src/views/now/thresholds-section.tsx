@@ -62,11 +62,8 @@ function cellsOf(threshold: Threshold, isDry: boolean) {
   ];
 }
 
-function Consequence({
-  threshold: { confirmed, held, since, gracePeriodSeconds, unserved },
-}: {
-  threshold: Threshold;
-}) {
+function Consequence({ threshold }: { threshold: Threshold }) {
+  const { confirmed, held, since, gracePeriodSeconds, unserved } = threshold;
   if (!confirmed)
     return (
       <>

@@ -1,4 +1,4 @@
-import type { PodReference } from "@nodekeeper/api/decide";
+import type { BudgetStatus, PodReference } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { refusalWord } from "@nodekeeper/api/wording";
 import type { ComponentChildren } from "preact";
@@ -94,11 +94,7 @@ function pausedRow(pod: Budgets["paused"][number]): TableRow {
   ]);
 }
 
-function budgetText({
-  name,
-  currentHealthy,
-  desiredHealthy,
-}: NonNullable<Budgets["paused"][number]["budget"]>): string {
+function budgetText({ name, currentHealthy, desiredHealthy }: BudgetStatus): string {
   const counts =
     currentHealthy === null || desiredHealthy === null
       ? ""

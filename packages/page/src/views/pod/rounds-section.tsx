@@ -43,15 +43,8 @@ function OtherRound({ round }: { round: ExplainedRound }) {
   );
 }
 
-function gistOf({
-  victim,
-  dryRunVictim,
-  outcome,
-  withdrawals,
-  exclusion,
-  refusals,
-  place,
-}: ExplainedRound): string {
+function gistOf(round: ExplainedRound): string {
+  const { victim, dryRunVictim, outcome, withdrawals, exclusion, refusals, place } = round;
   if (victim) return "selected";
   if (outcome) return "its eviction ended";
   if (withdrawals.length > 0) return "withdrawn";

@@ -215,15 +215,9 @@ function ReadingDetail({ signal, at }: { signal: Signal; at: number }) {
   );
 }
 
-function Links({
-  pod,
-  plugin,
-  round,
-}: {
-  pod?: Mark["pod"] | PodBars;
-  plugin?: string | undefined;
-  round?: number | undefined;
-}) {
+type LinksProps = Pick<Mark, "plugin" | "round"> & { pod?: Mark["pod"] | PodBars };
+
+function Links({ pod, plugin, round }: LinksProps) {
   return (
     <ul class="tl-links">
       {pod && (

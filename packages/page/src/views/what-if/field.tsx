@@ -39,14 +39,8 @@ export function FieldInput(props: FieldProps) {
   );
 }
 
-function Input({
-  field,
-  text,
-  problem,
-  onChange,
-  id,
-  described,
-}: FieldProps & { id: string; described: string }) {
+function Input(props: FieldProps & { id: string; described: string }) {
+  const { field, text, problem, onChange, id, described } = props;
   const common = { id, "aria-describedby": described, name: field.name };
   if (field.unit === "") {
     return (
@@ -101,15 +95,8 @@ function Choices({ field, text, choices, onChange }: FieldProps) {
   );
 }
 
-function State({
-  field,
-  text,
-  inForce,
-  recorded,
-  problem,
-  isChanged,
-  onChange,
-}: FieldProps & { isChanged: boolean }) {
+function State(props: FieldProps & { isChanged: boolean }) {
+  const { field, text, inForce, recorded, problem, isChanged, onChange } = props;
   const isRecordedInForce = recorded === inForce;
   const differs = recorded !== undefined && recorded !== text && !problem;
   return (

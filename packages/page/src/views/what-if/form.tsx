@@ -43,15 +43,8 @@ export function PolicyForm(props: FormProps) {
 // On a wide screen all groups are open; on a phone they are opened on demand.
 const WIDE = "(min-width: 60rem)";
 
-function Group({
-  group,
-  typed,
-  inForce,
-  edited,
-  recorded,
-  plugins,
-  onChange,
-}: FormProps & { group: FieldGroup }) {
+function Group(props: FormProps & { group: FieldGroup }) {
+  const { group, typed, inForce, edited, recorded, plugins, onChange } = props;
   const changed = group.fields.filter(({ name }) => typed.has(name)).length;
   const [isOpen, setOpen] = useState(() => changed > 0 || matchMedia(WIDE).matches);
   return (
