@@ -8,6 +8,7 @@ const timed: readonly TimedFault[] = [
   "agentStops",
   "pluginKills",
   "pluginFreezes",
+  "consumerKills",
   "runtimeFreezes",
   "wallSteps",
 ];

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
+import { lifecycle } from "./rules/lifecycle.ts";
 import { rest } from "./rules/rest.ts";
 import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
@@ -25,7 +26,7 @@ export interface Outcome {
   log: readonly string[];
 }
 
-const rules = [...acts, ...rest];
+const rules = [...acts, ...lifecycle, ...rest];
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.

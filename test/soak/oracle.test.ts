@@ -5,12 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SLICES } from "../../packages/agent/src/devices/testing/device-cluster.ts";
 import { startAgent } from "../support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "../support/cluster.ts";
-import {
-  deviceDifferences,
-  evictionDifferences,
-  lifecycleDifferences,
-  publishedDifferences,
-} from "./oracle.ts";
+import { lifecycleDifferences } from "../support/lifecycle-differences.ts";
+import { deviceDifferences, evictionDifferences, publishedDifferences } from "./oracle.ts";
 import type { Speaker } from "./peers.ts";
 import { poolOf } from "./said.ts";
 

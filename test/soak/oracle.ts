@@ -1,10 +1,8 @@
-import { ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import type { PodLifecycleClient } from "@nodekeeper/sdk";
-import type { SimulatedRuntime } from "@nodekeeper/testing";
 import { allocatable } from "../../packages/agent/src/devices/testing/allocatable.ts";
 import { SLICES } from "../../packages/agent/src/devices/testing/device-cluster.ts";
 import { NODE, type TestCluster } from "../support/cluster.ts";
 import { explainedPod, statesEviction } from "../support/explained.ts";
+import { mapDifferences } from "../support/map-differences.ts";
 import type { Speaker } from "./peers.ts";
 import { allocatableOf } from "./said.ts";
 
@@ -50,32 +48,6 @@ export function deviceDifferences(cluster: TestCluster, drivers: readonly Speake
   ];
 }
 
-/** Where the cache of pods differs from the container runtime. Throws where the agent does not answer. */
-export async function lifecycleDifferences(
-  client: PodLifecycleClient,
-  runtime: SimulatedRuntime,
-): Promise<string[]> {
-  const cached = (await client.getPods()).flatMap(({ uid, sandboxes, containers }) => [
-    ...sandboxes.map(({ id, state }) => [`${uid} sandbox ${id}`, state] as const),
-    ...containers.map(({ id, state }) => [`${uid} container ${id}`, state] as const),
-  ]);
-  const actual = [
-    ...[...runtime.sandboxes.values()].map(
-      ({ id, pod, isReady }) => [`${pod.uid} sandbox ${id}`, isReady ? "running" : "exited"] as const,
-    ),
-    ...[...runtime.containers.values()].map(
-      ({ id, pod, state }) => [`${pod.uid} container ${id}`, stateNames[state] ?? "unknown"] as const,
-    ),
-  ];
-  return mapDifferences("lifecycle", Object.fromEntries(actual), Object.fromEntries(cached));
-}
-
-const stateNames: Partial<Record<number, string>> = {
-  [ContainerState.CONTAINER_CREATED]: "created",
-  [ContainerState.CONTAINER_RUNNING]: "running",
-  [ContainerState.CONTAINER_EXITED]: "exited",
-};
-
 /**
  * Pods that were evicted twice, and evictions that the state directory can't explain.
  * @param unrecorded spans in which records are lost by contract
@@ -99,16 +71,6 @@ export async function evictionDifferences(
 
 // An outcome is recorded at most this long after the request: the grace period of the sample pods is 10 s.
 const LONGEST_EVICTION_MS = 30_000;
-
-function mapDifferences(
-  what: string,
-  expected: Readonly<Record<string, string>>,
-  actual: Readonly<Record<string, string>>,
-): string[] {
-  return [...new Set([...Object.keys(expected), ...Object.keys(actual)])]
-    .filter((key) => expected[key] !== actual[key])
-    .map((key) => `${what} ${key}: ${actual[key] ?? "nothing"} instead of ${expected[key] ?? "nothing"}`);
-}
 
 function minus(these: readonly string[], those: readonly string[]): string[] {
   const left = Map.groupBy(those, (each) => each);

@@ -9,15 +9,10 @@ import { seededRandom } from "../../packages/testing/src/runtime/seeded-random.t
 import { freePort } from "../e2e/support/free-port.ts";
 import { agentFlags } from "../support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "../support/cluster.ts";
+import { lifecycleDifferences } from "../support/lifecycle-differences.ts";
 import { SmallDisk } from "../support/small-disk.ts";
 import { type Chance, type FaultKind, faultKinds, type Place } from "./faults.ts";
-import {
-  deviceDifferences,
-  evictionDifferences,
-  lifecycleDifferences,
-  publishedDifferences,
-  type SentEviction,
-} from "./oracle.ts";
+import { deviceDifferences, evictionDifferences, publishedDifferences, type SentEviction } from "./oracle.ts";
 import { makePeers } from "./peers.ts";
 import { growthOf, isGrowthJudged, type Sample, sampleOf } from "./samples.ts";
 import { SoakedAgent } from "./soaked-agent.ts";

@@ -1,3 +1,4 @@
+import { mapDifferences } from "../../support/map-differences.ts";
 import { NODE } from "../world/api-server.ts";
 import { request } from "../world/status.ts";
 import type { Rule } from "./rule.ts";
@@ -15,7 +16,7 @@ export const rest: readonly Rule[] = [
       const expected = Object.fromEntries(
         reporters.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
       );
-      return differences("capacity", expected, published);
+      return mapDifferences("capacity", expected, published);
     },
   },
   {
@@ -30,7 +31,7 @@ export const rest: readonly Rule[] = [
         : evictionPlugins
             .filter(({ hasCondition, pressure }) => hasCondition && pressure !== "none")
             .map(({ condition }) => `nodekeeper.dev/${condition.name}`);
-      return differences("taint", asMap(expected), asMap(keys));
+      return mapDifferences("taint", asMap(expected), asMap(keys));
     },
   },
   {
@@ -49,14 +50,4 @@ export const rest: readonly Rule[] = [
 
 function asMap(keys: readonly string[]): Record<string, string> {
   return Object.fromEntries(keys.map((key) => [key, "there"]));
-}
-
-function differences(
-  what: string,
-  expected: Readonly<Record<string, string>>,
-  actual: Readonly<Record<string, string>>,
-): string[] {
-  return [...new Set([...Object.keys(expected), ...Object.keys(actual)])]
-    .filter((key) => expected[key] !== actual[key])
-    .map((key) => `${what} ${key}: ${actual[key] ?? "nothing"} instead of ${expected[key] ?? "nothing"}`);
 }

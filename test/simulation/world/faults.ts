@@ -18,6 +18,7 @@ export interface FaultRates {
   agentStops: number;
   pluginKills: number;
   pluginFreezes: number;
+  consumerKills: number;
   runtimeFreezes: number;
   wallSteps: number;
 }
@@ -29,6 +30,7 @@ export type TimedFault =
   | "agentStops"
   | "pluginKills"
   | "pluginFreezes"
+  | "consumerKills"
   | "runtimeFreezes"
   | "wallSteps";
 
@@ -68,6 +70,7 @@ export function drawFaults(machine: Machine): FaultRates {
     agentStops: meanMs(0.3, 20, 90),
     pluginKills: meanMs(0.4, 15, 90),
     pluginFreezes: meanMs(0.3, 15, 90),
+    consumerKills: meanMs(0.3, 10, 60),
     runtimeFreezes: meanMs(0.2, 20, 90),
     wallSteps: meanMs(0.25, 20, 90),
   };

@@ -27,11 +27,21 @@ interface Naming {
   uid: string;
 }
 
+/** What a container or sandbox goes through, in this order. */
+const stages = ["created", "running", "exited", "removed"] as const;
+export type Stage = (typeof stages)[number];
+
+export function isBefore(one: Stage, other: Stage): boolean {
+  return stages.indexOf(one) < stages.indexOf(other);
+}
+
 /** What really happened: the truth that rules compare statements and effects with. */
 export class History {
   readonly events: Event[] = [];
   readonly writes: ApiWrite[] = [];
   readonly namings: Naming[] = [];
+  /** How far each container and sandbox has come, by ID. */
+  readonly stages = new Map<string, Stage>();
   /** Virtual milliseconds at which an agent was started, killed or stopped. */
   readonly lives: {
     startedAt: number;

@@ -1,10 +1,19 @@
 import { join } from "node:path";
+import { ContainerEventType } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { silentLogger, stopped } from "@nodekeeper/core/lib";
 import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
 import { simulatedNode } from "../../../packages/testing/src/cluster/simulated-node.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
+import type { History, Stage } from "./history.ts";
+
+const stages: Readonly<Partial<Record<ContainerEventType, Stage>>> = {
+  [ContainerEventType.CONTAINER_CREATED_EVENT]: "created",
+  [ContainerEventType.CONTAINER_STARTED_EVENT]: "running",
+  [ContainerEventType.CONTAINER_STOPPED_EVENT]: "exited",
+  [ContainerEventType.CONTAINER_DELETED_EVENT]: "removed",
+};
 
 /** The container runtime of the node. Its containers outlive its process. */
 export class ContainerRuntime {
@@ -12,10 +21,15 @@ export class ContainerRuntime {
   readonly process: Process;
   readonly #cri: SimulatedCri;
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, history: History) {
     this.process = machine.spawn("containerd");
     const { clock } = this.process;
     this.runtime = this.process.run(() => new SimulatedRuntime({ clock }));
+    this.runtime.subscribe(({ id, type, pod }) => {
+      const stage = stages[type]!;
+      history.stages.set(id, stage);
+      history.note("containerd", `${id.slice(0, 12)} of ${pod.name} is ${stage}`);
+    });
     const socket = join(machine.root, "cri.sock");
     this.#cri = this.process.run(
       () => new SimulatedCri({ runtime: this.runtime, socket, clock, random: machine.random }),

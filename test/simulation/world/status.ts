@@ -20,11 +20,22 @@ export async function request(world: World, path: string): Promise<{ status: num
         outgoing.end();
       }),
   );
-  let found: { status: number; body: string } | undefined;
-  void answer.then((value) => {
-    found = value;
-  });
-  for (let waited = 0; waited < 30_000 && !found; waited += 20)
+  return (await awaited(world, answer)) ?? { status: 0, body: "no answer within 30 s" };
+}
+
+/** Lets the world go on until a promise is resolved. Returns undefined if it is not within 30 s. */
+export async function awaited<T>({ machine }: World, promise: Promise<T>): Promise<T | undefined> {
+  let settled: { value: T } | { error: unknown } | undefined;
+  promise.then(
+    (value) => {
+      settled = { value };
+    },
+    (error: unknown) => {
+      settled = { error };
+    },
+  );
+  for (let waited = 0; waited < 30_000 && !settled; waited += 20)
     await machine.scheduler.run(machine.scheduler.now + 20);
-  return found ?? { status: 0, body: "no answer within 30 s" };
+  if (settled && "error" in settled) throw settled.error;
+  return settled?.value;
 }

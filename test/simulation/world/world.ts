@@ -5,6 +5,7 @@ import { seededRandom } from "../../../packages/testing/src/runtime/seeded-rando
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
 import { ApiServer, NODE } from "./api-server.ts";
+import { Consumer } from "./consumer.ts";
 import { apiFaultsOf, drawFaults, type FaultRates, type TimedFault, weatherOf } from "./faults.ts";
 import { History } from "./history.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
@@ -38,6 +39,7 @@ export class World {
   readonly agent: AgentHost;
   readonly reporters: Reporter[];
   readonly evictionPlugins: EvictionActor[];
+  readonly consumers: Consumer[];
   /** Number of faults by name. */
   readonly faults: Record<string, number> = {};
   #isCalm = false;
@@ -51,7 +53,7 @@ export class World {
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history);
-    this.runtime = new ContainerRuntime(machine);
+    this.runtime = new ContainerRuntime(machine, this.history);
     this.kubelet = new Kubelet(machine, this.api, this.runtime);
     const { reporters, evictionPlugins } = this.plan;
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
@@ -59,6 +61,7 @@ export class World {
     this.evictionPlugins = names("pressure", evictionPlugins).map(
       (name) => new EvictionActor(machine, this.history, name),
     );
+    this.consumers = names("consumer", CONSUMERS).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
@@ -87,6 +90,7 @@ export class World {
     await scheduler.run(40);
     init.run(() => void this.kubelet.start());
     for (const plugin of this.plugins) init.run(() => plugin.start());
+    for (const consumer of this.consumers) consumer.start();
     init.run(() => this.agent.start());
     await scheduler.run(FIRST_MS, isOver);
     this.history.note("world", "the storm begins");
@@ -102,9 +106,9 @@ export class World {
   [Symbol.dispose](): void {
     this.agent.isWanted = false;
     this.agent.process?.kill();
-    for (const plugin of this.plugins) {
-      plugin.isWanted = false;
-      plugin.process?.kill();
+    for (const actor of [...this.plugins, ...this.consumers]) {
+      actor.isWanted = false;
+      actor.process?.kill();
     }
     rmSync(this.machine.root, { recursive: true, force: true });
   }
@@ -129,6 +133,7 @@ export class World {
       history.note("fault", `${name} frozen`);
       if (process) frozen(process, 20_000);
     });
+    this.#often("consumerKills", () => machine.pick(this.consumers).kill());
     this.#often("runtimeFreezes", () => {
       history.note("fault", "containerd frozen");
       frozen(this.runtime.process, 15_000);
@@ -213,6 +218,7 @@ export class World {
   }
 }
 
+const CONSUMERS = 2;
 // Until everything has started.
 const FIRST_MS = 2_000;
 // Long enough for all that is promised to come true after a storm.

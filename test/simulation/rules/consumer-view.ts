@@ -1,0 +1,62 @@
+import type { PodLifecycleEvent, PodLifecycleItem } from "@nodekeeper/sdk";
+import { isBefore, type Stage } from "../world/history.ts";
+
+type Snapshot = Extract<PodLifecycleItem, { kind: "snapshot" }>;
+
+/** What a consumer of lifecycle events has been told so far: of each container, the last stage. */
+export class ConsumerView {
+  readonly stages = new Map<string, Stage>();
+  /** Sequence number of the last event. Undefined if the number of the next one does not follow from it. */
+  #sequence: number | undefined;
+
+  /** Returns what is wrong with an item after the earlier ones. */
+  add(item: PodLifecycleItem): string | undefined {
+    if (item.kind === "event") return this.#addEvent(item.event);
+    if (item.kind === "snapshot") return this.#addSnapshot(item);
+    return undefined;
+  }
+
+  #addEvent(event: PodLifecycleEvent): string | undefined {
+    const { sequence, type, container, pod } = event;
+    const last = this.#sequence;
+    this.#sequence = sequence;
+    if (last !== undefined && sequence !== last + 1) return `event ${sequence} follows event ${last}`;
+    const stage = stageOf(event);
+    if (!container || !stage) return undefined;
+    const known = this.stages.get(container.id);
+    this.stages.set(container.id, stage);
+    const isNext = stage === "removed" ? known === "exited" : known === undefined || isBefore(known, stage);
+    return isNext
+      ? undefined
+      : `${type} of ${pod.name} ${short(container.id)}, which was ${known ?? "unknown"}`;
+  }
+
+  // What happened between the last event and the snapshot is not told: containers that are not listed were removed.
+  #addSnapshot({ pods }: Snapshot): string | undefined {
+    this.#sequence = undefined;
+    const listed = new Map(
+      pods.flatMap(({ containers }) =>
+        containers.flatMap(({ id, state }) => (state === "unknown" ? [] : [[id, state] as const])),
+      ),
+    );
+    for (const [id, known] of this.stages) {
+      const stage = listed.get(id) ?? "removed";
+      if (isBefore(stage, known)) return `a snapshot has ${short(id)} as ${stage}, which was ${known}`;
+      this.stages.set(id, stage);
+    }
+    for (const [id, stage] of listed) this.stages.set(id, stage);
+    return undefined;
+  }
+}
+
+/** Returns the stage that a container has reached by an event. */
+export function stageOf({ type }: PodLifecycleEvent): Stage | undefined {
+  if (type === "ContainerStarted") return "running";
+  if (type === "ContainerDied") return "exited";
+  return type === "ContainerRemoved" ? "removed" : undefined;
+}
+
+/** Returns an ID as commands print it. */
+export function short(id: string): string {
+  return id.slice(0, 12);
+}

@@ -1,0 +1,116 @@
+import { PodLifecycleClient, type PodLifecycleItem } from "@nodekeeper/sdk";
+import { lifecycleDifferences } from "../../support/lifecycle-differences.ts";
+import { mapDifferences } from "../../support/map-differences.ts";
+import { type History, isBefore } from "../world/history.ts";
+import { awaited } from "../world/status.ts";
+import type { World } from "../world/world.ts";
+import { ConsumerView, short, stageOf } from "./consumer-view.ts";
+import type { Rule } from "./rule.ts";
+
+type Look = (item: PodLifecycleItem) => string | undefined;
+
+/** Looks at each item of each consumer once. */
+function eachItem(lookOf: (world: World) => Look): Rule["watch"] {
+  return (world) => {
+    const watched = world.consumers.map((consumer) => ({ consumer, look: lookOf(world), seen: 0 }));
+    return () => {
+      for (const each of watched) {
+        const { consumer, look } = each;
+        for (; each.seen < consumer.received.length; each.seen++) {
+          const found = look(consumer.received[each.seen]!.item);
+          if (found) return `${consumer.name}: ${found}`;
+        }
+      }
+      return undefined;
+    };
+  };
+}
+
+export const lifecycle: readonly Rule[] = [
+  {
+    promise: "A consumer is told each transition of a container once, in order, and without gaps.",
+    watch: eachItem(() => {
+      const view = new ConsumerView();
+      return (item) => view.add(item);
+    }),
+  },
+  {
+    promise: "A consumer is told no transition that has not happened.",
+    watch: eachItem(
+      ({ history }) =>
+        (item) =>
+          untrue(item, history),
+    ),
+  },
+  {
+    promise: "The status of a pod is at least as new as the event with which it is sent.",
+    watch: eachItem(() => older),
+  },
+  {
+    promise: "A consumer that continues at its cursor misses nothing, whatever happens to the agent.",
+    watch: eachItem(() => (item) => {
+      if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
+      return `${item.missed ?? "an unknown number of"} events are missing`;
+    }),
+    atRest: ({ consumers }) =>
+      consumers.flatMap(({ name, refusals }) => refusals.map((why) => `${name} is refused: ${why}`)),
+  },
+  {
+    promise: "At rest a consumer knows of each container what the runtime has.",
+    atRest: ({ consumers, history }) => {
+      const actual = Object.fromEntries(history.stages);
+      return consumers.flatMap(({ name, received }) => {
+        const view = new ConsumerView();
+        for (const { item } of received) view.add(item);
+        // A container that came and went between two lists was never told.
+        const told = Object.fromEntries(
+          [...history.stages].map(([id, stage]) => [
+            id,
+            view.stages.get(id) ?? (stage === "removed" ? stage : "unknown"),
+          ]),
+        );
+        return mapDifferences(`${name}: container`, actual, told);
+      });
+    },
+  },
+  {
+    promise: "At rest the cache of pods equals the runtime.",
+    atRest: async (world) => {
+      const { machine, runtime, consumers } = world;
+      const client = machine.init.run(
+        () => new PodLifecycleClient({ socket: consumers[0]!.socket, clock: machine.init.clock }),
+      );
+      const found = await awaited(
+        world,
+        machine.init.run(() => lifecycleDifferences(client, runtime.runtime)),
+      );
+      machine.init.run(() => client.close());
+      return found ?? ["getPods was not answered within 30 s"];
+    },
+  },
+];
+
+function untrue(item: PodLifecycleItem, { stages }: History): string | undefined {
+  if (item.kind === "bookmark") return undefined;
+  const told =
+    item.kind === "event"
+      ? [{ id: item.event.container?.id, stage: stageOf(item.event) }]
+      : item.pods.flatMap(({ containers }) => containers.map(({ id, state }) => ({ id, stage: state })));
+  for (const { id, stage } of told) {
+    if (id === undefined || stage === undefined || stage === "unknown") continue;
+    const actual = stages.get(id);
+    if (actual === undefined || isBefore(actual, stage))
+      return `${short(id)} is ${stage}, and is ${actual ?? "not there"}`;
+  }
+  return undefined;
+}
+
+function older(item: PodLifecycleItem): string | undefined {
+  if (item.kind !== "event" || !item.event.container || !item.event.status) return undefined;
+  const { container, status } = item.event;
+  const stage = stageOf(item.event);
+  const read =
+    [...status.sandboxes, ...status.containers].find(({ id }) => id === container.id)?.state ?? "removed";
+  if (stage === undefined || read === "unknown" || !isBefore(read, stage)) return undefined;
+  return `${item.event.type} of ${short(container.id)} comes with a status in which it is ${read}`;
+}
