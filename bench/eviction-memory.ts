@@ -9,7 +9,7 @@ const { default: EventEmitter } = await import("node:events");
 const { fileURLToPath } = await import("node:url");
 const { Registry, silentLogger, systemClock } = await import("@nodekeeper/core/lib");
 const { createKubeClient, createKubeMetrics } = await import("@nodekeeper/core/kube");
-const { createEvictionRoundMetrics, PodWatch } = await import("../packages/agent/src/eviction/index.ts");
+const { createEvictionMetrics, PodWatch } = await import("../packages/agent/src/eviction/index.ts");
 
 const [count = "0"] = process.argv.slice(2);
 const script = fileURLToPath(new URL("./eviction-apiserver.ts", import.meta.url));
@@ -28,7 +28,7 @@ const watch = new PodWatch({
   client,
   nodeName: "bench",
   kubeMetrics,
-  metrics: createEvictionRoundMetrics(registry),
+  metrics: createEvictionMetrics(registry),
   ...common,
 });
 const stop = new AbortController();

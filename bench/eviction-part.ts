@@ -8,7 +8,7 @@ import {
   defaultEvictionSettings,
 } from "../packages/agent/src/assembly/testing/defaults.ts";
 import {
-  createEvictionRoundMetrics,
+  createEvictionMetrics,
   DecisionEffects,
   type EncodablePod,
   EvictionLedger,
@@ -35,7 +35,7 @@ export class EvictionPart {
     const common = { clock: systemClock, log: silentLogger };
     this.#database = StateDatabase.open({ directory: this.#directory, ...common });
     const pods: EncodablePod[] = objects.map((object) => observeJson(object));
-    const metrics = createEvictionRoundMetrics(new Registry());
+    const metrics = createEvictionMetrics(new Registry());
     const policy = structuredClone(defaultEvictionPolicy);
     // A round begins when the benchmark starts it, not when time passes.
     const clock: Clock = {
@@ -98,7 +98,7 @@ export class EvictionPart {
       tokenCheck: () => undefined,
       clock: systemClock,
       log: silentLogger,
-      metrics: createEvictionRoundMetrics(new Registry()),
+      metrics: createEvictionMetrics(new Registry()),
     });
     for (let at = 0; at < count; at++) {
       const name = `plugin-${at}`;

@@ -9,7 +9,7 @@ import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
 import { defaultInTreeEvictionSettings } from "../packages/agent/src/assembly/testing/defaults.ts";
 import {
-  createEvictionRoundMetrics,
+  createEvictionMetrics,
   EvictionPlugins,
   type EvictionSource,
   ThresholdSampler,
@@ -172,7 +172,7 @@ function pluginsOf(inTree: EvictionSource[]): EvictionPlugins {
     inTree,
     settings,
     tokenCheck: () => undefined,
-    metrics: createEvictionRoundMetrics(new Registry()),
+    metrics: createEvictionMetrics(new Registry()),
     clock: systemClock,
     log: silentLogger,
   });

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { runCommand } from "../packages/agent/src/cli/testing/run-command.ts";
 import { ContainerKiller } from "../packages/agent/src/eviction/index.ts";
+import { testPolicy } from "../packages/agent/src/eviction/testing/rounds.ts";
 import { PodLifecycleEventGenerator, type PodStatusReader } from "../packages/agent/src/lifecycle/index.ts";
 import { CriRuntime } from "../packages/agent/src/runtime/index.ts";
 import { LifecycleStore, StateDatabase } from "../packages/agent/src/state/index.ts";
@@ -118,7 +119,7 @@ describe("a container killer", () => {
         runtime: client,
         statuses,
         clock: systemClock,
-        marginMs: () => 60_000,
+        policy: () => testPolicy({ releaseMarginMs: 60_000 }),
       });
       const pod = { uid, namespace: "default", name: "a" };
       const request = { pod, gracePeriodSeconds: 0, ownGracePeriodSeconds: 0, since: Date.now() + 1_000 };

@@ -8,7 +8,7 @@ import { leakingPods } from "../examples/eviction/leaks.ts";
 import { EvictionPlugins } from "../packages/agent/src/eviction/ask/plugins.ts";
 import { PodOffer } from "../packages/agent/src/eviction/ask/pod-offer.ts";
 import { observeJson } from "../packages/agent/src/eviction/observe/observed-pod.ts";
-import { createEvictionRoundMetrics } from "../packages/agent/src/eviction/round-metrics.ts";
+import { createEvictionMetrics } from "../packages/agent/src/eviction/metrics.ts";
 import { ActivePod } from "../packages/sdk/src/active-pod.ts";
 import { startScript } from "./support/processes.ts";
 
@@ -34,7 +34,7 @@ beforeEach(async () => {
     tokenCheck: () => undefined,
     clock: systemClock,
     log: silentLogger,
-    metrics: createEvictionRoundMetrics(new Registry()),
+    metrics: createEvictionMetrics(new Registry()),
   });
   const socket = plugin.socketPath;
   const registration = {

@@ -5,20 +5,17 @@ import {
   BlockedEvictions,
   ConditionReporter,
   ContainerKiller,
-  createEvictionRoundMetrics,
-  createEvictorMetrics,
-  createHostPathNotifierMetrics,
-  createTaintMetrics,
+  createEvictionMetrics,
   DecisionEffects,
-  DeletionKiller,
+  deletionKiller,
   EvictedContainers,
-  EvictionApiKiller,
   type EvictionContext,
   EvictionLedger,
   EvictionManager,
   EvictionPlugins,
   EvictionRecords,
   EvictionSender,
+  evictionApiKiller,
   HostPathNotifier,
   type Killer,
   NodeCondition,
@@ -45,7 +42,7 @@ import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
 import { EvictionStore, HistoryStore } from "../state/index.ts";
 import { type AgentContext, FIELD_MANAGER } from "./context.ts";
 import { killerTableOf, qosAnnotationsOf } from "./eviction-settings.ts";
-import { inTreeEviction, nodeUsage } from "./in-tree-eviction.ts";
+import { inTreeEviction, type NodeUsage, nodeUsage } from "./in-tree-eviction.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 import { PolicyFiles } from "./policy-files.ts";
@@ -71,123 +68,41 @@ export function evictionPart(
   context: AgentContext,
   lifecycle: LifecyclePart | undefined,
 ): EvictionPart | undefined {
-  const { configuration, client, database, clock, registry, kubeMetrics, queueMetrics, marks } = context;
+  const { configuration, database, clock } = context;
   if (!configuration().eviction.enabled) return undefined;
-  const { nodeName } = configuration();
-  const log = context.log.child({ logger: "eviction" });
-  const policy = () => evictionPolicyOf(configuration());
-  const isDryRun = () => isFullDryRun(policy());
-  const podEvents = namingNode(context.events, nodeName);
-  // Events about evictions and their taints. Not sent in dry run.
-  const events: typeof podEvents = {
-    record(event) {
-      if (!isDryRun()) podEvents.record(event);
-    },
-  };
-  const settings = () => configuration().eviction;
-  const metrics = createEvictionRoundMetrics(registry);
-  const common = { clock, log };
-  const shared: EvictionContext = { nodeName, settings, policy, marks, metrics, ...common };
-  const qosLevelOf = qosLevelReader(qosAnnotationsOf(configuration()));
-
+  const shared = evictionContext(context);
+  const { nodeName, policy, log } = shared;
   const usage = nodeUsage(configuration, lifecycle?.runtime, clock);
-  const recordBounds = () => settings().records;
   const records = new EvictionRecords({
+    ...shared,
     store: new EvictionStore(database),
-    settings: recordBounds,
-    ...common,
+    settings: () => configuration().eviction.records,
   });
-  const ledger = new EvictionLedger({ records, bootTime: readBootTime, metrics, ...common });
   const historyStore = new HistoryStore(database);
-  const oomEvents = new OomEvents({ events: podEvents, metrics, log });
-  const history = new PodHistory({
-    store: historyStore,
-    events: lifecycle?.generator.events,
-    settings: recordBounds,
-    memoryUsageOf: (uid) => usage.memories.lastOf(uid)?.usageBytes,
-    onOomKill: (kill) => oomEvents.report(kill),
-    ...common,
-  });
-  const pods = new PodWatch({
-    client,
-    nodeName,
-    qosLevelOf,
-    observer: history,
-    metrics,
-    kubeMetrics,
-    ...common,
-  });
+  const history = historyOf({ context, shared, lifecycle, usage, store: historyStore });
+  const pods = new PodWatch({ ...shared, observer: history });
+  const ledger = new EvictionLedger({ ...shared, records, bootTime: readBootTime });
+  const { plugins, policyFiles, pacing, sampler } = pluginsOf({ context, shared, pods, usage });
+  const evictor = evictorOf({ context, shared, lifecycle, pods, ledger });
 
-  const pacing = new RoundPacing(clock, () => settings().outOfTurnRounds);
-  const tokenCheck = reviewedTokens(client);
-  const inTree = inTreeEviction({ ...context, pods, usage });
-  const plugins = new EvictionPlugins({
-    transitionMs: () => policy().conditionTransitionPeriodMs,
-    inTree: inTree.sources,
-    settings,
-    pacing,
-    tokenCheck: () => (configuration().eviction.strict ? tokenCheck : undefined),
-    metrics,
-    ...common,
-  });
-  const policyFiles = new PolicyFiles({
-    files: () => configuration().eviction.policies.files,
-    enabled: () => configuration().eviction.policies.enabled,
-    plugins,
-    sourcesOf: inTree.ofPolicies,
-    ...common,
-  });
-  const sampler = new ThresholdSampler({ host: usage.host, plugins, pacing, settings, clock });
-
-  const evictor = evictorOf({ context, shared, lifecycle, pods, ledger, events, qosLevelOf });
-  const nodeCondition = new NodeCondition({ client, nodeName, events, queueMetrics, ...common });
+  const nodeCondition = new NodeCondition(shared);
   const blocked = new BlockedEvictions(nodeCondition);
-  const nodeTainter = new NodeTainter({
-    client,
-    nodeName,
-    onNode: (node) => nodeCondition.seen(node),
-    fieldManager: FIELD_MANAGER,
-    addedTaints: () => addedTaints(history.nodeEvents()),
-    events,
-    transitionMs: () => policy().conditionTransitionPeriodMs,
-    onChange: (title, kind) => {
-      history.addNodeEvent(title);
-      marks.add([{ kind, title }]);
-    },
-    metrics: createTaintMetrics(registry),
-    kubeMetrics,
-    queueMetrics,
-    ...common,
-  });
+  const nodeTainter = nodeTainterOf(shared, history, nodeCondition);
+  const isDryRun = () => isFullDryRun(policy());
   const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource, isDryRun());
   const { softEvictionNotifyPath: rootPath } = configuration().eviction;
-  const hostPathNotifiers = rootPath
-    ? [
-        new HostPathNotifier({
-          rootPath,
-          pods,
-          isDryRun,
-          metrics: createHostPathNotifierMetrics(registry),
-          ...common,
-        }),
-      ]
-    : [];
+  const hostPathNotifiers = rootPath ? [new HostPathNotifier({ ...shared, rootPath, pods, isDryRun })] : [];
   const effects = new DecisionEffects({
     tainter: tainterOf(nodeTainter, conditions),
     blocked,
-    notifiers: [new Notifier(events, clock), ...hostPathNotifiers],
+    notifiers: [new Notifier(shared.events, clock), ...hostPathNotifiers],
     history,
-    ...common,
+    clock,
+    log,
   });
   const manager = new EvictionManager({
     context: shared,
-    pods,
-    plugins,
-    evictor,
-    ledger,
-    effects,
-    pacing,
-    host: usage,
+    ...{ pods, plugins, evictor, ledger, effects, pacing, host: usage },
   });
   const queries = new RecordQueries(records, historyStore, {
     nodeName,
@@ -196,18 +111,9 @@ export function evictionPart(
     taints: () => nodeTainter.taints,
   });
   const now = new NowQueries({ nodeName, manager, pods, history: historyStore, policy, clock });
+  const acting = [nodeTainter, nodeCondition, ...hostPathNotifiers, evictor];
   return {
-    runnables: [
-      history,
-      pods,
-      policyFiles,
-      nodeTainter,
-      nodeCondition,
-      ...hostPathNotifiers,
-      evictor,
-      manager,
-      sampler,
-    ],
+    runnables: [history, pods, policyFiles, ...acting, manager, sampler],
     checks: [pods, policyFiles, plugins, manager, blocked, evictor, nodeTainter].map((part) =>
       part.healthCheck(),
     ),
@@ -222,14 +128,87 @@ export function evictionPart(
   };
 }
 
-interface EvictorParts {
+function evictionContext({
+  configuration,
+  events: agentEvents,
+  registry,
+  ...agent
+}: AgentContext): EvictionContext {
+  const policy = () => evictionPolicyOf(configuration());
+  const { nodeName } = configuration();
+  const podEvents = namingNode(agentEvents, nodeName);
+  return {
+    ...agent,
+    nodeName,
+    settings: () => configuration().eviction,
+    policy,
+    // Not sent in dry run.
+    events: {
+      record(event) {
+        if (!isFullDryRun(policy())) podEvents.record(event);
+      },
+    },
+    qosLevelOf: qosLevelReader(qosAnnotationsOf(configuration())),
+    log: agent.log.child({ logger: "eviction" }),
+    metrics: createEvictionMetrics(registry),
+  };
+}
+
+/** What the parts of eviction are built from. */
+interface PartsOfEviction {
   context: AgentContext;
   shared: EvictionContext;
   lifecycle: LifecyclePart | undefined;
   pods: NodePods;
+  usage: NodeUsage;
   ledger: EvictionLedger;
-  events: Pick<AgentContext["events"], "record">;
-  qosLevelOf: ReturnType<typeof qosLevelReader>;
+  store: HistoryStore;
+}
+
+function historyOf({
+  context,
+  shared,
+  lifecycle,
+  usage,
+  store,
+}: Pick<PartsOfEviction, "context" | "shared" | "lifecycle" | "usage" | "store">): PodHistory {
+  // OOM kills are reported even in dry run.
+  const oomEvents = new OomEvents({ ...shared, events: namingNode(context.events, shared.nodeName) });
+  return new PodHistory({
+    ...shared,
+    store,
+    events: lifecycle?.generator.events,
+    settings: () => shared.settings().records,
+    memoryUsageOf: (uid) => usage.memories.lastOf(uid)?.usageBytes,
+    onOomKill: (kill) => oomEvents.report(kill),
+  });
+}
+
+function pluginsOf({
+  context,
+  shared,
+  pods,
+  usage,
+}: Pick<PartsOfEviction, "context" | "shared" | "pods" | "usage">) {
+  const { settings, clock } = shared;
+  const pacing = new RoundPacing(clock, () => settings().outOfTurnRounds);
+  const tokenCheck = reviewedTokens(shared.client);
+  const inTree = inTreeEviction({ ...context, pods, usage });
+  const plugins = new EvictionPlugins({
+    ...shared,
+    inTree: inTree.sources,
+    pacing,
+    tokenCheck: () => (settings().strict ? tokenCheck : undefined),
+  });
+  const policyFiles = new PolicyFiles({
+    ...shared,
+    files: () => settings().policies.files,
+    enabled: () => settings().policies.enabled,
+    plugins,
+    sourcesOf: inTree.ofPolicies,
+  });
+  const sampler = new ThresholdSampler({ host: usage.host, plugins, pacing, settings, clock });
+  return { plugins, policyFiles, pacing, sampler };
 }
 
 function evictorOf({
@@ -238,41 +217,36 @@ function evictorOf({
   lifecycle,
   pods,
   ledger,
-  events,
-  qosLevelOf,
-}: EvictorParts): PodEvictor {
-  const { client, configuration, registry, queueMetrics } = context;
-  const { nodeName, policy, marks, clock, log } = shared;
-  const metrics = createEvictorMetrics(registry);
-  const marginMs = () => policy().releaseMarginMs;
-  const killers: Killer[] = [new EvictionApiKiller(client), new DeletionKiller(client)];
+}: Pick<PartsOfEviction, "context" | "shared" | "lifecycle" | "pods" | "ledger">): PodEvictor {
+  const { configuration, client } = context;
+  const killers: Killer[] = [evictionApiKiller(client), deletionKiller(client)];
   if (lifecycle) {
     const { runtime, generator } = lifecycle;
-    killers.push(new ContainerKiller({ runtime, statuses: generator.statuses, clock, marginMs }));
+    killers.push(new ContainerKiller({ ...shared, runtime, statuses: generator.statuses }));
   }
-  const sender = new EvictionSender({
-    client,
-    nodeName,
-    killers,
-    killerTable: () => killerTableOf(configuration()),
-    skip: () => policy().skip,
-    qosLevelOf,
-    clock,
-    metrics,
-  });
+  const killerTable = () => killerTableOf(configuration());
+  const sender = new EvictionSender({ ...shared, killers, killerTable });
   const containers =
     lifecycle &&
     new EvictedContainers({
+      ...shared,
       events: lifecycle.generator.events,
       statuses: lifecycle.generator.statuses,
       ledger,
-      marginMs,
-      clock,
-      log,
     });
-  return new PodEvictor({
-    ...{ sender, pods, containers, ledger, policy, events, marks },
-    ...{ metrics, queueMetrics, clock, log },
+  return new PodEvictor({ ...shared, sender, pods, containers, ledger });
+}
+
+function nodeTainterOf(shared: EvictionContext, history: PodHistory, condition: NodeCondition): NodeTainter {
+  return new NodeTainter({
+    ...shared,
+    onNode: (node) => condition.seen(node),
+    fieldManager: FIELD_MANAGER,
+    addedTaints: () => addedTaints(history.nodeEvents()),
+    onChange: (title, kind) => {
+      history.addNodeEvent(title);
+      shared.marks.add([{ kind, title }]);
+    },
   });
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createEvictionRoundMetrics, EvictionPlugins, type EvictionSource } from "../eviction/index.ts";
+import { createEvictionMetrics, EvictionPlugins, type EvictionSource } from "../eviction/index.ts";
 import { PolicyFiles } from "./policy-files.ts";
 
 let directory: string;
@@ -31,7 +31,7 @@ beforeEach(() => {
     inTree: [],
     settings: () => ({ callTimeout: 30_000, syncPeriod: 1_000 }),
     tokenCheck: () => undefined,
-    metrics: createEvictionRoundMetrics(new Registry()),
+    metrics: createEvictionMetrics(new Registry()),
     ...common,
   });
   policies = new PolicyFiles({

@@ -11,23 +11,20 @@
 // EvictionPolicy    the configured rules of `decide`: burst, limits, grace periods, cooldown
 // RoundRecord       a round's input and decision, kept for `explain` and `replay`
 
+export { deletionKiller, evictionApiKiller } from "./act/api-killers.ts";
 export { ConditionReporter } from "./act/condition-reporter.ts";
 export { ContainerKiller, type ContainerKillerOptions } from "./act/container-killer.ts";
 export { DecisionEffects } from "./act/decision-effects.ts";
-export { DeletionKiller } from "./act/deletion-killer.ts";
 export { EvictedContainers, type EvictedContainersOptions } from "./act/evicted-containers.ts";
-export { EvictionApiKiller } from "./act/eviction-api-killer.ts";
 export { EvictionSender, type EvictionSenderOptions } from "./act/eviction-sender.ts";
 export { PodEvictor, type PodEvictorOptions } from "./act/evictor.ts";
-export { createEvictorMetrics, type EvictorMetrics } from "./act/evictor-metrics.ts";
-export { createHostPathNotifierMetrics, HostPathNotifier } from "./act/host-path-notifier.ts";
+export { HostPathNotifier } from "./act/host-path-notifier.ts";
 export type { Killer, KillerName, KillerTable } from "./act/killer.ts";
 export { NodeCondition, type NodeConditionOptions } from "./act/node-condition.ts";
 export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
 export { Notifier } from "./act/notifier.ts";
 export { OomEvents } from "./act/oom-events.ts";
 export { namingNode } from "./act/pod-events.ts";
-export { createTaintMetrics, type TaintMetrics } from "./act/taint-metrics.ts";
 export { noPods, noTopPods, notMet } from "./ask/empty-answers.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./ask/plugins.ts";
 export type { EvictionPluginStatus } from "./ask/served-plugin.ts";
@@ -37,8 +34,10 @@ export { reviewedTokens, type TokenCheck } from "./ask/token-check.ts";
 export { BlockedEvictions } from "./blocked-evictions.ts";
 export type { EvictionBudgets } from "./budgets.ts";
 export type { CandidateCounts } from "./candidate-counts.ts";
+export type { EvictionContext } from "./context.ts";
 export { EvictionLedger } from "./ledger.ts";
-export { type EvictionContext, EvictionManager, type EvictionManagerOptions } from "./manager.ts";
+export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
+export { createEvictionMetrics, type EvictionMetrics } from "./metrics.ts";
 export { NowQueries } from "./now-queries.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
@@ -52,5 +51,4 @@ export { RecordQueries } from "./records/record-queries.ts";
 export type { EvictionPage } from "./records/recorded-evictions.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
 export { storedTaints } from "./records/stored-taints.ts";
-export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export { RoundPacing } from "./round-pacing.ts";

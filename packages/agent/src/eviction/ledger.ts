@@ -17,8 +17,8 @@ import { StateDamaged, StateNotWritable } from "@nodekeeper/api/errors";
 import type { EvictionStep } from "@nodekeeper/api/records";
 import { type BootTime, type Clock, elapsedSince, type Logger } from "@nodekeeper/core/lib";
 import { WriteBehind } from "../state/index.ts";
+import type { EvictionMetrics } from "./metrics.ts";
 import type { EvictionRecords } from "./records/records.ts";
-import type { EvictionRoundMetrics } from "./round-metrics.ts";
 
 export interface EvictionLedgerOptions {
   records: EvictionRecords;
@@ -26,7 +26,7 @@ export interface EvictionLedgerOptions {
   bootTime: () => BootTime | undefined;
   clock: Clock;
   log: Logger;
-  metrics: Pick<EvictionRoundMetrics, "recordFailures">;
+  metrics: Pick<EvictionMetrics, "recordFailures">;
 }
 
 /** The entries that the ledger provides to a round before its decision. */

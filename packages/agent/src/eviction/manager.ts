@@ -2,7 +2,6 @@ import {
   type DecideInput,
   type Decision,
   decide,
-  type EvictionPolicy,
   type EvictionState,
   type PreparedRound,
   prepareRound,
@@ -11,38 +10,20 @@ import {
 } from "@nodekeeper/api/decide";
 import { RoundsIncomplete, StateNotWritable } from "@nodekeeper/api/errors";
 import type { EvictionSettings } from "@nodekeeper/api/settings";
-import {
-  type Clock,
-  type HealthCheck,
-  type HealthResult,
-  type Logger,
-  messageOf,
-  type Runnable,
-} from "@nodekeeper/core/lib";
-import type { Marks } from "../state/index.ts";
+import { type HealthCheck, type HealthResult, messageOf, type Runnable } from "@nodekeeper/core/lib";
 import type { DecisionEffects } from "./act/decision-effects.ts";
 import type { EvictionPlugins } from "./ask/plugins.ts";
 import { PodOffer } from "./ask/pod-offer.ts";
+import type { EvictionContext } from "./context.ts";
 import type { EvictionLedger } from "./ledger.ts";
+import type { RoundStep } from "./metrics.ts";
 import type { Evictor, NodePods } from "./parts.ts";
 import { RecentReadings } from "./readings.ts";
 import { gapMark, type RoundTime } from "./round-gap.ts";
-import type { EvictionRoundMetrics, RoundStep } from "./round-metrics.ts";
 import type { RoundPacing, RoundRequest } from "./round-pacing.ts";
 
-/** Dependencies that the parts of eviction share. */
-export interface EvictionContext {
-  nodeName: string;
-  settings: () => EvictionSettings;
-  policy: () => EvictionPolicy;
-  marks: Pick<Marks, "add">;
-  clock: Clock;
-  log: Logger;
-  metrics: EvictionRoundMetrics;
-}
-
 export interface EvictionManagerOptions {
-  context: EvictionContext;
+  context: Pick<EvictionContext, "nodeName" | "settings" | "policy" | "marks" | "clock" | "log" | "metrics">;
   pods: NodePods;
   plugins: EvictionPlugins;
   evictor: Evictor;

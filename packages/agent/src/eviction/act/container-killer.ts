@@ -1,6 +1,7 @@
-import { type Clock, messageOf, withDeadline } from "@nodekeeper/core/lib";
+import { messageOf, withDeadline } from "@nodekeeper/core/lib";
 import type { PodCacheEntry, PodStatusReader } from "../../lifecycle/index.ts";
 import type { ContainerStatus } from "../../runtime/index.ts";
+import type { EvictionContext } from "../context.ts";
 import { graceOf, type KillEnd, type Killer, type KillRequest, type KillResult } from "./killer.ts";
 
 /** Stops containers. Succeeds if the container was removed. `CriRuntime` implements it. */
@@ -9,12 +10,9 @@ export interface ContainerStopper {
   stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void>;
 }
 
-export interface ContainerKillerOptions {
+export interface ContainerKillerOptions extends Pick<EvictionContext, "policy" | "clock"> {
   runtime: ContainerStopper;
   statuses: Pick<PodStatusReader, "getNewerThan">;
-  clock: Clock;
-  /** How long StopContainer may take beyond the grace period, milliseconds. */
-  marginMs: () => number;
 }
 
 // Deadline of a fresh reading of the pod's containers.
@@ -49,11 +47,13 @@ export class ContainerKiller implements Killer {
   }
 
   async #stop(request: KillRequest, containers: ContainerStatus[], signal: AbortSignal): Promise<KillEnd> {
-    const { runtime, clock, marginMs } = this.#options;
+    const { runtime, clock, policy } = this.#options;
     const seconds = graceOf(request);
+    // StopContainer may take the release margin beyond the grace period.
+    const deadlineMs = seconds * 1000 + policy().releaseMarginMs;
     const results = await Promise.allSettled(
       containers.map(({ id, name }) =>
-        withDeadline(clock, seconds * 1000 + marginMs(), `StopContainer ${name}`, signal, (stopSignal) =>
+        withDeadline(clock, deadlineMs, `StopContainer ${name}`, signal, (stopSignal) =>
           runtime.stopContainer(id, seconds, stopSignal),
         ),
       ),

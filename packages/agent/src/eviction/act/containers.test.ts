@@ -2,6 +2,7 @@ import { FakeClock, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import type { LogItem, PodCacheEntry, PodLifecycleEvent } from "../../lifecycle/index.ts";
 import type { ContainerState, ContainerStatus } from "../../runtime/index.ts";
+import { testPolicy } from "../testing/rounds.ts";
 import { TestLedger } from "../testing/test-ledger.ts";
 import { ContainerKiller } from "./container-killer.ts";
 import { EvictedContainers } from "./evicted-containers.ts";
@@ -50,7 +51,7 @@ class TestRuntime {
       },
       statuses: { getNewerThan: async () => this.entry() },
       clock: this.clock,
-      marginMs: () => 5_000,
+      policy: () => testPolicy({ releaseMarginMs: 5_000 }),
     });
   }
 
@@ -182,7 +183,7 @@ describe("following containers", () => {
       ledger,
       events: log,
       statuses: { get: () => runtime.entry() },
-      marginMs: () => 30_000,
+      policy: () => testPolicy({ releaseMarginMs: 30_000 }),
       clock: runtime.clock,
       log: silentLogger,
     });

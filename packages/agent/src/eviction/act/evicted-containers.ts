@@ -1,17 +1,14 @@
 import type { PodReference } from "@nodekeeper/api/decide";
 import { EvictedPodNotTerminating } from "@nodekeeper/api/errors";
-import type { Clock, Logger, Timer } from "@nodekeeper/core/lib";
+import type { Timer } from "@nodekeeper/core/lib";
 import type { EventSource, PodLifecycleEvent, PodStatusReader } from "../../lifecycle/index.ts";
+import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
 
-export interface EvictedContainersOptions {
+export interface EvictedContainersOptions extends Pick<EvictionContext, "policy" | "clock" | "log"> {
   events: EventSource;
   statuses: Pick<PodStatusReader, "get">;
   ledger: Pick<EvictionLedger, "step">;
-  /** How long to wait for the containers of a pod that is already deleted at the API server, milliseconds. */
-  marginMs: () => number;
-  clock: Clock;
-  log: Logger;
 }
 
 /**
@@ -52,14 +49,14 @@ export class EvictedContainers {
     this.#followed.delete(uid);
   }
 
-  /** Called when the pod is deleted at the API server. Waits up to `marginMs` for containers that are still running. */
+  /** Called when the pod is deleted at the API server. Waits up to the release margin for containers that are still running. */
   podDeleted({ uid, namespace, name }: PodReference): void {
-    const { clock, log, marginMs, ledger } = this.#options;
+    const { clock, log, policy, ledger } = this.#options;
     this.forget(uid);
     const running = this.running(uid);
     if (running.length === 0) return;
     ledger.step(uid, `still running on the node: ${running.join(", ")}`);
-    const timer = clock.after(marginMs(), () => {
+    const timer = clock.after(policy().releaseMarginMs, () => {
       this.#followed.delete(uid);
       const left = this.running(uid);
       if (left.length === 0) return;

@@ -7,23 +7,16 @@ import {
 } from "@nodekeeper/api/decide";
 import { EvictedPodNotTerminating, EvictionFailed, EvictionNotAccepted } from "@nodekeeper/api/errors";
 import { outcomeText } from "@nodekeeper/api/wording";
-import type { EventRecorder } from "@nodekeeper/core/kube";
-import type { Clock, Logger } from "@nodekeeper/core/lib";
-import type { Marks } from "../../state/index.ts";
+import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
+import { aboutPod } from "../pod-resource.ts";
 import { markOf } from "../records/decision-log.ts";
 import type { EvictionTask } from "./eviction-task.ts";
-import type { EvictorMetrics } from "./evictor-metrics.ts";
-import { aboutPod } from "./pod-resource.ts";
 
-export interface EvictionJournalOptions {
-  events: Pick<EventRecorder, "record">;
+/** Marks are added when an eviction ends or is overdue. */
+export interface EvictionJournalOptions
+  extends Pick<EvictionContext, "events" | "marks" | "clock" | "log" | "metrics"> {
   ledger: Pick<EvictionLedger, "outcome" | "step">;
-  /** Receives a mark when an eviction ends or is overdue. */
-  marks: Pick<Marks, "add">;
-  clock: Clock;
-  log: Logger;
-  metrics: EvictorMetrics;
 }
 
 /** How an eviction ended, as its evictor reports it. */

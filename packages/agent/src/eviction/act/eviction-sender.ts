@@ -1,11 +1,10 @@
-import type { EvictionPod, SkipRules } from "@nodekeeper/api/decide";
+import type { EvictionPod } from "@nodekeeper/api/decide";
 import type { PodEnding } from "@nodekeeper/api/records";
 import type { KubeClient } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
-import type { QosLevelReader } from "../observe/qos-level.ts";
+import type { EvictionContext } from "../context.ts";
 import type { EvictionEnd } from "./eviction-journal.ts";
 import type { EvictionTask } from "./eviction-task.ts";
-import type { EvictorMetrics } from "./evictor-metrics.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";
 import {
   type KillEnd,
@@ -18,17 +17,12 @@ import {
 import { KillerHealth } from "./killer-health.ts";
 import { podEndOf } from "./pod-end.ts";
 
-export interface EvictionSenderOptions {
+export interface EvictionSenderOptions
+  extends Pick<EvictionContext, "nodeName" | "policy" | "qosLevelOf" | "clock" | "metrics"> {
   client: Pick<KubeClient, "get">;
-  nodeName: string;
   /** The killers of this agent; `containerStop` needs a container runtime. */
   killers: readonly Killer[];
   killerTable: () => KillerTable;
-  skip: () => SkipRules;
-  /** As for `observeJson`. */
-  qosLevelOf?: QosLevelReader;
-  clock: Clock;
-  metrics: EvictorMetrics;
 }
 
 /** The next step of an eviction. */
@@ -114,8 +108,8 @@ export class EvictionSender {
 
   /** Reads the pod from the API server without evicting it. */
   async read({ pod }: EvictionTask, signal: AbortSignal): Promise<FreshPod> {
-    const { client, nodeName, skip, qosLevelOf } = this.#options;
-    return await readFreshPod({ client, nodeName, skip: skip(), qosLevelOf }, pod, signal);
+    const { policy, ...options } = this.#options;
+    return await readFreshPod({ ...options, skip: policy().skip }, pod, signal);
   }
 
   /** Returns the next step after a killer's result. */

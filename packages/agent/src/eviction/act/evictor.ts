@@ -1,6 +1,5 @@
 import {
   type EvictionOutcome,
-  type EvictionPolicy,
   type PendingEviction,
   releaseTimeMs,
   type Victim,
@@ -8,38 +7,32 @@ import {
 } from "@nodekeeper/api/decide";
 import { EvictionNotAccepted } from "@nodekeeper/api/errors";
 import {
-  type Clock,
   delayAfter,
   type HealthCheck,
   type HealthResult,
-  type Logger,
   type Runnable,
   retryPolicies,
   type Timer,
   WorkQueue,
-  type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
 import type { Evictor, NodePods } from "../parts.ts";
 import type { EvictedContainers } from "./evicted-containers.ts";
 import { type EvictionEnd, EvictionJournal, type EvictionJournalOptions } from "./eviction-journal.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";
 import { type EvictionTask, followedTask, taskOf } from "./eviction-task.ts";
-import type { EvictorMetrics } from "./evictor-metrics.ts";
 import type { FreshPod } from "./fresh-pod.ts";
 import { podEndOf } from "./pod-end.ts";
 
-export interface PodEvictorOptions extends EvictionJournalOptions {
+export interface PodEvictorOptions
+  extends EvictionJournalOptions,
+    Pick<EvictionContext, "policy" | "queueMetrics"> {
   ledger: Pick<EvictionLedger, "progress" | "outcome" | "step">;
   sender: EvictionSender;
   pods: NodePods;
   /** Undefined if no container runtime is configured. */
   containers: Pick<EvictedContainers, keyof EvictedContainers> | undefined;
-  policy: () => Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">;
-  clock: Clock;
-  log: Logger;
-  metrics: EvictorMetrics;
-  queueMetrics: WorkQueueMetrics;
 }
 
 const WORKERS = 8;

@@ -7,11 +7,11 @@ import {
 import type { PodEnding } from "@nodekeeper/api/records";
 import type { KubeClient } from "@nodekeeper/core/kube";
 import { codeOf, messageOf, requestedWaitOf } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 import { observeJson } from "../observe/observed-pod.ts";
-import type { QosLevelReader } from "../observe/qos-level.ts";
+import { podResource } from "../pod-resource.ts";
 import { endingOf } from "../records/pod-ending.ts";
 import { isPodNotFound } from "./api-refusal.ts";
-import { podResource } from "./pod-resource.ts";
 
 /** The current state of a pod before its eviction. */
 export type FreshPod =
@@ -29,12 +29,9 @@ export type FreshPod =
   | { kind: "unknown"; message: string; retryAfterMs: number | undefined; isForbidden: boolean };
 
 /** The dependencies of `readFreshPod`. */
-export interface FreshReading {
+export interface FreshReading extends Pick<EvictionContext, "nodeName" | "qosLevelOf"> {
   client: Pick<KubeClient, "get">;
-  nodeName: string;
   skip: SkipRules;
-  /** As for `observeJson`. */
-  qosLevelOf?: QosLevelReader | undefined;
 }
 
 /**

@@ -16,9 +16,10 @@ import { join } from "node:path";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { createEvictionMetrics } from "../metrics.ts";
 import { observeJson } from "../observe/observed-pod.ts";
 import { FakePods, jsonPod } from "../testing/round-parts.ts";
-import { createHostPathNotifierMetrics, HostPathNotifier } from "./host-path-notifier.ts";
+import { HostPathNotifier } from "./host-path-notifier.ts";
 
 let isDryRun: boolean;
 let base: string;
@@ -37,7 +38,8 @@ const notice = (name: string) => ({ uid: name, namespace: "default", name, plugi
 const counted = async (result: string) =>
   Number(
     /{result="(\w+)"} (\d+)/.exec(
-      (await registry.metrics()).split("\n").find((l) => l.includes(`"${result}"`)) ?? "",
+      (await registry.metrics()).split("\n").find((l) => l.includes(`notices_total{result="${result}"}`)) ??
+        "",
     )?.[2] ?? 0,
   );
 
@@ -55,7 +57,7 @@ beforeEach(() => {
     isDryRun: () => isDryRun,
     clock,
     log: silentLogger,
-    metrics: createHostPathNotifierMetrics(registry),
+    metrics: createEvictionMetrics(registry),
   });
   stop = new AbortController();
 });

@@ -3,38 +3,16 @@ import { lstat, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Notification, PodReference } from "@nodekeeper/api/decide";
 import { EvictionNoticeNotWritten } from "@nodekeeper/api/errors";
-import {
-  type Clock,
-  type Logger,
-  messageOf,
-  metricTable,
-  NodekeeperError,
-  type Registry,
-  type Runnable,
-  WakeableSleep,
-} from "@nodekeeper/core/lib";
+import { messageOf, NodekeeperError, type Runnable, WakeableSleep } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 import type { NodePods } from "../parts.ts";
 
-export function createHostPathNotifierMetrics(registry: Registry) {
-  const { counter } = metricTable(registry, "nodekeeper_eviction_");
-  return {
-    notices: counter(
-      "host_path_notices_total",
-      "Soft eviction notices written to hostPath files by result: written, failed.",
-      ["result"],
-    ),
-  };
-}
-
-export interface HostPathNotifierOptions {
+export interface HostPathNotifierOptions extends Pick<EvictionContext, "clock" | "log" | "metrics"> {
   /** The parent of the pods' directories; created if missing. Pods mount only their own directory. */
   rootPath: string;
   pods: Pick<NodePods, "isSynced" | "list" | "onDeleted">;
   /** Whether every plugin is in dry run. If so, nothing is written or removed. */
   isDryRun: () => boolean;
-  clock: Clock;
-  log: Logger;
-  metrics: ReturnType<typeof createHostPathNotifierMetrics>;
 }
 
 // Names from katalyst-core pkg/agent/evictionmanager/podnotifier/notifier.go

@@ -10,8 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import { testNode } from "../testing/rounds.ts";
-import { DeletionKiller } from "./deletion-killer.ts";
-import { EvictionApiKiller } from "./eviction-api-killer.ts";
+import { deletionKiller, evictionApiKiller } from "./api-killers.ts";
 import { readFreshPod } from "./fresh-pod.ts";
 import type { KillRequest } from "./killer.ts";
 
@@ -87,7 +86,7 @@ const isTerminating = (name: string) =>
 
 describe("the eviction API", () => {
   const kill = (pod: KubeObject, changes: Partial<KillRequest> = {}) =>
-    new EvictionApiKiller(client).kill(requestFor(pod, changes), signal);
+    evictionApiKiller(client).kill(requestFor(pod, changes), signal);
 
   it("evicts with the pod's UID as a precondition, and sends no grace period", async () => {
     const pod = putPod("web");
@@ -226,7 +225,7 @@ describe("the eviction API", () => {
 
 describe("deletion", () => {
   const kill = (pod: KubeObject, changes: Partial<KillRequest> = {}) =>
-    new DeletionKiller(client).kill(requestFor(pod, changes), signal);
+    deletionKiller(client).kill(requestFor(pod, changes), signal);
 
   it("asks no budget", async () => {
     const pod = putPod("web", { app: "web" });

@@ -1,14 +1,6 @@
-import { type EventRecorder, type KubeApiClient, type KubeObject, nodes } from "@nodekeeper/core/kube";
-import {
-  type Clock,
-  type Logger,
-  messageOf,
-  RepairPace,
-  type Runnable,
-  retryPolicies,
-  WorkQueue,
-  type WorkQueueMetrics,
-} from "@nodekeeper/core/lib";
+import { type KubeApiClient, type KubeObject, nodes } from "@nodekeeper/core/kube";
+import { messageOf, RepairPace, type Runnable, retryPolicies, WorkQueue } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 
 /** The type of the Node condition. */
 export const EVICTION_BLOCKED = "EvictionBlocked";
@@ -23,13 +15,9 @@ export interface DesiredNodeCondition {
   message: string;
 }
 
-export interface NodeConditionOptions {
+export interface NodeConditionOptions
+  extends Pick<EvictionContext, "nodeName" | "events" | "clock" | "log" | "queueMetrics"> {
   client: Pick<KubeApiClient, "apply">;
-  nodeName: string;
-  events: Pick<EventRecorder, "record">;
-  clock: Clock;
-  log: Logger;
-  queueMetrics: WorkQueueMetrics;
 }
 
 interface LiveCondition {

@@ -16,9 +16,10 @@ import {
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OWN_TAINTS } from "../../reporting/index.ts";
+import { createEvictionMetrics } from "../metrics.ts";
 import type { LiveTaint } from "../parts.ts";
+import { testPolicy } from "../testing/rounds.ts";
 import { NodeTainter } from "./node-tainter.ts";
-import { createTaintMetrics } from "./taint-metrics.ts";
 
 type Call = "list" | "watch" | "get" | "patch";
 
@@ -161,11 +162,11 @@ function setUp(fault: FakeNode["fault"] = () => undefined, recorded = new Map<st
     fieldManager: "nodekeeper",
     addedTaints: () => recorded,
     events: { record: ({ message }) => void events.push(message) },
-    transitionMs: () => 300_000,
+    policy: () => testPolicy({ conditionTransitionPeriodMs: 300_000 }),
     onChange: (message, kind) => void changes.push(`${kind}: ${message}`),
     clock,
     log: silentLogger,
-    metrics: createTaintMetrics(registry),
+    metrics: createEvictionMetrics(registry),
     kubeMetrics: createKubeMetrics(registry),
     queueMetrics: createWorkQueueMetrics(registry),
   });

@@ -1,15 +1,7 @@
 import type { NodeTaint } from "@nodekeeper/api/decide";
 import { TaintsMissing } from "@nodekeeper/api/errors";
+import { ApiStatusError, type KubeObject, nodes, Watcher } from "@nodekeeper/core/kube";
 import {
-  ApiStatusError,
-  type KubeApiClient,
-  type KubeMetrics,
-  type KubeObject,
-  nodes,
-  Watcher,
-} from "@nodekeeper/core/kube";
-import {
-  type Clock,
   codeOf,
   errorIdOf,
   type HealthCheck,
@@ -19,16 +11,16 @@ import {
   type Runnable,
   retryPolicies,
   WorkQueue,
-  type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 import type { LiveTaints } from "../parts.ts";
 import { type DesiredNodeTaints, mergeNodeTaints, readNodeTaints, taintPatch } from "./node-taints.ts";
 import { taintLosses } from "./taint-losses.ts";
-import type { TaintMetrics } from "./taint-metrics.ts";
 import { TaintReports, type TaintReportsOptions } from "./taint-reports.ts";
 
-export interface NodeTainterOptions extends TaintReportsOptions {
-  client: KubeApiClient;
+export interface NodeTainterOptions
+  extends TaintReportsOptions,
+    Pick<EvictionContext, "client" | "clock" | "metrics" | "kubeMetrics" | "queueMetrics"> {
   /** Called with the Node as reported by the watch; undefined if it does not exist. */
   onNode?: (node: KubeObject | undefined) => void;
   /** The field manager of the client's writes. It proves that a taint is the agent's. */
@@ -39,10 +31,6 @@ export interface NodeTainterOptions extends TaintReportsOptions {
    * none.
    */
   addedTaints: () => ReadonlyMap<string, number>;
-  clock: Clock;
-  metrics: TaintMetrics;
-  kubeMetrics: KubeMetrics;
-  queueMetrics: WorkQueueMetrics;
 }
 
 // The queue's only key.
@@ -242,7 +230,7 @@ export class NodeTainter implements Runnable {
       if (signal.aborted || this.#isSuspended) throw error;
       this.#error = error;
       this.#lateSince ??= clock.monotonic();
-      metrics.writes.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });
+      metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });
       throw error;
     }
   }
@@ -255,7 +243,7 @@ export class NodeTainter implements Runnable {
     if (merged === undefined) return live;
     const patch = taintPatch(node, merged.taints, merged.own);
     const written = await client.mergePatch(nodes, nodeName, patch, { signal });
-    metrics.writes.inc({ result: "written" });
+    metrics.taintWrites.inc({ result: "written" });
     this.#reports.wrote(live.taints, merged.taints);
     return this.#taintsOf(written);
   }

@@ -1,15 +1,10 @@
 import { ContainerOutOfMemory } from "@nodekeeper/api/errors";
-import type { EventRecorder } from "@nodekeeper/core/kube";
-import { type Logger, roundedBytes } from "@nodekeeper/core/lib";
+import { roundedBytes } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
+import { aboutPod } from "../pod-resource.ts";
 import type { OomKill } from "../records/pod-history.ts";
-import type { EvictionRoundMetrics } from "../round-metrics.ts";
-import { aboutPod } from "./pod-resource.ts";
 
-export interface OomEventsOptions {
-  events: Pick<EventRecorder, "record">;
-  metrics: Pick<EvictionRoundMetrics, "oomKills">;
-  log: Logger;
-}
+export type OomEventsOptions = Pick<EvictionContext, "events" | "metrics" | "log">;
 
 /** Reports each OOM-killed container with an Event on its pod, a log line and a metric. */
 export class OomEvents {

@@ -1,7 +1,7 @@
 import type { NodeTaint } from "@nodekeeper/api/decide";
 import { TaintsMissing } from "@nodekeeper/api/errors";
-import type { EventRecorder } from "@nodekeeper/core/kube";
-import { formatDuration, type Logger } from "@nodekeeper/core/lib";
+import { formatDuration } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 import type { LiveTaint } from "../parts.ts";
 import { changedTaints, newTaints } from "./node-taints.ts";
 import type { TaintLoss } from "./taint-losses.ts";
@@ -9,14 +9,9 @@ import type { TaintLoss } from "./taint-losses.ts";
 /** Kinds of marks about taints. */
 export type TaintChange = "taintAdded" | "taintChanged" | "taintRemoved";
 
-export interface TaintReportsOptions {
-  nodeName: string;
-  events: Pick<EventRecorder, "record">;
-  /** How long a taint stays after its condition was last met, milliseconds. */
-  transitionMs: () => number;
+export interface TaintReportsOptions extends Pick<EvictionContext, "nodeName" | "events" | "policy" | "log"> {
   /** Called with a message for each taint that was added, restored, changed or removed. */
   onChange: (message: string, kind: TaintChange) => void;
-  log: Logger;
 }
 
 const MOST_REASONS = 256;
@@ -65,12 +60,13 @@ export class TaintReports {
   }
 
   #added(taint: string): void {
-    const { events, transitionMs, onChange } = this.#options;
+    const { events, policy, onChange } = this.#options;
     const loss = this.#losses.get(taint);
     const why = this.#reasons.get(taint);
     const verb = loss?.what === "removed" ? `restored after its removal by ${loss.by}` : "added";
     const message = `Taint ${taint} ${verb}${why === undefined ? "" : `: ${why}`}`;
-    const lasting = `. It is removed ${formatDuration(transitionMs())} after the condition clears.`;
+    const transition = formatDuration(policy().conditionTransitionPeriodMs);
+    const lasting = `. It is removed ${transition} after the condition clears.`;
     events.record({
       ...{ type: "Warning", reason: "NodePressureTainted" },
       ...{ message: why === undefined ? `${message}.` : message + lasting, regarding: this.#node },

@@ -1,24 +1,13 @@
 import type { Answered } from "@nodekeeper/api/decide";
 import { EvictionPluginCallFailed } from "@nodekeeper/api/errors";
-import {
-  type Clock,
-  childScope,
-  codeOf,
-  errorIdOf,
-  type Logger,
-  messageOf,
-  withDeadline,
-} from "@nodekeeper/core/lib";
+import { childScope, codeOf, errorIdOf, messageOf, withDeadline } from "@nodekeeper/core/lib";
 import type { Exchange } from "../../plugins/index.ts";
-import type { EvictionRoundMetrics, PluginMethod } from "../round-metrics.ts";
+import type { EvictionContext } from "../context.ts";
+import type { PluginMethod } from "../metrics.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 
-export interface PluginCallerOptions {
-  clock: Clock;
-  log: Logger;
-  metrics: EvictionRoundMetrics;
-}
+export type PluginCallerOptions = Pick<EvictionContext, "clock" | "log" | "metrics">;
 
 export interface PluginCall<T> {
   method: PluginMethod;

@@ -8,8 +8,8 @@ import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeepe
 import { eventually } from "@nodekeeper/testing/until";
 import { type Server, ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createEvictionMetrics } from "../metrics.ts";
 import { observeJson } from "../observe/observed-pod.ts";
-import { createEvictionRoundMetrics } from "../round-metrics.ts";
 import { sourceOf } from "../testing/manager-setup.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import {
@@ -45,7 +45,7 @@ beforeEach(() => {
     tokenCheck: () => tokenCheck,
     clock: systemClock,
     log: silentLogger,
-    metrics: createEvictionRoundMetrics(new Registry()),
+    metrics: createEvictionMetrics(new Registry()),
   });
 });
 afterEach(() => {

@@ -1,4 +1,4 @@
-import type { ConditionProblem } from "@nodekeeper/api/decide";
+import type { ConditionProblem, EvictionPolicy } from "@nodekeeper/api/decide";
 import {
   EvictionPluginDisconnected,
   EvictionPluginNameInUse,
@@ -14,7 +14,7 @@ import type {
   PluginRegistration,
   PresentedPlugin,
 } from "../../plugins/index.ts";
-import { forgetPlugin } from "../round-metrics.ts";
+import { forgetPlugin } from "../metrics.ts";
 import type { RoundPacing, RoundRequest } from "../round-pacing.ts";
 import { followRoundRequests } from "./follow-round-requests.ts";
 import { PluginCaller, type PluginCallerOptions } from "./plugin-caller.ts";
@@ -30,8 +30,8 @@ export interface EvictionPluginsOptions extends PluginCallerOptions {
   inTree: readonly EvictionSource[];
   /** Used for registrations. A round receives its settings in `startRound`. */
   settings: () => Pick<EvictionSettings, "callTimeout" | "syncPeriod">;
-  /** How long the conditions of a lost plugin stay, milliseconds. Default: 0. */
-  transitionMs?: () => number;
+  /** Its transition period is how long the conditions of a lost plugin stay. Default: 0. */
+  policy?: () => Pick<EvictionPolicy, "conditionTransitionPeriodMs">;
   /** Authenticates a plugin before it is registered; undefined if no authentication is required. */
   tokenCheck: () => TokenCheck | undefined;
   /** Receives the round requests of plugins behind sockets, at most one per second each. Undefined to ignore them. */
@@ -146,7 +146,7 @@ export class EvictionPlugins implements PluginHandler {
 
   /** Returns the transition period, during which the conditions of a lost plugin stay. */
   holdMs(): number {
-    return this.#options.transitionMs?.() ?? 0;
+    return this.#options.policy?.().conditionTransitionPeriodMs ?? 0;
   }
 
   // Conditions belong to the node and end with their transition period.

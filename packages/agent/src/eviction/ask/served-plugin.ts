@@ -1,7 +1,7 @@
 import { EvictionPluginWithoutCalls } from "@nodekeeper/api/errors";
 import { childScope, type ScopedSignal } from "@nodekeeper/core/lib";
 import { type CallError, ExchangeLog, joinedErrors, type PluginRegistration } from "../../plugins/index.ts";
-import type { PluginMethod } from "../round-metrics.ts";
+import type { PluginMethod } from "../metrics.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 

@@ -1,7 +1,7 @@
 import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer, TopQuestion } from "@nodekeeper/api/decide";
 import type { HostSample } from "../../host/index.ts";
+import type { PluginMethod } from "../metrics.ts";
 import type { ObservedPod } from "../observe/observed-pod.ts";
-import type { PluginMethod } from "../round-metrics.ts";
 import type { PodOffer } from "./pod-offer.ts";
 
 /**

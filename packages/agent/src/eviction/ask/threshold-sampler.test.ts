@@ -2,7 +2,7 @@ import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
 import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { Host, type HostSample } from "../../host/index.ts";
-import { createEvictionRoundMetrics } from "../round-metrics.ts";
+import { createEvictionMetrics } from "../metrics.ts";
 import type { RoundRequest } from "../round-pacing.ts";
 import { sourceOf } from "../testing/manager-setup.ts";
 import { EvictionPlugins } from "./plugins.ts";
@@ -22,7 +22,7 @@ function setUp(sampleMs = 0) {
     tokenCheck: () => undefined,
     clock,
     log: silentLogger,
-    metrics: createEvictionRoundMetrics(new Registry()),
+    metrics: createEvictionMetrics(new Registry()),
   });
   const requests: RoundRequest[] = [];
   let elapsed = 0;

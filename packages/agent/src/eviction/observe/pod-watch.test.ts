@@ -3,7 +3,7 @@ import { type Logger, Registry, retryPolicies, silentLogger } from "@nodekeeper/
 import { createDevApiServer, type DevApiServer, SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createEvictionRoundMetrics } from "../round-metrics.ts";
+import { createEvictionMetrics } from "../metrics.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import { testNode } from "../testing/rounds.ts";
 import { PodWatch } from "./pod-watch.ts";
@@ -37,7 +37,7 @@ beforeEach(async () => {
     metrics: kubeMetrics,
     ...common,
   });
-  const metrics = createEvictionRoundMetrics(registry);
+  const metrics = createEvictionMetrics(registry);
   watch = new PodWatch({ client, nodeName: testNode, kubeMetrics, metrics, ...common });
   stop = new AbortController();
 });

@@ -1,26 +1,16 @@
-import {
-  type ApiResource,
-  type KubeApiClient,
-  type KubeMetrics,
-  type KubeObject,
-  Watcher,
-} from "@nodekeeper/core/kube";
-import type { Clock, HealthCheck, Logger, Runnable } from "@nodekeeper/core/lib";
+import { type KubeObject, Watcher } from "@nodekeeper/core/kube";
+import type { HealthCheck, Runnable } from "@nodekeeper/core/lib";
+import type { EvictionContext } from "../context.ts";
 import type { NodePods } from "../parts.ts";
+import { podResource } from "../pod-resource.ts";
 import type { PodObserver } from "../records/pod-history.ts";
-import type { EvictionRoundMetrics } from "../round-metrics.ts";
 import { type EncodablePod, observeJson } from "./observed-pod.ts";
-import type { QosLevelReader } from "./qos-level.ts";
 
-export interface PodWatchOptions {
-  client: KubeApiClient;
-  nodeName: string;
-  clock: Clock;
-  log: Logger;
-  metrics: EvictionRoundMetrics;
-  kubeMetrics: KubeMetrics;
-  /** As for `observeJson`. */
-  qosLevelOf?: QosLevelReader;
+export interface PodWatchOptions
+  extends Pick<
+    EvictionContext,
+    "client" | "nodeName" | "qosLevelOf" | "clock" | "log" | "metrics" | "kubeMetrics"
+  > {
   /** Notified of every pod that is added, updated or deleted. */
   observer?: PodObserver;
   /** If the watch is lost for longer than this, the readiness check fails, milliseconds. Default: 60,000. */
@@ -32,15 +22,6 @@ interface KnownPod extends EncodablePod {
   resourceVersion: string | undefined;
 }
 
-const PODS: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  verbs: ["list", "watch"],
-  subresources: [],
-};
 // Pods are large, and the process does not return all memory that a page has used.
 const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
@@ -64,7 +45,7 @@ export class PodWatch implements NodePods, Runnable {
     const { client, nodeName, clock, log, kubeMetrics, lostContactMs } = options;
     this.#watcher = new Watcher({
       client,
-      resource: PODS,
+      resource: podResource,
       pageSize: PAGE_SIZE,
       fieldSelector: `spec.nodeName=${nodeName}`,
       handler: {

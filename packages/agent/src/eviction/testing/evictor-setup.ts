@@ -10,8 +10,8 @@ import {
 import { afterEach, expect } from "vitest";
 import { EvictionSender } from "../act/eviction-sender.ts";
 import { PodEvictor } from "../act/evictor.ts";
-import { createEvictorMetrics } from "../act/evictor-metrics.ts";
 import type { KillEnd, Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
+import { createEvictionMetrics } from "../metrics.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
 import type { NodePods } from "../parts.ts";
 import { jsonPod } from "./round-parts.ts";
@@ -91,7 +91,7 @@ export class TestEvictor implements NodePods {
     this.running = running;
     for (const name of names) this.put(name);
     const { clock, registry } = this;
-    const metrics = createEvictorMetrics(registry);
+    const metrics = createEvictionMetrics(registry);
     const events = { record: (event: EventInput) => void this.events.push(event) };
     const killer: Killer = {
       name: "evictionApi",
@@ -105,7 +105,7 @@ export class TestEvictor implements NodePods {
       nodeName: testNode,
       killers: [killer],
       killerTable: () => this.table,
-      skip: () => this.policy.skip,
+      policy: () => this.policy,
       clock,
       metrics,
     });

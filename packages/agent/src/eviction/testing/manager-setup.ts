@@ -9,9 +9,9 @@ import type { EvictionSource } from "../ask/source.ts";
 import { BlockedEvictions } from "../blocked-evictions.ts";
 import { EvictionLedger } from "../ledger.ts";
 import { EvictionManager } from "../manager.ts";
+import { createEvictionMetrics } from "../metrics.ts";
 import type { NodePods } from "../parts.ts";
 import { EvictionRecords } from "../records/records.ts";
-import { createEvictionRoundMetrics } from "../round-metrics.ts";
 import { RoundPacing } from "../round-pacing.ts";
 import { FakeCondition, FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { evictPod, testNode, testPolicy, testThreshold } from "./rounds.ts";
@@ -31,7 +31,7 @@ export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): E
 export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly clock: C;
   readonly registry = new Registry();
-  readonly metrics = createEvictionRoundMetrics(this.registry);
+  readonly metrics = createEvictionMetrics(this.registry);
   readonly database: StateDatabase;
   readonly records: EvictionRecords;
   readonly plugins: EvictionPlugins;

@@ -1,4 +1,4 @@
-import { evictionKinds } from "@nodekeeper/api/decide";
+import { evictionKinds, type OutcomeResult } from "@nodekeeper/api/decide";
 import { errorCodes, metricTable, type Registry } from "@nodekeeper/core/lib";
 
 /** The steps of a round; values of the label `step`. */
@@ -8,10 +8,13 @@ export type RoundStep = (typeof roundSteps)[number];
 export const pluginMethods = ["GetEvictPods", "ThresholdMet", "GetTopEvictionPods"] as const;
 export type PluginMethod = (typeof pluginMethods)[number];
 
-/** Metrics of the pod watch, of calls to plugins and of rounds. */
-export function createEvictionRoundMetrics(registry: Registry) {
+// The outcomes that alerts and dashboards use. Each series costs memory on every node.
+const countedFromZero: readonly OutcomeResult[] = ["terminated", "overdue", "failed"];
+
+/** Metrics of eviction: of pods, calls to plugins, rounds, evictions from the decision to the end, and taints. */
+export function createEvictionMetrics(registry: Registry) {
   const { counter, gauge, histogram } = metricTable(registry, "nodekeeper_eviction_");
-  return {
+  const metrics = {
     nodePods: gauge("node_pods", "Pods of this node at the API server."),
     malformedPods: counter("malformed_pods_total", "Malformed pods received from the API server."),
     oomKills: counter("oom_kills_total", "OOM-killed containers of this node."),
@@ -79,13 +82,46 @@ export function createEvictionRoundMetrics(registry: Registry) {
       "record_failures_total",
       "Rounds whose state or record could not be written to the state database.",
     ),
+    kills: counter(
+      "kills_total",
+      "Eviction attempts by killer and result: accepted, terminated (the pod had ended already), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
+      ["killer", "result"],
+    ),
+    ended: counter(
+      "ended_total",
+      "Evictions by outcome: terminated (accepted, then the pod was deleted or its containers were stopped), superseded (the pod ended before a request was accepted), unknown (the pod ended, acceptance not recorded), overdue (still terminating after its deadline), failed, withdrawn.",
+      ["outcome"],
+    ),
+    underWay: gauge(
+      "under_way",
+      "Evictions in progress by phase: waiting (not accepted yet), sent (accepted, pod not deleted yet).",
+      ["phase"],
+    ),
+    duration: histogram(
+      "duration_seconds",
+      "Time from the decision until the pod was deleted.",
+      [1, 10, 30, 120, 600],
+    ),
+    taintWrites: counter(
+      "taint_writes_total",
+      "Writes of the Node's taints by result: written, conflict (read again and retried), failed.",
+      ["result"],
+    ),
+    notices: counter(
+      "host_path_notices_total",
+      "Soft eviction notices written to hostPath files by result: written, failed.",
+      ["result"],
+    ),
   };
+  // Initialized to 0, because Prometheus' increase() does not count the first sample of a new series.
+  for (const outcome of countedFromZero) metrics.ended.inc({ outcome }, 0);
+  return metrics;
 }
 
-export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;
+export type EvictionMetrics = ReturnType<typeof createEvictionMetrics>;
 
 /** Removes the series of one plugin, so that the names of disconnected plugins do not accumulate. */
-export function forgetPlugin(metrics: EvictionRoundMetrics, plugin: string): void {
+export function forgetPlugin(metrics: EvictionMetrics, plugin: string): void {
   metrics.outOfTurnRounds.remove({ plugin });
   for (const kind of evictionKinds) {
     metrics.victims.remove({ plugin, kind });
