@@ -1,9 +1,9 @@
-import { evictionPolicyOf } from "@nodekeeper/api/decide";
+import { evictionPolicyOf, type QosClass, type QosLevel } from "@nodekeeper/api/decide";
 import { type AgentConfiguration, readLeaf, settings } from "@nodekeeper/api/settings";
 import { describe, expect, it } from "vitest";
 import { loadConfiguration } from "../config/index.ts";
+import { killerFor } from "../eviction/index.ts";
 import { knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
-import { killerTableOf } from "./eviction-settings.ts";
 
 async function configured(flags: Record<string, string> = {}): Promise<AgentConfiguration> {
   return (await loadConfiguration({ flags, env: {}, hostname: "node-1" })).configuration;
@@ -32,11 +32,11 @@ describe("what an operator sets", () => {
 
   it("chooses killers by QoS level and class", async () => {
     const rules = "reclaimed_cores=deletion,BestEffort=containerStop";
-    expect(killerTableOf(await configured({ evictionKillerRules: rules }))).toEqual({
-      default: "evictionApi",
-      byQosLevel: { reclaimed_cores: "deletion" },
-      byQosClass: { BestEffort: "containerStop" },
-    });
+    const { eviction } = await configured({ evictionKillerRules: rules });
+    const killerOf = (qosLevel: QosLevel, qosClass: QosClass) => killerFor({ qosLevel, qosClass }, eviction);
+    expect(killerOf("reclaimed_cores", "BestEffort")).toBe("deletion");
+    expect(killerOf("shared_cores", "BestEffort")).toBe("containerStop");
+    expect(killerOf("shared_cores", "Burstable")).toBe("evictionApi");
     await expect(configured({ evictionKillerRules: "system_cores=deletion" })).rejects.toMatchObject({
       code: "invalid",
     });

@@ -41,7 +41,7 @@ import type { ReporterSource } from "../reporting/index.ts";
 import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
 import { EvictionStore, HistoryStore } from "../state/index.ts";
 import { type AgentContext, FIELD_MANAGER } from "./context.ts";
-import { killerTableOf, qosAnnotationsOf } from "./eviction-settings.ts";
+import { qosAnnotationsOf } from "./eviction-settings.ts";
 import { inTreeEviction, type NodeUsage, nodeUsage } from "./in-tree-eviction.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
@@ -83,7 +83,7 @@ export function evictionPart(
   const pods = new PodWatch({ ...shared, observer: history });
   const ledger = new EvictionLedger({ ...shared, records, bootTime: readBootTime });
   const { plugins, policyFiles, pacing, sampler } = pluginsOf({ context, shared, pods, usage });
-  const evictor = evictorOf({ context, shared, lifecycle, pods, ledger });
+  const evictor = evictorOf({ shared, lifecycle, pods, ledger });
 
   const nodeCondition = new NodeCondition(shared);
   const blocked = new BlockedEvictions(nodeCondition);
@@ -212,20 +212,18 @@ function pluginsOf({
 }
 
 function evictorOf({
-  context,
   shared,
   lifecycle,
   pods,
   ledger,
-}: Pick<PartsOfEviction, "context" | "shared" | "lifecycle" | "pods" | "ledger">): PodEvictor {
-  const { configuration, client } = context;
+}: Pick<PartsOfEviction, "shared" | "lifecycle" | "pods" | "ledger">): PodEvictor {
+  const { client } = shared;
   const killers: Killer[] = [evictionApiKiller(client), deletionKiller(client)];
   if (lifecycle) {
     const { runtime, generator } = lifecycle;
     killers.push(new ContainerKiller({ ...shared, runtime, statuses: generator.statuses }));
   }
-  const killerTable = () => killerTableOf(configuration());
-  const sender = new EvictionSender({ ...shared, killers, killerTable });
+  const sender = new EvictionSender({ ...shared, killers });
   const containers =
     lifecycle &&
     new EvictedContainers({

@@ -19,7 +19,7 @@ export { EvictedContainers, type EvictedContainersOptions } from "./act/evicted-
 export { EvictionSender, type EvictionSenderOptions } from "./act/eviction-sender.ts";
 export { PodEvictor, type PodEvictorOptions } from "./act/evictor.ts";
 export { HostPathNotifier } from "./act/host-path-notifier.ts";
-export type { Killer, KillerName, KillerTable } from "./act/killer.ts";
+export { type Killer, type KillerName, killerFor } from "./act/killer.ts";
 export { NodeCondition, type NodeConditionOptions } from "./act/node-condition.ts";
 export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
 export { Notifier } from "./act/notifier.ts";

@@ -1,10 +1,7 @@
-import { join } from "node:path";
-import { FakeClock } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
-import { Host, HostReadings, PodReadings } from "../host/index.ts";
 import { cpuBetween } from "../host/pod-activity.ts";
-import { never, testPod, topQuestion } from "../intree/eviction/testing/parts.ts";
-import { PodDisks, PodMemories } from "../pod-usage/index.ts";
+import { fixtureReadings, never, testPod, topQuestion } from "../intree/eviction/testing/parts.ts";
+import { PodDisks } from "../pod-usage/index.ts";
 import { HostNodeReadings, podUsageOf } from "./host-node-readings.ts";
 import { policyOf, TestNode } from "./testing/policies.ts";
 
@@ -22,18 +19,9 @@ const all = [
   "allocatableMemory",
 ].map((part) => `node.${part}.x`);
 
-const fixtures = join(import.meta.dirname, "../../../../test/fixtures/host");
-
 /** Policies' readings of a made-up machine; its file systems are this machine's own. */
 function readingsOn(machine: string, imagefs = "/") {
-  const root = join(fixtures, machine);
-  const clock = new FakeClock();
-  const readings = new HostReadings({
-    host: new Host({ root, clock }),
-    pods: new PodReadings({ root, clock }),
-    clock,
-    maxAgeMs: () => 1_000,
-  });
+  const { clock, readings, ...usage } = fixtureReadings(machine);
   return {
     clock,
     hostReadings: readings,
@@ -43,11 +31,7 @@ function readingsOn(machine: string, imagefs = "/") {
       imagefsPath: async () => imagefs,
       containerfsPath: async () => imagefs,
     }),
-    podUsage: podUsageOf({
-      memories: new PodMemories({ readings, runtimeStats: undefined, clock }),
-      disks: new PodDisks({ runtimeStats: undefined, clock }),
-      readings,
-    }),
+    podUsage: podUsageOf({ ...usage, readings }),
   };
 }
 

@@ -33,18 +33,10 @@ export function resultOfError(
   const message = messageOf(error);
   if (isPodNotFound(error, pod.name)) return { kind: "deleted", seen: "pod deleted" };
   const retryAfterMs = requestedWaitOf(error);
-  const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
+  const again = (maybeSent: boolean) => ({ kind: "retry" as const, message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {
     case "throttled":
-      return (
-        budgetResult(error, pod, retryAfterMs) ?? {
-          kind: "retry",
-          message,
-          retryAfterMs,
-          maybeSent: false,
-          isThrottled: true,
-        }
-      );
+      return budgetResult(error, pod, retryAfterMs) ?? { ...again(false), isThrottled: true };
     case "forbidden":
       return forbidden(error, message, rights);
     case "invalid":

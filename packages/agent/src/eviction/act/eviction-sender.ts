@@ -1,19 +1,13 @@
 import type { EvictionPod } from "@nodekeeper/api/decide";
 import type { PodEnding } from "@nodekeeper/api/records";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
 import type { KubeClient } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { EvictionEnd } from "./eviction-journal.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";
-import {
-  type KillEnd,
-  type Killer,
-  type KillerName,
-  type KillerTable,
-  type KillResult,
-  killerFor,
-} from "./killer.ts";
+import { type KillEnd, type Killer, type KillerName, type KillResult, killerFor } from "./killer.ts";
 import { KillerHealth } from "./killer-health.ts";
 import { podEndOf } from "./pod-end.ts";
 
@@ -22,7 +16,7 @@ export interface EvictionSenderOptions
   client: Pick<KubeClient, "get">;
   /** The killers of this agent; `containerStop` needs a container runtime. */
   killers: readonly Killer[];
-  killerTable: () => KillerTable;
+  settings: () => Pick<EvictionSettings, "killer" | "killerRules">;
 }
 
 /** The next step of an eviction. */
@@ -143,8 +137,8 @@ export class EvictionSender {
     onSending: () => boolean,
     signal: AbortSignal,
   ): Promise<NextStep> {
-    const { killerTable, metrics } = this.#options;
-    const name = killerFor(pod, killerTable());
+    const { settings, metrics } = this.#options;
+    const name = killerFor(pod, settings());
     const killer = this.#killers.get(name);
     if (killer === undefined) {
       const message = `the killer ${name} needs a container runtime, and none is configured`;

@@ -246,7 +246,7 @@ describe("an eviction", () => {
 
   it("that no killer can send fails, and the readiness check as well", async () => {
     const test = setup(["web"]);
-    test.table.default = "containerStop";
+    test.killer = "containerStop";
     await test.evict(victim("web"));
     expect(test.outcome()).toMatchObject({
       result: "failed",

@@ -1,18 +1,16 @@
-import type { BudgetStatus, EvictionPod, PodReference, QosClass, QosLevel } from "@nodekeeper/api/decide";
+import type { BudgetStatus, EvictionPod, PodReference } from "@nodekeeper/api/decide";
+import type { EvictionSettings } from "@nodekeeper/api/settings";
 
 /** How pods can be evicted: Eviction API, DELETE, or CRI StopContainer. */
-export const killerNames = ["evictionApi", "deletion", "containerStop"] as const;
-export type KillerName = (typeof killerNames)[number];
+export type KillerName = EvictionSettings["killer"];
 
-/** Which killer evicts a pod: by QoS level, then by QoS class, then the default. */
-export interface KillerTable {
-  default: KillerName;
-  byQosLevel: Partial<Record<QosLevel, KillerName>>;
-  byQosClass: Partial<Record<QosClass, KillerName>>;
-}
-
-export function killerFor(pod: Pick<EvictionPod, "qosLevel" | "qosClass">, table: KillerTable): KillerName {
-  return table.byQosLevel[pod.qosLevel] ?? table.byQosClass[pod.qosClass] ?? table.default;
+/** Returns which killer evicts a pod: by the rule of its QoS level, then of its QoS class, then the default. */
+export function killerFor(
+  pod: Pick<EvictionPod, "qosLevel" | "qosClass">,
+  { killer, killerRules }: Pick<EvictionSettings, "killer" | "killerRules">,
+): KillerName {
+  const rules = new Map(killerRules.map((rule) => rule.split("=") as [string, KillerName]));
+  return rules.get(pod.qosLevel) ?? rules.get(pod.qosClass) ?? killer;
 }
 
 /** One attempt to evict a pod. */

@@ -74,7 +74,7 @@ export class TestEvictor implements NodePods {
   isSynced = true;
   /** Names of the running containers of every pod; undefined if no runtime is used. */
   running: string[] | undefined;
-  table = { default: "evictionApi" as KillerName, byQosLevel: {}, byQosClass: {} };
+  killer: KillerName = "evictionApi";
   policy = testPolicy();
   /** Replaces the response of a read; undefined to return the pod. */
   onRead: (name: string) => Promise<KubeObject> | undefined = () => undefined;
@@ -104,7 +104,7 @@ export class TestEvictor implements NodePods {
       client: { get: async (_resource, name) => await (this.onRead(name) ?? this.#read(name)) },
       nodeName: testNode,
       killers: [killer],
-      killerTable: () => this.table,
+      settings: () => ({ killer: this.killer, killerRules: [] }),
       policy: () => this.policy,
       clock,
       metrics,

@@ -1,30 +1,17 @@
-import { join } from "node:path";
-import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { Registry, silentLogger } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
-import { Host, HostReadings, PodReadings } from "../../host/index.ts";
-import { PodDisks, PodMemories } from "../../pod-usage/index.ts";
 import { inTreeEvictionSources } from "./in-tree-sources.ts";
 import { createInTreeEvictionMetrics } from "./missing-readings.ts";
-import { Gi, never, testPod, topQuestion } from "./testing/parts.ts";
+import { fixtureReadings, Gi, never, testPod, topQuestion } from "./testing/parts.ts";
 
-const fixtures = join(import.meta.dirname, "../../../../../test/fixtures/host");
 const patterns = ["*", "rss-overuse-eviction-plugin"];
 
 /** The plugins on real readings of a made-up machine. */
 function pluginsOn(machine: string, settings = defaultInTreeEvictionSettings) {
-  const root = join(fixtures, machine);
-  const clock = new FakeClock();
-  const readings = new HostReadings({
-    host: new Host({ root, clock }),
-    pods: new PodReadings({ root, clock }),
-    clock,
-    maxAgeMs: () => 1_000,
-  });
+  const { clock, ...readings } = fixtureReadings(machine);
   const parts = {
-    readings,
-    memories: new PodMemories({ readings, runtimeStats: undefined, clock }),
-    disks: new PodDisks({ runtimeStats: undefined, clock }),
+    ...readings,
     rootfsPath: async () => "/",
     allocatable: () => ({ state: "missing", at: 0, message: "" }) as const,
     roundPeriodMs: () => 5_000,

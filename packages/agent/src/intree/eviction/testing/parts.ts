@@ -1,19 +1,22 @@
+import { join } from "node:path";
 import type { QosLevel } from "@nodekeeper/api/decide";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { type ObservedPod, observeJson } from "../../../eviction/index.ts";
-import type {
-  CpuUse,
-  FilesystemState,
+import {
+  type CpuUse,
+  type FilesystemState,
+  Host,
   HostReadings,
-  MemoryState,
-  NodeMemory,
-  PodActivity,
-  PodsState,
-  PodUse,
-  Pressure,
-  Reading,
+  type MemoryState,
+  type NodeMemory,
+  type PodActivity,
+  PodReadings,
+  type PodsState,
+  type PodUse,
+  type Pressure,
+  type Reading,
 } from "../../../host/index.ts";
-import { type PodDisk, PodMemories, type PodMemory } from "../../../pod-usage/index.ts";
+import { type PodDisk, PodDisks, PodMemories, type PodMemory } from "../../../pod-usage/index.ts";
 import type { EvictionPluginParts } from "../in-tree-plugin.ts";
 import { createInTreeEvictionMetrics } from "../missing-readings.ts";
 
@@ -133,4 +136,22 @@ export class TestMachine {
 /** Returns the question for top pods of a hard threshold. */
 export function topQuestion(plugin: string, scope: string, topN = 1) {
   return { plugin, scope, topN, candidateUids: null };
+}
+
+/** Real readings of a made-up machine in test/fixtures/host, without a container runtime. */
+export function fixtureReadings(machine: string) {
+  const root = join(import.meta.dirname, "../../../../../../test/fixtures/host", machine);
+  const clock = new FakeClock();
+  const readings = new HostReadings({
+    host: new Host({ root, clock }),
+    pods: new PodReadings({ root, clock }),
+    clock,
+    maxAgeMs: () => 1_000,
+  });
+  return {
+    clock,
+    readings,
+    memories: new PodMemories({ readings, runtimeStats: undefined, clock }),
+    disks: new PodDisks({ runtimeStats: undefined, clock }),
+  };
 }
