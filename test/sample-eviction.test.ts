@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { leakingPods } from "../examples/eviction/leaks.ts";
 import { EvictionPlugins } from "../packages/agent/src/eviction/ask/plugins.ts";
 import { PodOffer } from "../packages/agent/src/eviction/ask/pod-offer.ts";
-import { observeJson } from "../packages/agent/src/eviction/observe/observed-pod.ts";
 import { createEvictionMetrics } from "../packages/agent/src/eviction/metrics.ts";
+import { observeJson } from "../packages/agent/src/eviction/observe/observed-pod.ts";
 import { ActivePod } from "../packages/sdk/src/active-pod.ts";
 import { startScript } from "./support/processes.ts";
 

@@ -1,6 +1,7 @@
 import { type KubeApiClient, type KubeObject, nodes } from "@nodekeeper/core/kube";
-import { messageOf, RepairPace, type Runnable, retryPolicies, WorkQueue } from "@nodekeeper/core/lib";
+import { messageOf, type Runnable } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
+import { NodeWrites } from "./node-writes.ts";
 
 /** The type of the Node condition. */
 export const EVICTION_BLOCKED = "EvictionBlocked";
@@ -28,8 +29,6 @@ interface LiveCondition {
   lastTransitionTime?: string;
 }
 
-// The queue's only key.
-const NODE = "node";
 // Minimum time between writes if only the text changes, milliseconds.
 const TEXT_EVERY_MS = 60_000;
 
@@ -46,13 +45,9 @@ const TEXT_EVERY_MS = 60_000;
 export class NodeCondition implements Runnable {
   readonly name = "eviction-condition";
   readonly #options: NodeConditionOptions;
-  readonly #queue: WorkQueue;
-  readonly #repairs: RepairPace;
+  readonly #writes: NodeWrites;
   #desired: DesiredNodeCondition | undefined;
   #node: KubeObject | undefined;
-  /** Signature of the desired condition that the Node last had. A later difference was caused by another client. */
-  #reconciledWith: string | undefined;
-  #isRepairDue = false;
   /** The condition became True, but the Node, which may have the condition from before a restart, is not known yet. */
   #isReportDue = false;
   /** Monotonic time of the last write. */
@@ -61,13 +56,11 @@ export class NodeCondition implements Runnable {
 
   constructor(options: NodeConditionOptions) {
     this.#options = options;
-    const { clock, log, queueMetrics: metrics } = options;
-    this.#repairs = new RepairPace(clock, retryPolicies.taintRepair);
-    this.#queue = new WorkQueue({ name: this.name, clock, log, backoff: retryPolicies.nodeTaints, metrics });
+    this.#writes = new NodeWrites(this.name, options);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await this.#queue.run(signal, 1, (_key, queueSignal) => this.#write(queueSignal));
+    await this.#writes.run(signal, (writeSignal) => this.#write(writeSignal));
   }
 
   /** @param desired undefined to leave the Node unchanged, as in dry run */
@@ -98,24 +91,18 @@ export class NodeCondition implements Runnable {
     if (this.#isReportDue && live?.status !== "True") this.#report(desired);
     this.#isReportDue = false;
     if (isAsDesired(live, desired)) {
-      this.#reconciledWith = signatureOf(desired);
+      this.#writes.reconciled(signatureOf(desired));
       this.#error = undefined;
       return;
     }
-    // A failed write is retried after its backoff or the time in Retry-After.
-    if (this.#queue.requeues(NODE) > 0) return;
-    if (signatureOf(desired) === this.#reconciledWith) {
-      if (this.#isRepairDue) return;
-      this.#isRepairDue = true;
-      this.#queue.addAfter(NODE, this.#repairs.next());
-    } else if (live?.status !== desired.status) this.#queue.add(NODE);
-    else this.#queue.addAfter(NODE, this.#writtenAt + TEXT_EVERY_MS - this.#options.clock.monotonic());
+    const isOnlyText = live?.status === desired.status;
+    const textDelayMs = this.#writtenAt + TEXT_EVERY_MS - this.#options.clock.monotonic();
+    this.#writes.schedule(signatureOf(desired), isOnlyText ? textDelayMs : 0);
   }
 
   async #write(signal: AbortSignal): Promise<void> {
     const { client, nodeName, clock } = this.#options;
     const [desired, node] = [this.#desired, this.#node];
-    this.#isRepairDue = false;
     const live = conditionOf(node);
     if (desired === undefined || node === undefined || isAsDesired(live, desired)) return;
     const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
@@ -137,7 +124,7 @@ export class NodeCondition implements Runnable {
       const written = await client.apply(nodes, body, options);
       this.#writtenAt = clock.monotonic();
       this.#error = undefined;
-      this.#queue.forget(NODE);
+      this.#writes.succeeded();
       // The watch may have reported a newer Node during the call.
       if (this.#node === node) this.#node = written;
       this.#compare();

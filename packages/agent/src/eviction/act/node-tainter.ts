@@ -7,14 +7,12 @@ import {
   type HealthCheck,
   type HealthResult,
   messageOf,
-  RepairPace,
   type Runnable,
-  retryPolicies,
-  WorkQueue,
 } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { LiveTaints } from "../parts.ts";
 import { type DesiredNodeTaints, mergeNodeTaints, readNodeTaints, taintPatch } from "./node-taints.ts";
+import { NodeWrites } from "./node-writes.ts";
 import { taintLosses } from "./taint-losses.ts";
 import { TaintReports, type TaintReportsOptions } from "./taint-reports.ts";
 
@@ -33,8 +31,6 @@ export interface NodeTainterOptions
   addedTaints: () => ReadonlyMap<string, number>;
 }
 
-// The queue's only key.
-const NODE = "node";
 // If the taints differ from the desired ones for longer than this, the readiness check fails, milliseconds.
 const LATE_AFTER_MS = 60_000;
 
@@ -56,8 +52,7 @@ export class NodeTainter implements Runnable {
   readonly name = "eviction-taints";
   readonly #options: NodeTainterOptions;
   readonly #watcher: Watcher;
-  readonly #queue: WorkQueue;
-  readonly #repairs: RepairPace;
+  readonly #writes: NodeWrites;
   readonly #reports: TaintReports;
   /** Taints of the Node as last read or written; undefined if the Node does not exist or was not read yet. */
   #live: LiveTaints | undefined;
@@ -68,9 +63,6 @@ export class NodeTainter implements Runnable {
   #isSuspended = false;
   /** Like `addedTaints`, until the Node first has the desired taints; undefined before the Node was read. */
   #recorded: ReadonlyMap<string, number> | undefined;
-  /** Signature of the desired taints that the Node last had. A later difference was caused by another client. */
-  #reconciledWith: string | undefined;
-  #isRepairDue = false;
   /** Monotonic time since when the taints differ from the desired ones. */
   #lateSince: number | undefined;
   /** The error of the last write; undefined if it succeeded. */
@@ -78,9 +70,9 @@ export class NodeTainter implements Runnable {
 
   constructor(options: NodeTainterOptions) {
     this.#options = options;
-    const { client, nodeName, clock, log, kubeMetrics, queueMetrics } = options;
+    const { client, nodeName, clock, log, kubeMetrics } = options;
     this.#reports = new TaintReports(options);
-    this.#repairs = new RepairPace(clock, retryPolicies.taintRepair);
+    this.#writes = new NodeWrites(this.name, options);
     this.#watcher = new Watcher({
       client,
       resource: nodes,
@@ -93,13 +85,6 @@ export class NodeTainter implements Runnable {
       clock,
       log,
       metrics: kubeMetrics,
-    });
-    this.#queue = new WorkQueue({
-      name: "eviction-taints",
-      clock,
-      log,
-      backoff: retryPolicies.nodeTaints,
-      metrics: queueMetrics,
     });
   }
 
@@ -115,10 +100,9 @@ export class NodeTainter implements Runnable {
   suspend(): void {
     this.#desired = undefined;
     this.#isSuspended = true;
-    this.#reconciledWith = undefined;
     this.#lateSince = undefined;
     this.#error = undefined;
-    this.#queue.forget(NODE);
+    this.#writes.suspend();
   }
 
   /** The Node's taints as last read or written; undefined if they are not known. */
@@ -129,7 +113,7 @@ export class NodeTainter implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#watcher.run(signal),
-      this.#queue.run(signal, 1, (_key, queueSignal) => this.#write(queueSignal)),
+      this.#writes.run(signal, (writeSignal) => this.#write(writeSignal)),
     ]);
   }
 
@@ -176,7 +160,7 @@ export class NodeTainter implements Runnable {
     this.#lateSince ??= this.#options.clock.monotonic();
     // Wait for the first list. If the list fails, GET is the fallback.
     if (live === undefined && this.#watcher.lastError === undefined) return;
-    this.#schedule(desired);
+    this.#writes.schedule(signatureOf(desired));
   }
 
   get #isAbsent(): boolean {
@@ -186,27 +170,14 @@ export class NodeTainter implements Runnable {
   #reconciled(live: LiveTaints, desired: DesiredNodeTaints): void {
     this.#live = live;
     this.#recorded = new Map();
-    this.#reconciledWith = signatureOf(desired);
+    this.#writes.reconciled(signatureOf(desired));
     this.#lateSince = undefined;
     this.#error = undefined;
-  }
-
-  #schedule(desired: DesiredNodeTaints): void {
-    // A failed write is retried after its backoff or the time in Retry-After.
-    if (this.#queue.requeues(NODE) > 0) return;
-    if (signatureOf(desired) !== this.#reconciledWith) {
-      this.#queue.add(NODE);
-      return;
-    }
-    if (this.#isRepairDue) return;
-    this.#isRepairDue = true;
-    this.#queue.addAfter(NODE, this.#repairs.next());
   }
 
   async #write(signal: AbortSignal): Promise<void> {
     const { metrics, clock } = this.#options;
     const seen = this.#live;
-    this.#isRepairDue = false;
     if (this.#desired === undefined) return;
     try {
       const node = await this.#read(signal);
@@ -223,7 +194,7 @@ export class NodeTainter implements Runnable {
       this.#reconciled(live, desired);
       // Another client may have changed the Node after the write and before its response.
       if (seenMeanwhile !== seen) this.#live = seenMeanwhile;
-      this.#queue.forget(NODE);
+      this.#writes.succeeded();
       // A round may have changed the desired taints during the write.
       this.#compare();
     } catch (error) {
@@ -271,7 +242,7 @@ export class NodeTainter implements Runnable {
       const message = `changes of the Node by other clients are not seen: ${watch.message}`;
       return { ok: false, message, errorId: watch.errorId };
     }
-    const { conflicts } = this.#repairs;
+    const { conflicts } = this.#writes;
     if (conflicts !== undefined) {
       const message = `another client keeps changing the agent's taints of the Node: restored ${conflicts} times`;
       return { ok: false, message, errorId: TaintsMissing.id };
