@@ -88,11 +88,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
   const { nodeName, kube, stateDir } = configuration;
   const registry = options.registry ?? new Registry();
   createBaseMetrics(registry, version);
-  const access = await loadClusterAccess({
-    ...(kube.kubeconfig ? { kubeconfig: kube.kubeconfig } : {}),
-    ...(kube.context ? { context: kube.context } : {}),
-    environment: sources.env,
-  });
+  const access = await loadClusterAccess({ ...kube, environment: sources.env });
   const kubeMetrics = createKubeMetrics(registry);
   const kubeLog = log.child({ logger: "kube" });
   const client = createKubeClient({

@@ -203,11 +203,7 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
   let client: KubeApiClient;
   let server: string;
   try {
-    const access = await loadClusterAccess({
-      ...(kube.kubeconfig ? { kubeconfig: kube.kubeconfig } : {}),
-      ...(kube.context ? { context: kube.context } : {}),
-      environment: process.env,
-    });
+    const access = await loadClusterAccess({ ...kube, environment: process.env });
     server = `${access.server.href} (${access.source})`;
     client = createKubeClient({
       access,

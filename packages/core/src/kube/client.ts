@@ -33,7 +33,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     forgetDiscovery: () => discovery.forget(),
 
     async get(resource, name, callOptions = {}) {
-      const path = objectPath(resource, { name, ...place(callOptions) });
+      const path = objectPath(resource, { name, ...callOptions });
       return await objectCall(resource, { method: "GET", path, verb: "get" }, callOptions);
     },
 
@@ -45,7 +45,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       const { name, namespace } = object.metadata;
       requireNamespace(resource, namespace);
       const path = subresource
-        ? objectPath(resource, { ...named(name), ...place({ namespace, subresource }) })
+        ? objectPath(resource, { name, namespace, subresource })
         : collectionPath(resource, namespace);
       // A subresource has a different kind (Eviction), which the caller sets.
       const body = subresource ? object : typed(resource, object);
@@ -86,7 +86,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     async mergePatch(resource, name, patch, callOptions = {}) {
       const request = {
         method: "PATCH",
-        path: objectPath(resource, { name, ...place(callOptions) }),
+        path: objectPath(resource, { name, ...callOptions }),
         query: { fieldManager },
         body: patch,
         contentType: "application/merge-patch+json",
@@ -96,7 +96,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     },
 
     async delete(resource, name, deleteOptions = {}) {
-      const path = objectPath(resource, { name, ...place({ namespace: deleteOptions.namespace }) });
+      const path = objectPath(resource, { name, namespace: deleteOptions.namespace });
       const request = { method: "DELETE", path, body: deletionOf(deleteOptions), verb: "delete" };
       await connection.call({ ...request, resource: resource.plural }, deleteOptions);
     },
@@ -122,19 +122,5 @@ function deletionOf({ preconditions, gracePeriodSeconds }: DeleteOptions): Recor
 function pathOf(object: KubeObject, subresource: string | undefined) {
   const { name, namespace } = object.metadata;
   if (!name) throw new NodekeeperError("invalid", `${object.kind ?? "object"}: metadata.name is needed`);
-  return { name, ...place({ namespace, subresource }) };
-}
-
-function named(name: string | undefined) {
-  return name === undefined ? {} : { name };
-}
-
-function place({
-  namespace,
-  subresource,
-}: {
-  namespace?: string | undefined;
-  subresource?: string | undefined;
-}) {
-  return { ...(namespace ? { namespace } : {}), ...(subresource ? { subresource } : {}) };
+  return { name, namespace, subresource };
 }

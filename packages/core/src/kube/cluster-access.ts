@@ -5,9 +5,9 @@ import type { ClusterAccess } from "./access.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
 
 export interface ClusterAccessOptions {
-  /** Path of a kubeconfig file. Overrides the environment. */
+  /** Path of a kubeconfig file. Overrides the environment unless it is empty. */
   kubeconfig?: string;
-  /** Name of the context. Default: the file's current-context. */
+  /** Name of the context. Default or empty: the file's current-context. */
   context?: string;
   /** Environment of the process. KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are used. */
   environment: Readonly<Record<string, string | undefined>>;
@@ -24,7 +24,7 @@ const SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   const { kubeconfig, context, environment } = options;
-  const path = kubeconfig ?? environment.KUBECONFIG;
+  const path = kubeconfig || environment.KUBECONFIG;
   if (path) return readKubeconfig(path, context);
   const inCluster = await inClusterAccess(
     environment,

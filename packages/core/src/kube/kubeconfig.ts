@@ -30,7 +30,7 @@ export async function readKubeconfig(path: string, context?: string): Promise<Cl
     throw new KubeconfigUnusable({ file: path, problem: "expected one file, not a list of files" });
   }
   const root: Section = { file: path, path: "", fields: await readFields(path) };
-  const contextName = context ?? text(root, "current-context");
+  const contextName = context || text(root, "current-context");
   if (!contextName) throw wrong(root, "current-context", "the name of a context");
   const chosen = entry(root, "contexts", contextName, "context");
   const cluster = entry(root, "clusters", required(chosen, "cluster"), "cluster");

@@ -25,7 +25,7 @@ export function collectionPath(resource: ApiResource, namespace?: string): strin
  */
 export function objectPath(
   resource: ApiResource,
-  place: { name?: string; namespace?: string; subresource?: string },
+  place: { name: string | undefined; namespace?: string | undefined; subresource?: string | undefined },
 ) {
   requireNamespace(resource, place.namespace);
   const path = `${collectionPath(resource, place.namespace)}/${segment(`name of the ${resource.kind}`, place.name)}`;
