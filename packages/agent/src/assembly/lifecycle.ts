@@ -3,7 +3,7 @@ import { TokenBucket } from "@nodekeeper/core/lib";
 import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import { CriRuntime } from "../runtime/index.ts";
 import {
-  createLocalApiMetrics,
+  createRefusedWatches,
   LifecycleService,
   LocalApi,
   lifecycleDefinition,
@@ -64,10 +64,10 @@ function localApiOf(
   const { api } = configuration();
   if (api.socket === "") return undefined;
   const apiLog = log.child({ logger: "server" });
-  const { watchesRefused } = createLocalApiMetrics(registry);
+  const refused = createRefusedWatches(registry);
   const logged = new TokenBucket(clock, REFUSALS_LOGGED);
   const onRefused = (problem: string) => {
-    watchesRefused.inc();
+    refused.inc();
     if (logged.tryTake()) apiLog.warn({ errorId: TooManyWatches.id, problem }, "watch refused");
   };
   return new LocalApi({

@@ -44,7 +44,7 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
     this.#calls = new RuntimeCalls({ connections: this.#connections, clock, metrics, settings });
     this.#anomalies = new Anomalies(metrics, log);
     this.#owners = new Owners(settings.rememberedOwners);
-    this.#statuses = new RuntimeStatuses(this.#calls, this.#anomalies, settings.statusConcurrency);
+    this.#statuses = new RuntimeStatuses({ calls: this.#calls, anomalies: this.#anomalies, settings });
     this.#pods = new RuntimePods({
       lists: new RuntimeLists(this.#calls, this.#connections, this.#anomalies, settings),
       statuses: this.#statuses,

@@ -10,20 +10,22 @@ import type { Call, RuntimeCalls } from "./calls.ts";
 import type { PodIdentity } from "./owners.ts";
 import { mapInParallel } from "./parallel.ts";
 import { newestFirst } from "./pod-grouping.ts";
+import type { RuntimeSettings } from "./settings.ts";
 import { containerState, sandboxState } from "./states.ts";
 import type { ContainerStatus, Pod, PodStatus, SandboxStatus } from "./types.ts";
 
+export interface RuntimeStatusesOptions {
+  calls: RuntimeCalls;
+  anomalies: Anomalies;
+  settings: RuntimeSettings;
+}
+
 /** Reads the statuses of sandboxes and containers. */
 export class RuntimeStatuses {
-  readonly #calls: RuntimeCalls;
-  readonly #anomalies: Anomalies;
-  readonly #concurrency: number;
+  readonly #options: RuntimeStatusesOptions;
 
-  /** @param concurrency maximum number of concurrent calls for one pod */
-  constructor(calls: RuntimeCalls, anomalies: Anomalies, concurrency: number) {
-    this.#calls = calls;
-    this.#anomalies = anomalies;
-    this.#concurrency = concurrency;
+  constructor(options: RuntimeStatusesOptions) {
+    this.#options = options;
   }
 
   /**
@@ -43,7 +45,7 @@ export class RuntimeStatuses {
         if (status) containers.push(status);
       }),
     ];
-    await mapInParallel(readings, this.#concurrency, signal, (read, all) => read(all));
+    await mapInParallel(readings, this.#options.settings.statusConcurrency, signal, (read, all) => read(all));
     sandboxes.sort(newestFirst);
     containers.sort(newestFirst);
     return { uid, name, namespace, ips: sandboxes[0]?.ips ?? [], sandboxes, containers };
@@ -68,7 +70,7 @@ export class RuntimeStatuses {
 
   async #sandbox(id: string, signal: AbortSignal): Promise<SandboxStatus> {
     const call: Call = { method: "PodSandboxStatus", id };
-    const { status } = await this.#calls.ask(call, signal, (client, callSignal) =>
+    const { status } = await this.#options.calls.ask(call, signal, (client, callSignal) =>
       client.podSandboxStatus({ podSandboxId: id }, { signal: callSignal }),
     );
     if (!status) throw withoutStatus(call);
@@ -76,7 +78,7 @@ export class RuntimeStatuses {
       id,
       name: "",
       kind: "sandbox",
-      state: sandboxState(status.state, id, this.#anomalies),
+      state: sandboxState(status.state, id, this.#options.anomalies),
       attempt: status.metadata?.attempt ?? 0,
       createdAt: status.createdAt,
       ips: this.#ipsOf(status),
@@ -89,7 +91,7 @@ export class RuntimeStatuses {
       id,
       name: status.metadata?.name ?? "",
       kind: "container",
-      state: containerState(status.state, id, this.#anomalies),
+      state: containerState(status.state, id, this.#options.anomalies),
       attempt: status.metadata?.attempt ?? 0,
       createdAt: status.createdAt,
       // The image name from the pod spec, if the runtime records it.
@@ -104,7 +106,7 @@ export class RuntimeStatuses {
   }
 
   async #askContainer(call: Call, containerId: string, signal: AbortSignal): Promise<CriContainerStatus> {
-    const { status } = await this.#calls.ask(call, signal, (client, callSignal) =>
+    const { status } = await this.#options.calls.ask(call, signal, (client, callSignal) =>
       client.containerStatus({ containerId }, { signal: callSignal }),
     );
     if (!status) throw withoutStatus(call);
@@ -117,7 +119,7 @@ export class RuntimeStatuses {
     for (const ip of [network.ip, ...network.additionalIps.map((additional) => additional.ip)]) {
       // The runtime reports no IP for a pod in the host network.
       if (ip === "") continue;
-      if (isIP(ip) === 0) this.#anomalies.report("invalidIp", id);
+      if (isIP(ip) === 0) this.#options.anomalies.report("invalidIp", id);
       else ips.push(ip);
     }
     return ips;

@@ -8,7 +8,7 @@ export { runCheck } from "./health.ts";
 export { lifecycleRoutes } from "./lifecycle-routes.ts";
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
-export { createHealthMetrics, createLocalApiMetrics, createServerMetrics } from "./metrics.ts";
+export { createHealthMetrics, createRefusedWatches, createServerMetrics } from "./metrics.ts";
 export { pageDirectory, type ReadPageFile } from "./page.ts";
 export { pluginCalls } from "./plugin-calls.ts";
 export { driverExchanges, exchangeRoute } from "./plugin-exchanges.ts";

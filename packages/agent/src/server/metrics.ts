@@ -37,13 +37,10 @@ export function createHealthMetrics(registry: Registry, checks: readonly HealthC
   );
 }
 
-/** Metrics of the local API. */
-export function createLocalApiMetrics(registry: Registry) {
-  const { counter } = metricTable(registry, "nodekeeper_server_");
-  return {
-    watchesRefused: counter(
-      "watches_refused_total",
-      "Watches of pod lifecycle events that were refused because too many were open.",
-    ),
-  };
+/** Creates the counter of refused watches of the local API. */
+export function createRefusedWatches(registry: Registry) {
+  return metricTable(registry, "nodekeeper_server_").counter(
+    "watches_refused_total",
+    "Watches of pod lifecycle events that were refused because too many were open.",
+  );
 }
