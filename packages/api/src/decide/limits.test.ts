@@ -40,6 +40,18 @@ describe("limits in a time window", () => {
     expect(namesOf(rounds.play({ p: all }).victims)).toEqual(["b"]);
   });
 
+  it("count an eviction from its acceptance, which retries may delay", () => {
+    const rounds = limited(1, null);
+    rounds.play({ p: all });
+    rounds.pass(20);
+    rounds.accept("a", "c");
+    rounds.remove("a", "c");
+    rounds.pass(59);
+    expect(rounds.play({ p: all }).victims).toEqual([]);
+    rounds.pass(1);
+    expect(namesOf(rounds.play({ p: all }).victims)).toEqual(["b"]);
+  });
+
   it("forget evictions that no limit and no cooldown looks at any longer", () => {
     const rounds = limited(1, null);
     rounds.policy.cooldownMs = 90_000;

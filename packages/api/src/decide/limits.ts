@@ -25,7 +25,7 @@ type LimitReason = "nodeLimit" | "namespaceLimit" | "ownerLimit";
 export class LimitCounter {
   readonly #limits: EvictionLimits;
   readonly #now: number;
-  /** Decision times of the evictions within the window, oldest first. */
+  /** Times of the evictions within the window, from which they count, oldest first. */
   readonly #times: number[] = [];
   readonly #namespaces = new Map<string, number[]>();
   readonly #owners = new Map<string, number[]>();

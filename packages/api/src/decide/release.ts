@@ -4,7 +4,14 @@ import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
-import type { EvictionState, PausedPod, PendingEviction, Pressure, RecentEviction } from "./state.ts";
+import {
+  byTime,
+  type EvictionState,
+  type PausedPod,
+  type PendingEviction,
+  type Pressure,
+  type RecentEviction,
+} from "./state.ts";
 
 /** The evictions of earlier rounds, reconciled with their outcomes. */
 export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "recent" | "paused"> {
@@ -155,7 +162,7 @@ export function startEvictions(
       releasedAt: null,
     });
   }
-  recent.sort((a, b) => a.at - b.at || compareText(a.uid, b.uid));
+  recent.sort(byTime);
   return {
     pending: pending.sort(compareUids),
     recent: recent.slice(-MAX_RECENT),

@@ -117,15 +117,30 @@ export interface EvictionProgress {
   stopsContainers?: boolean;
 }
 
-/** Returns the state with the progress of its pending evictions. Times refer to the state's clock. Pure. */
+/**
+ * Returns the state with the progress of its pending evictions. An eviction counts for limits and cooldown from its
+ * acceptance, which retries may delay. Times refer to the state's clock. Pure.
+ */
 export function withProgress(state: EvictionState, progress: readonly EvictionProgress[]): EvictionState {
   if (progress.length === 0) return state;
+  const accepted = new Map(
+    progress.filter(({ stage }) => stage === "accepted").map(({ uid, at }) => [uid, at]),
+  );
+  const recent = state.recent.map((eviction) => ({
+    ...eviction,
+    at: Math.max(eviction.at, accepted.get(eviction.uid) ?? 0),
+  }));
   const pending = new Map(state.pending.map((pod) => [pod.uid, pod]));
   for (const step of progress) {
     const pod = pending.get(step.uid);
     if (pod) pending.set(step.uid, advanced(pod, step));
   }
-  return { ...state, pending: [...pending.values()] };
+  return { ...state, pending: [...pending.values()], recent: recent.sort(byTime) };
+}
+
+/** Compares evictions by time, then by UID. */
+export function byTime(a: RecentEviction, b: RecentEviction): number {
+  return a.at - b.at || compareText(a.uid, b.uid);
 }
 
 function advanced(pod: PendingEviction, { stage, at, deadline, stopsContainers }: EvictionProgress) {

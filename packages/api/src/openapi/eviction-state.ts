@@ -142,7 +142,7 @@ export const state = s.object({
       plugin: s.text(),
       scope: s.text(),
       others,
-      at: s.time(),
+      at: s.time("When it was accepted; when it was decided if that is not known."),
       releasedAt: s.nullable(s.time("When the pod was deleted or its deadline passed.")),
     }),
     "Evictions that count for limits and cooldown: those that were sent, or may have been.",
