@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { loadWorld } from "./load.ts";
+import { buildWorld, loadWorld, removeWorld } from "./load.ts";
 import { summaryOf } from "./report/summary.ts";
 import { timelineOf } from "./report/timeline.ts";
 import { shrink } from "./shrink.ts";
@@ -25,12 +25,14 @@ test/simulation/rules.
 Exits with 1 if a rule was broken, with 2 for arguments that make no sense.`;
 
 const options = readArguments();
-if (options.worker) await work(options.from, options.seeds);
+if (options.worker) await work(options.worker, options.from, options.seeds);
 else if (options.seed !== undefined) await one(options.seed, options.shrink);
 else await many(options.from, options.seeds, options.jobs);
 
 async function one(seed: number, isShrinking: boolean): Promise<void> {
-  const { simulate } = await loadWorld();
+  const bundle = await buildWorld();
+  const { simulate } = await loadWorld(bundle);
+  removeWorld(bundle);
   let outcome = await simulate(seed);
   if (isShrinking && outcome.broken.length > 0)
     outcome = await shrink(simulate, outcome, (line) => console.log(line));
@@ -39,6 +41,7 @@ async function one(seed: number, isShrinking: boolean): Promise<void> {
 }
 
 async function many(from: number, seeds: number, jobs: number): Promise<void> {
+  const bundle = await buildWorld();
   const startedAt = performance.now();
   const outcomes: Outcome[] = [];
   let next = from;
@@ -48,7 +51,7 @@ async function many(from: number, seeds: number, jobs: number): Promise<void> {
       while (next <= last) {
         const first = next;
         next += Math.min(25, last - next + 1);
-        await worker(first, next - first, (outcome) => {
+        await worker(bundle, first, next - first, (outcome) => {
           outcomes.push(outcome);
           for (const { promise, what } of outcome.broken)
             console.log(`seed ${outcome.seed}: ${promise} ${what}`);
@@ -56,14 +59,24 @@ async function many(from: number, seeds: number, jobs: number): Promise<void> {
       }
     }),
   );
+  removeWorld(bundle);
   console.log(summaryOf(outcomes, performance.now() - startedAt));
   process.exit(outcomes.length < seeds || outcomes.some(({ broken }) => broken.length > 0) ? 1 : 0);
 }
 
 /** Runs some worlds in a process of their own: what a world leaves behind in memory ends with it. */
-function worker(from: number, seeds: number, onOutcome: (outcome: Outcome) => void): Promise<void> {
+function worker(
+  bundle: string,
+  from: number,
+  seeds: number,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = fork(fileURLToPath(import.meta.url), ["--worker", `--from=${from}`, `--seeds=${seeds}`]);
+    const child = fork(fileURLToPath(import.meta.url), [
+      `--worker=${bundle}`,
+      `--from=${from}`,
+      `--seeds=${seeds}`,
+    ]);
     child.on("message", (message) => onOutcome(message as Outcome));
     child.once("error", reject);
     child.once("exit", (code) =>
@@ -72,8 +85,8 @@ function worker(from: number, seeds: number, onOutcome: (outcome: Outcome) => vo
   });
 }
 
-async function work(from: number, seeds: number): Promise<void> {
-  const { simulate } = await loadWorld();
+async function work(bundle: string, from: number, seeds: number): Promise<void> {
+  const { simulate } = await loadWorld(bundle);
   for (let seed = from; seed < from + seeds; seed++) {
     const { events: _events, log: _log, ...outcome } = await simulate(seed);
     process.send!(outcome);
@@ -90,7 +103,8 @@ function readArguments() {
         from: { type: "string", default: "1" },
         jobs: { type: "string", default: String(availableParallelism()) },
         shrink: { type: "boolean", default: false },
-        worker: { type: "boolean", default: false },
+        // The bundle, in the processes of `many`.
+        worker: { type: "string" },
         help: { type: "boolean", default: false },
       },
     });
