@@ -32,6 +32,8 @@ export class Process {
   readonly clock: Clock;
   isDead = false;
   readonly #held: (() => void)[] = [];
+  // Faster than to enter the storage each time.
+  readonly #enter = running.run(this, () => AsyncLocalStorage.snapshot());
   #isFrozen = false;
   #edgesLeft = Number.POSITIVE_INFINITY;
   #onDeath: (() => void)[] = [];
@@ -46,7 +48,7 @@ export class Process {
 
   /** Runs code as this process, and all that follows from it. */
   run<T>(code: () => T): T {
-    return running.run(this, code);
+    return this.#enter(code);
   }
 
   /** Runs `callback` in this process after `ms`: not if it is dead by then, and later if it is frozen. */

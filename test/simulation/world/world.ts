@@ -202,6 +202,7 @@ export class World {
       kube: { kubeconfig: this.api.kubeconfig },
       server: { address: STATUS_ADDRESS },
       api: { socket: join(root, "api.sock") },
+      lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(root, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       reporting: { inTreePlugins: [] },
@@ -222,11 +223,11 @@ const CONSUMERS = 2;
 // Until everything has started.
 const FIRST_MS = 2_000;
 // Long enough for all that is promised to come true after a storm.
-const CALM_MS = 100_000;
+const CALM_MS = 70_000;
 
 function draw(machine: Machine): Plan {
   return {
-    stormMs: machine.between(20, 120) * 1_000,
+    stormMs: machine.between(15, 75) * 1_000,
     calmMs: CALM_MS,
     faults: drawFaults(machine),
     reporters: machine.between(1, 3),
