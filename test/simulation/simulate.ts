@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { replaceGlobals } from "./machine/globals.ts";
+import { messageOf } from "@nodekeeper/core/lib";
+import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { rest } from "./rules/rest.ts";
@@ -7,6 +8,9 @@ import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
 
 replaceGlobals();
+
+const uncaught: unknown[] = [];
+onUncaught((error) => uncaught.push(error));
 
 /** How a world went. */
 export interface Outcome {
@@ -44,6 +48,11 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
       history.note("rule", `${promise} ${what}`);
       broken.push({ promise, what });
     }
+    for (const error of uncaught.splice(0))
+      broken.push({
+        promise: "No error is left to nobody.",
+        what: (error as Error)?.stack ?? messageOf(error),
+      });
     return broken.length > 0;
   });
   if (broken.length === 0) {

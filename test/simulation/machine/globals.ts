@@ -1,5 +1,5 @@
 import { machineIfAny } from "./machine.ts";
-import { processIfAny } from "./process.ts";
+import { Killed, processIfAny } from "./process.ts";
 
 /**
  * Replaces the globals that know of time and chance, for code that runs in a process of the machine: libraries too. Other
@@ -47,4 +47,15 @@ export function replaceGlobals(): void {
     later(() => controller.abort(new DOMException("The operation timed out", "TimeoutError")), ms);
     return controller.signal;
   };
+}
+
+/**
+ * Calls back with what nobody caught, which would end a real process. What a dead process throws is nobody's concern.
+ */
+export function onUncaught(callback: (error: unknown) => void): void {
+  const take = (error: unknown) => {
+    if (!(error instanceof Killed) && !processIfAny()?.isDead) callback(error);
+  };
+  process.on("uncaughtException", take);
+  process.on("unhandledRejection", take);
 }

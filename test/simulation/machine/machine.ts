@@ -2,6 +2,9 @@ import { Network } from "./network.ts";
 import { Process, processIfAny } from "./process.ts";
 import { Scheduler } from "./scheduler.ts";
 
+// The machine has run for a while before the world begins.
+const UPTIME_MS = 3_600_000;
+
 export interface MachineOptions {
   /** Returns numbers in [0, 1), determined by the seed. */
   random: () => number;
@@ -23,6 +26,7 @@ export class Machine {
   readonly root: string;
   /** The process of what belongs to no other: faults, an operator, controllers. */
   readonly init: Process;
+  readonly bootId = "6c1e51b6-0d3a-4a33-8d0c-7a3f5f1c2b9e";
   /** Difference between wall time and virtual time since the start, in milliseconds. */
   wallOffset = 0;
   #processes = 0;
@@ -37,6 +41,11 @@ export class Machine {
   /** Wall milliseconds since the epoch. */
   get wall(): number {
     return FIRST_WALL_MS + this.wallOffset + Math.floor(this.scheduler.now);
+  }
+
+  /** Time since the boot, in milliseconds. */
+  get uptimeMs(): number {
+    return UPTIME_MS + this.scheduler.now;
   }
 
   /** Creates a process. Nothing of it runs yet. */

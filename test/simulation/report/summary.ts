@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Outcome } from "../simulate.ts";
 
 type Counted = Omit<Outcome, "events" | "log">;
@@ -27,6 +28,14 @@ export function summaryOf(outcomes: readonly Counted[], tookMs: number): string 
       const seeds = found.map(({ seed }) => seed).slice(0, 10);
       return `broken in ${found.length} worlds (seeds ${seeds.join(", ")}${found.length > 10 ? ", ..." : ""}): ${promise}`;
     }),
+    `digest of all worlds: ${digestOf(outcomes)}`,
     `${failed.length} of ${outcomes.length} worlds broke a rule`,
   ].join("\n");
+}
+
+function digestOf(outcomes: readonly Counted[]): string {
+  const hash = createHash("sha256");
+  for (const { seed, digest } of [...outcomes].sort((a, b) => a.seed - b.seed))
+    hash.update(`${seed} ${digest}\n`);
+  return hash.digest("hex").slice(0, 16);
 }

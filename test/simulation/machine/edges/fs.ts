@@ -3,6 +3,7 @@
 import * as real from "node:fs";
 import { processIfAny } from "../process.ts";
 import { changed } from "./inotify.ts";
+import { procFile } from "./proc.ts";
 
 export * from "node:fs";
 export { watch } from "./inotify.ts";
@@ -39,3 +40,8 @@ export const mkdirSync = ((path: string, options?: real.MakeDirectoryOptions) =>
   if (isNew) changed(path, "rename");
   return made;
 }) as typeof real.mkdirSync;
+
+export const readFileSync = ((path: string, options?: BufferEncoding) => {
+  processIfAny()?.edge();
+  return procFile(path) ?? (real.readFileSync as (...all: unknown[]) => string)(path, options);
+}) as typeof real.readFileSync;

@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { sized } from "./support/sizes.ts";
+
+const run = promisify(execFile);
+
+/** Output of `npm run simulate`. Rejects if a rule was broken, with the output. */
+async function simulate(...args: string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, ["test/simulation/main.ts", ...args]);
+  return stdout;
+}
+
+describe("the whole agent in worlds of virtual time", () => {
+  it("keeps every promise", async () => {
+    expect(await simulate(`--seeds=${sized(20, 100)}`)).toContain("\n0 of ");
+  });
+
+  it("lives each world in the same way again, in any process", async () => {
+    const digestOf = (output: string) => /digest of all worlds: (\w+)/.exec(output)?.[1];
+    const [first, second] = [
+      await simulate("--seeds=4", "--jobs=1"),
+      await simulate("--seeds=4", "--jobs=4"),
+    ];
+    expect(digestOf(first)).toMatch(/^\w{16}$/);
+    expect(digestOf(second)).toBe(digestOf(first));
+  });
+
+  it("refuses arguments that make no sense", async () => {
+    await expect(simulate("--seeds=0")).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--seeds must be a whole number of at least 1, got "0"'),
+    });
+  });
+});
