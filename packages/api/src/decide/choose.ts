@@ -7,7 +7,6 @@ import { LimitCounter } from "./limits.ts";
 import { referenceTo } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { PressureGate } from "./pressure.ts";
-import { addToQueue, popQueue } from "./queue.ts";
 import { differenceOf, rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import type { EvictionsUnderWay } from "./release.ts";
@@ -55,16 +54,17 @@ export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice 
     (a, b) => order(a) - order(b) || compare(rankable(a), rankable(b)),
   );
   const accepted = acceptedPods(eligible, input, log);
-  const { popped, left } = popQueue(queueOf(accepted, input), input.policy.burst);
-  const byUid = new Map(accepted.map((asked) => [asked.pod.uid, asked]));
-  const victims = popped.map(({ uid }, index) => victimOf(byUid.get(uid)!, index + 1));
+  const { burst } = input.policy;
+  const count = burst < 0 ? accepted.length : burst;
+  const waiting = accepted.slice(count);
+  const victims = accepted.slice(0, count).map((asked, index) => victimOf(asked, index + 1));
   for (const victim of victims) {
     const ask = victim.asks[0]!;
     const request = ask.selectedBy === "ranking" ? "" : ` at the request of ${victim.plugin}`;
     log.verdicts.set(victim.uid, { outcome: "victim", ask, why: `evicted${request}: ${victim.reason}` });
   }
-  for (const { uid } of left) log.refuse(byUid.get(uid)!, "overBurst", { outcome: "waiting" });
-  return { victims, queue: left, verdicts: log.verdicts };
+  for (const asked of waiting) log.refuse(asked, "overBurst", { outcome: "waiting" });
+  return { victims, queue: queueOf(waiting, input), verdicts: log.verdicts };
 }
 
 /** Collects the verdict about each pod. */
@@ -138,11 +138,10 @@ function isForced({ asks }: AskedPod): boolean {
   return asks[0]!.kind === "forced";
 }
 
-// The accepted pods replace the queue, in their order. A pod that was already queued keeps its time.
-function queueOf(accepted: readonly AskedPod[], { queue, now }: ChoiceInput): QueuedEviction[] {
+// The waiting pods replace the queue, in their order. A pod that was already queued keeps its time.
+function queueOf(waiting: readonly AskedPod[], { queue, now }: ChoiceInput): QueuedEviction[] {
   const since = new Map(queue.map((queued) => [queued.uid, queued.since]));
-  const batch = accepted.map(({ pod }) => ({ ...referenceTo(pod), since: since.get(pod.uid) ?? now }));
-  return addToQueue(queue, batch, { override: true });
+  return waiting.map(({ pod }) => ({ ...referenceTo(pod), since: since.get(pod.uid) ?? now }));
 }
 
 function victimOf({ pod, asks }: AskedPod, order: number): Victim {

@@ -9,9 +9,6 @@ export type Victim = ValueOf<typeof victim>;
 /** A plugin's checked request to evict one pod. */
 export type Ask = Victim["asks"][number];
 
-/** Why the ranking selected a pod. The request's `reason` has the text. Undefined in records of earlier versions. */
-export type Fallback = NonNullable<Ask["fallback"]>;
-
 /** A request that was not granted. */
 export type Refusal = ValueOf<typeof refusal>;
 

@@ -18,7 +18,6 @@ export * from "./pods.ts";
 export * from "./policy.ts";
 export * from "./prepare.ts";
 export * from "./pressure.ts";
-export * from "./queue.ts";
 export * from "./rank.ts";
 export * from "./ranking.ts";
 export * from "./refusal-log.ts";

@@ -14,7 +14,6 @@ import { selectCandidates } from "./candidates.ts";
 import type { QosLevel } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
 import { prepareRound } from "./prepare.ts";
-import { addToQueue, popQueue, withdrawFromQueue } from "./queue.ts";
 import { rankOrder } from "./rank.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
@@ -65,30 +64,6 @@ describe("what is collected from plugins", () => {
     const expected = [...forced, ...unforced.slice(0, 1)].map((number) => `pod-${number}`);
     expect(namesOf(decision.victims).sort()).toEqual(expected.sort());
   });
-});
-
-it.each([
-  { burst: -1, pops: [[3, 4, 5, 6], [], [1, 3, 5], []] },
-  { burst: 1, pops: [[3], [4], [5], [6]] },
-  { burst: 2, pops: [[3, 4], [5, 6], [1, 3], [5]] },
-  { burst: 3, pops: [[3, 4, 5], [6], [1, 3, 5], []] },
-])("the queue pops in bursts of $burst", ({ burst, pops }) => {
-  const items = (...numbers: number[]) => numbers.map((number) => ({ uid: `${number}` }));
-  let queue: { uid: string }[] = [];
-  const pop = () => {
-    const { popped, left } = popQueue(queue, burst);
-    queue = left;
-    return popped.map((item) => Number(item.uid));
-  };
-  queue = addToQueue(queue, items(1, 2, 3));
-  queue = addToQueue(queue, items(3, 4, 5), { override: true });
-  queue = addToQueue(queue, items(4, 5, 6));
-  const first = [pop(), pop()];
-  queue = addToQueue(queue, items(1, 2, 3));
-  queue = addToQueue(queue, items(3, 4, 5));
-  queue = withdrawFromQueue(queue, ["2", "4"]);
-  if (burst === 1) expect(queue).toEqual(items(5, 6, 1, 3));
-  expect([...first, pop(), pop()]).toEqual(pops);
 });
 
 describe("who is more important", () => {

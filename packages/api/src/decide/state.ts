@@ -35,9 +35,6 @@ export type PausedPod = EvictionState["paused"][number];
 /** The number of consecutive rounds in which a plugin with a hard threshold named only pods that can't be evicted. */
 export type UnusableAnswers = EvictionState["unusable"][number];
 
-/** A plugin with a confirmed hard threshold for which no pod may be selected; see `UnservedThreshold`. */
-export type UnservedPlugin = EvictionState["unserved"][number];
-
 /** The version of the stored state that this code writes. */
 export const STATE_VERSION = 2;
 

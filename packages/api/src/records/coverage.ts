@@ -1,13 +1,10 @@
 import type { recordCoverage, ValueOf } from "../openapi/index.ts";
 
 /**
- * Since when records are complete, and their gaps. A record of consequence is one of a round in which a pod was
+ * Since when records are complete, and their gaps: wall milliseconds, both inclusive. A record of consequence is one of a round in which a pod was
  * selected, an eviction ended or was withdrawn, or a condition was set or cleared.
  */
 export type RecordCoverage = ValueOf<typeof recordCoverage>;
-
-/** A time span for which records of consequence may be missing. Wall milliseconds, both inclusive. */
-export type RecordGap = RecordCoverage["gaps"][number];
 
 /** Returns the coverage of the records since a time, wall milliseconds. */
 export function coverageSince({ oldest, requests, gaps }: RecordCoverage, since: number): RecordCoverage {
