@@ -11,6 +11,10 @@ const timed: readonly TimedFault[] = [
   "consumerKills",
   "runtimeFreezes",
   "wallSteps",
+  "driverReplacements",
+  "kubeletRestarts",
+  "forcedDeletions",
+  "sliceDeletions",
 ];
 
 // What can be left out of a world, one after the other. What remains is needed for the finding.
@@ -22,6 +26,8 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   () => ({ faults: { slow: 0 } }),
   () => ({ reporters: 1 }),
   () => ({ evictionPlugins: 1 }),
+  () => ({ drivers: 0 }),
+  () => ({ drivers: 1 }),
   ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),
   ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),
   ({ stormMs }) => ({ stormMs: Math.round(stormMs * 0.75) }),

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
+import { devices } from "./rules/devices.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { rest } from "./rules/rest.ts";
 import type { Event } from "./world/history.ts";
@@ -30,7 +31,7 @@ export interface Outcome {
   log: readonly string[];
 }
 
-const rules = [...acts, ...lifecycle, ...rest];
+const rules = [...acts, ...devices, ...lifecycle, ...rest];
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.

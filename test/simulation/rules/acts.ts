@@ -3,7 +3,7 @@ import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
 
 /** Looks at each write of the agent once, when it was answered. */
-function eachWrite(
+export function eachWrite(
   look: (world: World, write: World["history"]["writes"][number]) => string | undefined,
 ): Rule["watch"] {
   return (world) => {

@@ -21,6 +21,10 @@ export interface FaultRates {
   consumerKills: number;
   runtimeFreezes: number;
   wallSteps: number;
+  driverReplacements: number;
+  kubeletRestarts: number;
+  forcedDeletions: number;
+  sliceDeletions: number;
 }
 
 /** Faults that happen by themselves, after some time. */
@@ -32,7 +36,11 @@ export type TimedFault =
   | "pluginFreezes"
   | "consumerKills"
   | "runtimeFreezes"
-  | "wallSteps";
+  | "wallSteps"
+  | "driverReplacements"
+  | "kubeletRestarts"
+  | "forcedDeletions"
+  | "sliceDeletions";
 
 /** Number of faults by name. */
 export type Counts = Record<string, number>;
@@ -73,6 +81,10 @@ export function drawFaults(machine: Machine): FaultRates {
     consumerKills: meanMs(0.3, 10, 60),
     runtimeFreezes: meanMs(0.2, 20, 90),
     wallSteps: meanMs(0.25, 20, 90),
+    driverReplacements: meanMs(0.3, 15, 90),
+    kubeletRestarts: meanMs(0.3, 15, 90),
+    forcedDeletions: meanMs(0.4, 5, 60),
+    sliceDeletions: meanMs(0.3, 5, 60),
   };
 }
 

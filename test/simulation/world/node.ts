@@ -103,6 +103,17 @@ const workloads = [
     replicas: 1,
     spec: { containers, terminationGracePeriodSeconds: 1 },
   },
+  {
+    name: "train",
+    namespace: "default",
+    owner: "ReplicaSet" as const,
+    replicas: 3,
+    spec: {
+      containers,
+      terminationGracePeriodSeconds: 5,
+      resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "one-gpu" }],
+    },
+  },
 ];
 
 /** Pods that nobody may evict, and pods that come back under no name. */

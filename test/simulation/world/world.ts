@@ -6,6 +6,7 @@ import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
 import { ApiServer, NODE } from "./api-server.ts";
 import { Consumer } from "./consumer.ts";
+import { Devices } from "./devices.ts";
 import { apiFaultsOf, drawFaults, type FaultRates, type TimedFault, weatherOf } from "./faults.ts";
 import { History } from "./history.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
@@ -18,6 +19,7 @@ export interface Plan {
   faults: FaultRates;
   reporters: number;
   evictionPlugins: number;
+  drivers: number;
   syncPeriodMs: number;
   limitPerNode: number;
   limitWindowMs: number;
@@ -40,6 +42,7 @@ export class World {
   readonly reporters: Reporter[];
   readonly evictionPlugins: EvictionActor[];
   readonly consumers: Consumer[];
+  readonly devices: Devices;
   /** Number of faults by name. */
   readonly faults: Record<string, number> = {};
   #isCalm = false;
@@ -63,13 +66,14 @@ export class World {
     );
     this.consumers = names("consumer", CONSUMERS).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
+    this.devices = new Devices(machine, this.history, this.api, this.plan.drivers);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
     this.agent = new AgentHost(machine, this.history, this.#settings());
   }
 
   get plugins(): PluginActor[] {
-    return [...this.reporters, ...this.evictionPlugins];
+    return [...this.reporters, ...this.evictionPlugins, ...this.devices.drivers];
   }
 
   get isCalm(): boolean {
@@ -89,6 +93,7 @@ export class World {
     void this.runtime.start();
     await scheduler.run(40);
     init.run(() => void this.kubelet.start());
+    init.run(() => this.devices.start());
     for (const plugin of this.plugins) init.run(() => plugin.start());
     for (const consumer of this.consumers) consumer.start();
     init.run(() => this.agent.start());
@@ -146,6 +151,12 @@ export class World {
     this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.plugins).turn());
     this.#again(12_000, () => this.#deletePod());
+    const { devices } = this;
+    this.#often("driverReplacements", () => devices.replaceDriver());
+    this.#often("kubeletRestarts", () => devices.restartKubelet());
+    this.#often("forcedDeletions", () => devices.forceDelete());
+    this.#often("sliceDeletions", () => devices.deleteSlice());
+    this.#again(6_000, () => devices.change());
   }
 
   #calm(): void {
@@ -206,6 +217,7 @@ export class World {
       runtime: { endpoint: join(root, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       reporting: { inTreePlugins: [] },
+      devices: this.devices.settings,
       eviction: {
         syncPeriod: `${syncPeriodMs}ms`,
         inTreePlugins: [],
@@ -232,6 +244,7 @@ function draw(machine: Machine): Plan {
     faults: drawFaults(machine),
     reporters: machine.between(1, 3),
     evictionPlugins: machine.between(1, 3),
+    drivers: machine.between(0, 2),
     syncPeriodMs: machine.pick([1_000, 2_000, 5_000]),
     limitPerNode: machine.pick([0, 1, 3, 10]),
     limitWindowMs: machine.pick([30, 120, 600]) * 1_000,

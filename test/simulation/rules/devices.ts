@@ -1,0 +1,198 @@
+import { ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { allocatable } from "../../../packages/agent/src/devices/testing/allocatable.ts";
+import { heldDevices } from "../../../packages/testing/src/kubelet/claims.ts";
+import { NODE } from "../world/api-server.ts";
+import { SLICES } from "../world/claim-scheduler.ts";
+import { foreignSlices, isForeign } from "../world/devices.ts";
+import { keyOf } from "../world/drivers.ts";
+import type { World } from "../world/world.ts";
+import { eachWrite } from "./acts.ts";
+import type { Rule } from "./rule.ts";
+
+/** Looks once at each item of a list that grows. */
+function each<T>(
+  list: (world: World) => readonly T[],
+  look: (world: World, item: T) => string | undefined,
+): Rule["watch"] {
+  return (world) => {
+    let seen = 0;
+    return () => {
+      const items = list(world);
+      for (; seen < items.length; seen++) {
+        const found = look(world, items[seen]!);
+        if (found) return found;
+      }
+      return undefined;
+    };
+  };
+}
+
+// Several messages, each of which may take long, and writes in between.
+const WRITES_MS = 5_000;
+const SLOW_WRITES = 10;
+// Longest delay before a write is tried again, or before a slice that another client deleted is restored.
+const LONGEST_DELAY_MS = 75_000;
+// What the kubelet and the agent take for a claim of a pod that came or went just before the rest.
+const UNDER_WAY_MS = 45_000;
+
+export const devices: readonly Rule[] = [
+  {
+    promise: "The scheduler can allocate exactly the healthy devices that drivers last sent.",
+    atRest: ({ devices: { drivers, slices } }) => {
+      const expected = drivers.flatMap(({ healthy }) => healthy);
+      const { devices: actual, pools } = allocatable(slices, NODE);
+      return [
+        ...pools.flatMap(({ driver, pool, reason }) => (reason ? [`${driver} ${pool}: ${reason}`] : [])),
+        ...expected.filter((name) => !actual.includes(name)).map((name) => `${name} is not allocatable`),
+        ...actual.filter((name) => !expected.includes(name)).map((name) => `${name} is allocatable`),
+      ];
+    },
+  },
+  {
+    promise: "No pool is incomplete for longer than its writes take.",
+    watch: (world) => {
+      const since = new Map<string, { at: number; faults: number }>();
+      let revision = -1;
+      return () => {
+        const now = world.machine.scheduler.now;
+        const faults = faultsOf(world);
+        if (world.api.store.revision !== revision) {
+          revision = world.api.store.revision;
+          const incomplete = allocatable(world.devices.slices, NODE).pools.filter(({ reason }) => reason);
+          const keys = new Set(incomplete.map(({ driver, pool }) => `${driver} ${pool}`));
+          for (const key of since.keys()) if (!keys.has(key)) since.delete(key);
+          for (const key of keys) if (!since.has(key)) since.set(key, { at: now, faults });
+        }
+        for (const [key, begun] of since) {
+          // From the last fault on, which may delay its writes for long.
+          if (begun.faults !== faults) since.set(key, { at: now + LONGEST_DELAY_MS, faults });
+          else if (now - begun.at > WRITES_MS + SLOW_WRITES * world.plan.faults.slowestMs)
+            return `${key} is incomplete for ${Math.round((now - begun.at) / 1_000)} s`;
+        }
+        return undefined;
+      };
+    },
+  },
+  {
+    promise: "ResourceSlices of another owner are never changed.",
+    watch: eachWrite((_world, { method, path }) =>
+      path.includes("/resourceslices/") && isForeign(path.split("/").at(-1))
+        ? `${method} ${path}`
+        : undefined,
+    ),
+    atRest: ({ api }) =>
+      foreignSlices
+        .filter(({ metadata }) => !api.store.get(SLICES, metadata.name))
+        .map(({ metadata }) => `${metadata.name} is gone`),
+  },
+  {
+    promise: "No device is prepared for two claims at one time.",
+    watch:
+      ({ devices: { drivers } }) =>
+      () =>
+        drivers.flatMap(({ clashes }) => clashes)[0],
+  },
+  {
+    promise: "A claim is unprepared once all containers of its pod have exited.",
+    watch: each(
+      ({ devices: { unpreparations } }) => unpreparations,
+      (world, { uid, devices: names }) => {
+        const pod = world.devices.kubelet.find(uid)?.podUid;
+        return names.length > 0 && pod !== undefined && isRunning(world, pod)
+          ? `${names} of ${uid}, whose pod ${pod} runs`
+          : undefined;
+      },
+    ),
+  },
+  {
+    promise:
+      "The kubelet is told that a claim is prepared only once its driver has prepared it, with its CDI file.",
+    watch: each(
+      ({ devices: { kubelet } }) => kubelet.answers,
+      (
+        { devices: { drivers, cdiFiles, scheduler } },
+        { known: { claim, driver, pool, device }, cdiDeviceIds },
+      ) => {
+        if (!scheduler.claims.some(({ metadata }) => metadata.uid === claim.uid)) return undefined;
+        const holder = drivers.find(({ name }) => name === driver)?.prepared.get(keyOf(pool, device));
+        if (holder !== claim.uid) return `${claim.name}: ${device} is prepared for ${holder ?? "no claim"}`;
+        const file = cdiFiles.get(cdiFile(driver, claim.uid));
+        return cdiDeviceIds.length > 0 && cdiDeviceIds.every((id) => file?.includes(id.split("=")[1]!))
+          ? undefined
+          : `${claim.name}: no CDI file with ${cdiDeviceIds}`;
+      },
+    ),
+  },
+  {
+    promise: "Each allocated claim that a pod uses is prepared, and each other is unprepared.",
+    atRest: (world) => {
+      const { drivers, kubelet } = world.devices;
+      const used = settledClaims(world);
+      return [
+        ...used.flatMap(({ name, uid, driver, key }) => {
+          const holder = drivers.find((each) => each.name === driver)?.prepared.get(key);
+          return holder === uid ? [] : [`${name}: ${key} is prepared for ${holder ?? "no claim"}`];
+        }),
+        ...drivers.flatMap(({ name, prepared }) =>
+          [...prepared]
+            .filter(([, uid]) => !kubelet.wasUsedWithin(uid, UNDER_WAY_MS))
+            .map(([key, uid]) => `${name}: ${key} is still prepared for ${uid}`),
+        ),
+      ];
+    },
+  },
+  {
+    promise: "CDI files are those of the prepared claims.",
+    atRest: (world) => {
+      const { kubelet, cdiFiles } = world.devices;
+      const expected = new Map(
+        settledClaims(world).map((claim) => [cdiFile(claim.driver, claim.uid), claim]),
+      );
+      return [
+        ...[...expected]
+          .filter(([file, { device }]) => !cdiFiles.get(file)?.includes(`"DEVICE=${device}"`))
+          .map(([file]) => `${file} is missing or wrong`),
+        ...[...cdiFiles.keys()]
+          .filter((file) => !expected.has(file))
+          .filter((file) => {
+            const uid = file.split("_")[1]?.replace(".yaml", "") ?? "";
+            return !kubelet.wasUsedWithin(uid, UNDER_WAY_MS);
+          })
+          .map((file) => `${file} is of no claim`),
+      ];
+    },
+  },
+];
+
+function faultsOf({ faults, history }: World): number {
+  return Object.values(faults).reduce((sum, count) => sum + count, history.lives.length);
+}
+
+function isRunning({ runtime: { runtime } }: World, podUid: string): boolean {
+  return runtime
+    .sandboxesOf(podUid)
+    .flatMap(({ id }) => runtime.containersOf(id))
+    .some(({ state }) => state === ContainerState.CONTAINER_RUNNING);
+}
+
+function cdiFile(driver: string, uid: string): string {
+  return `nodekeeper-${driver}_${uid}.yaml`;
+}
+
+/** Devices of claims whose pods have been running for long enough. */
+function settledClaims({ devices: { scheduler, kubelet }, machine }: World) {
+  return scheduler.pods.flatMap(({ claims }) =>
+    claims.flatMap((claim) => {
+      const { name = "", uid = "" } = claim.metadata;
+      const known = kubelet.find(uid);
+      if (known && machine.scheduler.now - known.since < UNDER_WAY_MS) return [];
+      return heldDevices(claim).map(({ driver, pool, device }) => ({
+        name,
+        uid,
+        driver,
+        device,
+        key: keyOf(pool, device),
+      }));
+    }),
+  );
+}

@@ -1,0 +1,104 @@
+import { allocatable } from "../../../packages/agent/src/devices/testing/allocatable.ts";
+import {
+  claimFor,
+  claimName,
+  type HeldDevice,
+  heldDevices,
+  isOf,
+} from "../../../packages/testing/src/kubelet/claims.ts";
+import { isFinished, type JsonPod } from "../../../packages/testing/src/kubelet/pods.ts";
+import { type ApiServer, NODE } from "./api-server.ts";
+
+export const CLAIMS = "resourceclaims.resource.k8s.io";
+export const SLICES = "resourceslices.resource.k8s.io";
+
+type Object_ = ReturnType<ApiServer["store"]["list"]>[number];
+
+interface SliceSpec {
+  driver: string;
+  nodeName: string;
+  pool: { name: string; generation: number };
+  devices?: { name: string }[];
+}
+
+/** Creates, allocates and deletes the claims of the node's pods, as kube-scheduler and the claim controller do. */
+export class ClaimScheduler {
+  readonly #api: ApiServer;
+  /** Whether the kubelet may still have a claim prepared, and keeps its pod's object for that. */
+  readonly #isHeld: (uid: string) => boolean;
+  // UIDs of pods that were deleted without waiting for the kubelet.
+  readonly #forced = new Set<string>();
+
+  constructor(api: ApiServer, isHeld: (uid: string) => boolean) {
+    this.#api = api;
+    this.#isHeld = isHeld;
+  }
+
+  /** Pods of the node that are to run, with their claims. */
+  get pods(): { pod: JsonPod; claims: Object_[] }[] {
+    const claims = this.claims;
+    return this.#pods
+      .filter((pod) => !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)
+      .map((pod) => ({ pod, claims: claims.filter((claim) => isOf(claim, pod)) }));
+  }
+
+  get claims(): Object_[] {
+    return this.#api.store.list(CLAIMS);
+  }
+
+  /** Deletes a pod at once, as `kubectl delete --force` does. Its claims are free although its containers may run. */
+  forceDelete({ metadata: { name = "", namespace = "", uid = "" } }: JsonPod): void {
+    this.#forced.add(uid);
+    this.#api.store.delete("pods", name, namespace);
+  }
+
+  /** Does what is to be done now. */
+  step(): void {
+    this.#api.process.run(() => {
+      this.#deleteEnded();
+      for (const { pod } of this.pods) this.#allocate(pod);
+    });
+  }
+
+  #deleteEnded(): void {
+    const pods = this.#pods;
+    for (const claim of this.claims) {
+      if (pods.some((pod) => isOf(claim, pod))) continue;
+      const { name = "", namespace = "", uid = "", ownerReferences = [] } = claim.metadata;
+      if (this.#isHeld(uid) && !ownerReferences.some((owner) => this.#forced.has(owner.uid))) continue;
+      this.#api.store.delete(CLAIMS, name, namespace);
+    }
+  }
+
+  #allocate(pod: JsonPod): void {
+    const { store } = this.#api;
+    for (const { name } of pod.spec?.resourceClaims ?? []) {
+      if (store.get(CLAIMS, claimName(pod, name), pod.metadata.namespace)) continue;
+      const device = this.#free()[0];
+      if (device) store.put(claimFor(pod, name, [device]));
+    }
+  }
+
+  #free(): HeldDevice[] {
+    const held = new Set(this.claims.flatMap(heldDevices).map(({ device }) => device));
+    const slices = this.#api.store.list(SLICES);
+    const newestFirst = slices
+      .map(({ spec }) => spec as SliceSpec)
+      .filter(({ nodeName }) => nodeName === NODE)
+      .sort((a, b) => b.pool.generation - a.pool.generation);
+    return allocatable(slices, NODE)
+      .devices.filter((device) => device.startsWith("gpu") && !held.has(device))
+      .map((device) => {
+        const { driver, pool } = newestFirst.find(({ devices }) =>
+          devices?.some(({ name }) => name === device),
+        )!;
+        return { driver, pool: pool.name, device };
+      });
+  }
+
+  get #pods(): JsonPod[] {
+    return this.#api.store
+      .list("pods")
+      .filter(({ spec }) => (spec as { nodeName?: string }).nodeName === NODE);
+  }
+}

@@ -1,0 +1,128 @@
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Machine } from "../machine/machine.ts";
+import { type ApiServer, NODE } from "./api-server.ts";
+import { ClaimKubelet } from "./claim-kubelet.ts";
+import { ClaimScheduler, SLICES } from "./claim-scheduler.ts";
+import { DriverActor, type Unpreparation } from "./drivers.ts";
+import type { History } from "./history.ts";
+
+const SCHEDULER_PERIOD_MS = 300;
+
+/** The node's devices with their drivers, and everyone who deals with them besides the agent. */
+export class Devices {
+  readonly drivers: DriverActor[];
+  /** Claims that drivers were called to unprepare, oldest first. */
+  readonly unpreparations: Unpreparation[] = [];
+  readonly kubelet: ClaimKubelet;
+  readonly scheduler: ClaimScheduler;
+  /** Settings of the agent. */
+  readonly settings: Record<string, unknown>;
+  readonly #machine: Machine;
+  readonly #history: History;
+  readonly #api: ApiServer;
+  readonly #cdiDirectory: string;
+
+  constructor(machine: Machine, history: History, api: ApiServer, drivers: number) {
+    this.#machine = machine;
+    this.#history = history;
+    this.#api = api;
+    this.drivers = Array.from(
+      { length: drivers },
+      (_, at) =>
+        new DriverActor(machine, history, `gpu-${at}.example.com`, (each) => this.unpreparations.push(each)),
+    );
+    this.kubelet = new ClaimKubelet(machine, history);
+    this.scheduler = new ClaimScheduler(api, (uid) => this.kubelet.find(uid) !== undefined);
+    const { registryDirectory } = this.kubelet;
+    this.#cdiDirectory = join(machine.root, "cdi");
+    for (const directory of [registryDirectory, this.#cdiDirectory]) mkdirSync(directory);
+    this.settings = {
+      wipeDelay: machine.pick(["5s", "30s"]),
+      kubeletPlugin: {
+        enabled: true,
+        registryDirectory,
+        cdiDirectory: this.#cdiDirectory,
+        callTimeout: machine.pick(["10s", "40s"]),
+      },
+    };
+  }
+
+  start(): void {
+    this.#api.process.run(() => {
+      for (const slice of foreignSlices) this.#api.store.put(slice);
+    });
+    this.kubelet.start(this.scheduler);
+    const { init } = this.#machine;
+    const loop = () => {
+      this.scheduler.step();
+      init.after(SCHEDULER_PERIOD_MS, loop);
+    };
+    init.after(0, loop);
+  }
+
+  /** Contents of the CDI directory, by name. */
+  get cdiFiles(): ReadonlyMap<string, string> {
+    const names = readdirSync(this.#cdiDirectory).sort();
+    return new Map(names.map((name) => [name, readFileSync(join(this.#cdiDirectory, name), "utf8")]));
+  }
+
+  /** ResourceSlices of the agent. */
+  get slices() {
+    return this.#api.store.list(SLICES).filter(({ metadata }) => !isForeign(metadata.name));
+  }
+
+  change(): void {
+    if (this.drivers.length > 0) this.#machine.pick(this.drivers).change();
+  }
+
+  replaceDriver(): void {
+    if (this.drivers.length > 0) this.#machine.pick(this.drivers).replace();
+  }
+
+  restartKubelet(): void {
+    this.#history.note("fault", "kubelet restarts");
+    this.kubelet.start(this.scheduler);
+  }
+
+  forceDelete(): void {
+    const pods = this.scheduler.pods.filter(({ claims }) => claims.length > 0);
+    if (pods.length === 0) return;
+    const { pod } = this.#machine.pick(pods);
+    this.#history.note("operator", `force-deletes ${pod.metadata.name}`);
+    this.#api.process.run(() => this.scheduler.forceDelete(pod));
+  }
+
+  deleteSlice(): void {
+    const slices = this.slices;
+    if (slices.length === 0) return;
+    const { name } = this.#machine.pick(slices).metadata;
+    this.#history.note("operator", `deletes ResourceSlice ${name}`);
+    this.#api.process.run(() => this.#api.store.delete(SLICES, name!));
+  }
+}
+
+/** Returns whether a ResourceSlice belongs to another client than the agent. */
+export function isForeign(name: string | undefined): boolean {
+  return foreignSlices.some(({ metadata }) => metadata.name === name);
+}
+
+/** Slices of a driver that publishes its own, and of the same driver's agent on another node. */
+export const foreignSlices = [
+  foreignSlice("own-plugin", "other.example.com", NODE),
+  foreignSlice("elsewhere", "gpu-0.example.com", "worker-2"),
+];
+
+function foreignSlice(name: string, driver: string, nodeName: string) {
+  return {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    metadata: { name },
+    spec: {
+      driver,
+      nodeName,
+      pool: { name: nodeName, generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: `foreign-${name}` }],
+    },
+  };
+}

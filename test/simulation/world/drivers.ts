@@ -1,0 +1,176 @@
+import { silentLogger } from "@nodekeeper/core/lib";
+import {
+  type ClaimToPrepare,
+  type DeviceHealth,
+  type DevicePool,
+  type Plugin,
+  serveDeviceDriver,
+} from "@nodekeeper/sdk";
+import type { Machine } from "../machine/machine.ts";
+import type { Process } from "../machine/process.ts";
+import type { History } from "./history.ts";
+import { PluginActor } from "./plugins.ts";
+
+interface Device {
+  name: string;
+  pool: string;
+  isHealthy: boolean;
+  /** Changes with each modification of its attributes. */
+  revision: number;
+}
+
+/** An unprepare of a claim that has reached the driver. */
+export interface Unpreparation {
+  uid: string;
+  devices: string[];
+}
+
+// Enough for a pool of several slices.
+const MANY_DEVICES = 150;
+
+/** Has devices that come, go and become unhealthy, and prepares them. The hardware outlives the driver's process. */
+export class DriverActor extends PluginActor {
+  /** UIDs of claims that devices are prepared for, by `keyOf`. */
+  readonly prepared = new Map<string, string>();
+  /** Devices that were prepared for a claim while they were prepared for another one. */
+  readonly clashes: string[] = [];
+  #devices: Device[] = [];
+  #made = 0;
+  // Versions of the driver that do not report health taint their unhealthy devices.
+  #hasHealth: boolean;
+  #isMalformed = false;
+  #waiting: (() => void)[] = [];
+
+  readonly #onUnprepare: (unpreparation: Unpreparation) => void;
+
+  constructor(
+    machine: Machine,
+    history: History,
+    name: string,
+    onUnprepare: (unpreparation: Unpreparation) => void,
+  ) {
+    super(machine, history, name);
+    this.#onUnprepare = onUnprepare;
+    this.#hasHealth = machine.chance(0.5);
+    for (let left = machine.chance(0.2) ? MANY_DEVICES : machine.between(1, 6); left > 0; left--) this.#add();
+  }
+
+  /** Names of the devices that any claim may get. */
+  get healthy(): string[] {
+    return this.#devices.filter(({ isHealthy }) => isHealthy).map(({ name }) => name);
+  }
+
+  /** A device comes, goes, becomes unhealthy or healthy, or gets other attributes. */
+  change(): void {
+    const { machine } = this;
+    const device = machine.pick(this.#devices);
+    const what = machine.pick(["add", "remove", "health", "health", "attributes", "malformed"] as const);
+    if (what === "add") this.#add();
+    else if (what === "malformed") this.#isMalformed = !this.#isMalformed;
+    else if (device) this.#changeDevice(device, what);
+    this.history.note(this.name, `${what}: ${this.healthy.length} of ${this.#devices.length} are healthy`);
+    const waiting = this.#waiting.splice(0);
+    this.process?.after(0, () => {
+      for (const wake of waiting) wake();
+    });
+  }
+
+  /** Is replaced by another version. */
+  replace(): void {
+    this.#hasHealth = !this.#hasHealth;
+    this.history.note(this.name, `is replaced: ${this.#hasHealth ? "reports health" : "reports no health"}`);
+    this.kill();
+  }
+
+  protected serve(process: Process, socketDir: string): Plugin {
+    return serveDeviceDriver({
+      name: this.name,
+      socketDir,
+      devices: () => this.#reports(() => this.#pools()),
+      ...(this.#hasHealth ? { health: () => this.#reports(() => this.#health()) } : {}),
+      prepare: async (claim, signal) => {
+        this.#take(claim);
+        await this.hesitate(process, signal);
+        return claim.devices.map(({ request, pool, device }) => ({
+          request,
+          pool,
+          device,
+          edits: { env: { DEVICE: device } },
+        }));
+      },
+      unprepare: async ({ uid, devices }, signal) => {
+        this.#onUnprepare({ uid, devices: devices.map(({ device }) => device) });
+        this.history.note(this.name, `unprepares ${uid}`);
+        await this.hesitate(process, signal);
+        for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);
+      },
+      clock: process.clock,
+      log: silentLogger,
+    });
+  }
+
+  // As soon as the driver is called, it may have prepared the devices.
+  #take({ uid, devices }: ClaimToPrepare): void {
+    for (const { pool, device } of devices) {
+      const key = keyOf(pool, device);
+      const holder = this.prepared.get(key);
+      if (holder !== undefined && holder !== uid)
+        this.clashes.push(`${this.name} ${key} is prepared for ${uid} and still for ${holder}`);
+      this.prepared.set(key, uid);
+    }
+    this.history.note(this.name, `prepares ${devices.map(({ device }) => device)} for ${uid}`);
+  }
+
+  #add(): void {
+    const pool = this.machine.chance(0.7) ? "" : "second";
+    const name = `${this.name.split(".")[0]}-${this.#made++}`;
+    this.#devices.push({ name, pool, isHealthy: true, revision: 0 });
+  }
+
+  #changeDevice(device: Device, what: "remove" | "health" | "attributes"): void {
+    if (what === "health") device.isHealthy = !device.isHealthy;
+    if (what === "attributes") device.revision++;
+    if (what === "remove") this.#devices = this.#devices.filter((other) => other !== device);
+  }
+
+  async *#reports<T>(read: () => T): AsyncGenerator<T> {
+    for (;;) {
+      yield read();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #pools(): DevicePool[] {
+    const malformed = { name: "Not A Name" };
+    return ["", "second"].map((name) => ({
+      name,
+      devices: [
+        ...this.#devices.filter(({ pool }) => pool === name).map((device) => this.#published(device)),
+        ...(this.#isMalformed ? [malformed] : []),
+      ],
+    }));
+  }
+
+  #published({ name, isHealthy, revision }: Device): NonNullable<DevicePool["devices"]>[number] {
+    const isTainted = !isHealthy && !this.#hasHealth;
+    return {
+      name,
+      attributes: { revision: { int: BigInt(revision) } },
+      ...(isTainted ? { taints: [{ key: "example.dev/broken", effect: "NoSchedule" }] } : {}),
+    };
+  }
+
+  #health(): DeviceHealth[] {
+    return this.#devices.map(({ name, pool, isHealthy }) => ({
+      pool,
+      device: name,
+      healthy: isHealthy,
+      ...(isHealthy ? {} : { message: "too hot", taintEffect: "NoSchedule" }),
+    }));
+  }
+}
+
+/** Identifies a device among those of its driver. */
+export function keyOf(pool: string, device: string): string {
+  return `${pool}/${device}`;
+}
