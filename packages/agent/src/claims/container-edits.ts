@@ -65,21 +65,19 @@ export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<
   }
   if (Object.values(counts).every(({ length }) => length === 0))
     throw refusal("", "must not be empty; omit them if containers need no edits");
+  const each = async <Item, Edit>(
+    items: readonly Item[],
+    field: string,
+    convert: (item: Item, field: string, host: HostFiles) => Promise<Edit>,
+  ): Promise<Edit[] | undefined> =>
+    items.length > 0
+      ? await Promise.all(items.map((item, at) => convert(item, `${field}[${at}]`, host)))
+      : undefined;
   return {
-    ...(env.length > 0 ? { env: env.map((text, at) => variable(text, `env[${at}]`)) } : {}),
-    ...(deviceNodes.length > 0
-      ? {
-          deviceNodes: await Promise.all(
-            deviceNodes.map((node, at) => deviceNode(node, `deviceNodes[${at}]`, host)),
-          ),
-        }
-      : {}),
-    ...(mounts.length > 0
-      ? { mounts: await Promise.all(mounts.map((each, at) => mount(each, `mounts[${at}]`, host))) }
-      : {}),
-    ...(hooks.length > 0
-      ? { hooks: await Promise.all(hooks.map((each, at) => hook(each, `hooks[${at}]`, host))) }
-      : {}),
+    env: env.length > 0 ? env.map((text, at) => variable(text, `env[${at}]`)) : undefined,
+    deviceNodes: await each(deviceNodes, "deviceNodes", deviceNode),
+    mounts: await each(mounts, "mounts", mount),
+    hooks: await each(hooks, "hooks", hook),
   };
 }
 

@@ -56,7 +56,7 @@ export class DriverClient {
       devices,
     }).finish();
     const about = { claim: `${namespace}/${name}`, devices: devices.length };
-    const answer = await this.#call("PrepareDevices", { request, about }, signal);
+    const answer = await this.#call("PrepareDevices", request, about, signal);
     try {
       checkEntries(answer, repeatedInAnswer, MOST_ENTRIES, "devices and edits");
       return PrepareDevicesResponse.decode(answer);
@@ -79,7 +79,7 @@ export class DriverClient {
       devices: [...devices],
     }).finish();
     const about = { claim: `${namespace}/${name}`, devices: devices.length };
-    await this.#call("UnprepareDevices", { request, about }, signal);
+    await this.#call("UnprepareDevices", request, about, signal);
   }
 
   /** Closes the connection. Calls in progress fail with `unavailable`. */
@@ -87,11 +87,7 @@ export class DriverClient {
     this.#channel.close();
   }
 
-  async #call(
-    method: string,
-    { request, about }: { request: Uint8Array; about: object },
-    parent: AbortSignal,
-  ): Promise<Uint8Array> {
+  async #call(method: string, request: Uint8Array, about: object, parent: AbortSignal): Promise<Uint8Array> {
     const { driver, deadlineMs, timeouts, clock } = this.#options;
     const path = `${DevicePreparationDefinition.fullName}/${method}`;
     const deadline = deadlineMs();

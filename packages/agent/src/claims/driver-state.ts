@@ -24,30 +24,13 @@ export interface Connection {
   isReconciled: boolean;
 }
 
-/** Publishes the reasons to taint a driver's devices: their health, and calls that the driver does not answer. */
-class PublishedReasons {
-  readonly #driver: string;
-  readonly #devices: Pick<DeviceSync, "setTaints">;
-  #reasons: TaintReasons = { byDevice: new Map(), isStuck: false };
-
-  constructor(driver: string, devices: Pick<DeviceSync, "setTaints">) {
-    this.#driver = driver;
-    this.#devices = devices;
-  }
-
-  /** Publishes all reasons after a change. */
-  set(change: Partial<TaintReasons>): void {
-    this.#reasons = { ...this.#reasons, ...change };
-    this.#devices.setTaints(this.#driver, this.#reasons);
-  }
-}
-
 export interface DriverState {
   readonly name: string;
-  readonly reasons: PublishedReasons;
-  connection: Connection | undefined;
+  /** Changes the reasons to taint the driver's devices, and publishes all of them. */
+  readonly setReasons: (change: Partial<TaintReasons>) => void;
+  connection?: Connection;
   /** Kept across connections; undefined if the driver reports no health. */
-  health: DriverHealth | undefined;
+  health?: DriverHealth;
   /** Whether the driver registers its own plugin with the kubelet, or supports none of the agent's protocols. */
   isLeftAlone: boolean;
   /**
@@ -60,11 +43,11 @@ export interface DriverState {
   disconnectedSince: number;
   /** Whether its registration has no preparation service: the agent answers the kubelet itself. */
   needsNoPreparation: boolean;
-  plugin: KubeletPlugin | undefined;
+  plugin?: KubeletPlugin;
   /** Tracks whether the driver is stuck. */
   readonly timeouts: CallTimeouts;
   /** The last error. */
-  problem: string | undefined;
+  problem?: string;
 }
 
 /** Dependencies of drivers' states. */
@@ -108,20 +91,20 @@ export class DriverStates {
   of(name: string): DriverState {
     const known = this.#states.get(name);
     if (known) return known;
-    const reasons = new PublishedReasons(name, this.#options.devices);
+    let reasons: TaintReasons = { byDevice: new Map(), isStuck: false };
+    const setReasons = (change: Partial<TaintReasons>) => {
+      reasons = { ...reasons, ...change };
+      this.#options.devices.setTaints(name, reasons);
+    };
     const state: DriverState = {
       name,
-      reasons,
-      connection: undefined,
-      health: undefined,
+      setReasons,
       isLeftAlone: false,
       isFoundAlone: false,
       disconnectedAt: this.#startedAt,
       disconnectedSince: this.#options.clock.now(),
       needsNoPreparation: false,
-      plugin: undefined,
-      timeouts: new CallTimeouts(this.#options.clock, (isStuck) => reasons.set({ isStuck })),
-      problem: undefined,
+      timeouts: new CallTimeouts(this.#options.clock, (isStuck) => setReasons({ isStuck })),
     };
     this.#states.set(name, state);
     return state;
@@ -150,7 +133,7 @@ export class DriverStates {
     state.needsNoPreparation = !state.isLeftAlone && !isPreparing;
     const scope = childScope(signal);
     this.#followHealth(state, hasHealth, endpoint, scope.signal);
-    state.reasons.set({});
+    state.setReasons({});
     if (state.isLeftAlone) {
       scope.release();
       return;
@@ -216,13 +199,13 @@ export class DriverStates {
       if (!state.health) return;
       state.health.end();
       state.health = undefined;
-      state.reasons.set({ byDevice: new Map() });
+      state.setReasons({ byDevice: new Map() });
       return;
     }
     state.health ??= new DriverHealth({
       driver,
       nodeName,
-      onChange: (byDevice) => state.reasons.set({ byDevice }),
+      onChange: (byDevice) => state.setReasons({ byDevice }),
       clock,
       log,
     });

@@ -23,7 +23,7 @@ function callsTo(preparation: Partial<Preparation>) {
     drivers: {} as DriverStates,
     preparation: preparation as Preparation,
     driverReturn,
-    metrics: createClaimMetrics(new Registry(), { records: () => [], plugins: () => [] }),
+    metrics: createClaimMetrics(new Registry(), { records: { all: () => [] }, drivers: { list: () => [] } }),
     stop: never,
     clock,
     log: silentLogger,

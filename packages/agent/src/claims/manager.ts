@@ -32,7 +32,7 @@ import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
 import { isSocketName } from "./kubelet-plugin.ts";
 import { KubeletPlugins, registrationHealth } from "./kubelet-plugins.ts";
-import { type ClaimReadings, createClaimMetrics } from "./metrics.ts";
+import { createClaimMetrics } from "./metrics.ts";
 import { OwnPlugins } from "./own-plugins.ts";
 import { Preparation } from "./preparation.ts";
 import { ReservedPods } from "./reserved-pods.ts";
@@ -111,7 +111,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       ...context,
       preparation,
       driverReturn: new DriverReturn(context),
-      metrics: createClaimMetrics(registry, readingsOf(records, drivers)),
+      metrics: createClaimMetrics(registry, context),
     });
     this.#plugins = new KubeletPlugins({ ...context, calls: this.#calls, watches: options.watches });
     this.#ownPlugins = new OwnPlugins({ ...context, preparation });
@@ -252,17 +252,5 @@ function contextOf(
     pods,
     clock,
     log,
-  };
-}
-
-function readingsOf(records: ClaimRecords, drivers: DriverStates): ClaimReadings {
-  return {
-    records: () => records.all(),
-    plugins: () =>
-      drivers
-        .list()
-        .flatMap(({ name, plugin }) =>
-          plugin ? [{ driver: name, isRegistered: plugin.registration.state === "registered" }] : [],
-        ),
   };
 }

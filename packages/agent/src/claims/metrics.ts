@@ -1,21 +1,19 @@
 import { metricTable, type Registry } from "@nodekeeper/core/lib";
-import type { ClaimRecord } from "./claim-records.ts";
-
-/** Values read on each scrape. */
-export interface ClaimReadings {
-  records(): readonly Pick<ClaimRecord, "driver" | "state">[];
-  plugins(): readonly { driver: string; isRegistered: boolean }[];
-}
+import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
+import type { DriverStates } from "./driver-state.ts";
 
 const states: readonly ClaimRecord["state"][] = ["preparing", "prepared", "unpreparing", "unprepared"];
 
-/** The module's metrics. */
-export function createClaimMetrics(registry: Registry, readings: ClaimReadings) {
+/** The module's metrics. `records` and `drivers` are read on each scrape. */
+export function createClaimMetrics(
+  registry: Registry,
+  { records, drivers }: { records: Pick<ClaimRecords, "all">; drivers: Pick<DriverStates, "list"> },
+) {
   const { counter, histogram, scrapedBy } = metricTable(registry, "nodekeeper_claims_");
   scrapedBy("claims", "ResourceClaims by driver and state.", ["driver", "state"], () =>
-    [...Map.groupBy(readings.records(), ({ driver }) => driver)].flatMap(([driver, records]) =>
+    [...Map.groupBy(records.all(), ({ driver }) => driver)].flatMap(([driver, ofDriver]) =>
       states.map(
-        (state) => [{ driver, state }, records.filter((one) => one.state === state).length] as const,
+        (state) => [{ driver, state }, ofDriver.filter((one) => one.state === state).length] as const,
       ),
     ),
   );
@@ -23,7 +21,12 @@ export function createClaimMetrics(registry: Registry, readings: ClaimReadings) 
     "registered",
     "Whether the kubelet has registered the agent as a driver's DRA plugin.",
     ["driver"],
-    () => readings.plugins().map(({ driver, isRegistered }) => [{ driver }, Number(isRegistered)]),
+    () =>
+      drivers
+        .list()
+        .flatMap(({ name: driver, plugin }) =>
+          plugin ? [[{ driver }, Number(plugin.registration.state === "registered")] as const] : [],
+        ),
   );
   return {
     operations: counter(

@@ -49,17 +49,15 @@ export function devicesOfHeader(devices: readonly unknown[]): PreparedDevice[] {
   return devices.filter(isRecord).map(completed);
 }
 
+// Fields of earlier versions may be missing.
 function completed(device: Partial<PreparedDevice>): PreparedDevice {
-  const { request = "", pool = "", device: name = "", shareId = "", cdiDeviceIds = [] } = device;
-  const { consumedCapacity = {}, adminAccess = false } = device;
+  const identity = { request: "", pool: "", device: "", shareId: "" };
   return {
-    request,
-    pool,
-    device: name,
-    shareId,
-    consumedCapacity,
-    adminAccess,
+    ...identity,
+    consumedCapacity: {},
+    adminAccess: false,
+    cdiDeviceIds: [],
+    ...device,
     configuration: [],
-    cdiDeviceIds,
   };
 }

@@ -2,7 +2,7 @@ import { type Channel, connectivityState } from "@grpc/grpc-js";
 import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
 import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
-import { createClient } from "nice-grpc";
+import { type Client, createClient } from "nice-grpc";
 
 /** Timeouts of the registration handshake in milliseconds. */
 export interface HandshakeTimeouts {
@@ -20,19 +20,21 @@ export class RegistrationClient implements Disposable {
   readonly #clock: Clock;
   readonly #timeouts: HandshakeTimeouts;
   readonly #channel: Channel;
+  readonly #client: Client<typeof RegistrationDefinition>;
 
   /** Throws `invalid` if the path cannot be dialed. */
   constructor(path: string, timeouts: HandshakeTimeouts, clock: Clock) {
     this.#clock = clock;
     this.#timeouts = timeouts;
     this.#channel = dialUnix(path, { maxReceiveBytes });
+    this.#client = createClient(RegistrationDefinition, this.#channel);
   }
 
   /** Connects and calls GetInfo. Throws `deadline`, `unavailable`, `unsupported` or `exhausted`. */
   async getInfo(signal: AbortSignal): Promise<PluginInfo> {
     await this.#connect(signal);
-    return await this.#call("GetInfo", this.#timeouts.infoMs, signal, (client, callSignal) =>
-      client.getInfo({}, { signal: callSignal }),
+    return await this.#call("GetInfo", this.#timeouts.infoMs, signal, (callSignal) =>
+      this.#client.getInfo({}, { signal: callSignal }),
     );
   }
 
@@ -43,17 +45,13 @@ export class RegistrationClient implements Disposable {
   async notify(refusal: string | undefined, signal: AbortSignal): Promise<void> {
     const status = { pluginRegistered: refusal === undefined, error: refusal ?? "" };
     await this.#connect(signal);
-    await this.#call("NotifyRegistrationStatus", this.#timeouts.noticeMs, signal, (client, callSignal) =>
-      client.notifyRegistrationStatus(status, { signal: callSignal }),
+    await this.#call("NotifyRegistrationStatus", this.#timeouts.noticeMs, signal, (callSignal) =>
+      this.#client.notifyRegistrationStatus(status, { signal: callSignal }),
     );
   }
 
-  close(): void {
-    this.#channel.close();
-  }
-
   [Symbol.dispose](): void {
-    this.close();
+    this.#channel.close();
   }
 
   async #connect(signal: AbortSignal): Promise<void> {
@@ -79,20 +77,14 @@ export class RegistrationClient implements Disposable {
     what: string,
     deadlineMs: number,
     signal: AbortSignal,
-    call: (client: ReturnType<typeof registrationClientOn>, signal: AbortSignal) => Promise<T>,
+    call: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     try {
-      return await withDeadline(this.#clock, deadlineMs, what, signal, (callSignal) =>
-        call(registrationClientOn(this.#channel), callSignal),
-      );
+      return await withDeadline(this.#clock, deadlineMs, what, signal, call);
     } catch (error) {
       const failure = fromGrpcError(error);
       if (failure === error || !(failure instanceof NodekeeperError)) throw error;
       throw new NodekeeperError(failure.code, `${what}: ${failure.message}`);
     }
   }
-}
-
-function registrationClientOn(channel: Channel) {
-  return createClient(RegistrationDefinition, channel);
 }

@@ -17,7 +17,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { PluginContext } from "./context.ts";
 import type { Liveness } from "./liveness.ts";
-import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
+import { checkPluginInfo } from "./plugin-info.ts";
 import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
 import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
 import type { FoundSocket } from "./socket-scan.ts";
@@ -258,7 +258,11 @@ export class PluginSession implements Claimant {
       handler.validate(presented);
       if (presented.endpoint !== this.path) uids.push(await trust.checkEndpoint(presented.endpoint));
       this.#uid = firstUser(uids);
-      await this.#accept(handler, { ...presented, uid: this.#uid }, signal);
+      const candidate = { ...presented, uid: this.#uid };
+      const { clock, registered, timeouts: bounds } = this.#context;
+      await withDeadline(clock, bounds.handlerMs, "handler", signal, (workSignal) =>
+        registered.register(this, candidate, handler, workSignal),
+      );
     });
     if (isAccepted) await this.#notifySuccess(client, signal);
   }
@@ -289,13 +293,6 @@ export class PluginSession implements Claimant {
     if (handler) return handler;
     const known = [...this.#context.handlers.keys()].sort().join(", ");
     throw new PluginTypeUnknown({ type: quote(type), accepted: known || "none" });
-  }
-
-  async #accept(handler: PluginHandler, candidate: PluginCandidate, signal: AbortSignal): Promise<void> {
-    const { clock, registered, timeouts } = this.#context;
-    await withDeadline(clock, timeouts.handlerMs, "handler", signal, (workSignal) =>
-      registered.register(this, candidate, handler, workSignal),
-    );
   }
 
   async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {

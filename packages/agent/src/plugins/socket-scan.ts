@@ -1,4 +1,4 @@
-import type { Dirent, Stats } from "node:fs";
+import type { BigIntStats, Dirent } from "node:fs";
 import { mkdir, opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "@nodekeeper/core/lib";
@@ -168,19 +168,12 @@ async function socketAt(path: string): Promise<FoundSocket | undefined> {
   }
 }
 
-interface BigStats extends Pick<Stats, "isSocket"> {
-  dev: bigint;
-  ino: bigint;
-  birthtimeNs: bigint;
-  ctimeNs: bigint;
-}
-
 // Inode numbers are reused, so the birth time is included. ctime is not used because chmod after listen
 // changes it.
-function identityOf(found: BigStats): string {
+function identityOf(found: BigIntStats): string {
   return `${found.dev}:${found.ino}:${bornOf(found)}`;
 }
 
-function bornOf(found: BigStats): bigint {
+function bornOf(found: BigIntStats): bigint {
   return found.birthtimeNs > 0n ? found.birthtimeNs : found.ctimeNs;
 }

@@ -43,18 +43,18 @@ export interface Endpoint {
   readonly inTree: boolean;
   /** Wall clock milliseconds at which this agent process first saw the plugin. */
   readonly countedSince: number;
-  registration: PluginRegistration | undefined;
-  scope: ScopedSignal | undefined;
+  registration?: PluginRegistration;
+  scope?: ScopedSignal;
   /** The last message. */
-  message: ReportMessage | undefined;
+  message?: ReportMessage;
   /** The message that `content` was parsed from. Differs from `message` until that is parsed. */
-  read: ReportMessage | undefined;
+  read?: ReportMessage;
   content: PluginContent;
-  updatedAt: number | undefined;
-  stoppedAt: number | undefined;
+  updatedAt?: number;
+  stoppedAt?: number;
   /** Why its registration ended. Set together with `stoppedAt`. */
-  lostReason: string | undefined;
-  grace: Timer | undefined;
+  lostReason?: string;
+  grace?: Timer;
   /** Monotonic milliseconds from which it ranks as lost. Valid while `stoppedAt` is set. */
   lostFrom: number;
   /** Start of its grace period, in monotonic milliseconds. */
@@ -62,11 +62,11 @@ export interface Endpoint {
   /** Earliest end of its grace period, in monotonic milliseconds. */
   graceNotBefore: number;
   /** Monotonic milliseconds of the last successful call or registration. */
-  lastSuccess: number | undefined;
+  lastSuccess?: number;
   /** Monotonic milliseconds of the last message, changed or not. Undefined before the first since the agent's start. */
-  receivedAt: number | undefined;
+  receivedAt?: number;
   /** The same in wall clock milliseconds. */
-  contactAt: number | undefined;
+  contactAt?: number;
   /** Error of the last call by method. No entry if the method's last call succeeded. */
   readonly errors: Map<CollectMethod, CallError>;
   readonly exchanges: ExchangeLog;
@@ -78,21 +78,10 @@ export function newEndpoint(name: string, inTree: boolean, now: number): Endpoin
     name,
     inTree,
     countedSince: now,
-    registration: undefined,
-    scope: undefined,
-    message: undefined,
-    read: undefined,
     content: noContent,
-    updatedAt: undefined,
-    stoppedAt: undefined,
-    lostReason: undefined,
-    grace: undefined,
     lostFrom: 0,
     graceFrom: 0,
     graceNotBefore: 0,
-    lastSuccess: undefined,
-    receivedAt: undefined,
-    contactAt: undefined,
     errors: new Map(),
     exchanges: new ExchangeLog(),
   };

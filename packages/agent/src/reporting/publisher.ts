@@ -21,12 +21,7 @@ export class Publisher implements Runnable {
     const client = parsingWith(options.client, parseExactly);
     this.#options = { ...context, ...options, client };
     const { clock, log, queueMetrics } = this.#options;
-    this.#queue = new WorkQueue({
-      name: "publisher",
-      clock,
-      log,
-      ...(queueMetrics ? { metrics: queueMetrics } : {}),
-    });
+    this.#queue = new WorkQueue({ name: "publisher", clock, log, metrics: queueMetrics });
   }
 
   /** Marks objects (`kindKey`) whose content may have changed. */

@@ -145,7 +145,7 @@ function checkConsumption(consumption: NonNullable<Device["consumesCounters"]>, 
   const seen = new Set<string>();
   for (const [at, { counterSet, counters, compatibilityGroups = [] }] of consumption.entries()) {
     const field = `consumesCounters[${at}]`;
-    checkGroups(compatibilityGroups, `${field}.compatibilityGroups`, report);
+    checkTexts(compatibilityGroups, `${field}.compatibilityGroups`, groupRule, report);
     if (!isDnsLabel(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is not a DNS label`);
     if (seen.has(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is duplicated`);
     seen.add(counterSet);
@@ -153,16 +153,34 @@ function checkConsumption(consumption: NonNullable<Device["consumesCounters"]>, 
   }
 }
 
-function checkGroups(groups: string[], field: string, report: Report): void {
-  if (groups.length > limits.compatibilityGroups) {
-    report(field, `${groups.length} groups, at most ${limits.compatibilityGroups} are allowed`);
-    return;
+// Reports too many, invalid and duplicate texts. Returns false if there are too many.
+function checkTexts(
+  texts: string[],
+  field: string,
+  rule: { limit: number; what: string; kind: string; isValid: (text: string) => boolean },
+  report: Report,
+): boolean {
+  if (texts.length > rule.limit) {
+    report(field, `${texts.length} ${rule.what}, at most ${rule.limit} are allowed`);
+    return false;
   }
-  for (const group of groups) {
-    if (!isDnsLabel(group)) report(field, `${quote(group)} is not a DNS label`);
-  }
-  if (new Set(groups).size < groups.length) report(field, "must not contain duplicates");
+  for (const text of texts) if (!rule.isValid(text)) report(field, `${quote(text)} is not a ${rule.kind}`);
+  if (new Set(texts).size < texts.length) report(field, "must not contain duplicates");
+  return true;
 }
+
+const groupRule = {
+  limit: limits.compatibilityGroups,
+  what: "groups",
+  kind: "DNS label",
+  isValid: isDnsLabel,
+};
+const conditionRule = {
+  limit: limits.bindingConditions,
+  what: "conditions",
+  kind: "condition type",
+  isValid: isLabelName,
+};
 
 function checkBindingConditions(device: Device, report: Report): void {
   const { bindingConditions: proceed = [], bindingFailureConditions: fail = [] } = device;
@@ -170,19 +188,8 @@ function checkBindingConditions(device: Device, report: Report): void {
   if (proceed.length === 0 || fail.length === 0) {
     report("bindingConditions", "bindingConditions and bindingFailureConditions must be set together");
   }
-  for (const [field, conditions] of [
-    ["bindingConditions", proceed],
-    ["bindingFailureConditions", fail],
-  ] as const) {
-    if (conditions.length > limits.bindingConditions) {
-      report(field, `${conditions.length} conditions, at most ${limits.bindingConditions} are allowed`);
-      return;
-    }
-    for (const condition of conditions) {
-      if (!isLabelName(condition)) report(field, `${quote(condition)} is not a condition type`);
-    }
-    if (new Set(conditions).size < conditions.length) report(field, "must not contain duplicates");
-  }
+  if (!checkTexts(proceed, "bindingConditions", conditionRule, report)) return;
+  if (!checkTexts(fail, "bindingFailureConditions", conditionRule, report)) return;
   if (fail.some((condition) => proceed.includes(condition))) {
     report("bindingFailureConditions", "must not contain conditions of bindingConditions");
   }

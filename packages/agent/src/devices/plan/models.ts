@@ -91,15 +91,11 @@ function instanceOf({ name, attributes = {}, capacity = {} }: Device): NamedInst
 
 function oldAttribute(
   name: string,
-  { bool, int, string, version, ints, strings }: DeviceAttribute,
+  { bools, versions, ints, strings, ...scalar }: DeviceAttribute,
 ): NamedAttribute[] {
-  const attribute: NamedAttribute = { name };
-  if (bool !== undefined) return [{ ...attribute, bool }];
-  if (int !== undefined) return [{ ...attribute, int }];
-  if (string !== undefined) return [{ ...attribute, string }];
-  if (version !== undefined) return [{ ...attribute, version }];
-  if (ints) return [{ ...attribute, intSlice: { ints } }];
-  return strings ? [{ ...attribute, stringSlice: { strings } }] : [];
+  if (ints) return [{ name, intSlice: { ints } }];
+  if (strings) return [{ name, stringSlice: { strings } }];
+  return Object.keys(scalar).length > 0 ? [{ name, ...scalar }] : [];
 }
 
 function problemOf(instance: NamedInstance): { field: string; message: string } | undefined {

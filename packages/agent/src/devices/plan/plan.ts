@@ -119,7 +119,11 @@ function planPool(
   const rises = stored.length === 0 || isContested || wouldMix(targets, differences, stored, kept, isVisible);
   const next = rises ? generation + 1 : generation;
 
-  const taintsBefore = memoize(() => taintsByDevice(stored));
+  let taints: Map<string, DeviceTaint[]> | undefined;
+  const taintsBefore = () => {
+    taints ??= taintsByDevice(stored);
+    return taints;
+  };
   const writes: SliceWrite[] = [];
   for (const [at, target] of targets.entries()) {
     const difference = differences[at]!;
@@ -218,12 +222,4 @@ function taintsByDevice(stored: StoredSlice[]): Map<string, DeviceTaint[]> {
     if (device.taints?.length) taints.set(device.name, device.taints);
   }
   return taints;
-}
-
-function memoize<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

@@ -114,25 +114,13 @@ export class DeviceSync implements Runnable {
   }
 
   healthChecks(): HealthCheck[] {
+    const now = () => this.#context.clock.monotonic();
+    const streams = () => streamHealth(this.handler.list(), now());
+    const problemOf = (driver: string) => this.#slices.syncOf(driver)?.problem;
+    const slices = () => sliceHealth(this.handler.list(), this.#sessions, problemOf, now());
     return [
-      {
-        name: "DeviceStreamsReady",
-        kind: "ready",
-        check: () => streamHealth(this.handler.list(), this.#context.clock.monotonic()),
-      },
-      {
-        name: "DeviceSlicesPublished",
-        kind: "ready",
-        check: () =>
-          sliceHealth({
-            drivers: this.handler.list(),
-            watch: this.#sessions.watchHealth(),
-            problem: this.#sessions.problem,
-            problemOf: (driver) => this.#slices.syncOf(driver)?.problem,
-            slices: this.#sessions.current?.cache.size ?? 0,
-            now: this.#context.clock.monotonic(),
-          }),
-      },
+      { name: "DeviceStreamsReady", kind: "ready", check: streams },
+      { name: "DeviceSlicesPublished", kind: "ready", check: slices },
     ];
   }
 

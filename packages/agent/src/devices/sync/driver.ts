@@ -1,4 +1,4 @@
-import { inTurns, type LoopTurns, type Steps } from "@nodekeeper/core/lib";
+import { inTurns, type LoopTurns } from "@nodekeeper/core/lib";
 import type { CheckedDevice, CheckedPool, CheckedPools } from "../model/checked.ts";
 import { poolsOfNamedResources } from "../model/decode-named-resources.ts";
 import { type Feature, featuresIn } from "../model/feature-bits.ts";
@@ -202,7 +202,11 @@ export class Driver {
     this.#isRead = true;
     if (!message) return;
     if (message.protocol === "devices") {
-      if (!(await this.#inSteps((reader) => reader.steps(message.message), turns))) return;
+      const reader = this.#reader;
+      const checked = await inTurns(reader.steps(message.message), turns);
+      // `forget` was called meanwhile.
+      if (reader !== this.#reader) return;
+      this.#checked = checked;
       // The reader keeps the bytes of this message to compare the next one with.
       this.#releaseLast?.();
       this.#releaseLast = message.release;
@@ -219,15 +223,6 @@ export class Driver {
       problems: [...mapped.problems, ...checked.problems],
       quarantined: checked.quarantined + mapped.problems.length,
     };
-  }
-
-  // Stores the result and returns true. Returns false if `forget` was called meanwhile.
-  async #inSteps(work: (reader: PoolReader) => Steps<CheckedPools>, turns: LoopTurns): Promise<boolean> {
-    const reader = this.#reader;
-    const checked = await inTurns(work(reader), turns);
-    if (reader !== this.#reader) return false;
-    this.#checked = checked;
-    return true;
   }
 
   #asModels(reported: CheckedPools): Desired {

@@ -2,6 +2,7 @@ import { DeviceStreamFailed } from "@nodekeeper/api/errors";
 import type { HealthCheck } from "@nodekeeper/core/lib";
 import type { Driver } from "./driver.ts";
 import type { WriteProblem } from "./driver-sync.ts";
+import type { Sessions } from "./session.ts";
 
 const TIMEOUT_MS = 60_000;
 const nonRetryable = new Set(["forbidden", "unauthenticated", "unsupported"]);
@@ -36,25 +37,20 @@ export function streamHealth(drivers: readonly Driver[], now: number): Health {
   };
 }
 
-export interface SliceHealthInput {
-  drivers: readonly Driver[];
-  /** The health of the watch; undefined without one. */
-  watch: Health | undefined;
-  /** Why no slice can be written. */
-  problem: WriteProblem | undefined;
-  /** Why the slices of one driver can't be written. */
-  problemOf: (driver: string) => WriteProblem | undefined;
-  /** Number of the agent's slices at the API server. */
-  slices: number;
-  /** Monotonic milliseconds. */
-  now: number;
-}
-
 /**
  * Checks that slices are written. A single driver whose slices are refused is shown but does not fail the check. The
  * check fails if no driver's slices could be written for a minute, or if the reasons are non-retryable.
+ * @param problemOf returns why the slices of a driver can't be written
+ * @param now monotonic milliseconds
  */
-export function sliceHealth({ drivers, watch, problem, problemOf, slices, now }: SliceHealthInput): Health {
+export function sliceHealth(
+  drivers: readonly Driver[],
+  sessions: Sessions,
+  problemOf: (driver: string) => WriteProblem | undefined,
+  now: number,
+): Health {
+  const { problem } = sessions;
+  const watch = sessions.watchHealth();
   if (watch && !watch.ok && drivers.length > 0)
     return { ok: false, message: `slices not watched: ${watch.message}`, errorId: watch.errorId };
   const isBad = ({ code, since }: WriteProblem) => nonRetryable.has(code) || now - since >= TIMEOUT_MS;
@@ -68,7 +64,7 @@ export function sliceHealth({ drivers, watch, problem, problemOf, slices, now }:
     const own = problemOf(name);
     return own ? [{ name, problem: own }] : [];
   });
-  if (problems.length === 0) return { ok: true, message: `${slices} slices` };
+  if (problems.length === 0) return { ok: true, message: `${sessions.current?.cache.size ?? 0} slices` };
   const names = problems.map(({ name, problem: own }) => `${name} for ${text(own)}`);
   const isAll = problems.length === publishing.length;
   return {

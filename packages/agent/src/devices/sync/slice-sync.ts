@@ -155,7 +155,9 @@ export class SliceSync {
     }
     if (result.failures.size === 0) {
       sync.settled(desired);
-      this.#retryRefused(name, sync);
+      // A sync of the driver before the delay ends does not retry refused devices.
+      const retryInMs = sync.retryDelay(now);
+      if (retryInMs !== undefined) queue.addAfter(name, retryInMs);
       const known = this.#context.drivers.get(name);
       if ((!known || known.isWithdrawn) && this.#context.drivers.withdrawn(name)) this.#syncs.delete(name);
       return;
@@ -184,12 +186,6 @@ export class SliceSync {
       log.warn({ errorId, driver: name, message }, "not all that a driver reports is published");
       notify({ type: "Warning", reason, message });
     }
-  }
-
-  // A sync of the driver before the delay ends does not retry them.
-  #retryRefused(name: string, sync: DriverSync): void {
-    const delayMs = sync.retryDelay(this.#context.clock.monotonic());
-    if (delayMs !== undefined) this.#context.queue.addAfter(name, delayMs);
   }
 
   #syncOf(driver: string): DriverSync {
