@@ -27,7 +27,7 @@ function textOf(uid: string): string {
 
 it("a file that can't be read or removed is a problem of its own: the others are recorded again or removed", async () => {
   using world = new ClaimWorld();
-  const path = join(world.folder, "cdi");
+  const path = join(world.directory, "cdi");
   const { records, directory, check, differing } = checkOf(world, path);
   // A directory can neither be read nor removed as a file, by any user.
   mkdirSync(join(path, "nodekeeper-broken.yaml"), { recursive: true });
@@ -45,15 +45,15 @@ it("a file that can't be read or removed is a problem of its own: the others are
 
 it("a directory that can't be created fails the health check, not the start", async () => {
   using world = new ClaimWorld();
-  writeFileSync(join(world.folder, "file"), "");
-  const { check } = checkOf(world, join(world.folder, "file", "cdi"));
+  writeFileSync(join(world.directory, "file"), "");
+  const { check } = checkOf(world, join(world.directory, "file", "cdi"));
   await check.start();
   expect(check.health()).toMatchObject({ ok: false, message: expect.stringContaining("ENOTDIR") });
 });
 
 it("a deleted file of a prepared claim is noticed", async () => {
   using world = new ClaimWorld();
-  const { records, directory, check, differing } = checkOf(world, join(world.folder, "cdi"));
+  const { records, directory, check, differing } = checkOf(world, join(world.directory, "cdi"));
   records.save(DRIVER, { namespace: "default", name: "a", uid: "uid-1" }, "prepared", {
     devices: [],
     pods: [],

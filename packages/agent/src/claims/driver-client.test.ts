@@ -14,7 +14,7 @@ it.each([
   ["edits", Buffer.from([0x0a, 4, 0x2a, 2, 0x0a, 0])],
 ])("an answer with hundreds of thousands of empty %s is refused before it is decoded", async (_, entry) => {
   using world = new ClaimWorld();
-  const endpoint = join(world.folder, "driver.sock");
+  const endpoint = join(world.directory, "driver.sock");
   const answer = Buffer.concat(Array.from({ length: 500_000 }, () => entry));
   const { prepareDevices } = DevicePreparationDefinition.methods;
   const server = createServer();
@@ -46,7 +46,7 @@ it.each([
   ["is not answered", "timedOut"],
 ])("a call that %s counts as %s", async (_, counted) => {
   using world = new ClaimWorld();
-  const endpoint = join(world.folder, "driver.sock");
+  const endpoint = join(world.directory, "driver.sock");
   const called = Promise.withResolvers<void>();
   const server = await serveDriver(endpoint, {
     preparation: {

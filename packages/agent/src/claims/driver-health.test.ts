@@ -23,7 +23,7 @@ function setUp() {
   });
   /** A connection whose driver reports this once, or never. */
   const connect = async (report?: (typeof hot)[]) => {
-    const path = join(world.folder, "driver.sock");
+    const path = join(world.directory, "driver.sock");
     const server = await serveDriver(path, {
       health: {
         async *watchDeviceHealth(_request, { signal }) {
@@ -117,7 +117,7 @@ it("a message with hundreds of thousands of empty devices is refused before it i
       },
     },
   );
-  const path = join(world.folder, "driver.sock");
+  const path = join(world.directory, "driver.sock");
   await server.listen(`unix:${path}`);
   const scope = childScope();
   const following = health.follow(path, scope.signal);

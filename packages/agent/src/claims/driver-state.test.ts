@@ -16,7 +16,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     clock,
     log: silentLogger,
   });
-  const socket = join(world.folder, "driver.sock");
+  const socket = join(world.directory, "driver.sock");
   states.connect(
     {
       type: "DRAPlugin",

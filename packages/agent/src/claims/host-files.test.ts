@@ -11,8 +11,8 @@ let root: string;
 
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "nkhf-"));
-  for (const folder of ["opt/vendor/lib", "opt/other", "etc", "dev"])
-    mkdirSync(join(root, folder), { recursive: true });
+  for (const directory of ["opt/vendor/lib", "opt/other", "etc", "dev"])
+    mkdirSync(join(root, directory), { recursive: true });
   writeFileSync(join(root, "etc/shadow"), "");
   // Targets as the host has them.
   symlinkSync("/etc", join(root, "opt/vendor/absolute"));
@@ -37,11 +37,11 @@ const nodeOf = (hostPath: string, type = "", major = 0, minor = 0) => ({
 
 it.each([
   ["a path inside", mountOf("/opt/vendor/lib"), undefined],
-  ["the folder itself", mountOf("/opt/vendor"), undefined],
+  ["the directory itself", mountOf("/opt/vendor"), undefined],
   ["a link that stays inside", mountOf("/opt/vendor/inside"), undefined],
   ["a tmpfs", mountOf("tmpfs", "tmpfs", ["size=1m"]), undefined],
   ["a path outside", mountOf("/etc"), '"/etc" is outside of /opt/vendor (devices.kubeletPlugin.hostPaths)'],
-  ["a folder whose name begins the same", mountOf("/opt/vendor2"), "is outside of"],
+  ["a directory whose name begins the same", mountOf("/opt/vendor2"), "is outside of"],
   ["a recursive bind mount of another type", mountOf("/etc", "none", ["rbind"]), '"/etc" is outside of'],
   [
     "an overlay",
@@ -68,7 +68,7 @@ it.each([
   else await expect(made).rejects.toThrow(message);
 });
 
-it("an allowed folder may be a link, and numbers those of a file in it", async () => {
+it("an allowed directory may be a link, and numbers those of a file in it", async () => {
   await cdiEdits(mountOf("/opt/link/lib"), new HostFiles({ root, allowed: ["/opt/link"] }));
   const devices = new HostFiles({ root: "/", allowed: ["/dev"] });
   await cdiEdits(nodeOf("/dev/null", "c", 1, 3), devices);

@@ -24,7 +24,7 @@ function setUp(
     keepAgainIn = () => {},
   }: { wipeDelay?: number; clock?: Clock; keepAgainIn?: (driver: string, ms: number) => void } = {},
 ) {
-  const registryDirectory = join(world.folder, "reg");
+  const registryDirectory = join(world.directory, "reg");
   const stop = childScope();
   const kubeletPlugin = { ...defaultDeviceSettings.kubeletPlugin, registryDirectory };
   const settings = () => ({ ...defaultDeviceSettings, wipeDelay, settleTime: 60_000, kubeletPlugin });
@@ -50,8 +50,8 @@ function setUp(
         type: "DRAPlugin",
         name: DRIVER,
         versions: ["nodekeeper.devices.v1alpha1", ...more],
-        endpoint: join(world.folder, "driver.sock"),
-        registrationSocket: join(world.folder, "driver-reg.sock"),
+        endpoint: join(world.directory, "driver.sock"),
+        registrationSocket: join(world.directory, "driver-reg.sock"),
         uid: 0,
         generation: ++generation,
       },

@@ -85,8 +85,8 @@ interface KubeletClaim {
 }
 
 class World {
-  readonly folder = mkdtempSync(join(tmpdir(), "nkcp-"));
-  readonly cdi = join(this.folder, "cdi");
+  readonly directory = mkdtempSync(join(tmpdir(), "nkcp-"));
+  readonly cdi = join(this.directory, "cdi");
   boot = 1;
   isConnected = true;
   isFailing = false;
@@ -109,7 +109,7 @@ class World {
     const life = new Life();
     this.#life = life;
     this.#database = StateDatabase.open({
-      directory: join(this.folder, "state"),
+      directory: join(this.directory, "state"),
       clock: systemClock,
       log: silentLogger,
       bootId: `boot-${this.boot}`,
@@ -322,7 +322,7 @@ class World {
 
   end(): void {
     this.#database?.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 }
 
@@ -342,7 +342,7 @@ function deviceOf({ status }: KubeObject): string {
     .results[0]!.device;
 }
 
-it("killed at any step, with folders emptied, reboots and drivers that fail or are disconnected: nothing is lost, nothing stays", async () => {
+it("killed at any step, with directories emptied, reboots and drivers that fail or are disconnected: nothing is lost, nothing stays", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 3, maxLength: 25 }), async (steps) => {
       const world = new World();

@@ -61,7 +61,7 @@ function preparationIn(boot: string) {
   const preparation = new Preparation({
     allocations: new ClaimAllocations(world.reader, records),
     records,
-    directory: new CdiDirectory(join(world.folder, "cdi")),
+    directory: new CdiDirectory(join(world.directory, "cdi")),
     host: new HostFiles({ root: "/", allowed: ["/"] }),
     drivers: { get: () => ({ connection: isConnected ? { uid: 0, client } : undefined }) },
     queue: { add: () => void left++, addAfter: () => {} },
@@ -72,7 +72,7 @@ function preparationIn(boot: string) {
   return { records, preparation, clock };
 }
 
-const files = () => readdirSync(join(world.folder, "cdi"));
+const files = () => readdirSync(join(world.directory, "cdi"));
 
 it("a device is unprepared for the claim that had it before it is prepared for the next one", async () => {
   const { preparation } = preparationIn("boot-1");

@@ -23,10 +23,10 @@ export const NODE = "worker-1";
 
 /** A temporary directory, a state database and the API server's claims for one test. */
 export class ClaimWorld implements Disposable {
-  readonly folder = mkdtempSync(join(tmpdir(), "nkcw-"));
+  readonly directory = mkdtempSync(join(tmpdir(), "nkcw-"));
   readonly #claims = new Map<string, KubeObject>();
   readonly #database = StateDatabase.open({
-    directory: join(this.folder, "state"),
+    directory: join(this.directory, "state"),
     clock: systemClock,
     log: silentLogger,
   });
@@ -70,7 +70,7 @@ export class ClaimWorld implements Disposable {
 
   [Symbol.dispose](): void {
     this.#database.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 }
 

@@ -15,8 +15,8 @@ async function follow(
   messages: string[],
   maxReceiveBytes = 1_000_000,
 ) {
-  const folder = mkdtempSync(join(tmpdir(), "nkstream-"));
-  const endpoint = join(folder, "driver.sock");
+  const directory = mkdtempSync(join(tmpdir(), "nkstream-"));
+  const endpoint = join(directory, "driver.sock");
   const requests: unknown[] = [];
   const server = createServer();
   server.add(DeviceDriverDefinition, {
@@ -46,7 +46,7 @@ async function follow(
     }
   } finally {
     server.forceShutdown();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
   return { taken, states, requests };
 }
@@ -84,8 +84,8 @@ it("a message beyond the limit fails the stream with its size", async () => {
 });
 
 it("a stream that breaks is started again at once, and later with a backoff, until one was open for 30 s", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "nkstream-"));
-  const endpoint = join(folder, "driver.sock");
+  const directory = mkdtempSync(join(tmpdir(), "nkstream-"));
+  const endpoint = join(directory, "driver.sock");
   let watches = 0;
   let breakStream = () => {};
   const server = createServer();
@@ -147,6 +147,6 @@ it("a stream that breaks is started again at once, and later with a backoff, unt
     stop.abort();
     await following;
     server.forceShutdown();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });

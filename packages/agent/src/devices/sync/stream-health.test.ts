@@ -31,7 +31,7 @@ test("a stream fails the readiness check after a minute on the monotonic clock, 
     {
       type: "DRAPlugin",
       name,
-      endpoint: "/no/such/folder/gpu.sock",
+      endpoint: "/no/such/directory/gpu.sock",
       versions: ["nodekeeper.devices.v1alpha1"],
       registrationSocket: "",
       uid: 0,

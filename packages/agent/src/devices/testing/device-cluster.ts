@@ -53,8 +53,8 @@ export class TestDriver {
   /** Number of open streams. */
   open = 0;
 
-  constructor(folder: string, name: string) {
-    this.endpoint = join(folder, `${name}.sock`);
+  constructor(directory: string, name: string) {
+    this.endpoint = join(directory, `${name}.sock`);
   }
 
   async start(): Promise<void> {
@@ -128,8 +128,8 @@ export interface Setup {
 }
 
 export async function setUp(setup: Setup = {}) {
-  const folder = mkdtempSync(join(tmpdir(), "nkdev-"));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), "nkdev-"));
+  ends.push(() => rmSync(directory, { recursive: true, force: true }));
   const writes: ReceivedRequest[] = [];
   const dryRuns: ReceivedRequest[] = [];
   let { faults, drops, admit } = setup;
@@ -154,7 +154,7 @@ export async function setUp(setup: Setup = {}) {
     ends.push(() => server.stop());
     server.seedNode(NODE);
   }
-  const kubeconfig = join(folder, "kubeconfig");
+  const kubeconfig = join(directory, "kubeconfig");
   await server.writeKubeconfig(kubeconfig);
   const registry = new Registry();
   const ahead = setup.ahead ?? (() => 0);
@@ -211,7 +211,7 @@ export async function setUp(setup: Setup = {}) {
   ends.push(stop);
   let generation = 0;
   return {
-    folder,
+    directory,
     server,
     sync,
     stop,
@@ -228,7 +228,7 @@ export async function setUp(setup: Setup = {}) {
       admit = next;
     },
     async driver(name: string): Promise<TestDriver> {
-      const driver = new TestDriver(folder, name);
+      const driver = new TestDriver(directory, name);
       await driver.start();
       ends.push(() => driver.kill());
       return driver;
