@@ -42,7 +42,7 @@ export { NowQueries } from "./now-queries.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
-export type { Evictor, NodePods, Tainter } from "./parts.ts";
+export type { NodePods, Tainter } from "./parts.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
 export { addedTaints } from "./records/added-taints.ts";
 export { PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";

@@ -12,12 +12,13 @@ import { RoundsIncomplete, StateNotWritable } from "@nodekeeper/api/errors";
 import type { EvictionSettings } from "@nodekeeper/api/settings";
 import { type HealthCheck, type HealthResult, messageOf, type Runnable } from "@nodekeeper/core/lib";
 import type { DecisionEffects } from "./act/decision-effects.ts";
+import type { PodEvictor } from "./act/evictor.ts";
 import type { EvictionPlugins } from "./ask/plugins.ts";
 import { PodOffer } from "./ask/pod-offer.ts";
 import type { EvictionContext } from "./context.ts";
 import type { EvictionLedger } from "./ledger.ts";
 import type { RoundStep } from "./metrics.ts";
-import type { Evictor, NodePods } from "./parts.ts";
+import type { NodePods } from "./parts.ts";
 import { RecentReadings } from "./readings.ts";
 import { gapMark, type RoundTime } from "./round-gap.ts";
 import type { RoundPacing, RoundRequest } from "./round-pacing.ts";
@@ -26,7 +27,7 @@ export interface EvictionManagerOptions {
   context: Pick<EvictionContext, "nodeName" | "settings" | "policy" | "marks" | "clock" | "log" | "metrics">;
   pods: NodePods;
   plugins: EvictionPlugins;
-  evictor: Evictor;
+  evictor: Pick<PodEvictor, "start" | "resume" | "withdraw" | "forbidden" | "reportInterrupted">;
   ledger: EvictionLedger;
   effects: DecisionEffects;
   pacing: RoundPacing;
@@ -189,16 +190,16 @@ export class EvictionManager implements Runnable {
     this.#last = decision;
     this.#count(decision);
     plugins.endRound(decision.conditionProblems);
-    this.#timedNow("act", () => this.#act(input, decision, id));
+    this.#timedNow("act", () => this.#act(input, decision));
     context.marks.add(marks);
   }
 
-  #act(input: DecideInput, decision: Decision, roundId: number): void {
+  #act(input: DecideInput, decision: Decision): void {
     const { evictor, effects } = this.#options;
     const started = decision.withdrawals.filter(({ stage }) => stage === "started");
     if (started.length > 0) evictor.withdraw(started);
     if (decision.resumed.length > 0) evictor.resume(decision.resumed);
-    if (decision.victims.length > 0) evictor.start(decision.victims, roundId);
+    if (decision.victims.length > 0) evictor.start(decision.victims);
     effects.apply(input, decision, evictor.forbidden);
   }
 

@@ -1,10 +1,4 @@
-import type {
-  DesiredTaints,
-  EvictionOutcome,
-  PendingEviction,
-  Victim,
-  Withdrawal,
-} from "@nodekeeper/api/decide";
+import type { DesiredTaints } from "@nodekeeper/api/decide";
 import type { EncodablePod } from "./observe/observed-pod.ts";
 
 // Interfaces between the parts of eviction.
@@ -20,23 +14,6 @@ export interface NodePods {
    * function that unsubscribes.
    */
   onDeleted(listener: (uid: string) => void): () => void;
-}
-
-/** Sends evictions and follows each to its end. No other part evicts pods. */
-export interface Evictor {
-  /** Starts the evictions of a decision's victims. Evictions in progress continue unchanged. */
-  start(victims: readonly Victim[], roundId: number): void;
-  /** Cancels evictions that have not been accepted. Accepted ones continue. */
-  withdraw(withdrawals: readonly Withdrawal[]): void;
-  /**
-   * Follows evictions that were accepted, or whose pods were terminating, before a restart of the agent. Sends none of
-   * them again; each gets a final outcome.
-   */
-  resume(pending: readonly PendingEviction[]): void;
-  /** The missing right because of which the agent can't evict any pod; undefined if no such right is known. */
-  readonly forbidden: string | undefined;
-  /** Counts, logs and marks the outcome of an eviction that a restart interrupted and that is not followed. */
-  reportInterrupted(eviction: PendingEviction, outcome: EvictionOutcome): void;
 }
 
 /** Reconciles the taints of the Node and its CustomNodeResource with conditions. */

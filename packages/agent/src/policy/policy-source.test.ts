@@ -3,14 +3,9 @@ import { describe, expect, it } from "vitest";
 import { never, testPod, topQuestion } from "../intree/eviction/testing/parts.ts";
 import type { NodeSnapshot } from "./node-snapshot.ts";
 import { policySources } from "./policy-source.ts";
-import { Gi, Mi, policyOf, snapshotAt, TestNode } from "./testing/policies.ts";
+import { belowMinimum, Gi, Mi, policyOf, snapshotAt, TestNode } from "./testing/policies.ts";
 
-const lowMemory = `
-name: low
-type: hard
-observed: node.memory.available
-operator: lessThan
-threshold: quantity("100Mi")
+const lowMemory = `${belowMinimum}
 gracePeriod: 30s
 condition: { name: MemoryPressure, effects: [NoSchedule] }
 rank: [-pod.priority]`;

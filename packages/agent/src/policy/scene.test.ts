@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { never } from "../intree/eviction/testing/parts.ts";
 import { readSceneFile, sceneOfFile } from "./scene-file.ts";
 import { sceneOfRecord } from "./scene-of-record.ts";
-import { policyOf } from "./testing/policies.ts";
+import { belowMinimum, policyOf } from "./testing/policies.ts";
 import { tryPolicy } from "./try-policy.ts";
 
 const at = 1_700_000_000_000;
@@ -23,12 +23,7 @@ pods:
   - { name: job, qosLevel: reclaimed_cores, age: 90 }
   - { name: db, qosClass: Guaranteed, priority: 900, usage: { rss: 1Gi } }
 `;
-const lowMemory = `
-name: low
-type: hard
-observed: node.memory.available
-operator: lessThan
-threshold: quantity("100Mi")
+const lowMemory = `${belowMinimum}
 minimumReclaim: quantity("50Mi")`;
 
 describe("a described node", () => {

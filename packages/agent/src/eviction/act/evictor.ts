@@ -17,7 +17,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
-import type { Evictor, NodePods } from "../parts.ts";
+import type { NodePods } from "../parts.ts";
 import type { EvictedContainers } from "./evicted-containers.ts";
 import { type EvictionEnd, EvictionJournal, type EvictionJournalOptions } from "./eviction-journal.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";
@@ -52,7 +52,7 @@ const UNSYNCED_REREAD_MS = 1_000;
 const SLOW_MS = 60_000;
 
 /**
- * Sends evictions and follows each to its end. Each has one final outcome.
+ * Sends evictions and follows each to its end. Each has one final outcome. No other part evicts pods.
  *
  * 1. The pod is read again before an eviction is sent. If the pod has ended, the eviction ends; a terminating pod is
  *    only followed; a protected pod is not evicted.
@@ -64,7 +64,7 @@ const SLOW_MS = 60_000;
  *    period and the release margin is reported as overdue, and is followed further.
  * 5. An eviction that was decided before a restart of the agent is followed and never sent again.
  */
-export class PodEvictor implements Evictor, Runnable {
+export class PodEvictor implements Runnable {
   readonly name = "evictor";
   readonly #options: PodEvictorOptions;
   readonly #queue: WorkQueue;
@@ -95,11 +95,16 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
+  /** Starts the evictions of a decision's victims. Evictions in progress continue unchanged. */
   start(victims: readonly Victim[]): void {
     const now = this.#options.clock.monotonic();
     for (const victim of victims) this.#add(taskOf(victim, now), "eviction started");
   }
 
+  /**
+   * Follows evictions that were accepted, or whose pods were terminating, before a restart of the agent. Sends none of
+   * them again; each gets a final outcome.
+   */
   resume(pending: readonly PendingEviction[]): void {
     const { clock } = this.#options;
     const by = clock.monotonic() - clock.now();
@@ -110,6 +115,7 @@ export class PodEvictor implements Evictor, Runnable {
       );
   }
 
+  /** Cancels evictions that have not been accepted. Accepted ones continue. */
   withdraw(withdrawals: readonly Withdrawal[]): void {
     for (const { uid, reason } of withdrawals) {
       const task = this.#tasks.get(uid);
@@ -122,6 +128,7 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
+  /** Counts, logs and marks the outcome of an eviction that a restart interrupted and that is not followed. */
   reportInterrupted(eviction: PendingEviction, outcome: EvictionOutcome): void {
     this.#journal.interrupted(eviction, outcome);
   }

@@ -1,4 +1,5 @@
 import type { Answered, PluginAnswers, TopAnswer, TopAnswers, TopQuestion } from "@nodekeeper/api/decide";
+import type { PluginMethod } from "../metrics.ts";
 import { noPods, noTopPods, notMet } from "./empty-answers.ts";
 import { departureOf, type PluginCaller } from "./plugin-caller.ts";
 import type { PodOffer } from "./pod-offer.ts";
@@ -43,28 +44,13 @@ export class PluginRound implements Disposable {
         const bytes = () => (plugin.registration ? offer.encodedBytes : undefined);
         const request = () => ({ pods: offer.pods.length, bytes: bytes() });
         const { calls } = plugin;
-        const evictPods = await caller.call(
-          plugin,
-          {
-            method: "GetEvictPods",
-            request,
-            nothing: noPods,
-            work: (scoped) => calls.getEvictPods(offer, scoped),
-          },
-          timeoutMs,
-          signal,
-        );
-        const threshold = await caller.call(
-          plugin,
-          {
-            method: "ThresholdMet",
-            request,
-            nothing: notMet,
-            work: (scoped) => calls.thresholdMet(offer, scoped),
-          },
-          timeoutMs,
-          signal,
-        );
+        const call = <T extends object>(
+          method: PluginMethod,
+          nothing: T,
+          work: (scoped: AbortSignal) => Promise<T>,
+        ) => caller.call(plugin, { method, request, nothing, work }, timeoutMs, signal);
+        const evictPods = await call("GetEvictPods", noPods, (scoped) => calls.getEvictPods(offer, scoped));
+        const threshold = await call("ThresholdMet", notMet, (scoped) => calls.thresholdMet(offer, scoped));
         return { plugin: plugin.name, evictPods, threshold };
       }),
     );

@@ -10,8 +10,9 @@ import type { EvictionStep } from "@nodekeeper/api/records";
 import type { DesiredNodeCondition } from "../act/node-condition.ts";
 import type { BlockedCondition } from "../blocked-evictions.ts";
 import type { EvictionLedger } from "../ledger.ts";
+import type { EvictionManagerOptions } from "../manager.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
-import type { Evictor, NodePods, Tainter } from "../parts.ts";
+import type { NodePods, Tainter } from "../parts.ts";
 import { testNode } from "./rounds.ts";
 
 /** Returns a pod in the API server's JSON, with its name as UID. */
@@ -46,8 +47,10 @@ export class FakePods implements NodePods {
   }
 }
 
+type ManagedEvictor = EvictionManagerOptions["evictor"];
+
 /** Records its calls. `onStart` may throw. */
-export class FakeEvictor implements Evictor {
+export class FakeEvictor implements ManagedEvictor {
   readonly started: Victim[] = [];
   readonly resumed: PendingEviction[] = [];
   readonly interrupted: EvictionOutcome[] = [];
@@ -61,14 +64,14 @@ export class FakeEvictor implements Evictor {
   readonly steps = { push: ({ uid, message }: EvictionStep) => this.#ledger.step(uid, message) };
   forbidden: string | undefined;
   /** Called when evictions start. */
-  onStart: (victims: readonly Victim[], roundId: number) => void = () => {};
+  onStart: (victims: readonly Victim[]) => void = () => {};
 
   constructor(ledger: Pick<EvictionLedger, "progress" | "outcome" | "step">) {
     this.#ledger = ledger;
   }
 
-  start(victims: readonly Victim[], roundId: number): void {
-    this.onStart(victims, roundId);
+  start(victims: readonly Victim[]): void {
+    this.onStart(victims);
     this.started.push(...victims);
   }
 

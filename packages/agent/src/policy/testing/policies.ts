@@ -11,6 +11,14 @@ import { readPolicies } from "../read-policies.ts";
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
 
+/** The threshold of a policy that is met below 100 Mi of available memory. */
+export const belowMinimum = `
+name: low
+type: hard
+observed: node.memory.available
+operator: lessThan
+threshold: quantity("100Mi")`;
+
 /**
  * Compiles a YAML text that contains a single policy.
  * @param fields the policy's fields, without the enclosing list
