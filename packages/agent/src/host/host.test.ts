@@ -4,25 +4,19 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { FakeClock } from "@nodekeeper/core/lib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { MachineTree } from "../../../../test/fixtures/machines.ts";
 import {
   armMachine,
+  machineOfTest,
   machineTree,
   twoSockets,
   virtualMachine,
-  writeMachine,
 } from "../../../../test/fixtures/machines.ts";
 import { Host, readingValue } from "./index.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 async function hostOf(tree: MachineTree): Promise<{ host: Host; root: string }> {
-  const { root, remove } = await writeMachine(tree);
-  cleanups.push(remove);
+  const root = await machineOfTest(tree);
   return { host: new Host({ root, clock: new FakeClock(1_000) }), root };
 }
 

@@ -1,11 +1,11 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   armMachine,
   type FixtureMachine,
+  machineOfTest,
   machineTree,
   twoSockets,
   virtualMachine,
-  writeMachine,
 } from "../../../../test/fixtures/machines.ts";
 import { Host } from "../host/index.ts";
 import { SystemFactsReader } from "./system-facts.ts";
@@ -16,17 +16,11 @@ import {
   systemProperties,
 } from "./system-properties.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 async function propertiesOf(
   machine: FixtureMachine,
   options?: PropertyOptions,
 ): Promise<Record<string, Property>> {
-  const { root, remove } = await writeMachine(machineTree(machine));
-  cleanups.push(remove);
+  const root = await machineOfTest(machineTree(machine));
   const { facts } = await new SystemFactsReader(new Host({ root })).read();
   return Object.fromEntries(systemProperties(facts, options).map((each) => [each.propertyName, each]));
 }

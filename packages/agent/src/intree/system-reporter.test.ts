@@ -3,19 +3,13 @@ import { join } from "node:path";
 import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { machineTree, twoSockets, writeMachine } from "../../../../test/fixtures/machines.ts";
+import { describe, expect, it, vi } from "vitest";
+import { machineOfTest, machineTree, twoSockets } from "../../../../test/fixtures/machines.ts";
 import { Host } from "../host/index.ts";
 import { SystemReporter } from "./system-reporter.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 async function machine() {
-  const { root, remove } = await writeMachine(machineTree(twoSockets));
-  cleanups.push(remove);
+  const root = await machineOfTest(machineTree(twoSockets));
   const clock = new FakeClock();
   const warn = vi.fn();
   // The host keeps the real clock: its deadline bounds real reads.

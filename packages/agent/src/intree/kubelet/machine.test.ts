@@ -1,25 +1,19 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   armMachine,
   type FixtureMachine,
+  machineOfTest,
   machineTree,
   twoSockets,
   virtualMachine,
-  writeMachine,
 } from "../../../../../test/fixtures/machines.ts";
 import { Host } from "../../host/index.ts";
 import { MachineReader, machineOf } from "./machine.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 async function write(machine: FixtureMachine) {
-  const { root, remove } = await writeMachine(machineTree(machine));
-  cleanups.push(remove);
+  const root = await machineOfTest(machineTree(machine));
   const host = new Host({ root });
   return { root, host, reader: new MachineReader(host) };
 }

@@ -3,7 +3,7 @@ import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplug
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { expect, vi } from "vitest";
-import { machineTree, twoSockets, writeMachine } from "../../../../../../test/fixtures/machines.ts";
+import { machineOfTest, machineTree, twoSockets } from "../../../../../../test/fixtures/machines.ts";
 import { Host } from "../../../host/index.ts";
 import type { DeviceAttributes, DeviceAttributesLookup, ReportedDevices } from "../claimed-zones.ts";
 import { KubeletReporter } from "../kubelet-reporter.ts";
@@ -75,8 +75,7 @@ class Devices implements ReportedDevices {
 
 /** Creates a reporter with a kubelet, a machine with two sockets, and the pod web on CPU 1. */
 export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
-  const machine = await writeMachine(machineTree(twoSockets));
-  cleanups.push(machine.remove);
+  const root = await machineOfTest(machineTree(twoSockets));
   const kubelet = await FakeKubelet.make();
   cleanups.push(() => kubelet[Symbol.asyncDispose]());
   kubelet.pods = [holding("web", 1n)];
@@ -94,7 +93,7 @@ export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
       ...changed,
     },
     // The host uses the real clock, because its deadline bounds real reads.
-    host: new Host({ root: machine.root }),
+    host: new Host({ root }),
     clock,
     log,
     metrics,
