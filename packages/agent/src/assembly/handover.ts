@@ -1,13 +1,7 @@
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { type Clock, type Logger, type Runnable, sleepOrAbort } from "@nodekeeper/core/lib";
 import { StandbyPlugins } from "../claims/index.ts";
-import {
-  askForHandover,
-  canOfferHandover,
-  DirectoryLock,
-  type HandoverOffer,
-  offerHandover,
-} from "../state/index.ts";
+import { askForHandover, canOfferHandover, DirectoryLock, offerHandover } from "../state/index.ts";
 
 /** An agent that may end before its process does. */
 export interface RunningAgent extends Runnable {
@@ -122,7 +116,7 @@ export class Handover {
     );
   }
 
-  async #offer(stateDir: string): Promise<HandoverOffer | undefined> {
+  async #offer(stateDir: string) {
     if (!canOfferHandover(stateDir)) return undefined;
     try {
       return await offerHandover(stateDir);

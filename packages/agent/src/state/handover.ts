@@ -6,7 +6,7 @@ import { longestSocketPath, stopped } from "@nodekeeper/core/lib";
 const SOCKET = "handover.sock";
 
 /** Offer to hand over a locked state directory. */
-export interface HandoverOffer {
+interface HandoverOffer {
   /** Aborts when another agent has requested the handover. The socket has been removed by then. */
   asked: AbortSignal;
   /**

@@ -9,7 +9,7 @@ export {
   type StoredRound,
   type StoredStep,
 } from "./eviction-store.ts";
-export { askForHandover, canOfferHandover, type HandoverOffer, offerHandover } from "./handover.ts";
+export { askForHandover, canOfferHandover, offerHandover } from "./handover.ts";
 export {
   type HistoryBounds,
   type HistoryChange,
