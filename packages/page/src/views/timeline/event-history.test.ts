@@ -58,15 +58,20 @@ class FakeLog implements EventReader {
 }
 
 const historyOf = (log: FakeLog) => new EventHistory(log, () => {});
+
+/** A history of a log with this many events. */
+function historyWith(last: number) {
+  const log = new FakeLog();
+  log.last = last;
+  return { log, history: historyOf(log) };
+}
 const barCount = (history: EventHistory) =>
   [...history.pods.values()].reduce((sum, { bars }) => sum + bars.size, 0);
 const read = (history: EventHistory) => until("the history is read", () => !history.isReading);
 
 describe("the history of events", () => {
   it("reads what is before the stream in pages, once", async () => {
-    const log = new FakeLog();
-    log.last = 2_500;
-    const history = historyOf(log);
+    const { log, history } = historyWith(2_500);
     history.takeLive([]);
     history.want({ from: 400_000, to: 2_600_000, isLive: true });
     await read(history);
@@ -82,9 +87,7 @@ describe("the history of events", () => {
   });
 
   it("reads the events between history and stream that neither had", async () => {
-    const log = new FakeLog();
-    log.last = 20;
-    const history = historyOf(log);
+    const { log, history } = historyWith(20);
     history.want({ from: 0, to: 100_000, isLive: true });
     await read(history);
     log.last = 26;
@@ -95,9 +98,7 @@ describe("the history of events", () => {
   });
 
   it("reads older ones when they are wanted, only those", async () => {
-    const log = new FakeLog();
-    log.last = 3_000;
-    const history = historyOf(log);
+    const { log, history } = historyWith(3_000);
     history.want({ from: 2_900_000, to: 3_000_000, isLive: true });
     await read(history);
     log.asked.length = 0;
@@ -108,9 +109,7 @@ describe("the history of events", () => {
   });
 
   it("cancels what is not wanted any more", async () => {
-    const log = new FakeLog();
-    log.last = 10_000;
-    const history = historyOf(log);
+    const { log, history } = historyWith(10_000);
     history.want({ from: 9_990_000, to: 10_000_000, isLive: true });
     await read(history);
     history.want({ from: 1_000, to: 11_000, isLive: false });
@@ -180,9 +179,7 @@ describe("the history of events", () => {
   });
 
   it("starts over where the log was replaced or has expired meanwhile", async () => {
-    const log = new FakeLog();
-    log.last = 20;
-    const history = historyOf(log);
+    const { log, history } = historyWith(20);
     history.want({ from: 0, to: 100_000, isLive: true });
     await read(history);
     log.id = "other";
