@@ -28,7 +28,7 @@ describe("words of plugins", () => {
     expect(advice({ state: "refused" })).toMatch(/what is accepted/);
     expect(advice({ state: "lost", error: "exited" })).toMatch(/grace period/);
     expect(advice({ problems: ["status.x: no"] })).toMatch(/next report/);
-    expect(advice({ error: "deadline" })).toMatch(/own log/);
+    expect(advice({ error: "deadline" })).toMatch(/plugin's log/);
   });
 
   it("a type that is not known yet is named so", () => {

@@ -53,9 +53,9 @@ export function summaryText(plugins: readonly Plugin[]): string {
 export function adviceText({ row }: Pick<Plugin, "row">): string | undefined {
   switch (row.state) {
     case "refused":
-      return "The message states what is accepted. Fix the plugin; its registration is tried again by itself.";
+      return "The message states what is accepted. Fix the plugin; its registration is retried automatically.";
     case "failed":
-      return "Check that the plugin's process runs and answers on its socket. Its registration is tried again by itself.";
+      return "Check that the plugin's process runs and responds on its socket. Its registration is retried automatically.";
     case "unavailable":
       return "No process listens on its socket. Start the plugin again, or remove the socket's file if it was removed for good.";
     case "lost":
@@ -63,8 +63,7 @@ export function adviceText({ row }: Pick<Plugin, "row">): string | undefined {
     case "superseded":
       return "Nothing, if the plugin was updated. Otherwise stop one of the two processes: only one can have the name.";
   }
-  if (row.error)
-    return "Look into the plugin's own log at the time of the error. It is called again by itself.";
+  if (row.error) return "Check the plugin's log at the time of the error. The agent calls the plugin again.";
   if (row.problems.length > 0)
     return "The parts named here are not published or not followed; the rest is. Fix them in the plugin: its next report replaces this one.";
   return undefined;

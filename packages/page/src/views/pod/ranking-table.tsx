@@ -40,7 +40,7 @@ export function RankingTable({ round }: { round: ExplainedRound }) {
       {read.problem && <Problem problem={read.problem} />}
       {isMissing && (
         <p class="quiet" role="status">
-          The whole round is not recorded any more, or too large for an answer.
+          The complete round is no longer recorded, or too large for a response.
         </p>
       )}
     </>

@@ -37,8 +37,8 @@ function Exclusions({ exclusions }: { exclusions: RoundRecord["decision"]["exclu
       <summary>{counted(exclusions.length, "pod")} that are never evicted, or not now</summary>
       {isOpen && (
         <Table
-          label="Pods that were no candidates"
-          columns={["Pod", "Why it was no candidate"]}
+          label="Pods that were not candidates"
+          columns={["Pod", "Why it was not a candidate"]}
           rows={exclusions.map((one) => ({
             key: one.uid,
             cells: [<PodLink {...one} />, <Prose text={reasonText(one.reason, one.detail)} longest={300} />],

@@ -86,7 +86,7 @@ function Records({ since, later, records, replay }: RecordsProps) {
       </p>
       {tooLarge.map(({ id, bytes }) => (
         <p key={id}>
-          Round {id} is skipped: {(bytes / 1_048_576).toFixed(1)} MiB exceed the maximum size of a response.{" "}
+          Round {id} was skipped: {(bytes / 1_048_576).toFixed(1)} MiB exceeds the maximum response size.{" "}
           <code>nodekeeper replay --from</code> with the state directory replays it too.
         </p>
       ))}
@@ -102,7 +102,7 @@ function Failure({ failure, onAgain }: { failure: NonNullable<RecordsRead["failu
       : failure.status === 404
         ? `There are no records to read: ${shown(failure.message, 500)}.`
         : failure.status === 429
-          ? "The agent answers others just now."
+          ? "The agent is busy with other requests."
           : `The agent refused: ${shown(failure.message, 500)}.`;
   return (
     <p role="alert" class="lost">

@@ -11,7 +11,7 @@ export function Snippet({ changed }: Pick<EditedPolicy, "changed">) {
   if (text === "") return null;
   const copy = async () => setCopied({ text, how: await copyOf(text, pre.current!) });
   return (
-    <Section title="To make it so">
+    <Section title="Apply these changes">
       <p>Merge this into the configuration file of the agent. {applyingIt(changed)}</p>
       <pre ref={pre}>{text}</pre>
       <p>

@@ -13,7 +13,9 @@ export function ObjectTrouble({ object }: { object: PublishedObject }) {
   return (
     <>
       {lastError && (
-        <p class="lost">The last write failed: {shown(lastError, LONGEST)}. It is tried again by itself.</p>
+        <p class="lost">
+          The last write failed: {shown(lastError, LONGEST)}. The write is retried automatically.
+        </p>
       )}
       {refused.length > 0 && (
         <Trouble
