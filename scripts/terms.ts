@@ -21,7 +21,7 @@ const terms: readonly Term[] = [
     term: "directory",
     synonyms: /\bfolders?\b/i,
     reason: "the term of file systems, the kubelet and systemd",
-    except: /^(docs\/commands\.md|packages\/(agent|core|page|api)\/)/,
+    except: /^packages\/agent\/src\/(claims|devices)\//,
   },
   {
     term: "quarantined (content) or on hold (threshold)",

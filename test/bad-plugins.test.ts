@@ -3,25 +3,12 @@ import { ServerError, Status } from "nice-grpc";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
+import { type Neighbour, startNeighbour, useNeighbour } from "./support/neighbour.ts";
 import { aborted, constantly, startBarePlugin, widgets } from "./support/plugins.ts";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let neighbour: Neighbour;
+const node = useNeighbour();
 
-beforeAll(async () => {
-  cluster = await startCluster();
-  agent = await startAgent(cluster);
-  neighbour = await startNeighbour(cluster, agent.pluginDir);
-});
-afterAll(async () => {
-  await neighbour.stop();
-  await agent.stop();
-  await cluster.stop();
-});
-
-const start = (name: string, service: Parameters<typeof startBarePlugin>[2], host = agent) =>
+const start = (name: string, service: Parameters<typeof startBarePlugin>[2], host = node.agent) =>
   startBarePlugin(host.pluginDir, name, service);
 
 // biome-ignore lint/correctness/useYield: a stream on which nothing ever comes
@@ -29,7 +16,7 @@ async function* silence(_: unknown, { signal }: { signal: AbortSignal }): AsyncG
   await aborted(signal);
 }
 
-async function untilBlamed(name: string, error: RegExp, host = agent): Promise<void> {
+async function untilBlamed(name: string, error: RegExp, host = node.agent): Promise<void> {
   const look = async () => error.test((await host.plugin(name))?.error ?? "");
   await until(`${name} is named with ${error}`, look, { explain: () => host.plugin(name) });
 }
@@ -101,14 +88,14 @@ it("one whose stream breaks again and again", async () => {
       throw new ServerError(Status.INTERNAL, "and the stream burns");
     },
   });
-  await untilWidgets(cluster, "broken", 1);
+  await untilWidgets(node.cluster, "broken", 1);
   await untilBlamed(
     "broken",
     /^GetReportContent: sensor is on fire; ListAndWatchReportContent: and the stream burns$/,
   );
-  await neighbour.update();
-  await untilWidgets(cluster, "broken", 2);
-  await neighbour.update();
+  await node.neighbour.update();
+  await untilWidgets(node.cluster, "broken", 2);
+  await node.neighbour.update();
   broken.stop();
 });
 
@@ -120,9 +107,9 @@ it("one without a stream is polled, which is no failure", async () => {
       throw new ServerError(Status.UNIMPLEMENTED, "Method not implemented!");
     },
   });
-  await untilWidgets(cluster, "still", 1);
+  await untilWidgets(node.cluster, "still", 1);
   const stream = async () => {
-    const { calls } = await agent.api("plugins/exchange?type=ReporterPlugin&name=still");
+    const { calls } = await node.agent.api("plugins/exchange?type=ReporterPlugin&name=still");
     return calls.find(({ call }: { call: string }) => call === "ListAndWatchReportContent");
   };
   await eventually(async () => {
@@ -131,24 +118,24 @@ it("one without a stream is polled, which is no failure", async () => {
       at: expect.any(Number),
       isUnimplemented: true,
     });
-    const row = await agent.plugin("still");
+    const row = await node.agent.plugin("still");
     expect(row).toMatchObject({ state: "registered", calls: { failures: 0 } });
     expect(row).not.toHaveProperty("error");
   });
-  expect(await agent.metrics()).not.toMatch(/call_failures_total\{plugin="still"/);
+  expect(await node.agent.metrics()).not.toMatch(/call_failures_total\{plugin="still"/);
   plugin.stop();
 });
 
 it("one that dies mid-stream keeps its content, and comes back with new", async () => {
   const first = await start("mortal", constantly(widgets("mortal", 1)));
-  await untilWidgets(cluster, "mortal", 1);
+  await untilWidgets(node.cluster, "mortal", 1);
   first.stop();
   await untilBlamed("mortal", /./);
-  await neighbour.update();
-  expect(cluster.widgets("mortal")).toBe("1");
+  await node.neighbour.update();
+  expect(node.cluster.widgets("mortal")).toBe("1");
   const second = await start("mortal", constantly(widgets("mortal", 2)));
-  await untilWidgets(cluster, "mortal", 2);
+  await untilWidgets(node.cluster, "mortal", 2);
   // The first one may still remove the socket as it stops: the second one makes it again, and is registered again.
-  await eventually(async () => expect((await agent.plugin("mortal"))?.state).toBe("registered"));
+  await eventually(async () => expect((await node.agent.plugin("mortal"))?.state).toBe("registered"));
   second.stop();
 });

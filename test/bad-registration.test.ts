@@ -4,27 +4,14 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import type { PluginInfo } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { until } from "@nodekeeper/testing/until";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
-import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
+import { expect, it } from "vitest";
+import { startAgent } from "./support/agent.ts";
+import { startCluster } from "./support/cluster.ts";
+import { startNeighbour, useNeighbour } from "./support/neighbour.ts";
 import { constantly, startBarePlugin, widgets } from "./support/plugins.ts";
 import { setUp } from "./support/setup.ts";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let neighbour: Neighbour;
-
-beforeAll(async () => {
-  cluster = await startCluster();
-  agent = await startAgent(cluster);
-  neighbour = await startNeighbour(cluster, agent.pluginDir);
-});
-afterAll(async () => {
-  await neighbour.stop();
-  await agent.stop();
-  await cluster.stop();
-});
+const node = useNeighbour();
 
 const refused: [string, Partial<PluginInfo>, RegExp][] = [
   ["a name with slashes", { name: "../../etc/passwd" }, /"\.\.\/\.\.\/etc\/passwd".*letters, digits/],
@@ -55,7 +42,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
 it.each(refused)("%s is refused, told to the plugin and shown", async (what, info, reason) => {
   const isReserved = info.name === "system-reporter-plugin";
   const own = isReserved ? await startCluster() : undefined;
-  const host = own ? await startAgent(own, { reportingInTreePlugins: "system-reporter-plugin" }) : agent;
+  const host = own ? await startAgent(own, { reportingInTreePlugins: "system-reporter-plugin" }) : node.agent;
   const socketName = `bad-${refused.findIndex(([each]) => each === what)}`;
   const plugin = await startBarePlugin(host.pluginDir, socketName, constantly(widgets("bad", 1)), info);
   try {
@@ -67,8 +54,8 @@ it.each(refused)("%s is refused, told to the plugin and shown", async (what, inf
     expect(row).toMatchObject({ state: "refused" });
     expect(row?.error).toMatch(reason);
     expect(row?.name.length).toBeLessThanOrEqual(253);
-    await neighbour.update();
-    expect(cluster.widgets("bad")).toBeUndefined();
+    await node.neighbour.update();
+    expect(node.cluster.widgets("bad")).toBeUndefined();
   } finally {
     plugin.stop();
     if (own) {
@@ -99,11 +86,11 @@ it("sockets that accept and send nothing are named, and a later plugin is regist
 });
 
 it("5,000 files that are no sockets hide no plugin", async () => {
-  for (let n = 0; n < 5_000; n++) writeFileSync(join(agent.pluginDir, `file-${n}`), "");
-  const later = await startNeighbour(cluster, agent.pluginDir, "among-files");
+  for (let n = 0; n < 5_000; n++) writeFileSync(join(node.agent.pluginDir, `file-${n}`), "");
+  const later = await startNeighbour(node.cluster, node.agent.pluginDir, "among-files");
   await later.update();
-  await neighbour.update();
-  expect((await agent.plugins()).length).toBeLessThan(50);
+  await node.neighbour.update();
+  expect((await node.agent.plugins()).length).toBeLessThan(50);
   await later.stop();
 });
 

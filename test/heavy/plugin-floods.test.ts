@@ -3,38 +3,23 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "@nodekeeper/testing/until";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { type RunningAgent, startAgent } from "../support/agent.ts";
-import { startCluster, type TestCluster } from "../support/cluster.ts";
-import { type Neighbour, startNeighbour } from "../support/neighbour.ts";
+import { expect, it } from "vitest";
+import { useNeighbour } from "../support/neighbour.ts";
 import { aborted, startBarePlugin, widgets } from "../support/plugins.ts";
 import { sized } from "../support/sizes.ts";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let neighbour: Neighbour;
-
-beforeAll(async () => {
-  cluster = await startCluster();
-  agent = await startAgent(cluster);
-  neighbour = await startNeighbour(cluster, agent.pluginDir);
-});
-afterAll(async () => {
-  await neighbour.stop();
-  await agent.stop();
-  await cluster.stop();
-});
+const node = useNeighbour();
 
 /** The sum of a counter over all its labels but the plugin. */
 async function metric(name: string, plugin: string): Promise<number> {
   const line = new RegExp(`^${name}\\{[^}]*plugin="${plugin}"[^}]*\\} (\\S+)$`, "gm");
-  return [...(await agent.metrics()).matchAll(line)].reduce((sum, [, value]) => sum + Number(value), 0);
+  return [...(await node.agent.metrics()).matchAll(line)].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
 it("a plugin that sends 10,000 messages a second is throttled, and its last value arrives", async () => {
   let sent = 0;
   const flooding = new AbortController();
-  const flood = await startBarePlugin(agent.pluginDir, "flood", {
+  const flood = await startBarePlugin(node.agent.pluginDir, "flood", {
     getReportContent: async () => ({ content: [widgets("flood", sent)] }),
     async *listAndWatchReportContent(_, { signal }) {
       const over = AbortSignal.any([flooding.signal, signal]);
@@ -50,12 +35,12 @@ it("a plugin that sends 10,000 messages a second is throttled, and its last valu
     "it is held back",
     async () => (await metric("nodekeeper_reporting_throttled_total", "flood")) >= sized(1, 3),
   );
-  const writesBefore = cluster.writes("customnoderesources").length;
+  const writesBefore = node.cluster.writes("customnoderesources").length;
   const messagesBefore = await metric("nodekeeper_reporting_messages_total", "flood");
   const began = performance.now();
-  await neighbour.update();
-  await neighbour.update();
-  await neighbour.update();
+  await node.neighbour.update();
+  await node.neighbour.update();
+  await node.neighbour.update();
   await until(
     "another throttling",
     async () => (await metric("nodekeeper_reporting_throttled_total", "flood")) >= sized(2, 6),
@@ -65,11 +50,11 @@ it("a plugin that sends 10,000 messages a second is throttled, and its last valu
   const messages = (await metric("nodekeeper_reporting_messages_total", "flood")) - messagesBefore;
   expect(messages).toBeLessThan(2_000 * (seconds + 1.5));
   // minWriteInterval is 50 ms.
-  const writes = cluster.writes("customnoderesources").length - writesBefore;
+  const writes = node.cluster.writes("customnoderesources").length - writesBefore;
   expect(writes).toBeLessThanOrEqual(20 * seconds + 2);
   flooding.abort();
-  await until("its last value", () => cluster.widgets("flood") === String(sent), {
-    explain: () => ({ sent, published: cluster.widgets("flood") }),
+  await until("its last value", () => node.cluster.widgets("flood") === String(sent), {
+    explain: () => ({ sent, published: node.cluster.widgets("flood") }),
   });
   flood.stop();
 });
@@ -77,7 +62,7 @@ it("a plugin that sends 10,000 messages a second is throttled, and its last valu
 it("a plugin that sends 64 MiB in a message is refused before it fills the memory", async () => {
   const script = join(import.meta.dirname, "..", "support", "huge-plugin.ts");
   const before = memory();
-  const child = spawn(process.execPath, [script, agent.pluginDir, "huge", "64"], {
+  const child = spawn(process.execPath, [script, node.agent.pluginDir, "huge", "64"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {
@@ -87,14 +72,14 @@ it("a plugin that sends 64 MiB in a message is refused before it fills the memor
       most = Math.max(most, memory());
     }, 5);
     const isNamed = async () =>
-      /RESOURCE_EXHAUSTED|larger than max|exceeds/i.test((await agent.plugin("huge"))?.error ?? "");
-    await until("it is named", isNamed, { explain: () => agent.plugin("huge") });
-    await neighbour.update();
+      /RESOURCE_EXHAUSTED|larger than max|exceeds/i.test((await node.agent.plugin("huge"))?.error ?? "");
+    await until("it is named", isNamed, { explain: () => node.agent.plugin("huge") });
+    await node.neighbour.update();
     const failures = () => metric("nodekeeper_reporting_call_failures_total", "huge");
-    await until("more tries", async () => (await failures()) >= sized(2, 3), { explain: agent.metrics });
-    await neighbour.update();
+    await until("more tries", async () => (await failures()) >= sized(2, 3), { explain: node.agent.metrics });
+    await node.neighbour.update();
     clearInterval(watching);
-    expect(await agent.plugin("huge")).toMatchObject({ contentBytes: 0 });
+    expect(await node.agent.plugin("huge")).toMatchObject({ contentBytes: 0 });
     expect(most - before).toBeLessThan(24 * 2 ** 20);
   } finally {
     child.kill("SIGKILL");

@@ -1,5 +1,6 @@
-import { untilWidgets } from "./agent.ts";
-import type { TestCluster } from "./cluster.ts";
+import { afterAll, beforeAll } from "vitest";
+import { type RunningAgent, startAgent, untilWidgets } from "./agent.ts";
+import { startCluster, type TestCluster } from "./cluster.ts";
 import { startGoodPlugin, widgets } from "./plugins.ts";
 
 /** A well-behaved plugin beside a bad one. */
@@ -24,4 +25,20 @@ export async function startNeighbour(
     },
     stop: () => plugin.stop(),
   };
+}
+
+/** A cluster, an agent and a neighbour for all tests of a file, in which they run bad plugins. */
+export function useNeighbour(): { cluster: TestCluster; agent: RunningAgent; neighbour: Neighbour } {
+  const node = {} as ReturnType<typeof useNeighbour>;
+  beforeAll(async () => {
+    node.cluster = await startCluster();
+    node.agent = await startAgent(node.cluster);
+    node.neighbour = await startNeighbour(node.cluster, node.agent.pluginDir);
+  });
+  afterAll(async () => {
+    await node.neighbour.stop();
+    await node.agent.stop();
+    await node.cluster.stop();
+  });
+  return node;
 }
