@@ -15,6 +15,8 @@ const timed: readonly TimedFault[] = [
   "kubeletRestarts",
   "forcedDeletions",
   "sliceDeletions",
+  "meddling",
+  "cdiRemovals",
 ];
 
 // What can be left out of a world, one after the other. What remains is needed for the finding.

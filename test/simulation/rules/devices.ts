@@ -2,6 +2,7 @@ import { ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { allocatable } from "../../../packages/agent/src/devices/testing/allocatable.ts";
 import { heldDevices } from "../../../packages/testing/src/kubelet/claims.ts";
 import { NODE } from "../world/api-server.ts";
+import type { Answer } from "../world/claim-kubelet.ts";
 import { SLICES } from "../world/claim-scheduler.ts";
 import { foreignSlices, isForeign } from "../world/devices.ts";
 import { keyOf } from "../world/drivers.ts";
@@ -109,18 +110,7 @@ export const devices: readonly Rule[] = [
       "The kubelet is told that a claim is prepared only once its driver has prepared it, with its CDI file.",
     watch: each(
       ({ devices: { kubelet } }) => kubelet.answers,
-      (
-        { devices: { drivers, cdiFiles, scheduler } },
-        { known: { claim, driver, pool, device }, cdiDeviceIds },
-      ) => {
-        if (!scheduler.claims.some(({ metadata }) => metadata.uid === claim.uid)) return undefined;
-        const holder = drivers.find(({ name }) => name === driver)?.prepared.get(keyOf(pool, device));
-        if (holder !== claim.uid) return `${claim.name}: ${device} is prepared for ${holder ?? "no claim"}`;
-        const file = cdiFiles.get(cdiFile(driver, claim.uid));
-        return cdiDeviceIds.length > 0 && cdiDeviceIds.every((id) => file?.includes(id.split("=")[1]!))
-          ? undefined
-          : `${claim.name}: no CDI file with ${cdiDeviceIds}`;
-      },
+      (world, answer) => untruthOf(world.devices, answer),
     ),
   },
   {
@@ -145,19 +135,18 @@ export const devices: readonly Rule[] = [
     promise: "CDI files are those of the prepared claims.",
     atRest: (world) => {
       const { kubelet, cdiFiles } = world.devices;
-      const expected = new Map(
-        settledClaims(world).map((claim) => [cdiFile(claim.driver, claim.uid), claim]),
-      );
+      const used = settledClaims(world);
+      const expected = new Set(used.map(({ driver, uid }) => cdiFile(driver, uid)));
+      const isEnding = (file: string) =>
+        kubelet.wasUsedWithin(file.split("_")[1]?.replace(".yaml", "") ?? "", UNDER_WAY_MS);
       return [
-        ...[...expected]
-          .filter(([file, { device }]) => !cdiFiles.get(file)?.includes(`"DEVICE=${device}"`))
-          .map(([file]) => `${file} is missing or wrong`),
+        ...used
+          .filter(
+            ({ device, driver, uid }) => !cdiFiles.get(cdiFile(driver, uid))?.includes(`"DEVICE=${device}"`),
+          )
+          .map(({ name, device }) => `${name}: no CDI file has ${device}`),
         ...[...cdiFiles.keys()]
-          .filter((file) => !expected.has(file))
-          .filter((file) => {
-            const uid = file.split("_")[1]?.replace(".yaml", "") ?? "";
-            return !kubelet.wasUsedWithin(uid, UNDER_WAY_MS);
-          })
+          .filter((file) => !expected.has(file) && !isEnding(file))
           .map((file) => `${file} is of no claim`),
       ];
     },
@@ -166,6 +155,23 @@ export const devices: readonly Rule[] = [
 
 function faultsOf({ faults, history }: World): number {
   return Object.values(faults).reduce((sum, count) => sum + count, history.lives.length);
+}
+
+function untruthOf(
+  { drivers, cdiFiles, scheduler }: World["devices"],
+  { known: { claim, driver, devices: allocated }, devices: answered }: Answer,
+): string | undefined {
+  // Its devices may be those of another claim by now.
+  if (!scheduler.claims.some(({ metadata }) => metadata.uid === claim.uid)) return undefined;
+  const file = cdiFiles.get(cdiFile(driver, claim.uid)) ?? "";
+  for (const { pool, device } of allocated) {
+    const holder = drivers.find(({ name }) => name === driver)?.prepared.get(keyOf(pool, device));
+    if (holder !== claim.uid) return `${claim.name}: ${device} is prepared for ${holder ?? "no claim"}`;
+    const { cdiDeviceIds = [] } = answered.find(({ deviceName }) => deviceName === device) ?? {};
+    const isInFile = cdiDeviceIds.every((id) => file.includes(`"${id.split("=")[1]}"`));
+    if (cdiDeviceIds.length === 0 || !isInFile) return `${claim.name}: no CDI file with ${cdiDeviceIds}`;
+  }
+  return undefined;
 }
 
 function isRunning({ runtime: { runtime } }: World, podUid: string): boolean {

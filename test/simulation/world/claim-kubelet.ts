@@ -1,19 +1,19 @@
 import { join } from "node:path";
 import type { Claim, NodePrepareResourceResponse } from "@nodekeeper/core/gen/dra/v1/api.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
 import { messageOf } from "@nodekeeper/core/lib";
-import { heldDevices } from "../../../packages/testing/src/kubelet/claims.ts";
+import { type HeldDevice, heldDevices } from "../../../packages/testing/src/kubelet/claims.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import type { ClaimScheduler } from "./claim-scheduler.ts";
 import { DraPlugins, type DraVersion, draVersions } from "./dra-plugins.ts";
 import type { History } from "./history.ts";
 
-/** A claim that the kubelet has called for, or is about to: what it would find in its checkpoint. */
+/** A claim, as far as one driver is concerned, that the kubelet has called for or is about to: its checkpoint. */
 export interface KnownClaim {
   claim: Claim;
   driver: string;
-  pool: string;
-  device: string;
+  devices: HeldDevice[];
   podUid: string;
   /** Virtual milliseconds at which the kubelet saw the claim. */
   since: number;
@@ -23,7 +23,7 @@ export interface KnownClaim {
 /** A successful answer to NodePrepareResources. */
 export interface Answer {
   known: KnownClaim;
-  cdiDeviceIds: string[];
+  devices: NodePrepareResourceResponse["devices"];
 }
 
 interface Call {
@@ -44,6 +44,8 @@ export class ClaimKubelet {
   readonly #known = new Map<string, KnownClaim>();
   // Virtual milliseconds at which a pod that was to run was last seen with a claim, by UID.
   readonly #lastUsed = new Map<string, number>();
+  // By driver and UID of the claim.
+  #calls = new Map<string, Call>();
   #process: Process | undefined;
 
   constructor(machine: Machine, history: History) {
@@ -55,7 +57,12 @@ export class ClaimKubelet {
 
   /** Returns a claim that is prepared, or may be. Undefined if it is not, or no longer. */
   find(uid: string): KnownClaim | undefined {
-    return this.#known.get(uid);
+    return [...this.#known.values()].find(({ claim }) => claim.uid === uid);
+  }
+
+  /** Whether no call is in progress. */
+  get isIdle(): boolean {
+    return this.#calls.size === 0;
   }
 
   /** Returns whether a pod that is to run had the claim within the last `ms`. */
@@ -70,51 +77,53 @@ export class ClaimKubelet {
     this.#process = process;
     for (const known of this.#known.values()) known.isPrepared = false;
     const plugins = new DraPlugins(this.registryDirectory, this.#version);
-    const calls = new Map<string, Call>();
+    this.#calls = new Map();
     const loop = () => {
       plugins.step();
-      this.#step(process, scheduler, plugins, calls);
+      this.#step(process, scheduler, plugins);
       process.after(PERIOD_MS, loop);
     };
     process.after(0, loop);
   }
 
-  #step(process: Process, scheduler: ClaimScheduler, plugins: DraPlugins, calls: Map<string, Call>): void {
+  #step(process: Process, scheduler: ClaimScheduler, plugins: DraPlugins): void {
     const used = new Set<string>();
     for (const { pod, claims } of scheduler.pods) {
-      for (const { metadata, ...claim } of claims) {
-        const { name = "", namespace = "", uid = "" } = metadata;
+      for (const claim of claims) {
+        const { uid = "" } = claim.metadata;
         used.add(uid);
         this.#lastUsed.set(uid, process.scheduler.now);
-        const [held] = heldDevices({ metadata, ...claim });
-        if (!held || this.#known.has(uid)) continue;
-        const since = process.scheduler.now;
-        const podUid = pod.metadata.uid!;
-        this.#known.set(uid, { claim: { name, namespace, uid }, ...held, podUid, since, isPrepared: false });
+        this.#know(claim, pod.metadata.uid!);
       }
     }
     for (const known of this.#known.values()) {
-      const { uid } = known.claim;
-      const call = calls.get(uid);
+      const isUsed = used.has(known.claim.uid);
+      const call = this.#calls.get(keyOf(known));
       // What the kubelet does when a pod is deleted while it is being started.
-      if (!used.has(uid) && call?.isPrepare) call.controller.abort(new Error("the pod was deleted"));
-      if (call || (used.has(uid) && known.isPrepared)) continue;
-      void this.#call(process, known, used.has(uid), plugins, calls);
+      if (!isUsed && call?.isPrepare) call.controller.abort(new Error("the pod was deleted"));
+      if (call || (isUsed && known.isPrepared)) continue;
+      void this.#call(process, known, isUsed, plugins);
     }
   }
 
-  async #call(
-    process: Process,
-    known: KnownClaim,
-    isPrepare: boolean,
-    plugins: DraPlugins,
-    calls: Map<string, Call>,
-  ): Promise<void> {
-    const { claim, driver } = known;
+  #know(claim: KubeObject, podUid: string): void {
+    const { name = "", namespace = "", uid = "" } = claim.metadata;
+    for (const [driver, devices] of Map.groupBy(heldDevices(claim), (device) => device.driver)) {
+      const reference = { name, namespace, uid };
+      const since = this.#machine.scheduler.now;
+      const known = { claim: reference, driver, devices, podUid, since, isPrepared: false };
+      if (!this.#known.has(keyOf(known))) this.#known.set(keyOf(known), known);
+    }
+  }
+
+  async #call(process: Process, known: KnownClaim, isPrepare: boolean, plugins: DraPlugins): Promise<void> {
+    const { claim, driver, devices } = known;
+    const calls = this.#calls;
     const controller = new AbortController();
-    calls.set(claim.uid, { isPrepare, controller });
+    calls.set(keyOf(known), { isPrepare, controller });
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]);
-    const what = `${isPrepare ? "prepare" : "unprepare"} ${claim.uid} (${known.device})`;
+    const names = devices.map(({ device }) => device);
+    const what = `${isPrepare ? "prepare" : "unprepare"} ${claim.uid} (${names})`;
     try {
       const client = plugins.client(driver);
       this.#history.note("kubelet", what);
@@ -126,20 +135,23 @@ export class ClaimKubelet {
       this.#history.note("kubelet", `${what}: ${messageOf(error)}`);
       await process.clock.sleep(this.#machine.between(1_000, 5_000));
     }
-    calls.delete(claim.uid);
+    calls.delete(keyOf(known));
   }
 
   #prepared(known: KnownClaim, claims: Record<string, NodePrepareResourceResponse>): void {
     const answer = claims[known.claim.uid]!;
     if (answer.error) throw new Error(answer.error);
     known.isPrepared = true;
-    const cdiDeviceIds = answer.devices.flatMap((device) => device.cdiDeviceIds);
-    this.answers.push({ known, cdiDeviceIds });
+    this.answers.push({ known, devices: answer.devices });
   }
 
-  #unprepared({ claim: { uid } }: KnownClaim, claims: Record<string, { error: string }>): void {
-    const { error } = claims[uid]!;
+  #unprepared(known: KnownClaim, claims: Record<string, { error: string }>): void {
+    const { error } = claims[known.claim.uid]!;
     if (error) throw new Error(error);
-    this.#known.delete(uid);
+    this.#known.delete(keyOf(known));
   }
+}
+
+function keyOf({ driver, claim }: Pick<KnownClaim, "driver" | "claim">): string {
+  return `${driver}/${claim.uid}`;
 }

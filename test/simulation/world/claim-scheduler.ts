@@ -1,3 +1,4 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
 import { allocatable } from "../../../packages/agent/src/devices/testing/allocatable.ts";
 import {
   claimFor,
@@ -12,9 +13,10 @@ import { type ApiServer, NODE } from "./api-server.ts";
 export const CLAIMS = "resourceclaims.resource.k8s.io";
 export const SLICES = "resourceslices.resource.k8s.io";
 
-type Object_ = ReturnType<ApiServer["store"]["list"]>[number];
+/** Number of devices by the name of the template. Those of one claim may belong to several drivers. */
+const claimTemplates = { "one-gpu": 1, "two-gpus": 2 };
 
-interface SliceSpec {
+export interface SliceSpec {
   driver: string;
   nodeName: string;
   pool: { name: string; generation: number };
@@ -35,14 +37,14 @@ export class ClaimScheduler {
   }
 
   /** Pods of the node that are to run, with their claims. */
-  get pods(): { pod: JsonPod; claims: Object_[] }[] {
+  get pods(): { pod: JsonPod; claims: KubeObject[] }[] {
     const claims = this.claims;
     return this.#pods
       .filter((pod) => !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)
       .map((pod) => ({ pod, claims: claims.filter((claim) => isOf(claim, pod)) }));
   }
 
-  get claims(): Object_[] {
+  get claims(): KubeObject[] {
     return this.#api.store.list(CLAIMS);
   }
 
@@ -72,10 +74,11 @@ export class ClaimScheduler {
 
   #allocate(pod: JsonPod): void {
     const { store } = this.#api;
-    for (const { name } of pod.spec?.resourceClaims ?? []) {
+    for (const { name, resourceClaimTemplateName: template } of pod.spec?.resourceClaims ?? []) {
       if (store.get(CLAIMS, claimName(pod, name), pod.metadata.namespace)) continue;
-      const device = this.#free()[0];
-      if (device) store.put(claimFor(pod, name, [device]));
+      const count = claimTemplates[template as keyof typeof claimTemplates];
+      const free = this.#free();
+      if (free.length >= count) store.put(claimFor(pod, name, free.slice(0, count)));
     }
   }
 

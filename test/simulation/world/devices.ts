@@ -1,13 +1,17 @@
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import { ClaimKubelet } from "./claim-kubelet.ts";
-import { ClaimScheduler, SLICES } from "./claim-scheduler.ts";
+import { ClaimScheduler, SLICES, type SliceSpec } from "./claim-scheduler.ts";
 import { DriverActor, type Unpreparation } from "./drivers.ts";
 import type { History } from "./history.ts";
+import type { ContainerRuntime } from "./node.ts";
 
 const SCHEDULER_PERIOD_MS = 300;
+// The kubelet stops the containers of a force-deleted pod within the grace period of the pod.
+const LONGEST_END_MS = 40_000;
 
 /** The node's devices with their drivers, and everyone who deals with them besides the agent. */
 export class Devices {
@@ -21,9 +25,17 @@ export class Devices {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #api: ApiServer;
+  readonly #runtime: ContainerRuntime;
   readonly #cdiDirectory: string;
+  #strays = 0;
 
-  constructor(machine: Machine, history: History, api: ApiServer, drivers: number) {
+  constructor(
+    machine: Machine,
+    history: History,
+    { api, runtime }: { api: ApiServer; runtime: ContainerRuntime },
+    drivers: number,
+  ) {
+    this.#runtime = runtime;
     this.#machine = machine;
     this.#history = history;
     this.#api = api;
@@ -85,12 +97,25 @@ export class Devices {
     this.kubelet.start(this.scheduler);
   }
 
+  /** Deletes a pod at once. Its containers may run on for a while: the kubelet stops them later. */
   forceDelete(): void {
     const pods = this.scheduler.pods.filter(({ claims }) => claims.length > 0);
     if (pods.length === 0) return;
     const { pod } = this.#machine.pick(pods);
     this.#history.note("operator", `force-deletes ${pod.metadata.name}`);
+    if (this.#machine.chance(0.6)) this.#linger(pod);
     this.#api.process.run(() => this.scheduler.forceDelete(pod));
+  }
+
+  #linger({ metadata: { uid = "", name = "", namespace = "" } }: KubeObject): void {
+    const { runtime, process } = this.#runtime;
+    process.run(() => {
+      const sandbox = runtime.runSandbox({ uid, name, namespace }, 1);
+      runtime.runContainer(sandbox, { name: "lingering" });
+      this.#machine.scheduler.after(this.#machine.between(500, LONGEST_END_MS), () =>
+        process.run(() => runtime.removeSandbox(sandbox)),
+      );
+    });
   }
 
   deleteSlice(): void {
@@ -99,6 +124,32 @@ export class Devices {
     const { name } = this.#machine.pick(slices).metadata;
     this.#history.note("operator", `deletes ResourceSlice ${name}`);
     this.#api.process.run(() => this.#api.store.delete(SLICES, name!));
+  }
+
+  /** Another client changes a slice of the agent, or adds one of its own to the agent's pool. */
+  meddle(): void {
+    const { slices } = this;
+    if (slices.length === 0) return;
+    const { metadata, ...slice } = structuredClone(this.#machine.pick(slices));
+    const spec = slice.spec as SliceSpec;
+    const isNew = this.#machine.chance(0.5);
+    if (isNew) spec.devices = [{ name: `stray-${++this.#strays}` }];
+    else spec.devices?.pop();
+    if (this.#machine.chance(0.5)) spec.pool.generation += this.#machine.between(0, 2);
+    const name = isNew ? `stray-${this.#strays}` : metadata.name!;
+    this.#history.note("stranger", `${isNew ? "adds" : "changes"} ResourceSlice ${name}`);
+    this.#api.process.run(() =>
+      this.#api.store.put({ ...slice, spec, metadata: isNew ? { name } : metadata }),
+    );
+  }
+
+  /** An operator removes a CDI file. Not while the kubelet calls, whose answer could then no longer be judged. */
+  removeCdiFile(): void {
+    const names = [...this.cdiFiles.keys()].filter((name) => !name.startsWith("."));
+    if (names.length === 0 || !this.kubelet.isIdle) return;
+    const name = this.#machine.pick(names);
+    this.#history.note("operator", `removes ${name}`);
+    rmSync(join(this.#cdiDirectory, name));
   }
 }
 

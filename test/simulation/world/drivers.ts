@@ -38,6 +38,8 @@ export class DriverActor extends PluginActor {
   #made = 0;
   // Versions of the driver that do not report health taint their unhealthy devices.
   #hasHealth: boolean;
+  // Whether a new instance is started before the old one ends.
+  readonly #isRolling: boolean;
   #isMalformed = false;
   #waiting: (() => void)[] = [];
 
@@ -52,6 +54,7 @@ export class DriverActor extends PluginActor {
     super(machine, history, name);
     this.#onUnprepare = onUnprepare;
     this.#hasHealth = machine.chance(0.5);
+    this.#isRolling = machine.chance(0.5);
     for (let left = machine.chance(0.2) ? MANY_DEVICES : machine.between(1, 6); left > 0; left--) this.#add();
   }
 
@@ -75,17 +78,24 @@ export class DriverActor extends PluginActor {
     });
   }
 
-  /** Is replaced by another version. */
+  /** Is replaced by another version, in a rolling update if it supports that. */
   replace(): void {
     this.#hasHealth = !this.#hasHealth;
     this.history.note(this.name, `is replaced: ${this.#hasHealth ? "reports health" : "reports no health"}`);
-    this.kill();
+    const { process: old, machine } = this;
+    if (!this.#isRolling || !old || old.isDead) {
+      this.kill();
+      return;
+    }
+    this.start();
+    machine.scheduler.after(machine.between(100, 5_000), () => old.kill());
   }
 
   protected serve(process: Process, socketDir: string): Plugin {
     return serveDeviceDriver({
       name: this.name,
       socketDir,
+      rollingUpdate: this.#isRolling,
       devices: () => this.#reports(() => this.#pools()),
       ...(this.#hasHealth ? { health: () => this.#reports(() => this.#health()) } : {}),
       prepare: async (claim, signal) => {

@@ -25,6 +25,8 @@ export interface FaultRates {
   kubeletRestarts: number;
   forcedDeletions: number;
   sliceDeletions: number;
+  meddling: number;
+  cdiRemovals: number;
 }
 
 /** Faults that happen by themselves, after some time. */
@@ -40,7 +42,9 @@ export type TimedFault =
   | "driverReplacements"
   | "kubeletRestarts"
   | "forcedDeletions"
-  | "sliceDeletions";
+  | "sliceDeletions"
+  | "meddling"
+  | "cdiRemovals";
 
 /** Number of faults by name. */
 export type Counts = Record<string, number>;
@@ -85,6 +89,8 @@ export function drawFaults(machine: Machine): FaultRates {
     kubeletRestarts: meanMs(0.3, 15, 90),
     forcedDeletions: meanMs(0.4, 5, 60),
     sliceDeletions: meanMs(0.3, 5, 60),
+    meddling: meanMs(0.3, 5, 60),
+    cdiRemovals: meanMs(0.3, 5, 60),
   };
 }
 

@@ -114,6 +114,17 @@ const workloads = [
       resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "one-gpu" }],
     },
   },
+  {
+    name: "tune",
+    namespace: "default",
+    owner: "ReplicaSet" as const,
+    replicas: 1,
+    spec: {
+      containers,
+      terminationGracePeriodSeconds: 1,
+      resourceClaims: [{ name: "gpus", resourceClaimTemplateName: "two-gpus" }],
+    },
+  },
 ];
 
 /** Pods that nobody may evict, and pods that come back under no name. */

@@ -66,7 +66,7 @@ export class World {
     );
     this.consumers = names("consumer", CONSUMERS).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
-    this.devices = new Devices(machine, this.history, this.api, this.plan.drivers);
+    this.devices = new Devices(machine, this.history, this, this.plan.drivers);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
     this.agent = new AgentHost(machine, this.history, this.#settings());
@@ -156,6 +156,8 @@ export class World {
     this.#often("kubeletRestarts", () => devices.restartKubelet());
     this.#often("forcedDeletions", () => devices.forceDelete());
     this.#often("sliceDeletions", () => devices.deleteSlice());
+    this.#often("meddling", () => devices.meddle());
+    this.#often("cdiRemovals", () => devices.removeCdiFile());
     this.#again(6_000, () => devices.change());
   }
 
