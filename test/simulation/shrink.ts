@@ -17,6 +17,7 @@ const timed: readonly TimedFault[] = [
   "sliceDeletions",
   "meddling",
   "cdiRemovals",
+  "fullDisks",
 ];
 
 // What can be left out of a world, one after the other. What remains is needed for the finding.

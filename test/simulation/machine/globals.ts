@@ -54,7 +54,12 @@ export function replaceGlobals(): void {
  */
 export function onUncaught(callback: (error: unknown) => void): void {
   const take = (error: unknown) => {
-    if (!(error instanceof Killed) && !processIfAny()?.isDead) callback(error);
+    const process = processIfAny();
+    if (!process) {
+      console.error(error);
+      globalThis.process.exit(1);
+    }
+    if (!process.isDead && !(error instanceof Killed)) callback(error);
   };
   process.on("uncaughtException", take);
   process.on("unhandledRejection", take);

@@ -26,6 +26,8 @@ export class Machine {
   readonly root: string;
   /** The process of what belongs to no other: faults, an operator, controllers. */
   readonly init: Process;
+  /** Whether databases can't grow: see `fillDisk`. */
+  isDiskFull = false;
   readonly bootId = "6c1e51b6-0d3a-4a33-8d0c-7a3f5f1c2b9e";
   /** Difference between wall time and virtual time since the start, in milliseconds. */
   wallOffset = 0;

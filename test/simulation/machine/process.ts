@@ -103,8 +103,20 @@ export class Process {
 
   #deliver(callback: () => void): void {
     if (this.isDead) return;
-    if (this.#isFrozen) this.#held.push(callback);
-    else this.run(callback);
+    if (this.#isFrozen) {
+      this.#held.push(callback);
+      return;
+    }
+    try {
+      this.run(callback);
+    } catch (error) {
+      // As the event loop does: nobody called the callback who could catch it.
+      this.run(() =>
+        queueMicrotask(() => {
+          throw error;
+        }),
+      );
+    }
   }
 }
 

@@ -27,6 +27,7 @@ export interface FaultRates {
   sliceDeletions: number;
   meddling: number;
   cdiRemovals: number;
+  fullDisks: number;
 }
 
 /** Faults that happen by themselves, after some time. */
@@ -44,7 +45,8 @@ export type TimedFault =
   | "forcedDeletions"
   | "sliceDeletions"
   | "meddling"
-  | "cdiRemovals";
+  | "cdiRemovals"
+  | "fullDisks";
 
 /** Number of faults by name. */
 export type Counts = Record<string, number>;
@@ -91,6 +93,7 @@ export function drawFaults(machine: Machine): FaultRates {
     sliceDeletions: meanMs(0.3, 5, 60),
     meddling: meanMs(0.3, 5, 60),
     cdiRemovals: meanMs(0.3, 5, 60),
+    fullDisks: meanMs(0.2, 15, 60),
   };
 }
 

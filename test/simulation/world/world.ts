@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
+import { fillDisk } from "../machine/edges/sqlite.ts";
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
 import { ApiServer, NODE } from "./api-server.ts";
@@ -147,6 +148,11 @@ export class World {
       machine.wallOffset += machine.between(-3_600_000, 3_600_000);
       history.note("fault", `wall clock is ${machine.wallOffset} ms off`);
     });
+    this.#often("fullDisks", () => {
+      history.note("fault", "disk full");
+      fillDisk(machine, true);
+      machine.scheduler.after(machine.between(1_000, 20_000), () => this.#makeSpace());
+    });
     this.#again(8_000, () => machine.pick(this.reporters).change());
     this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.plugins).turn());
@@ -167,8 +173,15 @@ export class World {
     this.history.note("world", "all is calm");
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
+    this.#makeSpace();
     this.runtime.process.thaw();
     for (const plugin of this.plugins) plugin.settle();
+  }
+
+  #makeSpace(): void {
+    if (!this.machine.isDiskFull) return;
+    this.history.note("operator", "makes space on the disk");
+    fillDisk(this.machine, false);
   }
 
   /** Does a fault as often as the plan says, and counts it. */

@@ -1,9 +1,13 @@
 // node:sqlite whose databases end with their process, as they were: what was written stays, what was not is lost.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
+import { type Machine, machineIfAny } from "../machine.ts";
 import { processIfAny } from "../process.ts";
 
 export { constants, StatementSync } from "node:sqlite";
+
+const open = new Set<DatabaseSync>();
+const MOST_PAGES = 1_073_741_823;
 
 export class DatabaseSync extends RealDatabase {
   readonly #process = processIfAny();
@@ -15,6 +19,17 @@ export class DatabaseSync extends RealDatabase {
     super(path, { ...options, timeout: 0 });
     this.#path = path;
     this.#process?.onDeath(() => this.#abandon());
+    if (path === ":memory:") return;
+    open.add(this);
+    if (machineIfAny()?.isDiskFull) this.limit(true);
+  }
+
+  /** Whether the file may not grow any more. */
+  limit(isFull: boolean): void {
+    const pages = isFull
+      ? (super.prepare("PRAGMA page_count").get() as { page_count: number }).page_count
+      : MOST_PAGES;
+    super.exec(`PRAGMA max_page_count = ${Math.max(pages, 1)}`);
   }
 
   override exec(sql: string): void {
@@ -47,5 +62,14 @@ export class DatabaseSync extends RealDatabase {
       if (contents[at]) writeFileSync(file, contents[at]);
     }
     rmSync(`${this.#path}-shm`, { force: true });
+  }
+}
+
+/** Fills the disk of a machine, or makes space. Databases that are opened later are full, too. */
+export function fillDisk(machine: Machine, isFull: boolean): void {
+  machine.isDiskFull = isFull;
+  for (const database of open) {
+    if (database.isOpen) database.limit(isFull);
+    else open.delete(database);
   }
 }
