@@ -12,6 +12,7 @@ const timed: readonly TimedFault[] = [
   "runtimeFreezes",
   "wallSteps",
   "driverReplacements",
+  "driverRemovals",
   "kubeletRestarts",
   "forcedDeletions",
   "sliceDeletions",

@@ -39,8 +39,8 @@ const UNDER_WAY_MS = 45_000;
 export const devices: readonly Rule[] = [
   {
     promise: "The scheduler can allocate exactly the healthy devices that drivers last sent.",
-    atRest: ({ devices: { drivers, slices } }) => {
-      const expected = drivers.flatMap(({ healthy }) => healthy);
+    atRest: ({ devices: { installed, slices } }) => {
+      const expected = installed.flatMap(({ healthy }) => healthy);
       const { devices: actual, pools } = allocatable(slices, NODE);
       return [
         ...pools.flatMap(({ driver, pool, reason }) => (reason ? [`${driver} ${pool}: ${reason}`] : [])),
@@ -116,14 +116,14 @@ export const devices: readonly Rule[] = [
   {
     promise: "Each allocated claim that a pod uses is prepared, and each other is unprepared.",
     atRest: (world) => {
-      const { drivers, kubelet } = world.devices;
+      const { installed, kubelet } = world.devices;
       const used = settledClaims(world);
       return [
         ...used.flatMap(({ name, uid, driver, key }) => {
-          const holder = drivers.find((each) => each.name === driver)?.prepared.get(key);
+          const holder = installed.find((each) => each.name === driver)?.prepared.get(key);
           return holder === uid ? [] : [`${name}: ${key} is prepared for ${holder ?? "no claim"}`];
         }),
-        ...drivers.flatMap(({ name, prepared }) =>
+        ...installed.flatMap(({ name, prepared }) =>
           [...prepared]
             .filter(([, uid]) => !kubelet.wasUsedWithin(uid, UNDER_WAY_MS))
             .map(([key, uid]) => `${name}: ${key} is still prepared for ${uid}`),
@@ -185,20 +185,16 @@ function cdiFile(driver: string, uid: string): string {
   return `nodekeeper-${driver}_${uid}.yaml`;
 }
 
-/** Devices of claims whose pods have been running for long enough. */
-function settledClaims({ devices: { scheduler, kubelet }, machine }: World) {
+/** Devices of claims whose pods have been running for long enough, and whose drivers are installed. */
+function settledClaims({ devices: { scheduler, kubelet, installed }, machine }: World) {
   return scheduler.pods.flatMap(({ claims }) =>
     claims.flatMap((claim) => {
       const { name = "", uid = "" } = claim.metadata;
       const known = kubelet.find(uid);
       if (known && machine.scheduler.now - known.since < UNDER_WAY_MS) return [];
-      return heldDevices(claim).map(({ driver, pool, device }) => ({
-        name,
-        uid,
-        driver,
-        device,
-        key: keyOf(pool, device),
-      }));
+      return heldDevices(claim)
+        .filter(({ driver }) => installed.some((each) => each.name === driver))
+        .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }));
     }),
   );
 }

@@ -73,6 +73,11 @@ export class Devices {
     init.after(0, loop);
   }
 
+  /** Drivers that are installed, whose devices are to be published and prepared. */
+  get installed(): DriverActor[] {
+    return this.drivers.filter(({ isWanted }) => isWanted);
+  }
+
   /** Contents of the CDI directory, by name. */
   get cdiFiles(): ReadonlyMap<string, string> {
     const names = readdirSync(this.#cdiDirectory).sort();
@@ -90,6 +95,10 @@ export class Devices {
 
   replaceDriver(): void {
     if (this.drivers.length > 0) this.#machine.pick(this.drivers).replace();
+  }
+
+  toggleDriver(): void {
+    if (this.drivers.length > 0) this.#machine.pick(this.drivers).toggle();
   }
 
   restartKubelet(): void {

@@ -83,12 +83,20 @@ export class DriverActor extends PluginActor {
     this.#hasHealth = !this.#hasHealth;
     this.history.note(this.name, `is replaced: ${this.#hasHealth ? "reports health" : "reports no health"}`);
     const { process: old, machine } = this;
-    if (!this.#isRolling || !old || old.isDead) {
+    if (!this.#isRolling || !this.isWanted || !old || old.isDead) {
       this.kill();
       return;
     }
     this.start();
     machine.scheduler.after(machine.between(100, 5_000), () => old.kill());
+  }
+
+  /** Is uninstalled; if it is, it is installed again. */
+  toggle(): void {
+    this.isWanted = !this.isWanted;
+    this.history.note(this.name, this.isWanted ? "is installed again" : "is uninstalled");
+    if (this.isWanted) this.start();
+    else this.kill();
   }
 
   protected serve(process: Process, socketDir: string): Plugin {
@@ -152,10 +160,11 @@ export class DriverActor extends PluginActor {
 
   #pools(): DevicePool[] {
     const malformed = { name: "Not A Name" };
-    return ["", "second"].map((name) => ({
+    const pools = Map.groupBy(this.#devices, ({ pool }) => pool);
+    return [...pools].map(([name, devices]) => ({
       name,
       devices: [
-        ...this.#devices.filter(({ pool }) => pool === name).map((device) => this.#published(device)),
+        ...devices.map((device) => this.#published(device)),
         ...(this.#isMalformed ? [malformed] : []),
       ],
     }));

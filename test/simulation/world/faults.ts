@@ -22,6 +22,7 @@ export interface FaultRates {
   runtimeFreezes: number;
   wallSteps: number;
   driverReplacements: number;
+  driverRemovals: number;
   kubeletRestarts: number;
   forcedDeletions: number;
   sliceDeletions: number;
@@ -41,6 +42,7 @@ export type TimedFault =
   | "runtimeFreezes"
   | "wallSteps"
   | "driverReplacements"
+  | "driverRemovals"
   | "kubeletRestarts"
   | "forcedDeletions"
   | "sliceDeletions"
@@ -88,6 +90,7 @@ export function drawFaults(machine: Machine): FaultRates {
     runtimeFreezes: meanMs(0.2, 20, 90),
     wallSteps: meanMs(0.25, 20, 90),
     driverReplacements: meanMs(0.3, 15, 90),
+    driverRemovals: meanMs(0.2, 15, 60),
     kubeletRestarts: meanMs(0.3, 15, 90),
     forcedDeletions: meanMs(0.4, 5, 60),
     sliceDeletions: meanMs(0.3, 5, 60),

@@ -159,6 +159,7 @@ export class World {
     this.#again(12_000, () => this.#deletePod());
     const { devices } = this;
     this.#often("driverReplacements", () => devices.replaceDriver());
+    this.#often("driverRemovals", () => devices.toggleDriver());
     this.#often("kubeletRestarts", () => devices.restartKubelet());
     this.#often("forcedDeletions", () => devices.forceDelete());
     this.#often("sliceDeletions", () => devices.deleteSlice());
