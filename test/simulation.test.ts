@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { mutations } from "./simulation/mutations.ts";
 import { sized } from "./support/sizes.ts";
 
 const run = promisify(execFile);
@@ -24,6 +26,16 @@ describe("the whole agent in worlds of virtual time", () => {
     ];
     expect(digestOf(first)).toMatch(/^\w{16}$/);
     expect(digestOf(second)).toBe(digestOf(first));
+  });
+
+  it("has mutations of places that exist, each with a name of its own", () => {
+    const occurrences = mutations.map(
+      ({ name, file, from }) => [name, readFileSync(file, "utf8").split(from).length - 1] as const,
+    );
+    expect(Object.fromEntries(occurrences)).toEqual(
+      Object.fromEntries(mutations.map(({ name }) => [name, 1])),
+    );
+    expect(new Set(mutations.map(({ name }) => name)).size).toBe(mutations.length);
   });
 
   it("refuses arguments that make no sense", async () => {

@@ -4,6 +4,8 @@ import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { devices } from "./rules/devices.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
+import { outage } from "./rules/outage.ts";
+import { progress } from "./rules/progress.ts";
 import { rest } from "./rules/rest.ts";
 import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
@@ -31,7 +33,7 @@ export interface Outcome {
   log: readonly string[];
 }
 
-const rules = [...acts, ...devices, ...lifecycle, ...rest];
+const rules = [...acts, ...progress, ...devices, ...lifecycle, ...rest, ...outage];
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.

@@ -1,3 +1,4 @@
+import { CNRS, NODE } from "../world/api-server.ts";
 import { protectedNames } from "../world/node.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -5,7 +6,7 @@ import type { Rule } from "./rule.ts";
 /** Looks at each write of the agent once, when it was answered. */
 export function eachWrite(
   look: (world: World, write: World["history"]["writes"][number]) => string | undefined,
-): Rule["watch"] {
+): NonNullable<Rule["watch"]> {
   return (world) => {
     let seen = 0;
     return () => {
@@ -44,11 +45,49 @@ function eachEviction(
   };
 }
 
+function publishedOf({ store }: World["api"], reporter: string): string | undefined {
+  const { status } = (store.get(CNRS, NODE) ?? {}) as {
+    status?: { resources?: { capacity?: Record<string, string> } };
+  };
+  return status?.resources?.capacity?.[`widgets.example/${reporter}`];
+}
+
 // A plugin's answer is acted on in the round in which it was given, or by an agent that was started after a kill and
 // finds the decision recorded.
 const LONGEST_ROUND_MS = 60_000;
 
+const CNR_STATUS = /\/customnoderesources\/[^/]+\/status$/;
+
 export const acts: readonly Rule[] = [
+  {
+    promise: "Labels, annotations and taints of other owners stay as they wrote them.",
+    watch: eachWrite(({ otherWriters }, { method, path }) => {
+      const changed = otherWriters.changed();
+      return changed && `after ${method} ${path}: ${changed}`;
+    }),
+  },
+  {
+    promise:
+      "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away.",
+    watch: (world) => {
+      // A delayed apply, for example of an agent that was killed meanwhile, overwrites a later one until it is repaired.
+      if (world.plan.faults.slow > 0) return () => undefined;
+      const last = new Map(world.reporters.map(({ name }) => [name, -1]));
+      const look = eachWrite(({ api, reporters }, { path, status }) => {
+        if (status >= 300 || !CNR_STATUS.test(path)) return undefined;
+        for (const { name, reports } of reporters) {
+          const published = publishedOf(api, name);
+          const before = last.get(name)!;
+          const at = reports.findIndex((value, index) => index >= before && `${value}` === `${published}`);
+          if (at < 0 && published === undefined && before < 0) continue;
+          if (at < 0) return `${name}: ${published ?? "nothing"} after ${reports[before] ?? "nothing"}`;
+          last.set(name, at);
+        }
+        return undefined;
+      });
+      return look(world);
+    },
+  },
   {
     promise: "No pod is evicted twice.",
     watch: eachEviction((_world, { podUid, path }, earlier) =>
@@ -56,14 +95,34 @@ export const acts: readonly Rule[] = [
     ),
   },
   {
-    promise: "No critical, static or mirror pod is evicted.",
+    promise: "No critical, static, mirror or DaemonSet pod is evicted.",
     watch: eachWrite((_world, { method, path }) =>
       /eviction$/.test(path) &&
       method === "POST" &&
-      protectedNames.some((name) => path.includes(`/pods/${name}/`))
+      protectedNames.some((name) => path.includes(`/pods/${name}`))
         ? `${method} ${path}`
         : undefined,
     ),
+  },
+  {
+    promise: "A request to evict a pod names its UID, so that no other pod of this name is evicted.",
+    watch: eachEviction((_world, { podUid, path, body }) => {
+      const { deleteOptions } = body as { deleteOptions?: { preconditions?: { uid?: string } } };
+      return deleteOptions?.preconditions?.uid === podUid ? undefined : path;
+    }),
+  },
+  {
+    promise: "An Event says that a pod was evicted only if the API server has accepted its eviction.",
+    watch: eachWrite(({ history }, { path, body }) => {
+      if (!path.endsWith("/events")) return undefined;
+      const { reason, involvedObject: pod } = body as {
+        reason?: string;
+        involvedObject?: { name: string; uid?: string };
+      };
+      if (reason !== "Evicted" || history.evictions.some(({ podUid }) => podUid === pod?.uid))
+        return undefined;
+      return `${pod?.name} was not evicted`;
+    }),
   },
   {
     promise: "No pod is evicted that no plugin has named in this round.",
@@ -77,8 +136,8 @@ export const acts: readonly Rule[] = [
   },
   {
     promise: "No more pods are evicted in a window than the limit allows, over all restarts.",
-    watch: eachEviction(({ plan, machine }, { at, path }, earlier) => {
-      if (plan.limitPerNode === 0 || machine.wallOffset !== 0) return undefined;
+    watch: eachEviction(({ plan }, { at, path }, earlier) => {
+      if (plan.limitPerNode === 0) return undefined;
       const within = earlier.filter((other) => at - other.at < plan.limitWindowMs - 1_000).length + 1;
       return within > plan.limitPerNode
         ? `${path} is number ${within} within ${plan.limitWindowMs / 1_000} s, allowed are ${plan.limitPerNode}`

@@ -1,9 +1,8 @@
 import { mapDifferences } from "../../support/map-differences.ts";
-import { NODE } from "../world/api-server.ts";
+import { CNRS, NODE } from "../world/api-server.ts";
+import { theirTaints } from "../world/other-writers.ts";
 import { request } from "../world/status.ts";
 import type { Rule } from "./rule.ts";
-
-const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
 
 export const rest: readonly Rule[] = [
   {
@@ -13,10 +12,15 @@ export const rest: readonly Rule[] = [
         status?: { resources?: { capacity?: Record<string, string> } };
       };
       const published = cnr?.status?.resources?.capacity ?? {};
-      const expected = Object.fromEntries(
-        reporters.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
-      );
-      return mapDifferences("capacity", expected, published);
+      const { labels = {} } = api.store.get("nodes", NODE)?.metadata ?? {};
+      const reported = reporters.filter(({ value }) => value !== undefined);
+      const expected = reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]);
+      const ours = Object.entries(labels).filter(([key]) => key.startsWith("example.dev/"));
+      const expectedLabels = reported.map(({ name, value }) => [`example.dev/${name}`, `v${value}`]);
+      return [
+        ...mapDifferences("capacity", Object.fromEntries(expected), published),
+        ...mapDifferences("label", Object.fromEntries(expectedLabels), Object.fromEntries(ours)),
+      ];
     },
   },
   {
@@ -25,7 +29,7 @@ export const rest: readonly Rule[] = [
       const { spec } = api.store.get("nodes", NODE) as { spec?: { taints?: { key: string }[] } };
       const keys = (spec?.taints ?? [])
         .map(({ key }) => key)
-        .filter((key) => key.startsWith("nodekeeper.dev/"));
+        .filter((key) => key.startsWith("nodekeeper.dev/") && !theirTaints.includes(key));
       const expected = plan.isDryRun
         ? []
         : evictionPlugins

@@ -8,6 +8,7 @@ import type { ApiFaults } from "./faults.ts";
 import type { History } from "./history.ts";
 
 export const NODE = "worker-1";
+export const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
 
 /** The API server of a world, whose answers are recorded as the truth. */
 export class ApiServer {

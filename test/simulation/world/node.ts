@@ -141,5 +141,5 @@ export function seedPods({ store }: ApiServer): void {
   put("static", { annotations: { "kubernetes.io/config.source": "file" } }, {});
 }
 
-/** Names of pods that are never evicted. */
-export const protectedNames = ["critical", "mirror", "static"];
+/** Beginnings of the names of pods that are never evicted. */
+export const protectedNames = ["critical", "mirror", "static", "log-"];

@@ -80,28 +80,38 @@ export abstract class PluginActor {
   }
 }
 
-/** Reports a value of its own on the CustomNodeResource and the Node. */
+/** Reports a value of its own on the CustomNodeResource and the Node. Sometimes withdraws it. */
 export class Reporter extends PluginActor {
-  value = 0;
+  /** All it has reported, in order. Undefined: it withdrew its value. */
+  readonly reports: (number | undefined)[] = [0];
   #changed = () => {};
 
+  /** What it reports now. */
+  get value(): number | undefined {
+    return this.reports.at(-1);
+  }
+
   change(): void {
-    this.value++;
-    this.history.note(this.name, `reports ${this.value}`);
+    this.reports.push(this.machine.chance(0.2) ? undefined : this.reports.length);
+    this.history.note(this.name, `reports ${this.value ?? "nothing"}`);
     const changed = this.#changed;
     this.process?.after(0, changed);
+  }
+
+  #contents(): ReportContent[] {
+    const { name, value } = this;
+    if (value === undefined) return [];
+    return [
+      customNodeResource(status("resources", { capacity: { [`widgets.example/${name}`]: `${value}` } })),
+      node(metadata("labels", { [`example.dev/${name}`]: `v${value}` })),
+    ];
   }
 
   protected serve(process: Process, socketDir: string): Plugin {
     const actor = this;
     async function* report(signal: AbortSignal): AsyncGenerator<ReportContent[]> {
       while (!signal.aborted) {
-        yield [
-          customNodeResource(
-            status("resources", { capacity: { [`widgets.example/${actor.name}`]: `${actor.value}` } }),
-          ),
-          node(metadata("labels", { [`example.dev/${actor.name}`]: `v${actor.value}` })),
-        ];
+        yield actor.#contents();
         await new Promise<void>((resolve) => {
           actor.#changed = resolve;
         });

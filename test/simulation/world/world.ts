@@ -11,6 +11,7 @@ import { Devices } from "./devices.ts";
 import { apiFaultsOf, drawFaults, type FaultRates, type TimedFault, weatherOf } from "./faults.ts";
 import { History } from "./history.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
+import { OtherWriters } from "./other-writers.ts";
 import { EvictionActor, type PluginActor, Reporter } from "./plugins.ts";
 
 /** What a world is made of, drawn from its seed. */
@@ -44,6 +45,7 @@ export class World {
   readonly evictionPlugins: EvictionActor[];
   readonly consumers: Consumer[];
   readonly devices: Devices;
+  readonly otherWriters: OtherWriters;
   /** Number of faults by name. */
   readonly faults: Record<string, number> = {};
   #isCalm = false;
@@ -68,6 +70,7 @@ export class World {
     this.consumers = names("consumer", CONSUMERS).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
     this.devices = new Devices(machine, this.history, this, this.plan.drivers);
+    this.otherWriters = new OtherWriters(machine, this.api, this.history);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
     this.agent = new AgentHost(machine, this.history, this.#settings());
@@ -126,8 +129,12 @@ export class World {
       machine.scheduler.after(machine.between(100, most), () => what.thaw());
     };
     this.#often("cutWatches", () => {
-      history.note("fault", "watches cut");
-      this.api.process.run(() => this.api.server.cutWatches());
+      const isCompacted = machine.chance(0.5);
+      history.note("fault", isCompacted ? "watches cut, history compacted" : "watches cut");
+      this.api.process.run(() => {
+        if (isCompacted) this.api.store.compact();
+        this.api.server.cutWatches();
+      });
     });
     this.#often("agentKills", () =>
       this.agent.kill(machine.chance(0.7) ? machine.between(0, 200) : undefined),
@@ -166,6 +173,7 @@ export class World {
     this.#often("meddling", () => devices.meddle());
     this.#often("cdiRemovals", () => devices.removeCdiFile());
     this.#again(6_000, () => devices.change());
+    this.#again(7_000, () => this.api.process.run(() => this.otherWriters.write()));
   }
 
   #calm(): void {
@@ -232,7 +240,8 @@ export class World {
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(root, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
-      reporting: { inTreePlugins: [] },
+      // Shorter than the calm: until it has ended, what an earlier agent published and no plugin reports is kept.
+      reporting: { inTreePlugins: [], pluginGracePeriod: "60s" },
       devices: this.devices.settings,
       eviction: {
         syncPeriod: `${syncPeriodMs}ms`,

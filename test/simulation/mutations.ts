@@ -1,0 +1,267 @@
+import type { SourceChange } from "./machine/bundle.ts";
+
+/** A defect that is put into the agent, to prove that the rules find defects of this kind. */
+export interface Mutation extends SourceChange {
+  /** What the agent does wrong with it. */
+  name: string;
+  /** The promise that is expected to break. */
+  promise: string;
+}
+
+const published = "After quiet, what plugins last reported is what is published, and nothing else.";
+const tainted =
+  "A taint is on the Node while its condition is reported, and is removed when it no longer is.";
+const healthy = "If all is well, no health check fails.";
+const shielded = "No critical, static, mirror or DaemonSet pod is evicted.";
+const limited = "No more pods are evicted in a window than the limit allows, over all restarts.";
+const dry = "Dry run writes nothing about eviction.";
+const named = "No pod is evicted that no plugin has named in this round.";
+
+const foreign = "Labels, annotations and taints of other owners stay as they wrote them.";
+const kept =
+  "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away.";
+const byUid = "A request to evict a pod names its UID, so that no other pod of this name is evicted.";
+const trueEvents = "An Event says that a pod was evicted only if the API server has accepted its eviction.";
+const relieved = "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.";
+const failing = "While the API server refuses every request, a health check fails.";
+
+const eviction = "packages/agent/src/eviction";
+const reporting = "packages/agent/src/reporting";
+const decide = "packages/api/src/decide";
+
+/** Changes of one place each. Every one is found within 500 seeds: `npm run simulate -- --mutations`. */
+export const mutations: readonly Mutation[] = [
+  {
+    name: "the state is not saved before an eviction is sent",
+    file: `${eviction}/ledger.ts`,
+    from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
+    to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
+    promise: limited,
+  },
+  {
+    name: "limits are forgotten at a restart",
+    file: `${eviction}/ledger.ts`,
+    from: "elapsedSince(state, now, bootTime())), unrecorded: [] };",
+    to: "elapsedSince(state, now, bootTime())), unrecorded: [], recent: [] };",
+    promise: limited,
+  },
+  {
+    name: "a limit allows one eviction too many",
+    file: `${decide}/limits.ts`,
+    from: "times.length < limit) return null;",
+    to: "times.length <= limit) return null;",
+    promise: limited,
+  },
+  {
+    name: "limits are counted by the wall clock",
+    file: `${decide}/state.ts`,
+    from: "return by === 0 ? { ...state, at: now } : moved(state, by, now);",
+    to: "return by > Number.MAX_VALUE ? moved(state, by, now) : { ...state, at: now };",
+    promise: limited,
+  },
+  {
+    name: "mirror pods are offered",
+    file: `${decide}/candidates.ts`,
+    from: 'if (pod.isMirror) return because("mirror");',
+    to: "",
+    promise: shielded,
+  },
+  {
+    name: "static pods are offered",
+    file: `${decide}/candidates.ts`,
+    from: 'if (pod.isStatic) return because("static");',
+    to: "",
+    promise: shielded,
+  },
+  {
+    name: "critical pods are offered",
+    file: `${decide}/candidates.ts`,
+    from: "if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return",
+    to: 'if (pod.priorityClassName !== "") return null;\n  if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return',
+    promise: shielded,
+  },
+  {
+    name: "a call to a plugin has no deadline",
+    file: `${eviction}/ask/plugin-caller.ts`,
+    from: "await withDeadline(clock, deadlineMs, {}, scope.signal, work);",
+    to: "await work(scope.signal);",
+    promise: tainted,
+  },
+  {
+    name: "the answer of an earlier round is used if a call fails",
+    file: `${eviction}/ask/plugin-caller.ts`,
+    from: "await withDeadline(clock, deadlineMs, {}, scope.signal, work);",
+    to: `await withDeadline(clock, deadlineMs, {}, scope.signal, work).then(
+        (given) => ((plugin.given ??= {})[method] = given),
+        (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
+    promise: named,
+  },
+  {
+    name: "dry run evicts",
+    file: `${decide}/decide.ts`,
+    from: "if (policy.dryRunPlugins.length === 0) return requested;",
+    to: "if (policy.dryRunPlugins) return requested;",
+    promise: dry,
+  },
+  {
+    name: "a taint is never removed",
+    file: `${eviction}/act/node-taints.ts`,
+    from: "live.filter((taint) => !isComplete || !isOwn(taint) || desiredIds.has(idOf(taint)));",
+    to: "live;",
+    promise: tainted,
+  },
+  {
+    name: "a taint is never set",
+    file: `${eviction}/act/node-taints.ts`,
+    from: "desired.filter((taint) => !liveIds.has(idOf(taint)));",
+    to: "[];",
+    promise: tainted,
+  },
+  {
+    name: "taints are not removed after a restart",
+    file: `${eviction}/act/taint-gate.ts`,
+    from: "this.#isOpen = isWhole || this.#clock.monotonic() - this.#startedAt >= STARTUP_GRACE_MS;",
+    to: "",
+    promise: tainted,
+  },
+  {
+    name: "a condition of a plugin that fails stays for ever",
+    file: `${decide}/conditions.ts`,
+    from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
+    to: "",
+    promise: tainted,
+  },
+  {
+    name: "a failed write of an object is not retried",
+    file: `${reporting}/publisher.ts`,
+    from: "      this.#queue.addAfter(object, delayMs);",
+    to: "",
+    promise: published,
+  },
+  {
+    name: "a plugin that registers again is not read",
+    file: `${reporting}/manager.ts`,
+    from: "    this.#start(endpoint, source);\n    this.#options.onChange",
+    to: "    this.#running.signal.aborted || endpoint.message || this.#start(endpoint, source);\n    this.#options.onChange",
+    promise: published,
+  },
+  {
+    name: "a failed write of taints counts as done",
+    file: `${eviction}/act/node-tainter.ts`,
+    from: 'metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });\n      throw error;',
+    to: 'metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });\n      this.#reconciled(this.#live, this.#desired);',
+    promise: tainted,
+  },
+  {
+    name: "pods of DaemonSets are offered",
+    file: `${decide}/candidates.ts`,
+    from: 'if (pod.owner?.kind === "DaemonSet" && !rules.evictDaemonSetPods)',
+    to: 'if (pod.owner?.kind === "Pod")',
+    promise: shielded,
+  },
+  {
+    name: "a taint of another owner is removed",
+    file: `${eviction}/act/node-taints.ts`,
+    from: "!isComplete || !isOwn(taint) || desiredIds",
+    to: "!isComplete || desiredIds",
+    promise: foreign,
+  },
+  {
+    name: "taints are written without the version that was read",
+    file: `${eviction}/act/node-taints.ts`,
+    from: "{ metadata: { resourceVersion, uid, ...",
+    to: "{ metadata: { uid, ...",
+    promise: foreign,
+  },
+  {
+    name: "an eviction is sent without the UID of the pod",
+    file: `${eviction}/act/api-killers.ts`,
+    from: "return { preconditions: { uid }, ...(grace",
+    to: "return { ...(grace",
+    promise: byUid,
+  },
+  {
+    name: "an eviction of unknown outcome counts as accepted",
+    file: `${eviction}/act/api-killers.ts`,
+    from: "return resultOfError(error, pod, rights);",
+    to: 'return { kind: "accepted", message: "" };',
+    promise: trueEvents,
+  },
+  {
+    name: "an eviction is not tried again",
+    file: `${eviction}/act/evictor.ts`,
+    from: "this.#queue.addAfter(task.pod.uid, delay);",
+    to: "",
+    promise: healthy,
+  },
+  {
+    name: "the grace period of a threshold starts again in each round",
+    file: `${decide}/thresholds.ts`,
+    from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
+    to: "const since = now;",
+    promise: relieved,
+  },
+  {
+    name: "the value of a reporter is dropped as soon as it is lost",
+    file: `${reporting}/manager.ts`,
+    from: "this.#stop(endpoint, reason, 0);",
+    to: "this.#drop(endpoint);",
+    promise: kept,
+  },
+  {
+    name: "the checkpoint of reports is skipped at a restart",
+    file: `${reporting}/manager.ts`,
+    from: "of this.#checkpoint.load()) {",
+    to: "of []) {",
+    promise: published,
+  },
+  {
+    name: "reports are published before they are in the checkpoint",
+    file: `${reporting}/object-writer.ts`,
+    from: "await reports.flush();",
+    to: "",
+    promise: kept,
+  },
+  {
+    name: "the last value that is withdrawn is left",
+    file: `${reporting}/object-writer.ts`,
+    from: "return text !== applied;",
+    to: 'return text !== "" && text !== applied;',
+    promise: published,
+  },
+  {
+    name: "a watch is not resumed after 410",
+    file: "packages/core/src/kube/watcher.ts",
+    from: 'else if (reason === "expired") this.#expired();',
+    to: 'else if (reason === "expired") this.#needed = undefined;',
+    promise: relieved,
+  },
+  {
+    name: "a key that is added while it is in progress is lost",
+    file: "packages/core/src/lib/work-queue.ts",
+    from: "if (this.#needed.has(key)) this.#enqueue(key);",
+    to: "this.#needed.delete(key);",
+    promise: published,
+  },
+  {
+    name: "a failed registration is not tried again",
+    file: "packages/agent/src/plugins/session.ts",
+    from: 'return this.#retry("failed");',
+    to: "return;",
+    promise: published,
+  },
+  {
+    name: "readyz ignores failing checks",
+    file: "packages/agent/src/server/health.ts",
+    from: "failed ||= !ok;",
+    to: "failed ||= false;",
+    promise: failing,
+  },
+  {
+    name: "taints count as late although they are as desired",
+    file: `${eviction}/act/node-tainter.ts`,
+    from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
+    to: "this.#writes.reconciled(signatureOf(desired));",
+    promise: healthy,
+  },
+];
