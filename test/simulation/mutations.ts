@@ -24,6 +24,12 @@ const byUid = "A request to evict a pod names its UID, so that no other pod of t
 const trueEvents = "An Event says that a pod was evicted only if the API server has accepted its eviction.";
 const relieved = "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.";
 const failing = "While the API server refuses every request, a health check fails.";
+const allocatable = "The scheduler can allocate exactly the healthy devices that drivers last sent.";
+const toldPrepared =
+  "The kubelet is told that a claim is prepared only once its driver has prepared it, with its CDI file.";
+const claims = "Each allocated claim that a pod uses is prepared, and each other is unprepared.";
+const unused = "A claim is unprepared once all containers of its pod have exited.";
+const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
 
 const eviction = "packages/agent/src/eviction";
 const reporting = "packages/agent/src/reporting";
@@ -263,5 +269,47 @@ export const mutations: readonly Mutation[] = [
     from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
     to: "this.#writes.reconciled(signatureOf(desired));",
     promise: healthy,
+  },
+  {
+    name: "a ResourceSlice is left",
+    file: "packages/agent/src/devices/plan/plan.ts",
+    from: "deletes: stored.filter((slice) => !kept.has(slice)),",
+    to: "deletes: [],",
+    promise: allocatable,
+  },
+  {
+    name: "a claim is answered without its CDI file",
+    file: "packages/agent/src/claims/preparation.ts",
+    from: "else directory.write(driver, uid, prepared.cdi);",
+    to: "",
+    promise: toldPrepared,
+  },
+  {
+    name: "a claim is not unprepared",
+    file: "packages/agent/src/claims/preparation.ts",
+    from: "await this.#unpreparation.run(driver, claim, signal);",
+    to: "",
+    promise: claims,
+  },
+  {
+    name: "a claim is unprepared while containers use it",
+    file: "packages/agent/src/claims/preparation.ts",
+    from: "await this.#use.whenUnused(work, { ...call, signal: scope.signal });",
+    to: "await work();",
+    promise: unused,
+  },
+  {
+    name: "an exit is dropped if the container is removed before the next list",
+    file: "packages/agent/src/lifecycle/diff.ts",
+    from: '["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];',
+    to: '["ContainerRemoved"] : ["ContainerRemoved"];',
+    promise: toldOnce,
+  },
+  {
+    name: "a cursor is off by one",
+    file: "packages/agent/src/lifecycle/event-reader.ts",
+    from: "this.#sequence = after?.sequence ?? host.last;",
+    to: "this.#sequence = after ? Math.min(after.sequence + 1, host.last) : host.last;",
+    promise: toldOnce,
   },
 ];
