@@ -132,7 +132,9 @@ export class ClaimKubelet {
       else this.#unprepared(known, (await client.nodeUnprepareResources(request, { signal })).claims);
       this.#history.note("kubelet", `${what}: done`);
     } catch (error) {
-      this.#history.note("kubelet", `${what}: ${messageOf(error)}`);
+      // The directory has another name in each run of the world.
+      const problem = messageOf(error).replaceAll(this.#machine.root, "");
+      this.#history.note("kubelet", `${what}: ${problem}`);
       await process.clock.sleep(this.#machine.between(1_000, 5_000));
     }
     calls.delete(keyOf(known));
