@@ -7,6 +7,7 @@ import { lifecycle } from "./rules/lifecycle.ts";
 import { outage } from "./rules/outage.ts";
 import { progress } from "./rules/progress.ts";
 import { rest } from "./rules/rest.ts";
+import { truth } from "./rules/truth.ts";
 import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
 
@@ -33,7 +34,7 @@ export interface Outcome {
   log: readonly string[];
 }
 
-const rules = [...acts, ...progress, ...devices, ...lifecycle, ...rest, ...outage];
+const rules = [...acts, ...progress, ...devices, ...lifecycle, ...rest, ...truth, ...outage];
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.

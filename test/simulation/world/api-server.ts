@@ -5,7 +5,8 @@ import { type Machine, machineOf } from "../machine/machine.ts";
 import type { HttpExchange } from "../machine/network.ts";
 import type { Process } from "../machine/process.ts";
 import type { ApiFaults } from "./faults.ts";
-import type { History } from "./history.ts";
+import { type ApiWrite, type History, isEviction } from "./history.ts";
+import { PodTruths } from "./pod-truths.ts";
 
 export const NODE = "worker-1";
 export const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
@@ -15,6 +16,7 @@ export class ApiServer {
   readonly process: Process;
   readonly server: DevApiServer;
   readonly kubeconfig: string;
+  readonly pods: PodTruths;
   faults: ApiFaults | undefined;
   readonly #history: History;
 
@@ -32,6 +34,10 @@ export class ApiServer {
           return isAgent ? this.faults?.of(request) : undefined;
         },
       }),
+    );
+    this.pods = new PodTruths(
+      () => this.store.list("pods"),
+      () => machine.scheduler.now,
     );
   }
 
@@ -55,22 +61,22 @@ export class ApiServer {
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];
     const pod = name === undefined ? undefined : this.store.get("pods", name, namespace);
     const { scheduler } = this.process;
+    this.pods.look();
     return {
       ...exchange,
       respond: (status, answered) => {
-        const client = clientOf(headers["user-agent"]);
-        const uid = pod?.metadata.uid;
-        const text = Buffer.from(body).toString();
-        this.#history.writes.push({
+        const write: ApiWrite = {
           at: scheduler.now,
-          client,
+          client: clientOf(headers["user-agent"]),
           method,
           path,
-          body: parsed(text),
+          body: parsed(Buffer.from(body).toString()),
           status,
-          podUid: uid,
-        });
-        this.#history.note("kube-apiserver", `${method} ${exchange.url} of ${client}: ${status}`);
+          podUid: pod?.metadata.uid,
+        };
+        this.#history.writes.push(write);
+        this.pods.look(isEviction(write) ? write.podUid : undefined);
+        this.#history.note("kube-apiserver", `${method} ${exchange.url} of ${write.client}: ${status}`);
         exchange.respond(status, answered);
       },
     };

@@ -101,7 +101,12 @@ export function drawFaults(machine: Machine): FaultRates {
 }
 
 /** Messages of a world: mostly quick, some slow, some lost. */
-export function weatherOf(machine: Machine, rates: FaultRates, counts: Counts): Weather {
+export function weatherOf(
+  machine: Machine,
+  rates: FaultRates,
+  counts: Counts,
+  onLost: (url: string) => void,
+): Weather {
   const delay = (leastMs: number, mostMs: number) =>
     machine.chance(rates.slow)
       ? machine.random() * rates.slowestMs
@@ -109,11 +114,12 @@ export function weatherOf(machine: Machine, rates: FaultRates, counts: Counts): 
   return {
     localMs: () => 0.05 + machine.random() * 0.4,
     remoteMs: () => delay(0.5, 4),
-    breaks: () => {
+    breaks: (_method, url) => {
       const drawn = machine.random();
       if (drawn >= rates.lostRequests + rates.lostResponses) return undefined;
       const lost = drawn < rates.lostRequests ? "request" : "response";
       count(counts, lost === "request" ? "lostRequests" : "lostResponses");
+      onLost(url);
       return lost;
     },
   };

@@ -40,6 +40,8 @@ export class History {
   readonly events: Event[] = [];
   readonly writes: ApiWrite[] = [];
   readonly namings: Naming[] = [];
+  /** Requests of the agent to the API server that were lost, or whose responses were. */
+  readonly lost: { at: number; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */
   readonly stages = new Map<string, Stage>();
   /** Virtual milliseconds at which an agent was started, killed or stopped. */
@@ -61,10 +63,14 @@ export class History {
   /** Evictions of the agent that the API server accepted, in order. */
   get evictions(): (ApiWrite & { podUid: string })[] {
     return this.writes.filter(
-      (write): write is ApiWrite & { podUid: string } =>
-        write.client === "nodekeeper" && isAccepted(write) && endsPod(write) && write.podUid !== undefined,
+      (write): write is ApiWrite & { podUid: string } => isEviction(write) && write.podUid !== undefined,
     );
   }
+}
+
+/** Returns whether the API server has accepted an eviction of the agent. */
+export function isEviction(write: ApiWrite): boolean {
+  return write.client === "nodekeeper" && isAccepted(write) && endsPod(write);
 }
 
 function isAccepted({ status }: ApiWrite): boolean {

@@ -103,7 +103,9 @@ export class World {
     init.run(() => this.agent.start());
     await scheduler.run(FIRST_MS, isOver);
     this.history.note("world", "the storm begins");
-    network.weather = weatherOf(machine, plan.faults, this.faults);
+    network.weather = weatherOf(machine, plan.faults, this.faults, (url) =>
+      this.history.lost.push({ at: scheduler.now, url }),
+    );
     this.api.faults = apiFaultsOf(machine, plan.faults, this.faults);
     this.#storm();
     await scheduler.run(FIRST_MS + plan.stormMs, isOver);

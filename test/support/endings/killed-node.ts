@@ -8,9 +8,10 @@ import { agentFlags, type StatusReader, statusReader } from "../agent.ts";
 import { startCluster, type TestCluster } from "../cluster.ts";
 import { hardPressure, podNamed, startEvictionPlugin, type TestEvictionPlugin } from "../eviction-plugin.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../processes.ts";
+import { falsehoods } from "./claims.ts";
 import { endings, OtherClients, type PlayedPod } from "./pod-endings.ts";
 import { type Arrival, type Interception, RequestRecorder } from "./request-recorder.ts";
-import { falsehoods, StatementReader } from "./statements.ts";
+import { StatementReader } from "./statements.ts";
 import { AGENT, acceptedEvictions, truthOf } from "./truth.ts";
 
 const CANDIDATES = 6;

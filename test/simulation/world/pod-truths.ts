@@ -1,0 +1,60 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+
+/** Who ended a pod: the first that deleted or evicted it, or that reported its final phase. */
+export interface PodTruth {
+  readonly uid: string;
+  readonly name: string;
+  endedBy: "ours" | "other" | undefined;
+  /** Virtual milliseconds at which somebody ended it, at the latest. */
+  endedAt: number;
+  /** Virtual milliseconds at which its object was gone. */
+  goneAt: number | undefined;
+}
+
+/** All pods that ever were, and who ended them. */
+export class PodTruths {
+  readonly all = new Map<string, PodTruth>();
+  readonly #pods: () => readonly KubeObject[];
+  readonly #now: () => number;
+
+  /** @param pods returns the pods that the API server has now */
+  constructor(pods: () => readonly KubeObject[], now: () => number) {
+    this.#pods = pods;
+    this.#now = now;
+  }
+
+  /**
+   * Looks at all pods. Called before and after each write, so that what a write ends is its doing.
+   * @param ours UID of the pod that an eviction of the agent has just ended, if it did
+   */
+  look(ours?: string): void {
+    const present = new Set<string>();
+    for (const { metadata, status } of this.#pods()) {
+      const { uid = "", name = "", deletionTimestamp } = metadata;
+      present.add(uid);
+      const { phase } = (status ?? {}) as { phase?: string };
+      const truth = this.#of(uid, name);
+      if (deletionTimestamp !== undefined || phase === "Failed" || phase === "Succeeded")
+        this.#end(truth, ours);
+    }
+    for (const truth of this.all.values()) {
+      if (present.has(truth.uid) || truth.goneAt !== undefined) continue;
+      this.#end(truth, ours);
+      truth.goneAt = this.#now();
+    }
+  }
+
+  #of(uid: string, name: string): PodTruth {
+    const known = this.all.get(uid);
+    if (known) return known;
+    const truth = { uid, name, endedBy: undefined, endedAt: 0, goneAt: undefined };
+    this.all.set(uid, truth);
+    return truth;
+  }
+
+  #end(truth: PodTruth, ours: string | undefined): void {
+    if (truth.endedBy !== undefined) return;
+    truth.endedBy = truth.uid === ours ? "ours" : "other";
+    truth.endedAt = this.#now();
+  }
+}
