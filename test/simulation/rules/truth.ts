@@ -1,4 +1,4 @@
-import { falsehoods, type LostEvidence } from "../../support/endings/claims.ts";
+import { falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
 import { statementsAbout } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
@@ -14,8 +14,9 @@ export const truth: readonly Rule[] = [
       // The world goes on while the agent answers.
       world.api.pods.look();
       return stated.flatMap(({ pod, said }) => {
-        if (!isSettled(world, pod)) return [];
-        const found = falsehoods(said, pod.endedBy ?? "alive", lostAbout(world, pod));
+        const lost = lostAbout(world, pod);
+        if (!isSettled(world, pod) || isKnownDefect(said, lost)) return [];
+        const found = falsehoods(said, pod.endedBy ?? "alive", lost);
         return found.length > 0 ? [`${pod.name}: ${found.join("; ")}. It says: ${said.verdict}`] : [];
       });
     },
@@ -29,6 +30,20 @@ const UNTIL_RECORDED_MS = 15_000;
 function isSettled({ machine, history }: World, { uid, endedBy, goneAt }: PodTruth): boolean {
   if (goneAt !== undefined) return machine.scheduler.now - goneAt > UNTIL_RECORDED_MS;
   return endedBy === undefined && !history.namings.some((naming) => naming.uid === uid);
+}
+
+/**
+ * Known defects, of pods about which a request or its response was lost, or during whose eviction the agent was killed.
+ *
+ * 1. The state of the boot is written before the round that it follows from. A kill between the two loses the round with
+ *    its outcomes, and the state no longer has their evictions: they are stated to be open for ever.
+ * 2. A request that the agent gave up can still arrive. The eviction is then withdrawn or has failed, and the page only
+ *    says that a request was sent before.
+ */
+function isKnownDefect({ verdict }: Statements, { response }: LostEvidence): boolean {
+  return (
+    response && /no outcome of its eviction is recorded|a request to evict it was sent before/.test(verdict)
+  );
 }
 
 // The agent gives a request to the API server up after this.
