@@ -4,6 +4,7 @@ import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { devices } from "./rules/devices.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
+import { metrics } from "./rules/metrics.ts";
 import { outage } from "./rules/outage.ts";
 import { progress } from "./rules/progress.ts";
 import { rest } from "./rules/rest.ts";
@@ -34,7 +35,7 @@ export interface Outcome {
   log: readonly string[];
 }
 
-const rules = [...acts, ...progress, ...devices, ...lifecycle, ...rest, ...truth, ...outage];
+const rules = [...acts, ...progress, ...devices, ...lifecycle, ...rest, ...metrics, ...truth, ...outage];
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.

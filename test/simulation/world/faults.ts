@@ -1,4 +1,4 @@
-import type { DevApiServerOptions } from "@nodekeeper/testing";
+import type { DevApiServerOptions, EventFaults } from "@nodekeeper/testing";
 import type { Machine } from "../machine/machine.ts";
 import type { Weather } from "../machine/network.ts";
 
@@ -12,6 +12,8 @@ export interface FaultRates {
   /** Share of messages that take long, and how long at most, in milliseconds. */
   slow: number;
   slowestMs: number;
+  /** What happens to events of containers between the runtime and the agent. */
+  runtimeEvents: EventFaults;
   /** Mean time between faults of each kind, in milliseconds. Infinity: none. */
   cutWatches: number;
   agentKills: number;
@@ -20,6 +22,7 @@ export interface FaultRates {
   pluginFreezes: number;
   consumerKills: number;
   runtimeFreezes: number;
+  runtimeRestarts: number;
   wallSteps: number;
   driverReplacements: number;
   driverRemovals: number;
@@ -40,6 +43,7 @@ export type TimedFault =
   | "pluginFreezes"
   | "consumerKills"
   | "runtimeFreezes"
+  | "runtimeRestarts"
   | "wallSteps"
   | "driverReplacements"
   | "driverRemovals"
@@ -81,6 +85,12 @@ export function drawFaults(machine: Machine): FaultRates {
     lostResponses: share(0.5, 0.15),
     slow: share(0.5, 0.1),
     slowestMs: machine.pick([50, 500, 5_000, 15_000]),
+    runtimeEvents: {
+      lost: share(0.3, 0.5),
+      doubled: share(0.2, 0.3),
+      reordered: share(0.3, 0.5),
+      delayMs: machine.pick([0, 0, 0, 200, 3_000]),
+    },
     cutWatches: meanMs(0.5, 5, 60),
     agentKills: meanMs(0.6, 10, 60),
     agentStops: meanMs(0.3, 20, 90),
@@ -88,6 +98,7 @@ export function drawFaults(machine: Machine): FaultRates {
     pluginFreezes: meanMs(0.3, 15, 90),
     consumerKills: meanMs(0.3, 10, 60),
     runtimeFreezes: meanMs(0.2, 20, 90),
+    runtimeRestarts: meanMs(0.3, 15, 60),
     wallSteps: meanMs(0.25, 20, 90),
     driverReplacements: meanMs(0.3, 15, 90),
     driverRemovals: meanMs(0.2, 15, 60),

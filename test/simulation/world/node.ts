@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ContainerEventType } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { silentLogger, stopped } from "@nodekeeper/core/lib";
-import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import { type EventFaults, SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
 import { simulatedNode } from "../../../packages/testing/src/cluster/simulated-node.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
@@ -20,6 +20,7 @@ export class ContainerRuntime {
   readonly runtime: SimulatedRuntime;
   readonly process: Process;
   readonly #cri: SimulatedCri;
+  #isRestarting = false;
 
   constructor(machine: Machine, history: History) {
     this.process = machine.spawn("containerd");
@@ -42,6 +43,20 @@ export class ContainerRuntime {
 
   stop(): Promise<void> {
     return this.process.run(() => this.#cri.stop());
+  }
+
+  /** Ends all connections, and starts again after some time with the same containers. */
+  async restart(downMs: number): Promise<void> {
+    if (this.#isRestarting) return;
+    this.#isRestarting = true;
+    const { clock } = this.process;
+    await this.process.run(() => this.#cri.restart(() => clock.sleep(downMs)));
+    this.#isRestarting = false;
+  }
+
+  /** What happens to events of containers on their way from now on. */
+  set eventFaults(faults: EventFaults) {
+    this.#cri.eventFaults = faults;
   }
 }
 

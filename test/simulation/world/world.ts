@@ -107,6 +107,7 @@ export class World {
       this.history.lost.push({ at: scheduler.now, url }),
     );
     this.api.faults = apiFaultsOf(machine, plan.faults, this.faults);
+    this.runtime.eventFaults = plan.faults.runtimeEvents;
     this.#storm();
     await scheduler.run(FIRST_MS + plan.stormMs, isOver);
     if (isOver()) return;
@@ -153,6 +154,10 @@ export class World {
       history.note("fault", "containerd frozen");
       frozen(this.runtime.process, 15_000);
     });
+    this.#often("runtimeRestarts", () => {
+      history.note("fault", "containerd restarted");
+      void this.runtime.restart(machine.between(0, 8_000));
+    });
     this.#often("wallSteps", () => {
       machine.wallOffset += machine.between(-3_600_000, 3_600_000);
       history.note("fault", `wall clock is ${machine.wallOffset} ms off`);
@@ -186,6 +191,7 @@ export class World {
     this.api.faults = undefined;
     this.#makeSpace();
     this.runtime.process.thaw();
+    this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
   }
 
