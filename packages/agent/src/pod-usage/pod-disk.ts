@@ -28,7 +28,7 @@ export class PodDisks {
   /** Returns disk usage by UID. Throws only the signal's reason. */
   async all(signal: AbortSignal): Promise<Reading<ReadonlyMap<string, PodDisk>>> {
     const now = this.#clock.monotonic();
-    if (!this.#stats) return { state: "missing", at: now, message: "no container runtime is asked" };
+    if (!this.#stats) return { state: "missing", at: now, message: "no container runtime is configured" };
     const fresh = freshReading(await this.#stats.get(signal), this.#clock.monotonic(), LONGEST_AGE_MS);
     return mapReading(fresh, (pods) => new Map(pods.map((pod) => [pod.uid, diskOf(pod)])), "");
   }

@@ -193,7 +193,7 @@ describe("what pods use", () => {
   it("is missing where no runtime is asked", async () => {
     const { podUsage } = readingsOn("one-socket-v2");
     expect(await podUsage([], ["pod.usage.disk"], never)).toMatchObject({
-      missing: "no container runtime is asked",
+      missing: "no container runtime is configured",
     });
   });
 });

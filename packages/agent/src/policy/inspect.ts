@@ -96,7 +96,7 @@ class Inspector {
         return undefined;
       case ".?":
       case "[?]":
-        throw new ExpressionError("optional values are not offered", ast.pos);
+        throw new ExpressionError("optional values are not supported", ast.pos);
       default:
         this.#all(ast.args);
         return undefined;
@@ -147,8 +147,8 @@ class Inspector {
     if (methods.includes(name)) return;
     const at = Math.max(ast.input.indexOf(name, owner.end), ast.start);
     if (name !== "matches") throw notOffered(`.${name}()`, at);
-    const why = "the time that a regular expression takes has no bound";
-    throw new ExpressionError(`matches() is not offered, for ${why}; glob("web-*") is`, at);
+    const why = "the run time of a regular expression is unbounded";
+    throw new ExpressionError(`matches() is not supported because ${why}; use glob("web-*")`, at);
   }
 }
 
@@ -167,7 +167,7 @@ function checkQuantity(ast: ASTNode, [text]: readonly ASTNode[]): void {
 
 function notOffered(what: string, at: number): ExpressionError {
   const offered = [...functions.map((name) => `${name}()`), ...methods.map((name) => `.${name}()`)];
-  return new ExpressionError(`${what} is not offered; there are: ${offered.join(", ")}`, at);
+  return new ExpressionError(`${what} is not supported; supported: ${offered.join(", ")}`, at);
 }
 
 function fieldsOf({ fields }: Group): string {

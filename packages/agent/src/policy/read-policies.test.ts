@@ -77,7 +77,7 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
   const wrong = (fields: string) => problemsOf(`policies:\n  - ${fields.replaceAll("\n", "\n    ")}\n`);
 
   it.each([
-    ["name: A!", simple, "2:11", "name", '"A!" must have 1 to 63 characters'],
+    ["name: A!", simple, "2:11", "name", '"A!" must consist of 1 to 63'],
     ["type: hardish", simple, "3:11", "type", '"hardish" is none of hard, soft'],
     ["when: node.cpu.usage", simple, "4:11", "when", "must be true or false, and is of type double"],
     ["when: node.cpu.usage > 0.9 && node.cpu.core > 1", simple, "4:44", "when", "there is no node.cpu.core"],
@@ -100,7 +100,7 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
     ["gracePeriod: soon", "gracePeriod", '"soon" is not a duration'],
     ["gracePeriod: -5s", "gracePeriod", "must not be negative"],
     ["terminationGracePeriod: -5s", "terminationGracePeriod", "must not be negative"],
-    ["observed: node.cpu.usage", "observed", "must both be there"],
+    ["observed: node.cpu.usage", "observed", "set both `observed` and `threshold`, or neither"],
     ["minimumReclaim: 5", "minimumReclaim", "needs `observed`"],
     ["observed: 1\nthreshold: 2", "operator", "must be lessThan or greaterThan"],
     ["observed: 1\nthreshold: 2\noperator: less", "operator", '"less" is none of'],
@@ -136,7 +136,7 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
   });
 
   it("needs something to go by", () => {
-    expect(wrong("name: a\ntype: hard\nrank: [1]")[0]).toContain("there must be `when`, or both");
+    expect(wrong("name: a\ntype: hard\nrank: [1]")[0]).toContain("set `when`, or both");
   });
 });
 

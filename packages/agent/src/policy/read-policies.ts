@@ -79,10 +79,10 @@ function readPolicy(written: YamlValue, { node: ofNode, pod: ofPod }: Compilers)
   const threshold = formula("threshold");
   const minimumReclaim = formula("minimumReclaim");
   if (when === null && (observed === null || threshold === null)) {
-    throw fields.need("when").error("there must be `when`, or both `observed` and `threshold`");
+    throw fields.need("when").error("set `when`, or both `observed` and `threshold`");
   }
   if ((observed === null) !== (threshold === null)) {
-    throw fields.need("observed").error("`observed` and `threshold` must both be there, or neither");
+    throw fields.need("observed").error("set both `observed` and `threshold`, or neither");
   }
   if (minimumReclaim !== null && observed === null) {
     throw fields.need("minimumReclaim").error("needs `observed` and `threshold`");
@@ -127,7 +127,7 @@ function readName(fields: YamlFields): string {
   if (/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name)) return name;
   throw fields
     .need("name")
-    .error(`${quote(name)} must have 1 to 63 characters out of lower case letters, digits, '-' and '.'`);
+    .error(`${quote(name)} must consist of 1 to 63 lower case letters, digits, '-' and '.'`);
 }
 
 function readDuration(fields: YamlFields, name: string): number | undefined {

@@ -30,7 +30,7 @@ export function sceneOfRecord({ id, input, decision }: RoundRecord, readings: Sc
       .map((pod) => ({ pod, details: details.get(pod.uid) ?? {} })),
     others: [...exclusions.values()].map((exclusion) => {
       const { reason, detail } = exclusion;
-      return { pod: exclusion, why: `no candidate: ${reason}${detail ? `, ${detail}` : ""}` };
+      return { pod: exclusion, why: `not a candidate: ${reason}${detail ? `, ${detail}` : ""}` };
     }),
     usages,
   };

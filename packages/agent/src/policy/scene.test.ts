@@ -158,7 +158,7 @@ describe("a recorded round", () => {
         namespace: "default",
         name: "kube-proxy",
         kind: "notCandidate",
-        why: "no candidate: daemonSet",
+        why: "not a candidate: daemonSet",
       },
     ]);
   });
