@@ -60,14 +60,24 @@ function setUp(
     return drivers.of(DRIVER);
   };
   const sockets = () => readdirSync(registryDirectory).filter((name) => !name.startsWith("."));
+  /** The inodes of the sockets that the kubelet finds. */
+  const inodes = () => sockets().map((name) => statSync(join(registryDirectory, name)).ino);
+  /** Registers the driver, and waits until the kubelet finds its plugin. */
+  const serve = async (...more: string[]) => {
+    const state = register(...more);
+    state.connection!.isReconciled = true;
+    await plugins.keep(state);
+    await until("the socket is there", () => state.plugin && inodes().length === 1);
+    return state;
+  };
   return {
     plugins,
     drivers,
     records,
     register,
+    serve,
+    inodes,
     socket: () => join(registryDirectory, sockets()[0]!),
-    /** The inodes of the sockets that the kubelet finds. */
-    inodes: () => sockets().map((name) => statSync(join(registryDirectory, name)).ino),
     end: async () => {
       stop.abort();
       await drivers.stop();
@@ -77,11 +87,8 @@ function setUp(
 
 it("a driver that registers again before it was reconciled keeps its plugin", async () => {
   using world = new ClaimWorld();
-  const { plugins, register, inodes, end } = setUp(world);
-  const state = register();
-  state.connection!.isReconciled = true;
-  await plugins.keep(state);
-  await until("the socket is there", () => state.plugin && inodes().length === 1);
+  const { serve, plugins, register, inodes, end } = setUp(world);
+  const state = await serve();
   const [before] = inodes();
   // What was under way for the first registration ends when the second one is there.
   register();
@@ -95,11 +102,8 @@ it("a driver that registers again before it was reconciled keeps its plugin", as
 
 it("a driver that registers while its plugin ends gets another one", async () => {
   using world = new ClaimWorld();
-  const { plugins, register, inodes, end } = setUp(world);
-  const state = register();
-  state.connection!.isReconciled = true;
-  await plugins.keep(state);
-  await until("the socket is there", () => state.plugin && inodes().length === 1);
+  const { serve, plugins, register, inodes, end } = setUp(world);
+  const state = await serve();
   register("v1.DRAPlugin");
   const ending = plugins.keep(state);
   register();
@@ -112,12 +116,9 @@ it("a driver that registers while its plugin ends gets another one", async () =>
 
 it("the kubelet's stream of health ends when the driver registers without health, whatever it does next", async () => {
   using world = new ClaimWorld();
-  const { plugins, register, socket, inodes, end } = setUp(world);
+  const { serve, plugins, register, socket, end } = setUp(world);
   const health = DeviceHealthReportDefinition.fullName;
-  const state = register(health);
-  state.connection!.isReconciled = true;
-  await plugins.keep(state);
-  await until("the socket is there", () => state.plugin && inodes().length === 1);
+  const state = await serve(health);
   const channel = dialUnix(socket(), { maxReceiveBytes: 1 << 20 });
   const client = createClient(DRAResourceHealthDefinition, channel);
   let answers = 0;

@@ -19,6 +19,24 @@ function read(
   return new PoolReader({ driver, nodeName: "worker-1" }).read(readMessage(bytes));
 }
 
+/** Fields of a device that have the same form in a message and in a ResourceSlice. */
+const unconverted = {
+  capacity: {
+    memory: {
+      value: "8Gi",
+      requestPolicy: { default: "1Gi", validRange: { min: "1Gi", step: "1Gi" } },
+    },
+  },
+  allowMultipleAllocations: true,
+  bindsToNode: true,
+  bindingConditions: ["ready"],
+  bindingFailureConditions: ["broken"],
+  nodeAllocatableResources: {
+    cpu: { mapping: { deviceMultiplier: "2" } },
+    memory: { overhead: { perPod: "1Gi" } },
+  },
+};
+
 describe("a message of the devices protocol", () => {
   test("everything that a driver can report arrives", () => {
     const { pools, problems } = read([
@@ -39,24 +57,11 @@ describe("a message of the devices protocol", () => {
               cores: { ints: { values: [1n, 2n] } },
               links: { strings: { values: ["a", "b"] } },
             },
-            capacity: {
-              memory: {
-                value: "8Gi",
-                requestPolicy: { default: "1Gi", validRange: { min: "1Gi", step: "1Gi" } },
-              },
-            },
             taints: [{ key: "a", effect: "NoExecute", timeAdded: 1_700_000_000_999n }],
             consumesCounters: [
               { counterSet: "memory", counters: { left: "1Gi" }, compatibilityGroups: ["whole"] },
             ],
-            allowMultipleAllocations: true,
-            bindsToNode: true,
-            bindingConditions: ["ready"],
-            bindingFailureConditions: ["broken"],
-            nodeAllocatableResources: {
-              cpu: { mapping: { deviceMultiplier: "2" } },
-              memory: { overhead: { perPod: "1Gi" } },
-            },
+            ...unconverted,
           },
         ],
       },
@@ -82,24 +87,11 @@ describe("a message of the devices protocol", () => {
           cores: { ints: [1, 2] },
           links: { strings: ["a", "b"] },
         },
-        capacity: {
-          memory: {
-            value: "8Gi",
-            requestPolicy: { default: "1Gi", validRange: { min: "1Gi", step: "1Gi" } },
-          },
-        },
         taints: [{ key: "a", effect: "NoExecute", timeAdded: "2023-11-14T22:13:20Z" }],
         consumesCounters: [
           { counterSet: "memory", counters: { left: { value: "1Gi" } }, compatibilityGroups: ["whole"] },
         ],
-        allowMultipleAllocations: true,
-        bindsToNode: true,
-        bindingConditions: ["ready"],
-        bindingFailureConditions: ["broken"],
-        nodeAllocatableResources: {
-          cpu: { mapping: { deviceMultiplier: "2" } },
-          memory: { overhead: { perPod: "1Gi" } },
-        },
+        ...unconverted,
       },
       { name: "nic" },
     ]);

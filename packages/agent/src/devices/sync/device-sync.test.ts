@@ -18,10 +18,8 @@ async function received(sync: DeviceSync, report: () => void): Promise<void> {
 
 describe("DeviceSync", () => {
   it("publishes what a driver streams, owned by the Node, and nothing when nothing changed", async () => {
-    const { driver, register, slices, devices, writes, server, sync } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report(200);
-    await register("gpu.example.com", gpu);
+    const { startDriver, slices, devices, writes, server, sync } = await setUp();
+    const gpu = await startDriver("gpu.example.com", 200);
     await eventually(() => expect(devices()).toHaveLength(200));
     const node = server.store.get("nodes", NODE);
     expect(slices().map(specOf)).toMatchObject([
@@ -34,9 +32,7 @@ describe("DeviceSync", () => {
     gpu.report(200);
     gpu.report(200);
     // What another driver reports later is published: what these would have caused is there.
-    const nic = await driver("nic.example.com");
-    nic.report([{ name: "nic" }]);
-    await register("nic.example.com", nic);
+    await startDriver("nic.example.com", [{ name: "nic" }]);
     await eventually(() => expect(devices()).toHaveLength(201));
     expect(writes).toHaveLength(3);
     gpu.report(199);
@@ -82,27 +78,21 @@ describe("DeviceSync", () => {
   });
 
   it("leaves drivers of today's versions to themselves", async () => {
-    const { driver, register, sync, slices } = await setUp();
+    const { startDriver, driver, register, sync, slices } = await setUp();
     await register("new.example.com", await driver("new.example.com"), ["v1.DRAPlugin", "v1beta1.DRAPlugin"]);
     await eventually(() => expect(sync.status()).toMatchObject([{ state: "none" }]));
     // One that registers later is published.
-    const later = await driver("later.example.com");
-    later.report(1);
-    await register("later.example.com", later);
+    await startDriver("later.example.com", 1);
     await eventually(() => expect(slices()).not.toEqual([]));
     expect(slices().map((slice) => specOf(slice).driver)).toEqual(["later.example.com"]);
   });
 
   it("keeps what a driver reported when its stream ends, and when it breaks", async () => {
-    const { driver, register, devices, sync } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report(3, "end");
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, sync } = await setUp();
+    await startDriver("gpu.example.com", 3, "end");
     await eventually(() => expect(devices()).toHaveLength(3));
     await eventually(() => expect(sync.status()).toMatchObject([{ state: "ended" }]));
-    const other = await driver("nic.example.com");
-    other.report(2);
-    await register("nic.example.com", other);
+    const other = await startDriver("nic.example.com", 2);
     await eventually(() => expect(devices()).toHaveLength(5));
     other.report(2, "fail");
     await eventually(() =>
@@ -191,10 +181,8 @@ describe("DeviceSync", () => {
   });
 
   it("puts back what another client removed or changed", async () => {
-    const { driver, register, devices, server, slices } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report(3);
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, server, slices } = await setUp();
+    await startDriver("gpu.example.com", 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     const [slice] = slices();
     server.store.delete(SLICES, slice!.metadata.name!);
@@ -207,10 +195,8 @@ describe("DeviceSync", () => {
   });
 
   it("writes the newest when the API server is back, few times", async () => {
-    const { driver, register, devices, setFaults, writes, sync } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report(3);
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, setFaults, writes, sync } = await setUp();
+    const gpu = await startDriver("gpu.example.com", 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     setFaults(({ method }) => (method === "GET" ? undefined : { status: 503, body: {} }));
     const before = writes.length;
@@ -222,10 +208,8 @@ describe("DeviceSync", () => {
   });
 
   it("quarantines an invalid device, and reports it once", async () => {
-    const { driver, register, devices, sync, events } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report([{ name: "good" }, { name: "Bad Name" }]);
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, sync, events } = await setUp();
+    const gpu = await startDriver("gpu.example.com", [{ name: "good" }, { name: "Bad Name" }]);
     await eventually(() => expect(devices()).toEqual(["good"]));
     await eventually(() =>
       expect(sync.status()).toMatchObject([{ quarantined: 1, problems: [{ device: "Bad Name" }] }]),
@@ -239,10 +223,8 @@ describe("DeviceSync", () => {
   });
 
   it("a driver that reports nothing, and then everything", async () => {
-    const { driver, register, devices, slices } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report(0);
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, slices } = await setUp();
+    const gpu = await startDriver("gpu.example.com", 0);
     // A slice without devices shows that the driver is there.
     await eventually(() => expect(slices()).toHaveLength(1));
     gpu.report(1_000);
@@ -253,10 +235,8 @@ describe("DeviceSync", () => {
   });
 
   it("20,000 devices in one message, and one of them changed after that", async () => {
-    const { driver, register, devices, writes } = await setUp();
-    const gpu = await driver("gpu.example.com");
-    gpu.report(20_000);
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, writes } = await setUp();
+    const gpu = await startDriver("gpu.example.com", 20_000);
     await eventually(() => expect(devices()).toHaveLength(20_000));
     const before = writes.length;
     gpu.report(19_999);
@@ -270,10 +250,8 @@ describe("DeviceSync", () => {
       isOld && /^\/apis\/resource\.k8s\.io\/(v1|v1beta2)(\/|$)/.test(path)
         ? { status: 404, body: {} }
         : undefined;
-    const { driver, register, devices, sync, writes } = await setUp({ faults: hides, recheckMs: 100 });
-    const gpu = await driver("gpu.example.com");
-    gpu.report(3);
-    await register("gpu.example.com", gpu);
+    const { startDriver, devices, sync, writes } = await setUp({ faults: hides, recheckMs: 100 });
+    const gpu = await startDriver("gpu.example.com", 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     expect(sync.version).toBe("v1beta1");
     isOld = false;

@@ -9,10 +9,10 @@ const gpu = "gpu.example.com";
 
 describe("a driver that leaves takes its slices along", () => {
   it("when it registers again as one that publishes by itself", async () => {
-    const { driver, register, devices, slices, server } = await setUp({ settings: { wipeDelay: 600_000 } });
-    const source = await driver(gpu);
-    source.report(3);
-    await register(gpu, source);
+    const { startDriver, register, devices, slices, server } = await setUp({
+      settings: { wipeDelay: 600_000 },
+    });
+    const source = await startDriver(gpu, 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     await register(gpu, source, ["v1.DRAPlugin"]);
     await eventually(() => expect(slices()).toEqual([]));
@@ -53,18 +53,14 @@ describe("a driver that leaves takes its slices along", () => {
   });
 
   it("and nothing that another client deletes meanwhile comes back", async () => {
-    const { driver, register, devices, slices, server } = await setUp();
-    const source = await driver(gpu);
-    source.report(300);
-    await register(gpu, source);
+    const { startDriver, register, devices, slices, server } = await setUp();
+    const source = await startDriver(gpu, 300);
     await eventually(() => expect(devices()).toHaveLength(300));
     await register(gpu, source, ["v1beta1.DRAPlugin"]);
     server.store.delete("resourceslices.resource.k8s.io", slices()[0]?.metadata.name ?? "");
     await eventually(() => expect(slices()).toEqual([]));
     // Another driver's slice is written after whatever would have been written of this one.
-    const other = await driver("nic.example.com");
-    other.report([{ name: "nic" }]);
-    await register("nic.example.com", other);
+    await startDriver("nic.example.com", [{ name: "nic" }]);
     await eventually(() => expect(devices()).toEqual(["nic"]));
   });
 });

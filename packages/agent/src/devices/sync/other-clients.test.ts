@@ -18,11 +18,9 @@ function foreignSlice(name: string, pool: { name: string; generation: number; re
 
 describe("slices of the same pool that another client published", () => {
   it.each([1, 7])("are outdated and deleted, and reported: generation %i", async (generation) => {
-    const { driver, register, devices, server, slices, events, verdicts } = await setUp();
+    const { startDriver, devices, server, slices, events, verdicts } = await setUp();
     server.store.put(foreignSlice("theirs-0", { name: NODE, generation, resourceSliceCount: 1 }));
-    const source = await driver(gpu);
-    source.report(3);
-    await register(gpu, source);
+    await startDriver(gpu, 3);
     await eventually(() => expect(devices()).toEqual(["device-0", "device-1", "device-2"]));
     await eventually(() => expect(slices()).toHaveLength(1));
     expect(verdicts()).toMatchObject([{ state: "complete", generation: generation + 1 }]);
@@ -30,10 +28,8 @@ describe("slices of the same pool that another client published", () => {
   });
 
   it("that come later hide the agent's no longer than it takes to write", async () => {
-    const { driver, register, devices, server, slices } = await setUp();
-    const source = await driver(gpu);
-    source.report(200);
-    await register(gpu, source);
+    const { startDriver, devices, server, slices } = await setUp();
+    await startDriver(gpu, 200);
     await eventually(() => expect(devices()).toHaveLength(200));
     server.store.put(foreignSlice("theirs-0", { name: NODE, generation: 12, resourceSliceCount: 1 }));
     await eventually(() => expect(slices()).toHaveLength(2));
@@ -42,12 +38,10 @@ describe("slices of the same pool that another client published", () => {
   });
 
   it("that can't be deleted are shown, and outdated all the same", async () => {
-    const { driver, register, devices, server, sync, setAdmit } = await setUp();
+    const { startDriver, devices, server, sync, setAdmit } = await setUp();
     setAdmit(({ method }) => (method === "DELETE" ? refusal("not yours", 403) : undefined));
     server.store.put(foreignSlice("theirs-0", { name: NODE, generation: 3, resourceSliceCount: 1 }));
-    const source = await driver(gpu);
-    source.report(3);
-    await register(gpu, source);
+    await startDriver(gpu, 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     await eventually(() =>
       expect(sync.status()).toMatchObject([{ foreign: ["theirs-0"], writeError: /not yours/ }]),
@@ -55,11 +49,9 @@ describe("slices of the same pool that another client published", () => {
   });
 
   it("in other pools of the driver are its own matter", async () => {
-    const { driver, register, devices, server, slices } = await setUp();
+    const { startDriver, devices, server, slices } = await setUp();
     server.store.put(foreignSlice("theirs-0", { name: "other", generation: 3, resourceSliceCount: 1 }));
-    const source = await driver(gpu);
-    source.report(2);
-    await register(gpu, source);
+    await startDriver(gpu, 2);
     await eventually(() => expect(devices()).toEqual(["device-0", "device-1", "theirs"]));
     expect(slices()).toHaveLength(2);
   });
@@ -72,10 +64,8 @@ describe("a delete that the watch missed", () => {
       isOut && method === "GET" && !query.get("fieldSelector")?.startsWith("metadata.name")
         ? { status: 503, body: {} }
         : undefined;
-    const { driver, register, devices, server, slices } = await setUp({ faults: cutsReads });
-    const source = await driver(gpu);
-    source.report(3);
-    await register(gpu, source);
+    const { startDriver, devices, server, slices } = await setUp({ faults: cutsReads });
+    const source = await startDriver(gpu, 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     isOut = true;
     server.cutWatches();
@@ -90,10 +80,8 @@ describe("a delete that the watch missed", () => {
   });
 
   it("is noticed by the full comparison, even where the watch never reports it", async () => {
-    const { driver, register, devices, server, slices } = await setUp({ recheckMs: 200, deaf: true });
-    const source = await driver(gpu);
-    source.report(3);
-    await register(gpu, source);
+    const { startDriver, devices, server, slices } = await setUp({ recheckMs: 200, deaf: true });
+    await startDriver(gpu, 3);
     await eventually(() => expect(devices()).toHaveLength(3));
     server.store.delete(SLICES, slices()[0]!.metadata.name!);
     await eventually(() => expect(devices()).toHaveLength(3));
@@ -103,10 +91,8 @@ describe("a delete that the watch missed", () => {
 describe("health", () => {
   it("fails when a driver never sends devices", async () => {
     let ahead = 0;
-    const { driver, register, sync } = await setUp({ ahead: () => ahead });
-    const source = await driver(gpu);
-    source.report(0, "silent");
-    await register(gpu, source);
+    const { startDriver, sync } = await setUp({ ahead: () => ahead });
+    await startDriver(gpu, 0, "silent");
     const check = () => sync.healthChecks()[0]!.check();
     expect(check().ok).toBe(true);
     ahead = 61_000;
@@ -119,11 +105,9 @@ describe("health", () => {
 
   it("fails when nothing could be written for a minute, whatever each slice is refused for", async () => {
     let ahead = 0;
-    const { driver, register, sync, setAdmit } = await setUp({ ahead: () => ahead });
+    const { startDriver, sync, setAdmit } = await setUp({ ahead: () => ahead });
     setAdmit(() => refusal("closed for today"));
-    const source = await driver(gpu);
-    source.report(3);
-    await register(gpu, source);
+    await startDriver(gpu, 3);
     const check = () => sync.healthChecks()[1]!.check();
     await eventually(() => expect(check().message).toMatch(/closed for today/));
     expect(check().ok).toBe(true);
@@ -136,7 +120,7 @@ describe("health", () => {
   it("keeps what was learnt when the server can't be asked again", async () => {
     let isOut = false;
     let refusedChecks = 0;
-    const { driver, register, devices, sync, dryRuns } = await setUp({
+    const { startDriver, devices, sync, dryRuns } = await setUp({
       recheckMs: 100,
       faults: ({ path }) => {
         if (!isOut || (path !== "/version" && path !== "/apis")) return undefined;
@@ -144,9 +128,10 @@ describe("health", () => {
         return { status: 503, body: {} };
       },
     });
-    const source = await driver(gpu);
-    source.report([{ name: "good" }, { name: "bad", taints: [{ key: "k", effect: "NoSchedule" }] }]);
-    await register(gpu, source);
+    const source = await startDriver(gpu, [
+      { name: "good" },
+      { name: "bad", taints: [{ key: "k", effect: "NoSchedule" }] },
+    ]);
     await eventually(() => expect(devices()).toEqual(["good"]));
     isOut = true;
     await eventually(() => expect(refusedChecks).toBeGreaterThan(2));
@@ -163,10 +148,8 @@ describe("health", () => {
 });
 
 it("counts are of what the server has", async () => {
-  const { driver, register, devices, sync, setFaults } = await setUp();
-  const source = await driver(gpu);
-  source.report(200);
-  await register(gpu, source);
+  const { startDriver, devices, sync, setFaults } = await setUp();
+  const source = await startDriver(gpu, 200);
   await eventually(() => expect(devices()).toHaveLength(200));
   setFaults(({ method }) => (method === "GET" ? undefined : { status: 503, body: {} }));
   source.report(300);

@@ -18,10 +18,8 @@ const refusesDevices =
 
 describe("a slice that the API server refuses", () => {
   it("costs the devices that are to blame, never the pool", async () => {
-    const { driver, register, devices, verdicts, sync, setAdmit, server, events } = await setUp();
-    const source = await driver(gpu);
-    source.report(256);
-    await register(gpu, source);
+    const { startDriver, devices, verdicts, sync, setAdmit, server, events } = await setUp();
+    const source = await startDriver(gpu, 256);
     await eventually(() => expect(devices()).toEqual(names(256)));
     // While the devices to blame are looked for, the scheduler allocates what it did before.
     const states = new Set<string>();
@@ -50,10 +48,8 @@ describe("a slice that the API server refuses", () => {
   });
 
   it("is found out by dry runs where the pool is in use: it stays complete meanwhile", async () => {
-    const { driver, register, devices, verdicts, setAdmit, writes, sync } = await setUp();
-    const source = await driver(gpu);
-    source.report(256);
-    await register(gpu, source);
+    const { startDriver, devices, verdicts, setAdmit, writes, sync } = await setUp();
+    const source = await startDriver(gpu, 256);
     await eventually(() => expect(devices()).toEqual(names(256)));
     const before = writes.length;
     // Everything is refused: nothing may be touched.
@@ -69,11 +65,9 @@ describe("a slice that the API server refuses", () => {
   });
 
   it("of a first publication costs the devices that are to blame", async () => {
-    const { driver, register, devices, sync, setAdmit } = await setUp();
+    const { startDriver, devices, sync, setAdmit } = await setUp();
     setAdmit(refusesDevices("device-7"));
-    const source = await driver(gpu);
-    source.report(300);
-    await register(gpu, source);
+    const source = await startDriver(gpu, 300);
     await eventually(() => expect(devices()).toEqual(names(300).filter((name) => name !== "device-7")));
     // The driver corrects the device: it is published.
     setAdmit((request) => {
@@ -92,15 +86,13 @@ describe("a slice that the API server refuses", () => {
   });
 
   it("that even without devices is refused leaves out its devices, and the rest of the pool is complete", async () => {
-    const { driver, register, devices, setAdmit, sync } = await setUp();
+    const { startDriver, devices, setAdmit, sync } = await setUp();
     setAdmit(({ body, method }) =>
       method === "POST" && (body as KubeObject).metadata.name?.startsWith("00001")
         ? refusal("no second slice")
         : undefined,
     );
-    const source = await driver(gpu);
-    source.report(256);
-    await register(gpu, source);
+    await startDriver(gpu, 256);
     await eventually(() => expect(devices()).toHaveLength(128));
     await eventually(() =>
       expect(sync.status()[0]).toMatchObject({ reported: 256, devices: 128, quarantined: 128 }),
@@ -163,10 +155,8 @@ describe("a server that drops what it does not know", () => {
   };
 
   it("never shows a tainted device as healthy, not even for a moment", async () => {
-    const { driver, register, devices, writes, dryRuns, sync, events } = await setUp({ drops: dropsTaints });
-    const source = await driver(gpu);
-    source.report([{ name: "good" }, { name: "tainted", taints }]);
-    await register(gpu, source);
+    const { startDriver, devices, writes, dryRuns, sync, events } = await setUp({ drops: dropsTaints });
+    await startDriver(gpu, [{ name: "good" }, { name: "tainted", taints }]);
     await eventually(() => expect(devices()).toEqual(["good"]));
     expect(writes.flatMap(devicesIn)).toEqual(["good"]);
     expect(dryRuns.flatMap(devicesIn)).toEqual(["tainted"]);
@@ -175,19 +165,15 @@ describe("a server that drops what it does not know", () => {
     ]);
     await eventually(() => expect(events.join()).toMatch(/DRADeviceTaints/));
     // Another driver's devices are judged by what is known already.
-    const other = await driver("nic.example.com");
-    other.report([{ name: "nic", taints }]);
-    await register("nic.example.com", other);
+    await startDriver("nic.example.com", [{ name: "nic", taints }]);
     await eventually(() => expect(sync.status()[1]).toMatchObject({ quarantined: 1 }));
     expect(dryRuns).toHaveLength(1);
     expect(devices()).toEqual(["good"]);
   });
 
   it("is asked again when it may have been restarted, at the same version", async () => {
-    const { driver, register, devices, writes, setDrops, server, verdicts } = await setUp();
-    const source = await driver(gpu);
-    source.report([{ name: "good" }, { name: "tainted", taints }]);
-    await register(gpu, source);
+    const { startDriver, devices, writes, setDrops, server, verdicts } = await setUp();
+    await startDriver(gpu, [{ name: "good" }, { name: "tainted", taints }]);
     const stored = () =>
       server.store.list(SLICES).flatMap((slice) => specOf(slice).devices?.map(({ name }) => name) ?? []);
     await eventually(() => expect(stored()).toEqual(["good", "tainted"]));
@@ -204,7 +190,7 @@ describe("a server that drops what it does not know", () => {
   });
 
   it("is asked once for what it refuses to answer, not with each message", async () => {
-    const { driver, register, slices, setAdmit, dryRuns } = await setUp();
+    const { startDriver, slices, setAdmit, dryRuns } = await setUp();
     const lists = { cores: { ints: { values: [1n, 2n] } } };
     setAdmit(({ method, body }) => {
       const devices = method === "DELETE" ? [] : (specOf(body as KubeObject).devices ?? []);
@@ -215,9 +201,7 @@ describe("a server that drops what it does not know", () => {
         ? refusal("spec.devices[0].attributes[cores]: exactly one value must be specified")
         : undefined;
     });
-    const source = await driver(gpu);
-    source.report([{ name: "gpu", attributes: lists }]);
-    await register(gpu, source);
+    const source = await startDriver(gpu, [{ name: "gpu", attributes: lists }]);
     // Without the list, as a server that drops it would have it.
     const stored = () => slices().flatMap((slice) => specOf(slice).devices?.map(({ name }) => name) ?? []);
     await eventually(() => expect(stored()).toEqual(["gpu"]));
@@ -228,11 +212,9 @@ describe("a server that drops what it does not know", () => {
   });
 
   it("leaves out what it can't learn: broken is never published as healthy", async () => {
-    const { driver, register, devices, setAdmit, sync } = await setUp({ drops: dropsTaints });
+    const { startDriver, devices, setAdmit, sync } = await setUp({ drops: dropsTaints });
     setAdmit(({ query }) => (query.has("dryRun") ? refusal("no dry runs here") : undefined));
-    const source = await driver(gpu);
-    source.report([{ name: "good" }, { name: "tainted", taints }]);
-    await register(gpu, source);
+    await startDriver(gpu, [{ name: "good" }, { name: "tainted", taints }]);
     await eventually(() => expect(devices()).toEqual(["good"]));
     expect(sync.status()).toMatchObject([
       { problems: [{ device: "tainted", message: /not known whether/ }] },
@@ -276,10 +258,8 @@ describe("a webhook that changes slices", () => {
 });
 
 it("our label and the owner reference are restored", async () => {
-  const { driver, register, devices, slices, server } = await setUp();
-  const source = await driver(gpu);
-  source.report(3);
-  await register(gpu, source);
+  const { startDriver, devices, slices, server } = await setUp();
+  await startDriver(gpu, 3);
   await eventually(() => expect(devices()).toHaveLength(3));
   const [slice] = slices();
   const { labels, ownerReferences, ...metadata } = slice!.metadata;
@@ -290,10 +270,8 @@ it("our label and the owner reference are restored", async () => {
 });
 
 it("a refusal that is taken back while devices are looked for quarantines none", async () => {
-  const { driver, register, devices, sync, setAdmit, verdicts } = await setUp();
-  const source = await driver(gpu);
-  source.report(256);
-  await register(gpu, source);
+  const { startDriver, devices, sync, setAdmit, verdicts } = await setUp();
+  const source = await startDriver(gpu, 256);
   await eventually(() => expect(devices()).toEqual(names(256)));
   // Both changed slices are refused once.
   let refusals = 2;
@@ -310,10 +288,8 @@ it("a refusal that is taken back while devices are looked for quarantines none",
 });
 
 it("a refusal that dry runs do not show costs the devices that changed, and the rest stays", async () => {
-  const { driver, register, devices, sync, setAdmit, verdicts } = await setUp();
-  const source = await driver(gpu);
-  source.report(100);
-  await register(gpu, source);
+  const { startDriver, devices, sync, setAdmit, verdicts } = await setUp();
+  const source = await startDriver(gpu, 100);
   await eventually(() => expect(devices()).toEqual(names(100)));
   setAdmit((request) =>
     request.query.has("dryRun") || !devicesIn(request).includes("new")

@@ -210,6 +210,30 @@ export async function setUp(setup: Setup = {}) {
   };
   ends.push(stop);
   let generation = 0;
+  async function driver(name: string): Promise<TestDriver> {
+    const started = new TestDriver(directory, name);
+    await started.start();
+    ends.push(() => started.kill());
+    return started;
+  }
+  async function register(
+    name: string,
+    { endpoint }: TestDriver,
+    versions = ["nodekeeper.devices.v1alpha1"],
+  ) {
+    const registration = {
+      type: "DRAPlugin",
+      name,
+      endpoint,
+      versions,
+      registrationSocket: `${endpoint}-reg`,
+      uid: 0,
+      generation: ++generation,
+    };
+    sync.handler.validate(registration);
+    await sync.handler.register(registration, controller.signal);
+    return registration;
+  }
   return {
     directory,
     server,
@@ -227,25 +251,14 @@ export async function setUp(setup: Setup = {}) {
     setAdmit: (next: Setup["admit"]) => {
       admit = next;
     },
-    async driver(name: string): Promise<TestDriver> {
-      const driver = new TestDriver(directory, name);
-      await driver.start();
-      ends.push(() => driver.kill());
-      return driver;
-    },
-    register: async (name: string, { endpoint }: TestDriver, versions = ["nodekeeper.devices.v1alpha1"]) => {
-      const registration = {
-        type: "DRAPlugin",
-        name,
-        endpoint,
-        versions,
-        registrationSocket: `${endpoint}-reg`,
-        uid: 0,
-        generation: ++generation,
-      };
-      sync.handler.validate(registration);
-      await sync.handler.register(registration, controller.signal);
-      return registration;
+    driver,
+    register,
+    /** Starts a driver that reports devices, as `report` does, and registers it. */
+    async startDriver(name: string, ...reported: Parameters<TestDriver["report"]>): Promise<TestDriver> {
+      const source = await driver(name);
+      source.report(...reported);
+      await register(name, source);
+      return source;
     },
     slices: () => server.store.list(SLICES),
     /** The devices that kube-scheduler would allocate, sorted. */
