@@ -85,6 +85,21 @@ const stepWhenWaiting = async (restarts: number, ms: number) => {
   await until(`restart ${restarts}`, async () => (await total()) >= restarts);
   await clock.step(ms);
 };
+/** Waits for the watch after so many failures, and the first delay between attempts. */
+const watchAfter = async (restarts: number) => {
+  await stepWhenWaiting(restarts, 1_300);
+  return await nthWatch(restarts + 1);
+};
+/** Starts a watcher whose first watch has received a bookmark of version 40. */
+const startWithBookmark = async () => {
+  const bookmarks = vi.spyOn(ContainedHandler.prototype, "countBookmark");
+  onTestFinished(() => bookmarks.mockRestore());
+  const watcher = start();
+  const watch = await nthWatch(1);
+  watch.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
+  await until("the bookmark is there", () => bookmarks.mock.calls.length === 1);
+  return { watcher, watch };
+};
 
 describe("a watcher", () => {
   test("lists from the cache, then watches from there, and delivers in order", async () => {
@@ -111,8 +126,7 @@ describe("a watcher", () => {
     first.write(line("ADDED", object("b", "11")) + line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
     await until("the event is delivered", () => delivered.length === 2);
     first.socket!.resetAndDestroy();
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    await watchAfter(1);
     expect(watches().map(versionOf)).toEqual(["10", "40"]);
     expect(lists()).toHaveLength(1);
     expect(delivered).toEqual(["replace a", "upsert b"]);
@@ -159,8 +173,7 @@ describe("a watcher", () => {
     start();
     await until("the first watch came", () => watches().length === 1);
     listVersion = "50";
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    await watchAfter(1);
     expect(watches().map(versionOf)).toEqual(["10", "50"]);
     expect(delivered).toEqual(["replace a", "replace a"]);
   });
@@ -180,8 +193,7 @@ describe("a watcher", () => {
   test("asks for a list that is not older after an expired version, and for the newest when that led to another", async () => {
     start();
     (await nthWatch(1)).write(line("ERROR", { code: 410, message: "too old" }));
-    await stepWhenWaiting(1, 1_300);
-    (await nthWatch(2)).write(line("ERROR", { code: 410, message: "too old" }));
+    (await watchAfter(1)).write(line("ERROR", { code: 410, message: "too old" }));
     await stepWhenWaiting(2, 5_000);
     await nthWatch(3);
     expect(lists().map(versionOf)).toEqual(["0", "10", null]);
@@ -215,8 +227,7 @@ describe("a watcher", () => {
     const part = "x".repeat(1024 * 1024);
     watch.on("error", () => {});
     for (let sent = 0; sent <= 16; sent++) watch.write(part);
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    await watchAfter(1);
     expect(lists()).toHaveLength(2);
     expect(await connection.registry.metrics()).toContain(
       'watch_restarts_total{resource="nodes",reason="malformed"} 1',
@@ -240,42 +251,28 @@ describe("a watcher", () => {
     await clock.step(389_999);
     expect(watcher.lastError).toBeUndefined();
     await clock.step(1);
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    await watchAfter(1);
     expect(versionOf(watches()[1]!)).toBe("10");
     await until("the old connection is closed", () => watches()[0]!.request.socket.destroyed);
   });
 
   test("gives up one that has sent bookmarks sooner: they come every minute, so that silence means it is cut off", async () => {
-    const bookmarks = vi.spyOn(ContainedHandler.prototype, "countBookmark");
-    onTestFinished(() => bookmarks.mockRestore());
-    const watcher = start();
-    const first = await nthWatch(1);
-    first.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
-    await until("the bookmark is there", () => bookmarks.mock.calls.length === 1);
+    const { watcher } = await startWithBookmark();
     await clock.step(179_999);
     expect(watcher.lastError).toBeUndefined();
     await clock.step(1);
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    await watchAfter(1);
     expect(versionOf(watches()[1]!)).toBe("40");
   });
 
   test("watches for longer after bookmarks, and gives up such a watch after three without a message", async () => {
-    const bookmarks = vi.spyOn(ContainedHandler.prototype, "countBookmark");
-    onTestFinished(() => bookmarks.mockRestore());
-    const watcher = start();
-    const first = await nthWatch(1);
-    first.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
-    await until("the bookmark is there", () => bookmarks.mock.calls.length === 1);
-    first.socket!.resetAndDestroy();
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    const { watcher, watch } = await startWithBookmark();
+    watch.socket!.resetAndDestroy();
+    await watchAfter(1);
     expect(watches()[1]!.url.searchParams.get("timeoutSeconds")).toBe("1440");
     await until("the second is open", () => watcher.healthCheck().check().message === "watching");
     await clock.step(180_000);
-    await stepWhenWaiting(2, 1_300);
-    await nthWatch(3);
+    await watchAfter(2);
   });
 
   test("notifies the handler each time a watch is open", async () => {
@@ -284,8 +281,7 @@ describe("a watcher", () => {
     const first = await nthWatch(1);
     await until("the first watch is open", () => opened === 1);
     first.socket!.resetAndDestroy();
-    await stepWhenWaiting(1, 1_300);
-    await nthWatch(2);
+    await watchAfter(1);
     await until("the second watch is open", () => opened === 2);
   });
 
