@@ -8,16 +8,4 @@ export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 export { broadcastsEvents } from "./hints.ts";
 export type { RuntimeSettings } from "./settings.ts";
 export type { PodStats, PodStatsReader } from "./stats.ts";
-export type {
-  CallInFlight,
-  ContainerState,
-  ContainerStatus,
-  HintedExit,
-  ListedContainer,
-  Pod,
-  PodStatus,
-  Runtime,
-  RuntimeHint,
-  RuntimeVersion,
-  SandboxStatus,
-} from "./types.ts";
+export type * from "./types.ts";
