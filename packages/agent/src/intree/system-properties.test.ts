@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   armMachine,
   type FixtureMachine,
-  machineOfTest,
-  machineTree,
+  rootOf,
   twoSockets,
   virtualMachine,
 } from "../../../../test/fixtures/machines.ts";
@@ -20,7 +19,7 @@ async function propertiesOf(
   machine: FixtureMachine,
   options?: PropertyOptions,
 ): Promise<Record<string, Property>> {
-  const root = await machineOfTest(machineTree(machine));
+  const root = await rootOf(machine);
   const { facts } = await new SystemFactsReader(new Host({ root })).read();
   return Object.fromEntries(systemProperties(facts, options).map((each) => [each.propertyName, each]));
 }

@@ -4,12 +4,12 @@ import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplug
 import { FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
 import { describe, expect, it, vi } from "vitest";
-import { machineOfTest, machineTree, twoSockets } from "../../../../test/fixtures/machines.ts";
+import { rootOf, twoSockets } from "../../../../test/fixtures/machines.ts";
 import { Host } from "../host/index.ts";
 import { SystemReporter } from "./system-reporter.ts";
 
 async function machine() {
-  const root = await machineOfTest(machineTree(twoSockets));
+  const root = await rootOf(twoSockets);
   const clock = new FakeClock();
   const warn = vi.fn();
   // The host keeps the real clock: its deadline bounds real reads.

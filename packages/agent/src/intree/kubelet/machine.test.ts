@@ -4,8 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import {
   armMachine,
   type FixtureMachine,
-  machineOfTest,
-  machineTree,
+  rootOf,
   twoSockets,
   virtualMachine,
 } from "../../../../../test/fixtures/machines.ts";
@@ -13,7 +12,7 @@ import { Host } from "../../host/index.ts";
 import { MachineReader, machineOf } from "./machine.ts";
 
 async function write(machine: FixtureMachine) {
-  const root = await machineOfTest(machineTree(machine));
+  const root = await rootOf(machine);
   const host = new Host({ root });
   return { root, host, reader: new MachineReader(host) };
 }

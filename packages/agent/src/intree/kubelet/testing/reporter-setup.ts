@@ -3,7 +3,7 @@ import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplug
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { expect, vi } from "vitest";
-import { machineOfTest, machineTree, twoSockets } from "../../../../../../test/fixtures/machines.ts";
+import { rootOf, twoSockets } from "../../../../../../test/fixtures/machines.ts";
 import { Host } from "../../../host/index.ts";
 import type { DeviceAttributes, DeviceAttributesLookup, ReportedDevices } from "../claimed-zones.ts";
 import { KubeletReporter } from "../kubelet-reporter.ts";
@@ -75,7 +75,7 @@ class Devices implements ReportedDevices {
 
 /** Creates a reporter with a kubelet, a machine with two sockets, and the pod web on CPU 1. */
 export async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
-  const root = await machineOfTest(machineTree(twoSockets));
+  const root = await rootOf(twoSockets);
   const kubelet = await FakeKubelet.make();
   cleanups.push(() => kubelet[Symbol.asyncDispose]());
   kubelet.pods = [holding("web", 1n)];
