@@ -22,6 +22,10 @@ const victimShare = () =>
   decimal(0.001, 0, 1, {
     about: "Pods that use less than this share of the memory under pressure are not candidates.",
   });
+const victimCooldown = (initial: string, max: string) =>
+  duration(initial, "0s", max, {
+    about: "How long the plugin selects no further pod after one it selected was evicted.",
+  });
 const gracePeriod = (about: string, initial: string) =>
   duration(initial, "0s", "1h", { about: `${about} 0s: the grace period of the pod spec.` });
 
@@ -74,9 +78,7 @@ export const evictionPluginSections = liveInFile({
     detectionPeriod: duration("9s", "1s", "10m", {
       about: "Interval between checks of the node while it is under pressure.",
     }),
-    cooldown: duration("35s", "0s", "1h", {
-      about: "How long the plugin selects no further pod after one it selected was evicted.",
-    }),
+    cooldown: victimCooldown("35s", "1h"),
     victimMinimumShare: victimShare(),
     ranking: ranking(["qosLevel", "priority", "usage"]),
     gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
@@ -182,9 +184,7 @@ export const evictionPluginSections = liveInFile({
       about: "Number of most recent samples considered; one is taken in each round.",
     }),
     metShare: decimal(0.8, 0.01, 1, { about: "Share of these samples that must exceed the threshold." }),
-    cooldown: duration("5m", "0s", "24h", {
-      about: "How long the plugin selects no further pod after one it selected was evicted.",
-    }),
+    cooldown: victimCooldown("5m", "24h"),
     gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
   }),
   reclaimedResources: section(
