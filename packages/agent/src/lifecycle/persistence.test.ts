@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LifecycleStore, StateDatabase } from "../state/index.ts";
+import type { LogPosition } from "./cursor.ts";
 import { createHarness } from "./testing/harness.ts";
 import { MemoryRuntime } from "./testing/memory-runtime.ts";
 
@@ -23,6 +24,24 @@ function open(): void {
   const bootDirectory = join(directory, "run");
   const common = { clock: new FakeClock(), log: silentLogger };
   database = StateDatabase.open({ ...common, directory: join(directory, "state"), bootDirectory });
+}
+
+/** Runs an agent that stores the runtime's pods, until its first list is done. */
+async function runOnce(runtime: MemoryRuntime): Promise<void> {
+  const harness = createHarness({ runtime, store: new LifecycleStore(database) });
+  await harness.start();
+  await harness.stop();
+}
+
+/** Runs an agent until it has logged that the pod a started. Returns the position after that event. */
+async function logOneEvent(runtime: MemoryRuntime): Promise<LogPosition> {
+  const harness = createHarness({ runtime, store: new LifecycleStore(database) });
+  await harness.start();
+  runtime.addPod("a");
+  await harness.clock.step(1_000);
+  const { position } = harness.generator.events;
+  await harness.stop();
+  return position;
 }
 
 function reopen(): void {
@@ -70,9 +89,7 @@ describe("an agent that is started again", () => {
       runtime.addPod(uid);
       runtime.set(uid, `${uid}1`, "running");
     }
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    await first.stop();
+    await runOnce(runtime);
 
     const clock = new FakeClock();
     const second = createHarness({ runtime, clock, store: new LifecycleStore(database) });
@@ -93,9 +110,7 @@ describe("an agent that is started again", () => {
   it("writes nothing for pods that did not change", async () => {
     const runtime = new MemoryRuntime();
     for (let at = 0; at < 50; at++) runtime.addPod(`p${at}`);
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    await first.stop();
+    await runOnce(runtime);
     const store = new LifecycleStore(database);
     const saves = vi.spyOn(store, "save");
     const second = createHarness({ runtime, store });
@@ -108,9 +123,7 @@ describe("an agent that is started again", () => {
   it("gives its consumers the node as an earlier run left it, before the first list", async () => {
     const runtime = new MemoryRuntime();
     runtime.addPod("a");
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    await first.stop();
+    await runOnce(runtime);
     const second = createHarness({ runtime, store: new LifecycleStore(database) });
     second.generator.restore();
     const { value } = await second.generator.events.read({}, live).next();
@@ -119,9 +132,7 @@ describe("an agent that is started again", () => {
 
   it("emits what started on a node that was empty before", async () => {
     const runtime = new MemoryRuntime();
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    await first.stop();
+    await runOnce(runtime);
     runtime.addPod("a");
     const second = createHarness({ runtime, store: new LifecycleStore(database) });
     await second.start();
@@ -207,11 +218,7 @@ describe("an agent that is started again", () => {
 
   it("begins a new log where the old one can't be read, and can save that", async () => {
     const runtime = new MemoryRuntime();
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    runtime.addPod("a");
-    await first.clock.step(1_000);
-    await first.stop();
+    await logOneEvent(runtime);
     const store = new LifecycleStore(database);
     vi.spyOn(store, "events").mockImplementationOnce(() => {
       throw new Error("unreadable");
@@ -228,12 +235,7 @@ describe("an agent that is started again", () => {
 
   it("after a power cut, does not take a position for its own that it may have given to other events", async () => {
     const runtime = new MemoryRuntime();
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    runtime.addPod("a");
-    await first.clock.step(1_000);
-    const position = first.generator.events.position;
-    await first.stop();
+    const position = await logOneEvent(runtime);
     const store = new LifecycleStore(database);
     vi.spyOn(store, "mayHaveLostEvents", "get").mockReturnValue(true);
     const second = createHarness({ runtime, store });
@@ -246,9 +248,7 @@ describe("an agent that is started again", () => {
   it("is not stopped by a record that can't be read back", async () => {
     const runtime = new MemoryRuntime();
     runtime.addPod("a");
-    const first = createHarness({ runtime, store: new LifecycleStore(database) });
-    await first.start();
-    await first.stop();
+    await runOnce(runtime);
     database.connection.exec("UPDATE lifecycle_record SET record = '{\"containers\": 7'");
     const second = createHarness({ runtime, store: new LifecycleStore(database) });
     await second.start();

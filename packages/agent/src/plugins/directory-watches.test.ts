@@ -14,6 +14,17 @@ class FakeWatcher extends EventEmitter {
   }
 }
 
+/** Lets every directory be watched. Returns the watchers, in the order in which they are made. */
+function recordWatchers(): readonly FakeWatcher[] {
+  const made: FakeWatcher[] = [];
+  fake.watch = () => {
+    const watcher = new FakeWatcher();
+    made.push(watcher);
+    return watcher;
+  };
+  return made;
+}
+
 const exhausted = Object.assign(new Error("ENOSPC: System limit for number of file watchers reached"), {
   code: "ENOSPC",
 });
@@ -57,12 +68,7 @@ it("a directory that was deleted is not one that can't be watched", () => {
 });
 
 it("adds a new watch for a re-created directory, drops that of a deleted one, and closes all at the end", () => {
-  const made: FakeWatcher[] = [];
-  fake.watch = () => {
-    const watcher = new FakeWatcher();
-    made.push(watcher);
-    return watcher;
-  };
+  const made = recordWatchers();
   const watches = new DirectoryWatches(new InotifyWatches(silentLogger, watchDirectory), () => {});
   watches.keep("/a", "1");
   watches.keep("/b", "1");
@@ -75,12 +81,7 @@ it("adds a new watch for a re-created directory, drops that of a deleted one, an
 });
 
 it("a watch that breaks is made again at the next walk", () => {
-  const made: FakeWatcher[] = [];
-  fake.watch = () => {
-    const watcher = new FakeWatcher();
-    made.push(watcher);
-    return watcher;
-  };
+  const made = recordWatchers();
   const inotify = new InotifyWatches(silentLogger, watchDirectory);
   using watches = new DirectoryWatches(inotify, () => {});
   watches.keep("/a", "1");

@@ -12,6 +12,12 @@ const report = (share: number) => {
   const half = "x".repeat(Math.floor((share / 2) * OBJECT_BUDGET_BYTES) - 10);
   return contentOf(message([field("status", "bulk", half), field("status", "more", half)]));
 };
+/** A budget whose object has these contents, by plugin. */
+const budgetWith = (contents: Record<string, PluginContent>) => {
+  const budget = new Budget(object);
+  budget.accepted(new Map(Object.entries(contents)));
+  return budget;
+};
 const names = (contents: ReadonlyMap<string, unknown>) => [...contents.keys()].sort();
 
 describe("the budget of an object", () => {
@@ -32,14 +38,8 @@ describe("the budget of an object", () => {
   });
 
   it("is exceeded by the content that grew: an unchanged one stays, however large it is", () => {
-    const budget = new Budget(object);
     const [large, small, grown] = [report(0.6), report(0.1), report(0.5)];
-    budget.accepted(
-      new Map([
-        ["large", large],
-        ["other", small],
-      ]),
-    );
+    const budget = budgetWith({ large, other: small });
     const next = new Map([
       ["large", large],
       ["other", grown],
@@ -52,14 +52,8 @@ describe("the budget of an object", () => {
   });
 
   it("replaces it by the last known good content, if that fits", () => {
-    const budget = new Budget(object);
     const [small, good, neighbour] = [report(0.1), report(0.2), report(0.5)];
-    budget.accepted(
-      new Map([
-        ["a", good],
-        ["b", small],
-      ]),
-    );
+    const budget = budgetWith({ a: good, b: small });
     const published = budget.publishable(
       new Map([
         ["a", report(1.9)],

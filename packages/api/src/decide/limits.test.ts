@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { forced } from "../../../agent/src/eviction/testing/pressures.ts";
+import { expectNextAfter, forced } from "../../../agent/src/eviction/testing/pressures.ts";
 import {
   evictPod,
   namesOf,
@@ -34,10 +34,7 @@ describe("limits in a time window", () => {
     expect(namesOf(first.victims)).toEqual(["a", "c"]);
     expect(first.refusalCounts).toEqual({ [reason]: 1 });
     rounds.remove("a", "c");
-    rounds.pass(59);
-    expect(rounds.play({ p: all }).victims).toEqual([]);
-    rounds.pass(1);
-    expect(namesOf(rounds.play({ p: all }).victims)).toEqual(["b"]);
+    expectNextAfter(60, rounds, all);
   });
 
   it("count an eviction from its acceptance, which retries may delay", () => {
@@ -46,10 +43,7 @@ describe("limits in a time window", () => {
     rounds.pass(20);
     rounds.accept("a", "c");
     rounds.remove("a", "c");
-    rounds.pass(59);
-    expect(rounds.play({ p: all }).victims).toEqual([]);
-    rounds.pass(1);
-    expect(namesOf(rounds.play({ p: all }).victims)).toEqual(["b"]);
+    expectNextAfter(60, rounds, all);
   });
 
   it("forget evictions that no limit and no cooldown looks at any longer", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { forced, hard, someRounds } from "../../../agent/src/eviction/testing/pressures.ts";
+import { expectNextAfter, forced, hard, someRounds } from "../../../agent/src/eviction/testing/pressures.ts";
 import { evictPod, namesOf } from "../../../agent/src/eviction/testing/rounds.ts";
 import { resumeState } from "./state.ts";
 
@@ -115,10 +115,7 @@ describe("terminating victims", () => {
     rounds.accept("a");
     rounds.change("a", { deletionTimestamp: rounds.now });
     const next = { ...hard(), top: ["b"] };
-    rounds.pass(59);
-    expect(rounds.play({ p: next }).victims).toEqual([]);
-    rounds.pass(1);
-    expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
+    expectNextAfter(60, rounds, next);
   });
 
   it("with a grace period of days put pressures on hold no longer than the longest release", () => {
@@ -141,10 +138,7 @@ describe("terminating victims", () => {
       reason: "cooldown",
       until: rounds.now + 20_000,
     });
-    rounds.pass(19);
-    expect(rounds.play({ p: next }).victims).toEqual([]);
-    rounds.pass(1);
-    expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
+    expectNextAfter(20, rounds, next);
   });
 
   it("whose eviction failed are left alone for a while, and the next one is evicted", () => {

@@ -1,12 +1,7 @@
 import type { EventInput, KubeObject } from "@nodekeeper/core/kube";
-import {
-  createWorkQueueMetrics,
-  FakeClock,
-  NodekeeperError,
-  Registry,
-  silentLogger,
-} from "@nodekeeper/core/lib";
+import { createWorkQueueMetrics, FakeClock, Registry, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { unavailable } from "../testing/evictor-setup.ts";
 import { type DesiredNodeCondition, NodeCondition } from "./node-condition.ts";
 
 const blocked: DesiredNodeCondition = { status: "True", reason: "PluginLate", message: "p is late" };
@@ -51,9 +46,16 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  stop.abort(new NodekeeperError("stopped", "test is over"));
+  stop.abort(stopped("test is over"));
   await running.catch(() => {});
 });
+
+/** Desires the condition as True, for a Node that is known, and lets it be written. */
+async function block(): Promise<void> {
+  condition.seen(node);
+  condition.setDesired(blocked);
+  await clock.step(0);
+}
 
 const statuses = () => writes.map(({ condition: { status } }) => status);
 
@@ -93,9 +95,7 @@ it("is not an Event after a restart of the agent while the Node still has it", a
 });
 
 it("has the time of its last transition while its text changes, which is at most once a minute", async () => {
-  condition.seen(node);
-  condition.setDesired(blocked);
-  await clock.step(0);
+  await block();
   for (const second of [5, 10, 15]) {
     condition.setDesired({ ...blocked, message: `text ${second}` });
     await clock.step(5_000);
@@ -107,9 +107,7 @@ it("has the time of its last transition while its text changes, which is at most
 });
 
 it("is restored if another client removes it, with an increasing delay", async () => {
-  condition.seen(node);
-  condition.setDesired(blocked);
-  await clock.step(0);
+  await block();
   const remove = () => {
     node = { ...node, status: { conditions: [ready] } };
     condition.seen(node);
@@ -126,14 +124,9 @@ it("is restored if another client removes it, with an increasing delay", async (
 });
 
 it("is retried after a failure, which is shown until it succeeded", async () => {
-  failures = [
-    new NodekeeperError("unavailable", "no answer"),
-    new NodekeeperError("unavailable", "no answer"),
-  ];
-  condition.seen(node);
-  condition.setDesired(blocked);
-  await clock.step(0);
-  expect(condition.lastError).toBe("no answer");
+  failures = [unavailable, unavailable];
+  await block();
+  expect(condition.lastError).toBe("connection refused");
   for (let at = 0; at < 30; at++) await clock.step(1_000);
   expect(statuses()).toEqual(["True"]);
   expect(condition.lastError).toBeUndefined();
@@ -150,10 +143,8 @@ it("is not written while nothing is desired, and not for a Node that does not ex
 });
 
 it("reports no failed write in full dry run: nothing is to be written", async () => {
-  condition.seen(node);
   failures.push(new Error("connection reset"));
-  condition.setDesired(blocked);
-  await clock.step(0);
+  await block();
   expect(condition.lastError).toBe("connection reset");
   condition.setDesired(undefined);
   await clock.step(600_000);
@@ -162,10 +153,8 @@ it("reports no failed write in full dry run: nothing is to be written", async ()
 });
 
 it("is written again after a failed write that the next round made unnecessary", async () => {
-  condition.seen(node);
   failures.push(new Error("connection reset"));
-  condition.setDesired(blocked);
-  await clock.step(0);
+  await block();
   condition.setDesired(possible);
   await clock.step(600_000);
   expect(writes).toEqual([]);
