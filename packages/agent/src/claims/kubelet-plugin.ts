@@ -59,8 +59,9 @@ export type KubeletRegistration =
 
 const PREFIX = "nodekeeper-";
 const SUFFIX = ".sock";
-// The kubelet's timeout for GetInfo.
-const GET_INFO_MS = 1_000;
+// Longer than the kubelet's timeout of 1 s: on a busy node the other agent responds slowly, and the drivers of one that
+// is not asked would not be registered for some time. A socket without a listener fails immediately.
+const GET_INFO_MS = 5_000;
 // The kubelet adds more text to its message for the pod.
 const LONGEST_ERROR = 2_000;
 
