@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type {
-  ApplyOptions,
-  GroupVersionKind,
-  KubeClient,
-  KubeObject,
-  WatchHandler,
+import {
+  ApiStatusError,
+  type ApplyOptions,
+  type GroupVersionKind,
+  type KubeClient,
+  type KubeObject,
+  type WatchHandler,
 } from "@nodekeeper/core/kube";
 import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, expect, it } from "vitest";
@@ -140,6 +141,36 @@ it("waits as long as the server requested, although its watch is open", async ()
   watches[0]!.handler.onOpen?.();
   await clock.step(199_000);
   expect(applies.length).toBe(tries);
+});
+
+it("applies again when a write whose response was lost can't arrive any more: it may have overwritten a later one", async () => {
+  const { clock, server, applies, report } = await setUp();
+  await report("p", "first");
+  server.fault = () => new NodekeeperError("deadline", "no response within 10 s");
+  await report("p", "old");
+  server.fault = () => undefined;
+  await report("p", "new");
+  await clock.step(10_000);
+  const before = applies.length;
+  expect(last(applies)).toContain("new");
+  await clock.step(60_000);
+  expect(applies.slice(before).map(({ body }) => body)).toEqual([last(applies)]);
+  expect(last(applies)).toContain("new");
+  await clock.step(600_000);
+  expect(applies).toHaveLength(before + 1);
+});
+
+it("does not apply again after an answer of the API server, which settles the write", async () => {
+  const { clock, server, applies, report } = await setUp();
+  await report("p", "first");
+  const answer = { httpStatus: 503, summary: { reason: "", message: "busy", causes: [] } } as never;
+  server.fault = () => new ApiStatusError("unavailable", "busy", answer, undefined);
+  await report("p", "old");
+  server.fault = () => undefined;
+  await clock.step(10_000);
+  const before = applies.length;
+  await clock.step(600_000);
+  expect(applies).toHaveLength(before);
 });
 
 it("watches a Node that does not exist at the start, and writes when it is created", async () => {

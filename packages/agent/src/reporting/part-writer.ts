@@ -1,5 +1,5 @@
 import { ReportQuarantined } from "@nodekeeper/api/errors";
-import type { KubeObject } from "@nodekeeper/core/kube";
+import { ApiStatusError, type KubeObject } from "@nodekeeper/core/kube";
 import { codeOf, inTurns, type Steps } from "@nodekeeper/core/lib";
 import { type ApplyPart, type Desired, desiredOf } from "./bodies.ts";
 import type { Contents } from "./content.ts";
@@ -13,6 +13,10 @@ import { ownsTaintList, taintsOf } from "./taints.ts";
 
 // After an outage, all nodes write at nearly the same time. The jitter spreads their later resyncs.
 const RESYNC_JITTER = 0.3;
+
+// A write whose response was lost may still be on its way and overwrite a later one. kube-apiserver ends requests after
+// 60 s (--request-timeout).
+const LONGEST_REQUEST_MS = 60_000;
 
 /** Desired content of one part and the contents it was merged from. */
 export interface DesiredPart {
@@ -32,6 +36,8 @@ export class PartWriter {
   #appliedAt = Number.NEGATIVE_INFINITY;
   // Fraction of the resync interval after which the next resync is due.
   #resyncShare = 1;
+  /** When no earlier write can arrive any more. Undefined if the outcome of each write is known. */
+  #settledAt: number | undefined;
   // Whether the server's last response contained fields of the agent, which are removed if no plugin reports them.
   #owns = false;
   #ownsTaints = false;
@@ -73,20 +79,25 @@ export class PartWriter {
   }
 
   /**
-   * Marks the server's state as unknown if the last write is older than the interval, less its jitter. Returns whether
-   * it did.
+   * Marks the server's state as unknown if the last write is older than the interval, less its jitter, or if an earlier
+   * write may have arrived after it. Returns whether it did.
    */
   expire(resyncMs: number): boolean {
     if (this.#written === undefined || this.expiresInMs(resyncMs) > 0) return false;
     this.#written = undefined;
+    this.#settledAt = undefined;
     return true;
   }
 
   /** Returns the milliseconds until `expire` takes effect, or the interval if the server's state is unknown. */
   expiresInMs(resyncMs: number): number {
     if (this.#written === undefined) return resyncMs;
-    const ageMs = this.#options.clock.monotonic() - this.#appliedAt;
-    return Math.max(resyncMs * this.#resyncShare - ageMs, 0);
+    const now = this.#options.clock.monotonic();
+    const dueAt = Math.min(
+      this.#appliedAt + resyncMs * this.#resyncShare,
+      this.#settledAt ?? Number.POSITIVE_INFINITY,
+    );
+    return Math.max(dueAt - now, 0);
   }
 
   /** Computes the desired content from all plugins' contents except quarantined ones. */
@@ -133,7 +144,12 @@ export class PartWriter {
     const ownsTaints = this.#ownsTaints;
     // If the response is lost, the server may still have applied the taints.
     this.#ownsTaints ||= this.part === "main" && taintsOf(fields).length > 0;
-    const answer = await remote.apply({ part: this.part, fields, ownsTaints }, signal);
+    const answer = await remote.apply({ part: this.part, fields, ownsTaints }, signal).catch((error) => {
+      const { clock, random = Math.random } = this.#options;
+      if (!(error instanceof ApiStatusError))
+        this.#settledAt = clock.monotonic() + LONGEST_REQUEST_MS * (1 + RESYNC_JITTER * random());
+      throw error;
+    });
     this.saw(answer);
     this.#applied(text);
     return answer;
