@@ -156,7 +156,7 @@ it("asks to sign in again when the token expires while the page is open, and con
 it("signs out", async () => {
   await using open = await openSignedIn();
   await open.page.getByRole("link", { name: "Sign out" }).click();
-  await open.see("The token itself stays valid until it expires");
+  await open.see("The token itself remains valid until it expires");
   expect(await accessibilityProblems(open.page)).toEqual([]);
   await open.page.getByRole("button", { name: "Sign out" }).click();
   await open.see("Sign in to Nodekeeper");
