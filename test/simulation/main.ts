@@ -42,8 +42,8 @@ async function one(seed: number, isShrinking: boolean): Promise<void> {
   let outcome = await simulate(seed);
   if (isShrinking && outcome.broken.length > 0)
     outcome = await shrink(simulate, outcome, (line) => console.log(line));
-  console.log(timelineOf(outcome));
-  process.exit(outcome.broken.length > 0 ? 1 : 0);
+  // The process would end before a pipe has taken a long text.
+  process.stdout.write(`${timelineOf(outcome)}\n`, () => process.exit(outcome.broken.length > 0 ? 1 : 0));
 }
 
 async function many(from: number, seeds: number, jobs: number): Promise<void> {

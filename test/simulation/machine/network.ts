@@ -41,7 +41,10 @@ export interface HttpExchange {
   readonly url: string;
   readonly headers: Headers_;
   readonly body: Uint8Array;
-  respond(status: number, headers: Record<string, string>): void;
+  /** @param onDelivered called when the client has received the response */
+  respond(status: number, headers: Record<string, string>, onDelivered?: () => void): void;
+  /** Whether the client no longer waits. */
+  isAbandoned(): boolean;
   write(chunk: Uint8Array): void;
   /** Ends the response. */
   end(): void;

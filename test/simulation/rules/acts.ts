@@ -1,4 +1,5 @@
 import { CNRS, NODE } from "../world/api-server.ts";
+import type { ApiWrite, History } from "../world/history.ts";
 import { protectedNames } from "../world/node.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -56,6 +57,17 @@ function publishedOf({ store }: World["api"], reporter: string): string | undefi
 // finds the decision recorded.
 const LONGEST_ROUND_MS = 60_000;
 
+/**
+ * An eviction counts from when the agent learns that it was accepted. Where it does not, because the response was lost
+ * or the agent ended, it counts from its decision.
+ */
+function marginOf({ at, isDelivered }: ApiWrite, { lives }: History): number {
+  const isKnown =
+    isDelivered &&
+    !lives.some(({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < at + 1_000);
+  return isKnown ? 1_000 : 20_000;
+}
+
 const CNR_STATUS = /\/customnoderesources\/[^/]+\/status$/;
 
 export const acts: readonly Rule[] = [
@@ -90,8 +102,11 @@ export const acts: readonly Rule[] = [
   },
   {
     promise: "No pod is evicted twice.",
-    watch: eachEviction((_world, { podUid, path }, earlier) =>
-      earlier.some((other) => other.podUid === podUid) ? `${path} is evicted again` : undefined,
+    watch: eachEviction((_world, { podUid, path, isLate }, earlier) =>
+      // The agent looks at the pod before it sends again, but can't see a request that is still on its way.
+      !isLate && earlier.some((other) => other.podUid === podUid && !other.isLate)
+        ? `${path} is evicted again`
+        : undefined,
     ),
   },
   {
@@ -136,9 +151,12 @@ export const acts: readonly Rule[] = [
   },
   {
     promise: "No more pods are evicted in a window than the limit allows, over all restarts.",
-    watch: eachEviction(({ plan }, { at, path }, earlier) => {
-      if (plan.limitPerNode === 0) return undefined;
-      const within = earlier.filter((other) => at - other.at < plan.limitWindowMs - 1_000).length + 1;
+    watch: eachEviction(({ plan, history }, { at, path, isLate }, earlier) => {
+      if (plan.limitPerNode === 0 || isLate) return undefined;
+      const within =
+        earlier.filter(
+          (other) => !other.isLate && at - other.at < plan.limitWindowMs - marginOf(other, history),
+        ).length + 1;
       return within > plan.limitPerNode
         ? `${path} is number ${within} within ${plan.limitWindowMs / 1_000} s, allowed are ${plan.limitPerNode}`
         : undefined;

@@ -20,18 +20,24 @@ export const progress: readonly Rule[] = [
   },
 ];
 
-// Requests count that were sent, whatever became of them.
-function isLimited({ plan, history, machine }: World, from: number): boolean {
+// Requests count that were sent, whatever became of them, and pods that ended otherwise after they had been selected.
+function isLimited({ plan, history, machine, api }: World, from: number): boolean {
   if (plan.limitPerNode === 0) return true;
+  const since = from - plan.limitWindowMs;
   const sent = history.writes.filter(
     ({ client, method, path, at }) =>
       client === "nodekeeper" &&
       method === "POST" &&
       path.endsWith("/eviction") &&
-      at >= from - plan.limitWindowMs &&
+      at >= since &&
       at <= machine.scheduler.now,
   );
-  return new Set(sent.map(({ podUid }) => podUid)).size >= plan.limitPerNode;
+  const counted = new Set(sent.map(({ podUid }) => podUid));
+  for (const { uid, at } of history.namings) {
+    const pod = api.pods.all.get(uid);
+    if (at >= since && pod?.endedBy === "other" && at <= pod.endedAt) counted.add(uid);
+  }
+  return counted.size >= plan.limitPerNode;
 }
 
 function hasEligiblePod({ api }: World): boolean {

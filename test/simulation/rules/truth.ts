@@ -63,6 +63,19 @@ function lostAbout({ history, plan, machine }: World, pod: PodTruth): LostEviden
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
   return {
     response: isLost || isLate || isDead(decidedAt, recordedAt),
-    records: isDead(endedAt, recordedAt) || machine.wallOffset !== 0,
+    records: isDead(endedAt, recordedAt) || machine.wallOffset !== 0 || wasPerhapsUnseen(pod, plan),
   };
+}
+
+// A watch that the API server refuses or ends is opened again after at most this, and then after one slow response.
+const LONGEST_BLINDNESS_MS = 30_000;
+
+/** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
+function wasPerhapsUnseen({ createdAt, goneAt, endedAt }: PodTruth, { faults }: World["plan"]): boolean {
+  const isBlinded =
+    Number.isFinite(faults.cutWatches) || Object.values(faults.refusals).some((share) => share > 0);
+  return (
+    isBlinded &&
+    (goneAt ?? endedAt) - createdAt < LONGEST_BLINDNESS_MS + (faults.slow > 0 ? faults.slowestMs : 0)
+  );
 }

@@ -73,11 +73,15 @@ export class ApiServer {
           body: parsed(Buffer.from(body).toString()),
           status,
           podUid: pod?.metadata.uid,
+          isLate: exchange.isAbandoned(),
+          isDelivered: false,
         };
         this.#history.writes.push(write);
         this.pods.look(isEviction(write) ? write.podUid : undefined);
         this.#history.note("kube-apiserver", `${method} ${exchange.url} of ${write.client}: ${status}`);
-        exchange.respond(status, answered);
+        exchange.respond(status, answered, () => {
+          write.isDelivered = true;
+        });
       },
     };
   }

@@ -18,6 +18,10 @@ export interface ApiWrite {
   status: number;
   /** UID of the pod that a request about a pod concerned, when it arrived. */
   podUid: string | undefined;
+  /** Whether it arrived after the agent had given it up, by its deadline or by its death. */
+  isLate: boolean;
+  /** Whether the response has reached the agent. */
+  isDelivered: boolean;
 }
 
 /** What a plugin has told the agent about pods in a response that reached it. */

@@ -4,6 +4,8 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 export interface PodTruth {
   readonly uid: string;
   readonly name: string;
+  /** Virtual milliseconds at which it was first there. */
+  readonly createdAt: number;
   endedBy: "ours" | "other" | undefined;
   /** Virtual milliseconds at which somebody ended it, at the latest. */
   endedAt: number;
@@ -47,7 +49,7 @@ export class PodTruths {
   #of(uid: string, name: string): PodTruth {
     const known = this.all.get(uid);
     if (known) return known;
-    const truth = { uid, name, endedBy: undefined, endedAt: 0, goneAt: undefined };
+    const truth = { uid, name, createdAt: this.#now(), endedBy: undefined, endedAt: 0, goneAt: undefined };
     this.all.set(uid, truth);
     return truth;
   }

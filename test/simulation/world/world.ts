@@ -270,11 +270,16 @@ const FIRST_MS = 2_000;
 // Long enough for all that is promised to come true after a storm.
 const CALM_MS = 70_000;
 
+// A write whose response was lost is repaired after a minute, when it can't arrive any more.
+const LATE_WRITE_MS = 30_000;
+
 function draw(machine: Machine): Plan {
+  const stormMs = machine.between(15, 75) * 1_000;
+  const faults = drawFaults(machine);
   return {
-    stormMs: machine.between(15, 75) * 1_000,
-    calmMs: CALM_MS,
-    faults: drawFaults(machine),
+    stormMs,
+    calmMs: faults.slow > 0 ? CALM_MS + LATE_WRITE_MS : CALM_MS,
+    faults,
     reporters: machine.between(1, 3),
     evictionPlugins: machine.between(1, 3),
     drivers: machine.between(0, 2),

@@ -59,14 +59,15 @@ class ClientRequest extends EventEmitter {
         { method, url: path, headers, body: body ?? Buffer.alloc(0) },
         {
           onResponse: (status, answered) => {
-            if (this.#isOver) return;
+            if (this.#isOver) return false;
             if (fate === "response") {
               connection.endBy("client");
               this.#fail(failure("ECONNRESET", "read", ""));
-              return;
+              return false;
             }
             this.#response = new Response(status, answered, () => connection.endBy("client"));
             this.emit("response", this.#response);
+            return true;
           },
           onChunk: (chunk) => void this.#response?.push(chunk),
           onEnd: () => {
@@ -98,7 +99,8 @@ class ClientRequest extends EventEmitter {
 }
 
 interface ClientSide {
-  onResponse(status: number, headers: Record<string, string>): void;
+  /** Returns false if the response was lost. */
+  onResponse(status: number, headers: Record<string, string>): boolean;
   onChunk(chunk: Uint8Array): void;
   onEnd(): void;
 }
@@ -115,7 +117,11 @@ function exchangeOf(
   };
   return {
     ...request,
-    respond: (status, headers) => toClient(() => client.onResponse(status, headers)),
+    respond: (status, headers, onDelivered) =>
+      toClient(() => {
+        if (client.onResponse(status, headers)) onDelivered?.();
+      }),
+    isAbandoned: () => !connection.isOpen("client"),
     write: (chunk) => toClient(() => client.onChunk(chunk)),
     end: () => toClient(() => client.onEnd()),
     cut: () => connection.endBy("server"),
