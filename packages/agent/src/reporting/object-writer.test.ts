@@ -110,7 +110,12 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     publisher.touch([kindKey(kind)]);
     await clock.step(100);
   };
-  return { clock, server, applies, watches, publisher, report };
+  const withdraw = async (plugin: string) => {
+    contents.delete(plugin);
+    publisher.touch([kindKey(customNodeResource)]);
+    await clock.step(100);
+  };
+  return { clock, server, applies, watches, publisher, report, withdraw };
 }
 
 const away = () => new NodekeeperError("unavailable", "connection refused");
@@ -158,6 +163,22 @@ it("applies again when a write whose response was lost can't arrive any more: it
   expect(last(applies)).toContain("new");
   await clock.step(600_000);
   expect(applies).toHaveLength(before + 1);
+});
+
+it("withdraws again what a write whose response was lost may have published after the withdrawal", async () => {
+  const { clock, server, applies, report, withdraw } = await setUp();
+  await report("p", "first");
+  server.fault = () => new NodekeeperError("deadline", "no response within 10 s");
+  await report("p", "late");
+  server.fault = () => undefined;
+  server.live = { metadata: { name: "n1" } };
+  await withdraw("p");
+  await clock.step(10_000);
+  const before = applies.length;
+  expect(last(applies)).not.toContain("late");
+  await clock.step(60_000);
+  expect(applies).toHaveLength(before + 1);
+  expect(last(applies)).not.toContain("late");
 });
 
 it("does not apply again after an answer of the API server, which settles the write", async () => {

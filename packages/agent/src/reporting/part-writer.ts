@@ -85,6 +85,8 @@ export class PartWriter {
   expire(resyncMs: number): boolean {
     if (this.#written === undefined || this.expiresInMs(resyncMs) > 0) return false;
     this.#written = undefined;
+    // Also after everything was withdrawn: fields of a write that arrived late would stay.
+    if (this.#settledAt !== undefined) this.#owns = true;
     this.#settledAt = undefined;
     return true;
   }
