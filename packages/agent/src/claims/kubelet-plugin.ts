@@ -59,9 +59,8 @@ export type KubeletRegistration =
 
 const PREFIX = "nodekeeper-";
 const SUFFIX = ".sock";
-// Longer than the kubelet's timeout of 1 s: on a busy node the other agent responds slowly, and the drivers of one that
-// is not asked would not be registered for some time. A socket without a listener fails immediately.
-const GET_INFO_MS = 5_000;
+// The kubelet's timeout for GetInfo.
+const GET_INFO_MS = 1_000;
 // The kubelet adds more text to its message for the pod.
 const LONGEST_ERROR = 2_000;
 
@@ -192,13 +191,14 @@ export function isSocketName(name: string): boolean {
 /**
  * Returns the information of the plugin that serves a socket in the kubelet's registry directory. Undefined if it does
  * not respond.
+ * @param timeoutMs for connecting and for the response, each; default: the kubelet's timeout of 1 s
  */
 export async function pluginAt(
   socket: string,
-  { clock, log }: { clock: Clock; log: Logger },
+  { clock, log, timeoutMs = GET_INFO_MS }: { clock: Clock; log: Logger; timeoutMs?: number },
   signal: AbortSignal,
 ): Promise<PluginInfo | undefined> {
-  const timeouts = { dialMs: GET_INFO_MS, infoMs: GET_INFO_MS, noticeMs: GET_INFO_MS };
+  const timeouts = { dialMs: timeoutMs, infoMs: timeoutMs, noticeMs: timeoutMs };
   try {
     using client = new RegistrationClient(socket, timeouts, clock);
     return await client.getInfo(signal);

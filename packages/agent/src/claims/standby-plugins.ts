@@ -14,6 +14,9 @@ export interface StandbyPluginsOptions {
 }
 
 const REGISTRATION_WAIT_MS = 5_000;
+// On a busy node the other agent responds slowly, and the drivers of one that does not respond would not be registered
+// for some time. A socket without a listener fails immediately.
+const GET_INFO_MS = 5_000;
 const POLL_MS = 50;
 
 /**
@@ -96,7 +99,9 @@ async function pluginsOfOthers(options: StandbyPluginsOptions, signal: AbortSign
   const { registryDirectory } = options;
   const names = (await readdir(registryDirectory).catch(() => [])).filter(isSocketName);
   const found = await Promise.all(
-    names.map((name) => pluginAt(join(registryDirectory, name), options, signal)),
+    names.map((name) =>
+      pluginAt(join(registryDirectory, name), { ...options, timeoutMs: GET_INFO_MS }, signal),
+    ),
   );
   return found.flatMap((plugin) => {
     if (!plugin) return [];

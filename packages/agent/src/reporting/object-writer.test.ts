@@ -181,6 +181,20 @@ it("withdraws again what a write whose response was lost may have published afte
   expect(last(applies)).not.toContain("late");
 });
 
+it("withdraws what the first write may have published, although its response was lost", async () => {
+  const { clock, server, applies, report, withdraw } = await setUp();
+  server.fault = (body) =>
+    body.includes("first") ? new NodekeeperError("deadline", "no response within 10 s") : undefined;
+  await report("p", "first");
+  server.fault = () => undefined;
+  server.live = { metadata: { name: "n1" } };
+  const before = applies.length;
+  await withdraw("p");
+  await clock.step(10_000);
+  expect(applies.slice(before).map(({ body }) => body.includes("first"))).toContain(false);
+  expect(last(applies)).not.toContain("first");
+});
+
 it("does not apply again after an answer of the API server, which settles the write", async () => {
   const { clock, server, applies, report } = await setUp();
   await report("p", "first");

@@ -1,6 +1,6 @@
 import { ReportQuarantined } from "@nodekeeper/api/errors";
 import { ApiStatusError, type KubeObject } from "@nodekeeper/core/kube";
-import { codeOf, inTurns, type Steps } from "@nodekeeper/core/lib";
+import { codeOf, inTurns, isTransient, type Steps } from "@nodekeeper/core/lib";
 import { type ApplyPart, type Desired, desiredOf } from "./bodies.ts";
 import type { Contents } from "./content.ts";
 import type { PublishContext } from "./context.ts";
@@ -85,9 +85,10 @@ export class PartWriter {
   expire(resyncMs: number): boolean {
     if (this.#written === undefined || this.expiresInMs(resyncMs) > 0) return false;
     this.#written = undefined;
-    // Also after everything was withdrawn: fields of a write that arrived late would stay.
-    if (this.#settledAt !== undefined) this.#owns = true;
+    if (this.#settledAt === undefined || this.#options.clock.monotonic() < this.#settledAt) return true;
     this.#settledAt = undefined;
+    // Also after everything was withdrawn: fields of a write that arrived late would stay.
+    this.#owns = true;
     return true;
   }
 
@@ -147,14 +148,20 @@ export class PartWriter {
     // If the response is lost, the server may still have applied the taints.
     this.#ownsTaints ||= this.part === "main" && taintsOf(fields).length > 0;
     const answer = await remote.apply({ part: this.part, fields, ownsTaints }, signal).catch((error) => {
-      const { clock, random = Math.random } = this.#options;
-      if (!(error instanceof ApiStatusError))
-        this.#settledAt = clock.monotonic() + LONGEST_REQUEST_MS * (1 + RESYNC_JITTER * random());
+      this.#failed(error, text);
       throw error;
     });
     this.saw(answer);
     this.#applied(text);
     return answer;
+  }
+
+  // Without a response of the API server, it is not known whether and when the write is applied.
+  #failed(error: unknown, text: string): void {
+    if (error instanceof ApiStatusError || !isTransient(codeOf(error))) return;
+    const { clock, random = Math.random } = this.#options;
+    this.#settledAt = clock.monotonic() + LONGEST_REQUEST_MS * (1 + RESYNC_JITTER * random());
+    this.#owns ||= text !== "";
   }
 
   #applied(text: string): void {

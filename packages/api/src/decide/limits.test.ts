@@ -46,6 +46,16 @@ describe("limits in a time window", () => {
     expectNextAfter(60, rounds, all);
   });
 
+  it("do not count an earlier eviction of the same pod again when a later one is accepted", () => {
+    const rounds = limited(null, 2);
+    rounds.play({ p: forced("a") });
+    const [eviction] = rounds.state.recent;
+    rounds.state.recent.unshift({ ...eviction!, at: 1, releasedAt: 2 });
+    rounds.pass(20);
+    rounds.accept("a");
+    expect(rounds.state.recent.map(({ at }) => at)).toEqual([1, rounds.now]);
+  });
+
   it("forget evictions that no limit and no cooldown looks at any longer", () => {
     const rounds = limited(1, null);
     rounds.policy.cooldownMs = 90_000;

@@ -10,7 +10,7 @@ export type EvictionPolicy = ValueOf<typeof policy>;
 /** A key of the rank. katalyst's eviction manager (pkg/agent/evictionmanager/rule) compares level, priority and scope. */
 export type RankKeyName = EvictionPolicy["ranking"][number];
 
-/** Limits of evictions that start within `windowMs`; null for no limit. */
+/** Limits of evictions that are accepted within `windowMs`; null for no limit. */
 export type EvictionLimits = EvictionPolicy["limits"];
 
 /** Pods that are never candidates, in addition to critical, static, mirror and terminating ones. */

@@ -123,10 +123,12 @@ export function withProgress(state: EvictionState, progress: readonly EvictionPr
   const accepted = new Map(
     progress.filter(({ stage }) => stage === "accepted").map(({ uid, at }) => [uid, at]),
   );
-  const recent = state.recent.map((eviction) => ({
-    ...eviction,
-    at: Math.max(eviction.at, accepted.get(eviction.uid) ?? 0),
-  }));
+  // An earlier eviction of the same pod keeps its time.
+  const recent = state.recent.map((eviction) =>
+    eviction.releasedAt === null
+      ? { ...eviction, at: Math.max(eviction.at, accepted.get(eviction.uid) ?? 0) }
+      : eviction,
+  );
   const pending = new Map(state.pending.map((pod) => [pod.uid, pod]));
   for (const step of progress) {
     const pod = pending.get(step.uid);

@@ -79,7 +79,7 @@ export const policy = s.named(
         perNamespace: s.nullable(s.number()),
         perOwner: s.nullable(s.number()),
       },
-      "Limits of evictions that start within `windowMs`; null for no limit.",
+      "Limits of evictions that are accepted within `windowMs`; null for no limit.",
     ),
     skip: s.object(
       {

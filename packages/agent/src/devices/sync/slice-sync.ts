@@ -166,7 +166,7 @@ export class SliceSync {
     const [error] = result.failures.values();
     log.warn(
       { driver: name, slices: [...sync.refusedSlices.keys()], err: error, retryInMs: Math.round(delayMs) },
-      "some failed to write some slices, retrying; the others are written",
+      "failed to write some slices, retrying; the others are written",
     );
     queue.addAfter(name, delayMs);
   }
