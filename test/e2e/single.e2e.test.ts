@@ -61,7 +61,7 @@ describe("the single executable", () => {
     const failure = await run(link, ["status"], { ...nowhere, env: { KUBECTL: kubectl } }).catch(
       (error) => error,
     );
-    expect(failure.stderr).toContain(`NK1714: can't run kubectl (spawn ${kubectl} ENOENT)`);
+    expect(failure.stderr).toContain(`NK1714: failed to run kubectl (spawn ${kubectl} ENOENT)`);
     expect((await run(link, ["__complete", "--agent-n"], nowhere)).stdout).toContain("--agent-namespace");
   });
 
