@@ -38,14 +38,11 @@ function isSettled({ machine, history }: World, { uid, endedBy, goneAt }: PodTru
  * 1. The state of the boot is written before the round that it follows from. A kill between the two loses the round with
  *    its outcomes, and the state no longer has their evictions: they are stated to be open for ever.
  * 2. A request that the agent gave up can still arrive, also after a restart. The eviction is then withdrawn or has
- *    failed, and the page says that another client evicted the pod, or only that a request was sent before.
+ *    failed, and the page only says that a request was sent before.
  */
 function isKnownDefect({ verdict }: Statements, { response }: LostEvidence): boolean {
   return (
-    response &&
-    /no outcome of its eviction is recorded|a request to evict it was sent before|it was not accepted before the agent restarted/.test(
-      verdict,
-    )
+    response && /no outcome of its eviction is recorded|a request to evict it was sent before/.test(verdict)
   );
 }
 

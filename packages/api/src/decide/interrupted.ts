@@ -8,7 +8,8 @@ import type { PendingEviction } from "./state.ts";
  *
  * 1. An eviction whose pod is terminating has no outcome yet: it is followed to its end.
  * 2. `superseded` only if no request can have been sent. Otherwise the end of a pod is `unknown`.
- * 3. A pod that is not terminating was not evicted: its eviction is `withdrawn`, and the round may decide it again.
+ * 3. A pod that is not terminating was not evicted yet: its eviction is `withdrawn`, and the round may decide it again.
+ *    A request that may have been sent can still arrive, so it is recorded as sent, and counts for the limits.
  * @param known outcomes that are already known. Pods with a final one get no second outcome.
  */
 export function interruptedOutcomes(
@@ -46,8 +47,10 @@ function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): Evi
   return {
     ...referenceTo(eviction),
     result: "withdrawn",
-    sent: false,
-    message: `it was not ${isSent ? "accepted" : "sent"} before the agent restarted`,
+    sent: isSent,
+    message: isSent
+      ? "no response to its request was recorded before the agent restarted"
+      : "it was not sent before the agent restarted",
   };
 }
 

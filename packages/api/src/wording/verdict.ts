@@ -54,7 +54,9 @@ function outcomeSentence(outcome: EvictionOutcome, selected: string, round: stri
     case "failed":
       return `Selected at ${selected} but not evicted: ${message}`;
     case "withdrawn":
-      return `Selected at ${selected}, withdrawn before its eviction was accepted: ${message}`;
+      return outcome.sent
+        ? `Selected at ${selected}, withdrawn: ${message}`
+        : `Selected at ${selected}, withdrawn before its eviction was accepted: ${message}`;
   }
 }
 
