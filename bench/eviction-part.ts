@@ -37,7 +37,7 @@ export class EvictionPart {
     const pods: EncodablePod[] = objects.map((object) => observeJson(object));
     const metrics = createEvictionMetrics(new Registry());
     const policy = structuredClone(defaultEvictionPolicy);
-    // A round begins when the benchmark starts it, not when time passes.
+    // Of the pacing alone: a round begins when the benchmark starts it, not when time passes.
     const clock: Clock = {
       ...systemClock,
       after: (_ms, callback) => {
@@ -47,7 +47,6 @@ export class EvictionPart {
         return { cancel: () => {} };
       },
     };
-    const own = { clock, log: silentLogger };
     const records = new EvictionRecords({
       store: new EvictionStore(this.#database),
       settings: () => defaultEvictionSettings.records,
@@ -60,9 +59,15 @@ export class EvictionPart {
         policy: () => policy,
         marks: { add: () => {} },
         metrics,
-        ...own,
+        ...common,
       },
-      pods: { isSynced: true, list: () => pods, get: () => undefined, onDeleted: () => () => {} },
+      pods: {
+        isSynced: true,
+        list: () => pods,
+        get: () => undefined,
+        forget: () => {},
+        onDeleted: () => () => {},
+      },
       plugins,
       evictor: {
         start: () => {},
@@ -71,13 +76,13 @@ export class EvictionPart {
         forbidden: undefined,
         reportInterrupted: () => {},
       },
-      ledger: new EvictionLedger({ records, bootTime: () => undefined, metrics, ...own }),
+      ledger: new EvictionLedger({ records, bootTime: () => undefined, metrics, ...common }),
       effects: new DecisionEffects({
         tainter: { setDesired: () => {}, suspend: () => {} },
         blocked: { note: () => {} },
         notifiers: [],
         history: { addNodeEvent: () => {} },
-        ...own,
+        ...common,
       }),
       pacing: new RoundPacing(clock),
       host: { refresh: () => {} },

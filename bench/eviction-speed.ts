@@ -36,7 +36,7 @@ const SHORT = 500_000;
 
 /** From a threshold that is crossed between rounds to the request that evicts a pod, by the whole agent. */
 export async function benchOutOfTurn(quick: boolean): Promise<Figure[]> {
-  const crossings = quick ? 20 : 150;
+  const crossings = quick ? 5 : 150;
   const agent = new AgentProcess();
   const host = join(agent.directory, "host");
   let evictedAt: PromiseWithResolvers<number> | undefined;
@@ -128,7 +128,7 @@ async function samplingShare(what: string, root: string, quick: boolean): Promis
   // Turn by turn, so that other work on the machine slows both.
   const alone: number[] = [];
   const sampled: number[] = [];
-  for (let turn = 0; turn < (quick ? 3 : 8); turn++) {
+  for (let turn = 0; turn < (quick ? 1 : 8); turn++) {
     alone.push(await ownCpu(host, []));
     sampled.push(await ownCpu(host, sources));
   }

@@ -22,7 +22,7 @@ export async function benchEviction(quick: boolean): Promise<Figure[]> {
     ...(await benchOutOfTurn(quick)),
     ...(await benchSampling(quick)),
     benchDecide(1_000, 5),
-    await benchWatch(1_000, 40),
+    await benchWatch(1_000, 40, quick),
   ];
 }
 
@@ -121,7 +121,7 @@ function benchDecide(count: number, budget: number): Figure {
 }
 
 /** What a process holds more after it watches so many pods than one that watches none. */
-async function benchWatch(count: number, budget: number): Promise<Figure> {
+async function benchWatch(count: number, budget: number, quick: boolean): Promise<Figure> {
   const script = fileURLToPath(new URL("./eviction-memory.ts", import.meta.url));
   const rss = async (pods: number) => {
     const child = spawn(process.execPath, ["--expose-gc", script, String(pods)], {
@@ -132,7 +132,7 @@ async function benchWatch(count: number, budget: number): Promise<Figure> {
   };
   // What malloc gives back differs from run to run.
   const all: number[] = [];
-  for (let run = 0; run < 5; run++) all.push((await rss(count)) - (await rss(0)));
+  for (let run = 0; run < (quick ? 2 : 5); run++) all.push((await rss(count)) - (await rss(0)));
   const value = percentile(all, 0.5);
   return { name: `RSS that the watch of ${count} pods adds, median`, value, unit: "MB", budget };
 }

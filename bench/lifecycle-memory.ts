@@ -1,5 +1,5 @@
 // Prints what a process holds that lists pods, or knows them and has a log of so many events:
-// node --expose-gc bench/lifecycle-memory.ts SOCKET list|EVENTS
+// node --expose-gc bench/lifecycle-memory.ts SOCKET list|EVENTS LISTS
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 
 // Before anything else is loaded, as the agent does.
@@ -8,9 +8,9 @@ const { Registry, silentLogger, systemClock } = await import("@nodekeeper/core/l
 const { CriRuntime } = await import("../packages/agent/src/runtime/index.ts");
 const { startLifecycle } = await import("./lifecycle-part.ts");
 
-const LISTS = 150;
 const PERIOD_MS = 100;
-const [socket = "", what = "list"] = process.argv.slice(2);
+const [socket = "", what = "list", lists = "150"] = process.argv.slice(2);
+const LISTS = Number(lists);
 
 if (what === "list") await listOnly();
 else await fillLog(Number(what));

@@ -18,7 +18,7 @@ export async function benchLifecycle(quick: boolean): Promise<Figure[]> {
     await benchRelist(110, 3, 3, quick),
     ...(await benchChanges()),
     ...(await benchHints(quick)),
-    ...(await benchMemory()),
+    ...(await benchMemory(quick)),
     ...(await benchLifecycleApi()),
     ...(await benchContainerd(quick)),
   ];
@@ -143,9 +143,10 @@ function keyOf({ type, container }: PodLifecycleEvent): string {
  * What records, cache and a full log add: to a process that lists the same pods and remembers nothing, each time a
  * process of its own.
  */
-async function benchMemory(): Promise<Figure[]> {
-  const base = await memoryOf("list");
-  const full = await memoryOf("100000");
+async function benchMemory(quick: boolean): Promise<Figure[]> {
+  const lists = quick ? 50 : 150;
+  const base = await memoryOf("list", lists);
+  const full = await memoryOf("100000", lists);
   return [
     {
       name: "RSS of records, cache and a log of 100,000 events; 500 pods, 1,500 containers",
@@ -157,10 +158,10 @@ async function benchMemory(): Promise<Figure[]> {
   ];
 }
 
-async function memoryOf(what: string): Promise<{ rss: number; heap: number }> {
+async function memoryOf(what: string, lists: number): Promise<{ rss: number; heap: number }> {
   const runtime = await new RuntimeProcess(500, 3, "unimplemented").ready();
   const script = fileURLToPath(new URL("./lifecycle-memory.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--expose-gc", script, runtime.socket, what], {
+  const child = spawn(process.execPath, ["--expose-gc", script, runtime.socket, what, String(lists)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {

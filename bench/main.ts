@@ -14,6 +14,7 @@ import { benchLifecycle } from "./lifecycle.ts";
 import { benchPage } from "./page.ts";
 import { benchPageMemory } from "./page-memory.ts";
 import { benchReporting } from "./reporting.ts";
+import { limitMinutes, withTimeLimit } from "./time-limit.ts";
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -48,6 +49,7 @@ if (!suite || !Number.isInteger(agents) || agents < 1) {
 }
 // These measure parts of the agent in this process: with the flags that the agent runs with.
 if (name === "lifecycle" || name === "eviction") keepProcessSmall();
-const figures = await suite(values.quick);
+const minutes = limitMinutes[name]![values.quick ? "quick" : "full"];
+const figures = await withTimeLimit(name, minutes, () => suite(values.quick));
 if (values.output === "json") console.log(JSON.stringify(figures, null, 2));
 else printFigures(figures);

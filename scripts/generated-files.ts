@@ -1,18 +1,20 @@
-// What `npm run generate` writes: packages/core/src/gen from proto/, and files that are made, as a whole or in part, of code,
-// manifests and other files.
 import { glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { acceptedDifferences } from "../test/e2e/katalyst/differences.ts";
 import { alertsPage } from "./alerts-page.ts";
 import { chartSchema } from "./chart-schema.ts";
 import { chartTemplates } from "./chart-templates.ts";
 import { chartValuesPage } from "./chart-values-page.ts";
 import { commandsPage } from "./commands-page.ts";
 import { configurationPage } from "./configuration-page.ts";
+import { tableOf, withTable } from "./docs/tables.ts";
 import { errorsPage } from "./errors-page.ts";
 import { eventsPage } from "./events-page.ts";
-import { migrationPage } from "./katalyst-differences.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { root, runTool, withTemporaryDirectory } from "./programs.ts";
+
+// What `npm run generate` writes: packages/core/src/gen from proto/, and files that are made, as a whole or in part, of code,
+// manifests and other files.
 
 const CODE = "packages/core/src/gen/**/*.*";
 
@@ -74,3 +76,16 @@ function generatedCode(): Promise<Map<string, string>> {
 }
 
 if (import.meta.main) await writeGeneratedFiles();
+
+/**
+ * docs/migrating-from-katalyst.md with the table of differences between the rounds of katalyst's eviction manager and of
+ * this agent's. The end-to-end suite shows each of them. Throws if the page has no such table.
+ */
+function migrationPage(page: string): string {
+  const rows = acceptedDifferences.map(({ katalyst, nodekeeper, why, until }) => [
+    `${katalyst}${until ? ` (before ${until})` : ""}`,
+    nodekeeper,
+    why,
+  ]);
+  return withTable(page, tableOf(["katalyst", "Nodekeeper", "why"], rows));
+}

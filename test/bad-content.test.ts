@@ -135,7 +135,7 @@ describe("a plugin that sends", () => {
     // A field that says it is longer than the message.
     garbled.say(Uint8Array.of(0x0a, 0x7f));
     await until("the trouble is named", async () =>
-      (await agent.plugin("garbled"))?.problems.join().includes("failed to decode message"),
+      (await agent.plugin("garbled"))?.problems.join().includes("the message can't be decoded"),
     );
     await neighbour.update();
     expect(cluster.widgets("garbled")).toBe("1");

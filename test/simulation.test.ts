@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -36,6 +37,19 @@ describe("the whole agent in worlds of virtual time", () => {
       Object.fromEntries(mutations.map(({ name }) => [name, 1])),
     );
     expect(new Set(mutations.map(({ name }) => name)).size).toBe(mutations.length);
+  });
+
+  it("ends with the report of the worlds that have ended when it is interrupted", async () => {
+    const child = spawn(process.execPath, ["test/simulation/main.ts", "--seeds=100000", "--jobs=1"]);
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      // The first line is printed when it can be interrupted.
+      if (output === "") child.kill("SIGINT");
+      output += text;
+    });
+    expect(await once(child, "close")).toEqual([130, null]);
+    expect(output).toMatch(/interrupted after \d+ of 100000 worlds/);
+    expect(output).toMatch(/\d+ of \d+ worlds broke a rule\n$/);
   });
 
   it("refuses arguments that make no sense", async () => {

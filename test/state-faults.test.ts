@@ -210,7 +210,7 @@ describe.concurrent("the state database", () => {
                 INSERT INTO stand_in VALUES ('no/such/Kind', 'neither', 'steady', ${garbage})`);
       raw.close();
     });
-    expect((await setup.agent.plugin("garbled"))?.problems.join()).toContain("failed to decode");
+    expect((await setup.agent.plugin("garbled"))?.problems.join()).toContain("can't be decoded");
     plugin.say(widgets("steady", 2));
     await untilWidgets(cluster, "steady", 2);
     expect(setup.agent.logLines).toContainEqual(

@@ -21,7 +21,7 @@ async function findDeadLinks(root: string, files: ReadonlyMap<string, string>): 
   const problems: string[] = [];
   for (const [path, { links }] of pages) {
     for (const { target, line } of links) {
-      const problem = await deadLink(root, pages, dirname(path), target, path);
+      const problem = await deadLink(root, pages, path, target);
       if (problem) problems.push(`${path}:${line}: ${problem}`);
     }
   }
@@ -29,23 +29,23 @@ async function findDeadLinks(root: string, files: ReadonlyMap<string, string>): 
     if (SKIPPED.test(path)) continue;
     const text = await readFile(join(root, path), "utf8");
     for (const { 0: mention, index } of text.matchAll(MENTION)) {
-      const problem = await deadLink(root, pages, ".", mention);
+      const problem = await deadLink(root, pages, "", mention);
       if (problem) problems.push(`${path}:${text.slice(0, index).split("\n").length}: ${problem}`);
     }
   }
   return problems;
 }
 
+/** @param from the path of the file with the link; "" for a mention, which is relative to the root */
 async function deadLink(
   root: string,
   pages: ReadonlyMap<string, MarkdownPage>,
-  directory: string,
+  from: string,
   target: string,
-  self?: string,
 ): Promise<string | undefined> {
   if (/^[a-z][a-z+.-]*:/i.test(target)) return undefined;
   const [file, anchor] = target.split("#", 2) as [string, string?];
-  const path = file === "" ? self! : normalize(join(directory, decodeURI(file)));
+  const path = file === "" ? from : normalize(join(dirname(from), decodeURI(file)));
   if (path.startsWith("..")) return `${target} leads out of the repository`;
   const isThere = await stat(join(root, path)).then(
     () => true,

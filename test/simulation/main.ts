@@ -1,14 +1,14 @@
 // The whole agent in worlds of virtual time: npm run simulate -- --help
-import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildWorld, loadWorld, removeWorld } from "./load.ts";
 import { type Mutation, mutations } from "./mutations.ts";
-import { summaryOf } from "./report/summary.ts";
+import { Coverage } from "./report/coverage.ts";
+import { type Counted, Tally } from "./report/tally.ts";
 import { timelineOf } from "./report/timeline.ts";
 import { shrink } from "./shrink.ts";
-import type { Outcome } from "./simulate.ts";
+import { work, worker } from "./worker.ts";
 
 const help = `usage: npm run simulate -- [--seed N | --seeds N [--from N] | --mutations [NAME]] [options]
 
@@ -22,18 +22,23 @@ test/simulation/rules.
                 runs worlds until one breaks a rule
   --seeds N     runs N worlds (default 100; with --mutations, at most N for each of them, default 500)
   --from N      first of them (default 1)
+  --coverage    with --seeds: which branches of the agent the worlds ran, by module
   --jobs N      processes at a time (default: the number of CPUs)
   --help
 
 Exits with 1 if a rule was broken or a mutation that is known to be found was not, with 2 for arguments that make no sense.`;
 
-const PER_PROCESS = 25;
+// The first worlds of a process take three times as long, until their code is compiled.
+const PER_PROCESS = 100;
+const PROGRESS_MS = 60_000;
+// 128 + SIGINT, as in shells.
+const INTERRUPTED = 130;
 
 const options = readArguments();
-if (options.worker) await work(options.worker, options.from, options.seeds);
+if (options.worker) await work({ bundle: options.worker, from: options.from, seeds: options.seeds });
 else if (options.mutations) await prove(options.mutations, options.from, options.seeds, options.jobs);
 else if (options.seed !== undefined) await one(options.seed, options.shrink);
-else await many(options.from, options.seeds, options.jobs);
+else await many(options);
 
 async function one(seed: number, isShrinking: boolean): Promise<void> {
   const bundle = await buildWorld();
@@ -46,29 +51,69 @@ async function one(seed: number, isShrinking: boolean): Promise<void> {
   process.stdout.write(`${timelineOf(outcome)}\n`, () => process.exit(outcome.broken.length > 0 ? 1 : 0));
 }
 
-async function many(from: number, seeds: number, jobs: number): Promise<void> {
+async function many({ from, seeds, jobs, coverage: isCovered }: typeof options): Promise<void> {
   const bundle = await buildWorld();
+  const coverage = isCovered ? new Coverage(bundle) : undefined;
+  const tally = new Tally();
   const startedAt = performance.now();
-  const outcomes: Outcome[] = [];
+  const took = () => performance.now() - startedAt;
+  const stop = new AbortController();
+  process.once("SIGINT", () => stop.abort());
+  console.log(`seeds ${from} to ${from + seeds - 1}`);
+  const progress = setInterval(() => console.log(tally.progress(seeds, took())), PROGRESS_MS);
+  const count = (outcome: Counted) => {
+    tally.add(outcome);
+    for (const { promise, what } of outcome.broken) console.log(`seed ${outcome.seed}: ${promise} ${what}`);
+    return false;
+  };
+  const perProcess = Math.min(PER_PROCESS, Math.ceil(seeds / jobs));
   let next = from;
-  const last = from + seeds - 1;
+  const end = from + seeds;
   await Promise.all(
     Array.from({ length: Math.min(jobs, seeds) }, async () => {
-      while (next <= last) {
+      while (next < end && !stop.signal.aborted) {
         const first = next;
-        next += Math.min(PER_PROCESS, last - next + 1);
-        await worker(bundle, first, next - first, (outcome) => {
-          outcomes.push(outcome);
-          for (const { promise, what } of outcome.broken)
-            console.log(`seed ${outcome.seed}: ${promise} ${what}`);
-          return false;
-        });
+        next = Math.min(next + perProcess, end);
+        await each(bundle, first, next, count, stop.signal, coverage);
       }
     }),
   );
+  clearInterval(progress);
   removeWorld(bundle);
-  console.log(summaryOf(outcomes, performance.now() - startedAt));
-  process.exit(outcomes.length < seeds || outcomes.some(({ broken }) => broken.length > 0) ? 1 : 0);
+  if (stop.signal.aborted) console.log(`interrupted after ${tally.worlds} of ${seeds} worlds`);
+  console.log([...(coverage ? [coverage.table()] : []), tally.summary(took())].join("\n"));
+  process.exit(stop.signal.aborted ? INTERRUPTED : tally.failed > 0 ? 1 : 0);
+}
+
+/** Runs the worlds from one seed up to another, in as many processes as it takes if some of them crash. */
+async function each(
+  bundle: string,
+  from: number,
+  end: number,
+  count: (outcome: Counted) => boolean,
+  signal: AbortSignal,
+  coverage?: Coverage,
+): Promise<void> {
+  let next = from;
+  while (next < end && !signal.aborted) {
+    const measured = coverage && join(dirname(bundle), `coverage-${next}`);
+    const worlds = { bundle, from: next, seeds: end - next, coverage: measured };
+    const problem = await worker(
+      worlds,
+      (outcome) => {
+        next = outcome.seed + 1;
+        return count(outcome);
+      },
+      signal,
+    );
+    if (measured !== undefined) coverage?.collect(measured);
+    if (problem !== undefined) count(unfinished(next++, problem));
+  }
+}
+
+function unfinished(seed: number, what: string): Counted {
+  const broken = [{ promise: "Each world comes to its end.", what }];
+  return { seed, broken, digest: "", steps: 0, virtualMs: 0, evictions: 0, lives: 0, faults: {} };
 }
 
 async function prove(chosen: readonly Mutation[], from: number, seeds: number, jobs: number): Promise<void> {
@@ -101,58 +146,23 @@ async function difference(
   sound: string,
   from: number,
   seeds: number,
-): Promise<Outcome | undefined> {
+): Promise<Counted | undefined> {
   for (let next = from; next < from + seeds; ) {
-    const mutants: Outcome[] = [];
-    await worker(mutated, next, Math.min(PER_PROCESS, from + seeds - next), (outcome) => {
+    const mutants: Counted[] = [];
+    const worlds = { bundle: mutated, from: next, seeds: Math.min(PER_PROCESS, from + seeds - next) };
+    const problem = await worker(worlds, (outcome) => {
       mutants.push(outcome);
       return outcome.broken.length > 0;
     });
+    if (problem !== undefined) throw new Error(`seeds from ${next} on: ${problem}`);
     const last = mutants.at(-1)!;
     next = last.seed + 1;
     if (last.broken.length === 0) continue;
-    const others: Outcome[] = [];
-    await worker(sound, last.seed, 1, (outcome) => others.push(outcome) > 0);
+    const others: Counted[] = [];
+    await worker({ bundle: sound, from: last.seed, seeds: 1 }, (outcome) => others.push(outcome) > 0);
     if (others.every(({ broken }) => broken.length === 0)) return last;
   }
   return undefined;
-}
-
-/**
- * Runs some worlds in a process of their own: what a world leaves behind in memory ends with it.
- * @param isEnough called with each outcome; ends the process if it returns true
- */
-function worker(
-  bundle: string,
-  from: number,
-  seeds: number,
-  isEnough: (outcome: Outcome) => boolean,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = fork(fileURLToPath(import.meta.url), [
-      `--worker=${bundle}`,
-      `--from=${from}`,
-      `--seeds=${seeds}`,
-    ]);
-    child.on("message", (message) => {
-      if (!child.killed && isEnough(message as Outcome)) child.kill();
-    });
-    child.once("error", reject);
-    child.once("exit", (code) =>
-      code === 0 || child.killed
-        ? resolve()
-        : reject(new Error(`the process of seeds from ${from} on exited with ${code}`)),
-    );
-  });
-}
-
-async function work(bundle: string, from: number, seeds: number): Promise<void> {
-  const { simulate } = await loadWorld(bundle);
-  for (let seed = from; seed < from + seeds; seed++) {
-    const { events: _events, log: _log, ...outcome } = await simulate(seed);
-    process.send!(outcome);
-  }
-  process.exit(0);
 }
 
 function readArguments() {
@@ -166,6 +176,7 @@ function readArguments() {
         from: { type: "string", default: "1" },
         jobs: { type: "string", default: String(availableParallelism()) },
         shrink: { type: "boolean", default: false },
+        coverage: { type: "boolean", default: false },
         // The bundle, in the processes of `many`.
         worker: { type: "string" },
         help: { type: "boolean", default: false },
@@ -194,6 +205,7 @@ function readArguments() {
       jobs: number("jobs", 1),
       mutations: chosen,
       shrink: values.shrink,
+      coverage: values.coverage,
       worker: values.worker,
     };
   } catch (error) {

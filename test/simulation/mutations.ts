@@ -17,7 +17,6 @@ const healthy = "If all is well, no health check fails.";
 const shielded = "No critical, static, mirror or DaemonSet pod is evicted.";
 const limited = "No more pods are evicted in a window than the limit allows, over all restarts.";
 const dry = "Dry run writes nothing about eviction.";
-const named = "No pod is evicted that no plugin has named in this round.";
 
 const foreign = "Labels, annotations and taints of other owners stay as they wrote them.";
 const kept =
@@ -31,6 +30,18 @@ const toldPrepared =
   "The kubelet is told that a claim is prepared only once its driver has prepared it, with its CDI file.";
 const claims = "Each allocated claim that a pod uses is prepared, and each other is unprepared.";
 const unused = "A claim is unprepared once all containers of its pod have exited.";
+const truth = "What is stated about a pod is true; that it is not known is stated only if evidence was lost.";
+const answered = "What a round records as the answer of a plugin is what the plugin answered in this round.";
+const podsKnown = "At rest the agent knows the pods of its node as the API server has them.";
+const noLeftovers = "No ResourceSlice is left behind: each has the newest generation of its pool.";
+const exclusive = "No device is prepared for two claims at one time.";
+const whole = "No pool is incomplete for longer than its writes take.";
+const noticed =
+  "While what changed can't be written, the health check that is about it fails, and not when it is written.";
+const idle =
+  "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.";
+const inTime =
+  "A condition's taint is on the Node one round after it is reported, and gone one round after its transition period.";
 const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
 
 const eviction = "packages/agent/src/eviction";
@@ -44,9 +55,8 @@ export const mutations: readonly Mutation[] = [
     file: `${eviction}/ledger.ts`,
     from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
     to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
-    promise: limited,
-    unfound:
-      "25 seeds did not: each round saves the state too, so that an agent has to die between an acceptance and the next round.",
+    promise: truth,
+    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "limits are forgotten at a restart",
@@ -94,20 +104,19 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a call to a plugin has no deadline",
     file: `${eviction}/ask/plugin-caller.ts`,
-    from: "await withDeadline(clock, deadlineMs, {}, scope.signal, work);",
+    from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
     promise: tainted,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
     file: `${eviction}/ask/plugin-caller.ts`,
-    from: "await withDeadline(clock, deadlineMs, {}, scope.signal, work);",
-    to: `await withDeadline(clock, deadlineMs, {}, scope.signal, work).then(
+    from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
+    to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, work).then(
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
-    promise: named,
-    unfound:
-      "25 seeds did not: the rule allows a minute between naming and eviction, which is longer than most failures.",
+    promise: answered,
+    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "dry run evicts",
@@ -163,7 +172,7 @@ export const mutations: readonly Mutation[] = [
     file: `${eviction}/act/node-tainter.ts`,
     from: 'metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });\n      throw error;',
     to: 'metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });\n      this.#reconciled(this.#live, this.#desired);',
-    promise: tainted,
+    promise: noticed,
     unfound: "not run yet with the rules as they are.",
   },
   {
@@ -214,7 +223,6 @@ export const mutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
-    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "the value of a reporter is dropped as soon as it is lost",
@@ -250,8 +258,8 @@ export const mutations: readonly Mutation[] = [
     file: "packages/core/src/kube/watcher.ts",
     from: 'else if (reason === "expired") this.#expired();',
     to: 'else if (reason === "expired") this.#needed = undefined;',
-    promise: relieved,
-    unfound: "15 seeds did not: needs a rule on how soon the agent knows a new pod.",
+    promise: podsKnown,
+    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "a key that is added while it is in progress is lost",
@@ -259,15 +267,15 @@ export const mutations: readonly Mutation[] = [
     from: "if (this.#needed.has(key)) this.#enqueue(key);",
     to: "this.#needed.delete(key);",
     promise: published,
-    unfound: "25 seeds did not: what queues do is repeated by rounds and resyncs.",
+    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "a failed registration is not tried again",
     file: "packages/agent/src/plugins/session.ts",
-    from: 'return this.#retry("failed");',
+    from: 'return this.#status.retry("failed");',
     to: "return;",
     promise: published,
-    unfound: "25 seeds did not: a plugin that is started again has a new socket; needs handshakes that fail.",
+    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "readyz ignores failing checks",
@@ -282,14 +290,13 @@ export const mutations: readonly Mutation[] = [
     from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
     to: "this.#writes.reconciled(signatureOf(desired));",
     promise: healthy,
-    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "a ResourceSlice is left",
     file: "packages/agent/src/devices/plan/plan.ts",
     from: "deletes: stored.filter((slice) => !kept.has(slice)),",
     to: "deletes: [],",
-    promise: allocatable,
+    promise: noLeftovers,
     unfound: "not run yet with the rules as they are.",
   },
   {
@@ -298,7 +305,6 @@ export const mutations: readonly Mutation[] = [
     from: "else directory.write(driver, uid, prepared.cdi);",
     to: "",
     promise: toldPrepared,
-    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "a claim is not unprepared",
@@ -306,13 +312,12 @@ export const mutations: readonly Mutation[] = [
     from: "await this.#unpreparation.run(driver, claim, signal);",
     to: "",
     promise: claims,
-    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "a claim is unprepared while containers use it",
-    file: "packages/agent/src/claims/preparation.ts",
-    from: "await this.#use.whenUnused(work, { ...call, signal: scope.signal });",
-    to: "await work();",
+    file: "packages/agent/src/claims/unpreparation.ts",
+    from: "if (record) await this.#checkUnused(record, signal);",
+    to: "",
     promise: unused,
     unfound: "not run yet with the rules as they are.",
   },
@@ -322,7 +327,6 @@ export const mutations: readonly Mutation[] = [
     from: '["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];',
     to: '["ContainerRemoved"] : ["ContainerRemoved"];',
     promise: toldOnce,
-    unfound: "not run yet with the rules as they are.",
   },
   {
     name: "a cursor is off by one",
@@ -330,6 +334,110 @@ export const mutations: readonly Mutation[] = [
     from: "this.#sequence = after?.sequence ?? host.last;",
     to: "this.#sequence = after ? Math.min(after.sequence + 1, host.last) : host.last;",
     promise: toldOnce,
+  },
+  {
+    name: "a late answer of a plugin is counted in a later round",
+    file: `${eviction}/ask/plugin-caller.ts`,
+    from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
+    to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
+        ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
+    promise: answered,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "an acceptance is not recorded",
+    file: `${eviction}/act/eviction-tasks.ts`,
+    from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });",
+    to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });',
+    promise: truth,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "dry run writes taints",
+    file: `${eviction}/act/decision-effects.ts`,
+    from: "if (isFullDryRun(input.policy)) {",
+    to: "if (isFullDryRun(input.policy) && taints.node.length === 0) {",
+    promise: dry,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "an eviction of unknown outcome is explained as none",
+    file: "packages/api/src/wording/verdict.ts",
+    from: '    case "superseded":\n',
+    to: '    case "superseded":\n    case "unknown":\n',
+    promise: truth,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "a device of another claim is prepared",
+    file: "packages/agent/src/claims/hand-on.ts",
+    from: ".filter((other) => other.uid !== uid &&",
+    to: ".filter((other) => other.uid === uid &&",
+    promise: exclusive,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "claims that are prepared at one time are not compared",
+    file: "packages/agent/src/claims/preparation.ts",
+    from: "this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);",
+    to: "",
+    promise: exclusive,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "slices of another client in a pool are ignored",
+    file: "packages/agent/src/devices/plan/plan.ts",
+    from: "const isContested = foreign.some((slice) => slice.generation >= newest);",
+    to: "const isContested = false;",
+    promise: whole,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "a removed pool is left",
+    file: "packages/agent/src/devices/plan/plan.ts",
+    from: "return [...removals, ...plans].filter(",
+    to: "return plans.filter(",
+    promise: allocatable,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "a condition stays for three times its transition period",
+    file: `${decide}/conditions.ts`,
+    from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
+    to: "if (now - condition.lastSeen >= 3 * policy.conditionTransitionPeriodMs) continue;",
+    promise: inTime,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "taints are written although nothing has changed",
+    file: `${eviction}/act/node-taints.ts`,
+    from: "if (isSame && isListed) return undefined;",
+    to: "",
+    promise: idle,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "a round begins in the middle of its period",
+    file: `${eviction}/manager.ts`,
+    from: "pacing.next(startedAt + periodMs, signal)",
+    to: "pacing.next(startedAt + periodMs / 2, signal)",
+    promise: idle,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "slices that are not written for long fail no check",
+    file: "packages/agent/src/devices/sync/health.ts",
+    from: "ok: !isAll || !problems.every(({ problem: own }) => isBad(own)),",
+    to: "ok: true,",
+    promise: noticed,
+    unfound: "not run yet with the rules as they are.",
+  },
+  {
+    name: "an object that is not written for long fails no check",
+    file: `${reporting}/object-writer.ts`,
+    from: "waitedMs > UNHEALTHY_AFTER_MS || isNonRetryable(error.code)",
+    to: "isNonRetryable(error.code)",
+    promise: noticed,
     unfound: "not run yet with the rules as they are.",
   },
 ];

@@ -6,8 +6,12 @@ import { devices } from "./rules/devices.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
 import { outage } from "./rules/outage.ts";
+import { partialOutage } from "./rules/partial-outage.ts";
 import { progress } from "./rules/progress.ts";
+import { quiet } from "./rules/quiet.ts";
 import { rest } from "./rules/rest.ts";
+import { rounds } from "./rules/rounds.ts";
+import { settings } from "./rules/settings.ts";
 import { truth } from "./rules/truth.ts";
 import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
@@ -35,7 +39,20 @@ export interface Outcome {
   log: readonly string[];
 }
 
-const rules = [...acts, ...progress, ...devices, ...lifecycle, ...rest, ...metrics, ...truth, ...outage];
+const rules = [
+  ...acts,
+  ...settings,
+  ...progress,
+  ...devices,
+  ...lifecycle,
+  ...rest,
+  ...metrics,
+  ...rounds,
+  ...truth,
+  ...quiet,
+  ...partialOutage,
+  ...outage,
+];
 
 /**
  * Lets the world of a seed live, and judges it. A world that breaks a promise ends there.

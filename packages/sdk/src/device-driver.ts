@@ -71,8 +71,10 @@ function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: Devic
     },
     async work({ clock, log, stop }) {
       await Promise.all([
-        runReport(devices, latestDevices, clock, log, stop),
-        ...(health ? [runReport(health, latestHealth, clock, log.child({ report: "health" }), stop)] : []),
+        runReport(devices, latestDevices, { clock, log }, stop),
+        ...(health
+          ? [runReport(health, latestHealth, { clock, log: log.child({ report: "health" }) }, stop)]
+          : []),
       ]);
     },
   };

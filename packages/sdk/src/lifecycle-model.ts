@@ -1,3 +1,4 @@
+import type { ContainerIdentity, PodIdentity } from "@nodekeeper/api/lifecycle";
 import {
   ContainerKind,
   type Event as EventMessage,
@@ -9,7 +10,6 @@ import {
   type ContainerStatus as StatusMessage,
   type WatchResponse,
 } from "@nodekeeper/core/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
-
 /** Types of pod lifecycle events. `Unknown`: from an agent newer than this library. */
 export type PodLifecycleEventType =
   | "ContainerStarted"
@@ -20,18 +20,7 @@ export type PodLifecycleEventType =
 
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
-export interface PodIdentity {
-  readonly uid: string;
-  readonly namespace: string;
-  readonly name: string;
-}
-
-export interface ContainerIdentity {
-  readonly id: string;
-  /** Empty for a sandbox. */
-  readonly name: string;
-  readonly kind: "container" | "sandbox";
-}
+export type { ContainerIdentity, PodIdentity };
 
 /** A container or sandbox. Times are milliseconds since the epoch; undefined if it has not happened. */
 export interface ContainerStatus extends ContainerIdentity {

@@ -150,8 +150,7 @@ export class PodLifecycleClient implements Disposable {
     try {
       const { pods, cursor, listedAt, problems } = await withDeadline(
         this.#clock,
-        GET_DEADLINE_MS,
-        "agent",
+        { ms: GET_DEADLINE_MS, name: "agent" },
         signal,
         (scoped) => this.#client.get({ selector, fresh }, { signal: scoped, onTrailer: refusal.onTrailer }),
       );

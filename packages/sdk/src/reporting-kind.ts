@@ -16,6 +16,6 @@ export function reportingKind<T>({ type, versions, report, addService }: Reporti
     type,
     versions,
     addService: (server, { stop }) => addService(server, latest, stop),
-    work: ({ clock, log, stop }) => runReport(report, latest, clock, log, stop),
+    work: ({ clock, log, stop }) => runReport(report, latest, { clock, log }, stop),
   };
 }

@@ -18,8 +18,7 @@ export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 export async function runReport<T>(
   report: Report<T>,
   latest: LatestValue<T[]>,
-  clock: Clock,
-  log: Logger,
+  { clock, log }: { clock: Clock; log: Logger },
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = new Backoff(retryPolicies.pluginReport);

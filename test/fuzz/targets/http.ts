@@ -52,12 +52,12 @@ let server: Promise<{ port: number; stop: () => Promise<void> }> | undefined;
 
 async function start() {
   const status = new StatusServer({
+    context: { registry: new Registry(), clock: systemClock, log: silentLogger },
+    served: {
+      checks: [],
+      routes: [{ path: "echo", summary: "Its query.", handle: (query) => Object.fromEntries(query) }],
+    },
     address: "127.0.0.1:0",
-    checks: [],
-    registry: new Registry(),
-    routes: [{ path: "echo", summary: "Its query.", handle: (query) => Object.fromEntries(query) }],
-    clock: systemClock,
-    log: silentLogger,
   });
   const controller = new AbortController();
   const running = status.run(controller.signal);

@@ -1,6 +1,9 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { Network } from "./network.ts";
 import { Process, processIfAny } from "./process.ts";
 import { Scheduler } from "./scheduler.ts";
+import { WriteAheadLog } from "./wal.ts";
 
 // The machine has run for a while before the world begins.
 const UPTIME_MS = 3_600_000;
@@ -28,17 +31,28 @@ export class Machine {
   readonly init: Process;
   /** Whether databases can't grow: see `fillDisk`. */
   isDiskFull = false;
-  readonly bootId = "6c1e51b6-0d3a-4a33-8d0c-7a3f5f1c2b9e";
+  /** Number of changes in each directory: files that were created, removed, replaced or written. */
+  readonly changes = new Map<string, number>();
+  /** Directory that a boot empties, such as /run. */
+  readonly runDirectory: string;
   /** Difference between wall time and virtual time since the start, in milliseconds. */
   wallOffset = 0;
-  #processes = 0;
+  readonly #processes: Process[] = [];
+  #boots = 0;
+  #bootedAt = -UPTIME_MS;
+  readonly #logs = new Map<string, WriteAheadLog>();
 
   constructor({ random, root }: MachineOptions) {
     this.random = random;
     this.root = root;
+    this.runDirectory = join(root, "run");
+    mkdirSync(this.runDirectory);
     this.network = new Network();
     this.init = this.spawn("init");
   }
+
+  /** Wall milliseconds since the epoch at which virtual time began, as long as the wall clock is not stepped. */
+  readonly wallAtStart = FIRST_WALL_MS;
 
   /** Wall milliseconds since the epoch. */
   get wall(): number {
@@ -47,14 +61,42 @@ export class Machine {
 
   /** Time since the boot, in milliseconds. */
   get uptimeMs(): number {
-    return UPTIME_MS + this.scheduler.now;
+    return this.scheduler.now - this.#bootedAt;
+  }
+
+  /** The kernel's ID of this boot. */
+  get bootId(): string {
+    return `6c1e51b6-0d3a-4a33-8d0c-${String(this.#boots).padStart(12, "0")}`;
+  }
+
+  /** Begins another boot. What ran must have been killed. */
+  boot(): void {
+    this.#boots++;
+    this.#bootedAt = this.scheduler.now;
+    rmSync(this.runDirectory, { recursive: true });
+    mkdirSync(this.runDirectory);
+  }
+
+  /** Returns the write-ahead log of a database. */
+  logOf(path: string): WriteAheadLog {
+    const log = this.#logs.get(path) ?? new WriteAheadLog(path);
+    this.#logs.set(path, log);
+    return log;
   }
 
   /** Creates a process. Nothing of it runs yet. */
   spawn(name: string): Process {
-    const process = new Process(name, ++this.#processes, this.scheduler, () => this.wall);
+    const process = new Process(name, this.#processes.length + 1, this.scheduler, () => this.wall);
+    this.#processes.push(process);
     machines.set(process, this);
     return process;
+  }
+
+  /** Kills all processes. Nothing runs on the machine any more, and nothing that ran is kept in memory. */
+  end(): void {
+    for (const process of this.#processes) process.kill();
+    this.scheduler.clear();
+    this.network.end();
   }
 
   /** Returns a whole number from `least` to `most`, both included. */

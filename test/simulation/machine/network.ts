@@ -86,6 +86,11 @@ export class Network {
     return listener;
   }
 
+  /** Forgets what it had from the world: Node keeps the signals of requests that never ended, and what they refer to. */
+  end(): void {
+    this.weather = calm;
+  }
+
   freePort(): number {
     return ++this.#ports;
   }
@@ -98,7 +103,7 @@ export class Network {
 /** A listening socket with its connections. */
 export class Listener {
   readonly process: Process;
-  readonly service: Service;
+  service: Service;
   readonly connections = new Set<Connection>();
   readonly #forget: () => void;
 
@@ -118,6 +123,7 @@ export class Listener {
   close(): void {
     this.stop();
     for (const connection of [...this.connections]) connection.endBy("server");
+    this.service = {};
   }
 }
 

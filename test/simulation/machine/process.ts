@@ -31,6 +31,8 @@ export class Process {
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   isDead = false;
+  /** Number of callbacks that ran. */
+  steps = 0;
   readonly #held: (() => void)[] = [];
   // Faster than to enter the storage each time.
   readonly #enter = running.run(this, () => AsyncLocalStorage.snapshot());
@@ -107,6 +109,7 @@ export class Process {
       this.#held.push(callback);
       return;
     }
+    this.steps++;
     try {
       this.run(callback);
     } catch (error) {

@@ -39,18 +39,44 @@ export class Scheduler {
    * @param until virtual milliseconds
    * @param isOver called when a callback and all that it resolved have run; ends the run if it returns true
    */
-  async run(until: number, isOver: () => boolean = () => false): Promise<void> {
-    await settled();
-    for (let next = this.#heap[0]; next && next.dueAt <= until; next = this.#heap[0]) {
+  run(until: number, isOver: () => boolean = () => false): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const turn = () => {
+        try {
+          settle();
+          if (this.#runSome(until, isOver)) resolve();
+          else nextTurn(turn);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      nextTurn(turn);
+    });
+  }
+
+  /** Runs callbacks for one turn of the event loop. Returns whether the run has ended. */
+  #runSome(until: number, isOver: () => boolean): boolean {
+    for (let left = STEPS_PER_TURN; left > 0; ) {
+      const next = this.#heap[0];
+      if (!next || next.dueAt > until) {
+        this.#now = Math.max(this.#now, until);
+        return true;
+      }
       this.#pop();
       if (!next.run) continue;
+      left--;
       this.#now = next.dueAt;
       this.steps++;
       next.run();
-      await settled();
-      if (isOver()) return;
+      settle();
+      if (isOver()) return true;
     }
-    this.#now = Math.max(this.#now, until);
+    return false;
+  }
+
+  /** Drops all callbacks. */
+  clear(): void {
+    this.#heap.length = 0;
   }
 
   #push(entry: Entry): void {
@@ -84,9 +110,14 @@ function isBefore(a: Entry, b: Entry): boolean {
   return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.order < b.order);
 }
 
-// The real function: `globals.ts` replaces the global one. It runs after all microtasks and process.nextTick callbacks.
+// The real function: `globals.ts` replaces the global one.
 const nextTurn = setImmediate;
 
-function settled(): Promise<void> {
-  return new Promise((resolve) => nextTurn(resolve));
-}
+// The event loop also has work of V8 to do.
+const STEPS_PER_TURN = 100;
+
+/**
+ * Runs all microtasks and process.nextTick callbacks, as Node does after each callback of the event loop. A turn of the
+ * event loop for each step would cost more than many a step.
+ */
+const { _tickCallback: settle } = process as unknown as { _tickCallback: () => void };

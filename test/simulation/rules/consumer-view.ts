@@ -8,6 +8,15 @@ export class ConsumerView {
   readonly stages = new Map<string, Stage>();
   /** Sequence number of the last event. Undefined if the number of the next one does not follow from it. */
   #sequence: number | undefined;
+  readonly #mayGoBack: () => boolean;
+
+  /**
+   * @param mayGoBack whether snapshots may have earlier stages, because the agent may have lost what it recorded, and
+   * a pod that it can't read keeps its last recorded state (docs/lifecycle.md)
+   */
+  constructor(mayGoBack: () => boolean) {
+    this.#mayGoBack = mayGoBack;
+  }
 
   /** Returns what is wrong with an item after the earlier ones. */
   add(item: PodLifecycleItem): string | undefined {
@@ -41,7 +50,8 @@ export class ConsumerView {
     );
     for (const [id, known] of this.stages) {
       const stage = listed.get(id) ?? "removed";
-      if (isBefore(stage, known)) return `a snapshot has ${short(id)} as ${stage}, which was ${known}`;
+      if (isBefore(stage, known) && !this.#mayGoBack())
+        return `a snapshot has ${short(id)} as ${stage}, which was ${known}`;
       this.stages.set(id, stage);
     }
     for (const [id, stage] of listed) this.stages.set(id, stage);

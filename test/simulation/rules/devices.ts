@@ -3,8 +3,8 @@ import { allocatable } from "../../../packages/agent/src/devices/testing/allocat
 import { heldDevices } from "../../../packages/testing/src/kubelet/claims.ts";
 import { NODE } from "../world/api-server.ts";
 import type { Answer } from "../world/claim-kubelet.ts";
-import { SLICES } from "../world/claim-scheduler.ts";
-import { foreignSlices, isForeign } from "../world/devices.ts";
+import { SLICES, type SliceSpec } from "../world/claim-scheduler.ts";
+import { foreignSlices, isForeign, isStray } from "../world/devices.ts";
 import { keyOf } from "../world/drivers.ts";
 import type { World } from "../world/world.ts";
 import { eachWrite } from "./acts.ts";
@@ -39,14 +39,29 @@ const UNDER_WAY_MS = 45_000;
 export const devices: readonly Rule[] = [
   {
     promise: "The scheduler can allocate exactly the healthy devices that drivers last sent.",
-    atRest: ({ devices: { installed, slices } }) => {
+    atRest: ({ devices: { installed, slicesOfOwnPools } }) => {
       const expected = installed.flatMap(({ healthy }) => healthy);
-      const { devices: actual, pools } = allocatable(slices, NODE);
+      const { devices: actual, pools } = allocatable(slicesOfOwnPools, NODE);
       return [
         ...pools.flatMap(({ driver, pool, reason }) => (reason ? [`${driver} ${pool}: ${reason}`] : [])),
         ...expected.filter((name) => !actual.includes(name)).map((name) => `${name} is not allocatable`),
         ...actual.filter((name) => !expected.includes(name)).map((name) => `${name} is allocatable`),
       ];
+    },
+  },
+  {
+    promise: "No ResourceSlice is left behind: each has the newest generation of its pool.",
+    atRest: ({ devices: { slices } }) => {
+      const pools = Map.groupBy(
+        slices.map(({ metadata, spec }) => ({ name: metadata.name, ...(spec as SliceSpec) })),
+        ({ driver, pool }) => `${driver} ${pool.name}`,
+      );
+      return [...pools].flatMap(([key, members]) => {
+        const newest = Math.max(...members.map(({ pool }) => pool.generation));
+        return members
+          .filter(({ name, pool }) => pool.generation < newest && !isStray(name))
+          .map(({ name, pool }) => `${name} of ${key} has generation ${pool.generation}, not ${newest}`);
+      });
     },
   },
   {
@@ -56,10 +71,13 @@ export const devices: readonly Rule[] = [
       let revision = -1;
       return () => {
         const now = world.machine.scheduler.now;
+        if (world.api.store.revision === revision && since.size === 0) return undefined;
         const faults = faultsOf(world);
         if (world.api.store.revision !== revision) {
           revision = world.api.store.revision;
-          const incomplete = allocatable(world.devices.slices, NODE).pools.filter(({ reason }) => reason);
+          const incomplete = allocatable(world.devices.slicesOfOwnPools, NODE).pools.filter(
+            ({ reason }) => reason,
+          );
           const keys = new Set(incomplete.map(({ driver, pool }) => `${driver} ${pool}`));
           for (const key of since.keys()) if (!keys.has(key)) since.delete(key);
           for (const key of keys) if (!since.has(key)) since.set(key, { at: now, faults });
@@ -192,7 +210,9 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine }: 
       const { name = "", uid = "" } = claim.metadata;
       const known = kubelet.find(uid);
       if (known && machine.scheduler.now - known.since < UNDER_WAY_MS) return [];
-      return heldDevices(claim)
+      const held = heldDevices(claim);
+      if (held.some(({ device }) => scheduler.wasSharedWithin(device, UNDER_WAY_MS))) return [];
+      return held
         .filter(({ driver }) => installed.some((each) => each.name === driver))
         .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }));
     }),

@@ -29,8 +29,8 @@ function eachItem(lookOf: (world: World) => Look): Rule["watch"] {
 export const lifecycle: readonly Rule[] = [
   {
     promise: "A consumer is told each transition of a container once, in order, and without gaps.",
-    watch: eachItem(() => {
-      const view = new ConsumerView();
+    watch: eachItem(({ history }) => {
+      const view = new ConsumerView(() => history.boots.length > 0);
       return (item) => view.add(item);
     }),
   },
@@ -48,11 +48,16 @@ export const lifecycle: readonly Rule[] = [
   },
   {
     promise: "A consumer that continues at its cursor misses nothing, whatever happens to the agent.",
-    watch: eachItem(({ faults }) => (item) => {
-      if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
-      // An agent that is killed while nothing can be written loses events, and says so.
-      if (faults.fullDisks) return undefined;
-      return `${item.missed ?? "an unknown number of"} events are missing`;
+    watch: eachItem(({ faults, history }) => {
+      let begun = 0;
+      return (item) => {
+        if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
+        // An agent that is killed while nothing can be written loses events, and says so.
+        if (faults.fullDisks) return undefined;
+        // The log begins again after a boot.
+        if (item.missed === undefined && ++begun <= history.boots.length) return undefined;
+        return `${item.missed ?? "an unknown number of"} events are missing`;
+      };
     }),
     atRest: ({ consumers }) =>
       consumers.flatMap(({ name, refusals }) => refusals.map((why) => `${name} is refused: ${why}`)),
@@ -62,7 +67,7 @@ export const lifecycle: readonly Rule[] = [
     atRest: ({ consumers, history }) => {
       const actual = Object.fromEntries(history.stages);
       return consumers.flatMap(({ name, received }) => {
-        const view = new ConsumerView();
+        const view = new ConsumerView(() => true);
         for (const { item } of received) view.add(item);
         // A container that came and went between two lists was never told.
         const told = Object.fromEntries(

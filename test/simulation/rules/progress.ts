@@ -1,50 +1,66 @@
-import { protectedNames } from "../world/node.ts";
+import { isEvictionRequest } from "../world/history.ts";
+import { keptName, protectedNames } from "../world/node.ts";
+import { isDryRun } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
 
 const WITHIN_MS = 60_000;
+// From the first answer of a plugin until the requests are sent.
+const LONGEST_SELECTION_MS = 10_000;
 
 export const progress: readonly Rule[] = [
   {
     promise: "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.",
     // The calm is longer than a minute: whatever was under way in the storm has ended.
     atRest: (world) => {
-      const { history, evictionPlugins, machine } = world;
+      const { history, evictionPlugins, machine, operator } = world;
       const from = machine.scheduler.now - WITHIN_MS;
-      if (world.plan.isDryRun || isLimited(world, from)) return [];
-      if (history.evictions.some(({ at }) => at >= from) || !hasEligiblePod(world)) return [];
+      if (history.evictions.some(({ at }) => at >= from) || !hasEligiblePod(world, from)) return [];
       return evictionPlugins
         .filter(({ pressure, isRegistered }) => pressure === "hard" && isRegistered)
+        .filter(({ name }) => !isDryRun(operator.settings, name))
         .map(({ name }) => `${name} reports a hard threshold, and nothing is evicted`);
     },
   },
 ];
 
-// Requests count that were sent, whatever became of them, and pods that ended otherwise after they had been selected.
-function isLimited({ plan, history, machine, api }: World, from: number): boolean {
-  if (plan.limitPerNode === 0) return true;
-  const since = from - plan.limitWindowMs;
-  const sent = history.writes.filter(
-    ({ client, method, path, at }) =>
-      client === "nodekeeper" &&
-      method === "POST" &&
-      path.endsWith("/eviction") &&
-      at >= since &&
-      at <= machine.scheduler.now,
-  );
-  const counted = new Set(sent.map(({ podUid }) => podUid));
-  for (const { uid, at } of history.namings) {
-    const pod = api.pods.all.get(uid);
-    if (at >= since && pod?.endedBy === "other" && at <= pod.endedAt) counted.add(uid);
+/**
+ * Returns the names of the pods that count for the limits: those that requests were sent for, whatever became of them
+ * unless a budget refused them, and those that ended otherwise after they had been selected.
+ */
+function countedPods({ operator, history, api }: World, from: number): string[] {
+  const window = from - operator.settings.limitWindowMs;
+  // No time counts across a boot (docs/eviction.md): what was before one in the window may be in it.
+  const since = history.boots.some(({ at }) => at >= window) ? 0 : window;
+  const counted = new Set<string | undefined>();
+  for (const write of history.writes) {
+    if (isEvictionRequest(write) && !write.isRefusedByBudget && write.at >= since) counted.add(write.podUid);
   }
-  return counted.size >= plan.limitPerNode;
+  // A request may have been lost before it arrived: with the agent that was about to send it.
+  const isCut = (at: number) =>
+    history.lives.some(({ endedAt = 0 }) => endedAt >= at && endedAt - at < LONGEST_SELECTION_MS);
+  for (const { uid, at } of history.namings) {
+    if (at >= since && isCut(at)) counted.add(uid);
+    const pod = api.pods.all.get(uid);
+    // A round has the pods of its beginning: one that ends while plugins are asked may still be named and selected.
+    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + LONGEST_SELECTION_MS) counted.add(uid);
+  }
+  return [...counted].map((uid = "") => api.pods.all.get(uid)?.name ?? "");
 }
 
-function hasEligiblePod({ api }: World): boolean {
-  return api.store
+function hasEligiblePod(world: World, from: number): boolean {
+  const { limitPerNode, limitPerOwner, skipLabels } = world.operator.settings;
+  // Whom the policy has selected is not known: such pods count too, if others ended them.
+  if (world.policies.file && limitPerNode + limitPerOwner > 0) return false;
+  const counted = countedPods(world, from);
+  if (limitPerNode !== 0 && counted.length >= limitPerNode) return false;
+  const excluded = [...protectedNames, ...world.budgets.protectedNames];
+  if (skipLabels.length > 0) excluded.push(keptName);
+  const countOf = (owner: string) => counted.filter((name) => name.startsWith(owner)).length;
+  return world.api.store
     .list("pods")
-    .some(
-      ({ metadata: { name = "", deletionTimestamp } }) =>
-        deletionTimestamp === undefined && !protectedNames.some((start) => name.startsWith(start)),
-    );
+    .filter(({ metadata: { deletionTimestamp } }) => deletionTimestamp === undefined)
+    .map(({ metadata: { name = "" } }) => name)
+    .filter((name) => !excluded.some((start) => name.startsWith(start)))
+    .some((name) => limitPerOwner === 0 || countOf(name.split("-")[0]!) < limitPerOwner);
 }

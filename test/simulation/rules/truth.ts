@@ -15,8 +15,9 @@ export const truth: readonly Rule[] = [
       world.api.pods.look();
       return stated.flatMap(({ pod, said }) => {
         const lost = lostAbout(world, pod);
-        if (!isSettled(world, pod) || isKnownDefect(said, lost)) return [];
-        const found = falsehoods(said, pod.endedBy ?? "alive", lost);
+        if (!isSettled(world, pod) || isKnownDefect(world, said, lost)) return [];
+        const response = lost.response && !isAcceptanceKept(world, pod);
+        const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response });
         return found.length > 0 ? [`${pod.name}: ${found.join("; ")}. It says: ${said.verdict}`] : [];
       });
     },
@@ -27,55 +28,85 @@ export const truth: readonly Rule[] = [
 const UNTIL_RECORDED_MS = 15_000;
 
 /** Returns whether a pod runs on, or has been gone for long enough. */
-function isSettled({ machine, history }: World, { uid, endedBy, goneAt }: PodTruth): boolean {
-  if (goneAt !== undefined) return machine.scheduler.now - goneAt > UNTIL_RECORDED_MS;
-  return endedBy === undefined && !history.namings.some((naming) => naming.uid === uid);
+function isSettled({ machine, history, policies }: World, pod: PodTruth): boolean {
+  const { uid, name, createdAt, endedBy, goneAt } = pod;
+  const { now } = machine.scheduler;
+  if (goneAt !== undefined) return now - goneAt > UNTIL_RECORDED_MS;
+  if (endedBy !== undefined || policies.mayAsk(name, createdAt, now)) return false;
+  return !history.namings.some((naming) => naming.uid === uid);
 }
 
 /**
- * Known defects, of pods about which a request or its response was lost, or during whose eviction the agent was killed.
- *
- * 1. The state of the boot is written before the round that it follows from. A kill between the two loses the round with
- *    its outcomes, and the state no longer has their evictions: they are stated to be open for ever.
- * 2. A request that the agent gave up can still arrive, also after a restart. The eviction is then withdrawn or has
- *    failed, and the page only says that a request was sent before.
+ * Known defect: the round with the outcome of an eviction waits in memory while the disk is full, or is lost by a boot.
+ * The eviction is then stated to be open for ever.
  */
-function isKnownDefect({ verdict }: Statements, { response }: LostEvidence): boolean {
-  return (
-    response && /no outcome of its eviction is recorded|a request to evict it was sent before/.test(verdict)
-  );
+function isKnownDefect(
+  { faults, history }: World,
+  { verdict }: Statements,
+  { response }: LostEvidence,
+): boolean {
+  if (!response) return false;
+  const mayHaveLostRounds = faults.fullDisks !== undefined || history.boots.length > 0;
+  return mayHaveLostRounds && /no outcome of its eviction is recorded/.test(verdict);
 }
 
 // The agent gives a request to the API server up after this.
 const REQUEST_TIMEOUT_MS = 10_000;
 
+// An acceptance is recorded as soon as the whole response has arrived.
+const UNTIL_KEPT_MS = 1_000;
+
+/** Returns whether the agent has learned and recorded that the API server accepted the eviction of a pod. */
+function isAcceptanceKept({ history, plan: { faults }, faults: met }: World, { uid }: PodTruth): boolean {
+  const heardAt = history.evictions.find(({ podUid }) => podUid === uid)?.deliveredAt;
+  // Neither while the disk is full.
+  if (heardAt === undefined || faults.slow > 0 || met.fullDisks) return false;
+  return !history.lives.some(
+    ({ endedAt }) => endedAt !== undefined && endedAt >= heardAt && endedAt <= heardAt + UNTIL_KEPT_MS,
+  );
+}
+
 /** Returns which evidence about a pod cannot have reached the agent, or was not kept. */
-function lostAbout({ history, plan, machine }: World, pod: PodTruth): LostEvidence {
-  const { uid, name, endedAt, goneAt = endedAt } = pod;
-  const decidedAt = history.namings.find((naming) => naming.uid === uid)?.at ?? endedAt;
+function lostAbout({ history, plan, machine, policies }: World, pod: PodTruth): LostEvidence {
+  const { uid, name, createdAt, endedAt, goneAt = endedAt } = pod;
+  const decidedAt = policies.mayAsk(name, createdAt, endedAt)
+    ? createdAt
+    : (history.namings.find((naming) => naming.uid === uid)?.at ?? endedAt);
   const recordedAt = goneAt + UNTIL_RECORDED_MS;
   const isDead = (from: number, to: number) =>
     history.lives.some((life, at) => {
       const next = history.lives[at + 1];
       return life.endedAt !== undefined && life.endedAt <= to && (next?.startedAt ?? to) >= from;
     });
+  // Commits that a boot has lost.
+  const isForgotten = (from: number, to: number) =>
+    history.boots.some(({ at, keptUntil }) => keptUntil <= to && at >= from);
   const isLost = history.lost.some(({ url }) => url.includes(`/pods/${name}`));
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
   return {
-    response: isLost || isLate || isDead(decidedAt, recordedAt),
-    records: isDead(endedAt, recordedAt) || machine.wallOffset !== 0 || wasPerhapsUnseen(pod, plan),
+    response: isLost || isLate || isDead(decidedAt, recordedAt) || isForgotten(decidedAt, recordedAt),
+    records:
+      isDead(endedAt, recordedAt) ||
+      isForgotten(createdAt, recordedAt) ||
+      machine.wallOffset !== 0 ||
+      wasPerhapsUnseen(pod, plan),
   };
 }
 
 // A watch that the API server refuses or ends is opened again after at most this, and then after one slow response.
 const LONGEST_BLINDNESS_MS = 30_000;
+// The server refuses everything for so long at most.
+const OUTAGE_MS = 20_000;
+// Bookmarks are missing for so long until a watch is given up.
+const STALL_MS = 180_000;
 
 /** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
 function wasPerhapsUnseen({ createdAt, goneAt, endedAt }: PodTruth, { faults }: World["plan"]): boolean {
-  const isBlinded =
-    Number.isFinite(faults.cutWatches) || Object.values(faults.refusals).some((share) => share > 0);
-  return (
-    isBlinded &&
-    (goneAt ?? endedAt) - createdAt < LONGEST_BLINDNESS_MS + (faults.slow > 0 ? faults.slowestMs : 0)
-  );
+  const isRefused = Object.values(faults.refusals).some((share) => share > 0) || faults.expiredWatches > 0;
+  const isOut = Number.isFinite(faults.apiOutages);
+  const isStalled = Number.isFinite(faults.stalledWatches);
+  if (!isRefused && !isOut && !isStalled && !Number.isFinite(faults.cutWatches)) return false;
+  const slowMs = faults.slow > 0 ? faults.slowestMs : 0;
+  const longestMs = LONGEST_BLINDNESS_MS + slowMs + (isOut ? OUTAGE_MS : 0) + (isStalled ? STALL_MS : 0);
+  return (goneAt ?? endedAt) - createdAt < longestMs;
 }

@@ -1,23 +1,24 @@
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLogger, stopped } from "@nodekeeper/core/lib";
 import { type Agent, createAgent } from "../../../packages/agent/src/agent.ts";
-import { loadConfiguration } from "../../../packages/agent/src/config/index.ts";
+import { ConfigurationError, loadConfiguration } from "../../../packages/agent/src/config/index.ts";
 import type { Machine } from "../machine/machine.ts";
 import { Killed, type Process } from "../machine/process.ts";
 import { NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
+import type { Operator } from "./operator.ts";
+import type { Settings } from "./settings.ts";
 
 export const STATUS_ADDRESS = "127.0.0.1:10290";
-
-/** Settings by section, as in the file. */
-export type Settings = Readonly<Record<string, unknown>>;
 
 /** Starts, stops and kills the agent as systemd or the kubelet does: it is started again whenever it has ended. */
 export class AgentHost {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #file: string;
+  readonly #operator: Pick<Operator, "written" | "taken">;
+  readonly #sectionsOf: (settings: Settings) => Readonly<Record<string, unknown>>;
   #process: Process | undefined;
   #stop = new AbortController();
   #hangups: (() => void)[] = [];
@@ -27,27 +28,45 @@ export class AgentHost {
   readonly log: string[] = [];
   isWanted = true;
 
-  constructor(machine: Machine, history: History, settings: Settings) {
+  /** @param sectionsOf returns the sections of the configuration file */
+  constructor(
+    machine: Machine,
+    history: History,
+    operator: Pick<Operator, "written" | "taken">,
+    sectionsOf: (settings: Settings) => Readonly<Record<string, unknown>>,
+  ) {
     this.#machine = machine;
     this.#history = history;
+    this.#operator = operator;
+    this.#sectionsOf = sectionsOf;
     this.#file = join(machine.root, "agent.yaml");
-    this.configure(settings);
+    this.configure(operator.written);
   }
 
   get process(): Process | undefined {
     return this.#process;
   }
 
-  /** Writes the configuration file. A running agent reads it when it sees the change. */
-  configure(settings: Settings): void {
+  /**
+   * Replaces the configuration file, as editors do. A running agent reads it when it sees the change.
+   * @param settings undefined for a file that is refused
+   */
+  configure(settings: Settings | undefined): void {
+    const sections = settings ? this.#sectionsOf(settings) : { eviction: { burst: "many" } };
+    const temporary = `${this.#file}.new`;
     writeFileSync(
-      this.#file,
-      JSON.stringify({ apiVersion: "nodekeeper.dev/v1alpha1", kind: "AgentConfiguration", ...settings }),
+      temporary,
+      JSON.stringify({ apiVersion: "nodekeeper.dev/v1alpha1", kind: "AgentConfiguration", ...sections }),
     );
+    renameSync(temporary, this.#file);
   }
 
+  /** What SIGHUP does. */
   reload(): void {
-    for (const callback of this.#hangups) callback();
+    this.#history.note("operator", "sends SIGHUP");
+    this.#process?.run(() => {
+      for (const callback of this.#hangups) callback();
+    });
   }
 
   start(): void {
@@ -72,9 +91,12 @@ export class AgentHost {
         await agent.run(stop.signal);
       } catch (error) {
         if (process.isDead || error instanceof Killed) return;
-        this.failures.push((error as Error).stack ?? String(error));
+        const isRefused = error instanceof ConfigurationError && !this.#operator.written;
+        if (!isRefused) this.failures.push((error as Error).stack ?? String(error));
         life.how = "failed";
-        this.#history.note("agent", `fails: ${(error as Error).message}`);
+        // The name of the world's directory differs from run to run.
+        const message = (error as Error).message.replaceAll(this.#machine.root, "");
+        this.#history.note("agent", `fails: ${message}`);
       }
       life.how ??= "stopped";
       this.#end(process);
@@ -101,6 +123,7 @@ export class AgentHost {
   async #create(process: Process): Promise<Agent> {
     const sources = { flags: {}, env: {}, hostname: NODE, file: this.#file };
     const { configuration } = await loadConfiguration(sources);
+    this.#operator.taken(true);
     const log = createLogger(configuration.log.level, { write: (line: string) => void this.log.push(line) });
     return await createAgent({
       configuration,
@@ -108,7 +131,7 @@ export class AgentHost {
       version: "1.0.0",
       clock: process.clock,
       log,
-      setLogLevel: () => {},
+      setLogLevel: () => this.#operator.taken(false),
       onHangup: (callback) => {
         this.#hangups.push(callback);
         return () => {

@@ -11,16 +11,30 @@ import { PodTruths } from "./pod-truths.ts";
 export const NODE = "worker-1";
 export const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
 
+// Of a refusal by a PodDisruptionBudget that the controller has observed.
+const NO_DISRUPTION = "healthy pods and has";
+
 /** The API server of a world, whose answers are recorded as the truth. */
 export class ApiServer {
   readonly process: Process;
   readonly server: DevApiServer;
   readonly kubeconfig: string;
   readonly pods: PodTruths;
+  /** Called with each write of a client that was answered, before the response is on its way. */
+  onWrite: ((write: ApiWrite) => void) | undefined;
   faults: ApiFaults | undefined;
+  /** Whether watches of the agent are accepted and then end at once, without an event. */
+  endsWatches = false;
+  /** Watches of the agent, and since when, in virtual milliseconds. */
+  readonly #watches = new Map<HttpExchange, number>();
+  /** Watches whose connections are half open: nothing that is sent arrives, and nobody is told. */
+  readonly #stalled = new Set<HttpExchange>();
+  /** Number of requests of the agent, without those of claims, which it reads whenever the kubelet calls. */
+  requests = 0;
   readonly #history: History;
 
-  constructor(machine: Machine, history: History) {
+  /** @param bookmarkIntervalMs interval of bookmarks of watches */
+  constructor(machine: Machine, history: History, bookmarkIntervalMs: number) {
     this.process = machine.spawn("kube-apiserver");
     this.#history = history;
     this.kubeconfig = join(machine.root, "kubeconfig");
@@ -29,9 +43,9 @@ export class ApiServer {
         clock: this.process.clock,
         log: silentLogger,
         removePodsAfterGrace: false,
+        bookmarkIntervalMs,
         faults: (request) => {
-          const isAgent = clientOf(request.headers["user-agent"]) === "nodekeeper";
-          return isAgent ? this.faults?.of(request) : undefined;
+          return isAgent(request.headers) ? this.faults?.of(request) : undefined;
         },
       }),
     );
@@ -54,43 +68,81 @@ export class ApiServer {
     service.onRequest = (exchange) => serve(this.#recorded(exchange));
   }
 
+  /** Makes the connections of watches that have been open for so long half open. */
+  stallWatches(sinceMs: number): void {
+    const { now } = this.process.scheduler;
+    for (const [watch, openedAt] of this.#watches) {
+      if (now - openedAt >= sinceMs) this.#stalled.add(watch);
+    }
+  }
+
+  #watched(exchange: HttpExchange): HttpExchange {
+    exchange.onClose(() => {
+      this.#watches.delete(exchange);
+      this.#stalled.delete(exchange);
+    });
+    const unlessStalled = (act: () => void) => {
+      if (!this.#stalled.has(exchange)) act();
+    };
+    return {
+      ...exchange,
+      respond: (status, headers) => {
+        if (status === 200) this.#watches.set(exchange, this.process.scheduler.now);
+        exchange.respond(status, headers);
+        if (this.endsWatches) exchange.end();
+      },
+      write: (chunk) => unlessStalled(() => this.endsWatches || exchange.write(chunk)),
+      end: () => unlessStalled(() => exchange.end()),
+      cut: () => unlessStalled(() => exchange.cut()),
+    };
+  }
+
   #recorded(exchange: HttpExchange): HttpExchange {
     const { method, headers, body } = exchange;
-    const [path = ""] = exchange.url.split("?");
-    if (method === "GET") return exchange;
+    const [path = "", query] = exchange.url.split("?");
+    if (isAgent(headers) && !path.includes("/resourceclaims/")) this.requests++;
+    if (method === "GET")
+      return isAgent(headers) && query?.includes("watch=true") ? this.#watched(exchange) : exchange;
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];
     const pod = name === undefined ? undefined : this.store.get("pods", name, namespace);
     const { scheduler } = this.process;
     this.pods.look();
+    let recorded: ApiWrite | undefined;
     return {
       ...exchange,
+      write: (chunk) => {
+        if (recorded?.status === 429 && Buffer.from(chunk).includes(NO_DISRUPTION))
+          recorded.isRefusedByBudget = true;
+        exchange.write(chunk);
+      },
       respond: (status, answered) => {
         const write: ApiWrite = {
           at: scheduler.now,
-          client: clientOf(headers["user-agent"]),
+          client: isAgent(headers) ? "nodekeeper" : "other",
           method,
           path,
           body: parsed(Buffer.from(body).toString()),
           status,
           podUid: pod?.metadata.uid,
           isLate: exchange.isAbandoned(),
-          isDelivered: false,
+          isRefusedByBudget: false,
+          deliveredAt: undefined,
         };
+        recorded = write;
         this.#history.writes.push(write);
         this.pods.look(isEviction(write) ? write.podUid : undefined);
         this.#history.note("kube-apiserver", `${method} ${exchange.url} of ${write.client}: ${status}`);
+        this.onWrite?.(write);
         exchange.respond(status, answered, () => {
-          write.isDelivered = true;
+          write.deliveredAt = scheduler.now;
         });
       },
     };
   }
 }
 
-function clientOf(userAgent: string | undefined): string {
-  return (userAgent ?? "").split("/")[0] === "nodekeeper" && !userAgent?.endsWith("/dev")
-    ? "nodekeeper"
-    : "other";
+function isAgent({ "user-agent": userAgent = "" }: { readonly "user-agent"?: string | undefined }): boolean {
+  return userAgent.startsWith("nodekeeper/") && !userAgent.endsWith("/dev");
 }
 
 function parsed(text: string): unknown {

@@ -76,7 +76,7 @@ export class ClaimKubelet {
     const process = this.#machine.spawn("kubelet");
     this.#process = process;
     for (const known of this.#known.values()) known.isPrepared = false;
-    const plugins = new DraPlugins(this.registryDirectory, this.#version);
+    const plugins = new DraPlugins(this.#machine, this.registryDirectory, this.#version);
     this.#calls = new Map();
     const loop = () => {
       plugins.step();

@@ -26,13 +26,22 @@ export interface SliceSpec {
 /** Creates, allocates and deletes the claims of the node's pods, as kube-scheduler and the claim controller do. */
 export class ClaimScheduler {
   readonly #api: ApiServer;
+  readonly #staleMs: number;
+  // Virtual milliseconds at which claims were allocated, by UID.
+  readonly #allocatedAt = new Map<string, number>();
   /** Whether the kubelet may still have a claim prepared, and keeps its pod's object for that. */
   readonly #isHeld: (uid: string) => boolean;
+  // Virtual milliseconds at which a device was last allocated to several claims.
+  readonly #sharedAt = new Map<string, number>();
   // UIDs of pods that were deleted without waiting for the kubelet.
   readonly #forced = new Set<string>();
+  // Revision of the store at which nothing was left to do.
+  #doneAt = -1;
 
-  constructor(api: ApiServer, isHeld: (uid: string) => boolean) {
+  /** @param staleMs how late the scheduler sees allocations, its own and those of another replica, in milliseconds */
+  constructor(api: ApiServer, staleMs: number, isHeld: (uid: string) => boolean) {
     this.#api = api;
+    this.#staleMs = staleMs;
     this.#isHeld = isHeld;
   }
 
@@ -42,6 +51,11 @@ export class ClaimScheduler {
     return this.#pods
       .filter((pod) => !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)
       .map((pod) => ({ pod, claims: claims.filter((claim) => isOf(claim, pod)) }));
+  }
+
+  /** Returns whether, within the last `ms`, several claims had the device, which is prepared for one of them. */
+  wasSharedWithin(device: string, ms: number): boolean {
+    return (this.#sharedAt.get(device) ?? Number.NEGATIVE_INFINITY) >= this.#now - ms;
   }
 
   get claims(): KubeObject[] {
@@ -56,20 +70,34 @@ export class ClaimScheduler {
 
   /** Does what is to be done now. */
   step(): void {
-    this.#api.process.run(() => {
-      this.#deleteEnded();
+    const { store, process } = this.#api;
+    if (store.revision === this.#doneAt) return;
+    process.run(() => {
+      const { revision } = store;
+      const isWaiting = this.#deleteEnded();
       for (const { pod } of this.pods) this.#allocate(pod);
+      if (this.#staleMs > 0) this.#noteShared();
+      else if (!isWaiting && store.revision === revision) this.#doneAt = revision;
     });
   }
 
-  #deleteEnded(): void {
+  #noteShared(): void {
+    const holders = Map.groupBy(this.claims.flatMap(heldDevices), ({ device }) => device);
+    for (const [device, { length }] of holders) if (length > 1) this.#sharedAt.set(device, this.#now);
+  }
+
+  /** Returns whether a claim remains until the kubelet no longer holds it. */
+  #deleteEnded(): boolean {
     const pods = this.#pods;
+    let isWaiting = false;
     for (const claim of this.claims) {
       if (pods.some((pod) => isOf(claim, pod))) continue;
       const { name = "", namespace = "", uid = "", ownerReferences = [] } = claim.metadata;
-      if (this.#isHeld(uid) && !ownerReferences.some((owner) => this.#forced.has(owner.uid))) continue;
-      this.#api.store.delete(CLAIMS, name, namespace);
+      if (this.#isHeld(uid) && !ownerReferences.some((owner) => this.#forced.has(owner.uid)))
+        isWaiting = true;
+      else this.#api.store.delete(CLAIMS, name, namespace);
     }
+    return isWaiting;
   }
 
   #allocate(pod: JsonPod): void {
@@ -78,12 +106,17 @@ export class ClaimScheduler {
       if (store.get(CLAIMS, claimName(pod, name), pod.metadata.namespace)) continue;
       const count = claimTemplates[template as keyof typeof claimTemplates];
       const free = this.#free();
-      if (free.length >= count) store.put(claimFor(pod, name, free.slice(0, count)));
+      if (free.length < count) continue;
+      const { metadata } = store.put(claimFor(pod, name, free.slice(0, count)));
+      this.#allocatedAt.set(metadata.uid ?? "", this.#now);
     }
   }
 
   #free(): HeldDevice[] {
-    const held = new Set(this.claims.flatMap(heldDevices).map(({ device }) => device));
+    const seen = this.claims.filter(
+      ({ metadata: { uid = "" } }) => this.#now - (this.#allocatedAt.get(uid) ?? 0) >= this.#staleMs,
+    );
+    const held = new Set(seen.flatMap(heldDevices).map(({ device }) => device));
     const slices = this.#api.store.list(SLICES);
     const newestFirst = slices
       .map(({ spec }) => spec as SliceSpec)
@@ -97,6 +130,10 @@ export class ClaimScheduler {
         )!;
         return { driver, pool: pool.name, device };
       });
+  }
+
+  get #now(): number {
+    return this.#api.process.scheduler.now;
   }
 
   get #pods(): JsonPod[] {

@@ -32,7 +32,7 @@ export class Consumer {
     this.#machine = machine;
     this.#history = history;
     this.name = name;
-    this.socket = join(machine.root, "api.sock");
+    this.socket = join(machine.runDirectory, "api.sock");
   }
 
   start(): void {

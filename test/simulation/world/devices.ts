@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Machine } from "../machine/machine.ts";
@@ -45,10 +45,14 @@ export class Devices {
         new DriverActor(machine, history, `gpu-${at}.example.com`, (each) => this.unpreparations.push(each)),
     );
     this.kubelet = new ClaimKubelet(machine, history);
-    this.scheduler = new ClaimScheduler(api, (uid) => this.kubelet.find(uid) !== undefined);
+    this.scheduler = new ClaimScheduler(
+      api,
+      machine.pick([0, 0, 0, 2_000]),
+      (uid) => this.kubelet.find(uid) !== undefined,
+    );
     const { registryDirectory } = this.kubelet;
-    this.#cdiDirectory = join(machine.root, "cdi");
-    for (const directory of [registryDirectory, this.#cdiDirectory]) mkdirSync(directory);
+    this.#cdiDirectory = join(machine.runDirectory, "cdi");
+    mkdirSync(registryDirectory);
     this.settings = {
       wipeDelay: machine.pick(["5s", "30s"]),
       kubeletPlugin: {
@@ -80,13 +84,25 @@ export class Devices {
 
   /** Contents of the CDI directory, by name. */
   get cdiFiles(): ReadonlyMap<string, string> {
-    const names = readdirSync(this.#cdiDirectory).sort();
+    // The agent creates it, also after a boot.
+    const names = existsSync(this.#cdiDirectory) ? readdirSync(this.#cdiDirectory).sort() : [];
     return new Map(names.map((name) => [name, readFileSync(join(this.#cdiDirectory, name), "utf8")]));
   }
 
   /** ResourceSlices of the agent. */
   get slices() {
     return this.#api.store.list(SLICES).filter(({ metadata }) => !isForeign(metadata.name));
+  }
+
+  /** ResourceSlices, also of strangers, in pools in which the agent has any. It does not change other pools. */
+  get slicesOfOwnPools() {
+    const { slices } = this;
+    const poolOf = ({ spec }: (typeof slices)[number]) => {
+      const { driver, pool } = spec as SliceSpec;
+      return `${driver} ${pool.name}`;
+    };
+    const own = new Set(slices.filter(({ metadata }) => !isStray(metadata.name)).map(poolOf));
+    return slices.filter((slice) => own.has(poolOf(slice)));
   }
 
   change(): void {
@@ -99,6 +115,12 @@ export class Devices {
 
   toggleDriver(): void {
     if (this.drivers.length > 0) this.#machine.pick(this.drivers).toggle();
+  }
+
+  /** What a boot does: no device is prepared any more, and the kubelet calls again for each claim. */
+  boot(): void {
+    for (const { prepared } of this.drivers) prepared.clear();
+    this.restartKubelet();
   }
 
   restartKubelet(): void {
@@ -145,7 +167,7 @@ export class Devices {
     if (isNew) spec.devices = [{ name: `stray-${++this.#strays}` }];
     else spec.devices?.pop();
     if (this.#machine.chance(0.5)) spec.pool.generation += this.#machine.between(0, 2);
-    const name = isNew ? `stray-${this.#strays}` : metadata.name!;
+    const name = isNew ? `${STRAY}${this.#strays}` : metadata.name!;
     this.#history.note("stranger", `${isNew ? "adds" : "changes"} ResourceSlice ${name}`);
     this.#api.process.run(() =>
       this.#api.store.put({ ...slice, spec, metadata: isNew ? { name } : metadata }),
@@ -162,9 +184,16 @@ export class Devices {
   }
 }
 
+const STRAY = "stray-";
+
 /** Returns whether a ResourceSlice belongs to another client than the agent. */
 export function isForeign(name: string | undefined): boolean {
   return foreignSlices.some(({ metadata }) => metadata.name === name);
+}
+
+/** Returns whether a ResourceSlice was added by a stranger to a pool of the agent. */
+export function isStray(name: string | undefined): boolean {
+  return name?.startsWith(STRAY) ?? false;
 }
 
 /** Slices of a driver that publishes its own, and of the same driver's agent on another node. */

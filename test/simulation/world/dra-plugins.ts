@@ -4,6 +4,7 @@ import { DRAPluginDefinition } from "@nodekeeper/core/gen/dra/v1/api.ts";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { dialUnix } from "@nodekeeper/core/grpc";
 import { createClient } from "nice-grpc";
+import type { Machine } from "../machine/machine.ts";
 
 /** Versions of the kubelet's API for DRA plugins. */
 export const draVersions = ["v1", "v1beta1"] as const;
@@ -25,10 +26,13 @@ const GET_INFO_MS = 5_000;
  */
 export class DraPlugins {
   readonly #directory: string;
+  readonly #machine: Machine;
   readonly #version: DraVersion;
   #plugins: Registered[] = [];
+  #found: { changes: number; sockets: ReadonlyMap<string, number> } | undefined;
 
-  constructor(directory: string, version: DraVersion) {
+  constructor(machine: Machine, directory: string, version: DraVersion) {
+    this.#machine = machine;
     this.#directory = directory;
     this.#version = version;
   }
@@ -57,10 +61,14 @@ export class DraPlugins {
     return createClient(definition, this.#dial(plugin));
   }
 
-  /** Inodes of sockets, by name. */
-  #sockets(): Map<string, number> {
+  /** Inodes of sockets, by name. The directory is read if it has changed. */
+  #sockets(): ReadonlyMap<string, number> {
+    const changes = this.#machine.changes.get(this.#directory) ?? 0;
+    if (this.#found?.changes === changes) return this.#found.sockets;
     const names = readdirSync(this.#directory).filter((name) => !name.startsWith("."));
-    return new Map(names.sort().map((name) => [name, statSync(join(this.#directory, name)).ino]));
+    const sockets = new Map(names.sort().map((name) => [name, statSync(join(this.#directory, name)).ino]));
+    this.#found = { changes, sockets };
+    return sockets;
   }
 
   async #register(plugin: Registered): Promise<void> {

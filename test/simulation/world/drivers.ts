@@ -26,7 +26,7 @@ export interface Unpreparation {
 }
 
 // Enough for a pool of several slices.
-const MANY_DEVICES = 150;
+const MANY_DEVICES = 160;
 
 /** Has devices that come, go and become unhealthy, and prepares them. The hardware outlives the driver's process. */
 export class DriverActor extends PluginActor {
@@ -41,6 +41,8 @@ export class DriverActor extends PluginActor {
   // Whether a new instance is started before the old one ends.
   readonly #isRolling: boolean;
   #isMalformed = false;
+  // Whether an operator may divide its hardware into many devices or few.
+  readonly #isDivisible: boolean;
   #waiting: (() => void)[] = [];
 
   readonly #onUnprepare: (unpreparation: Unpreparation) => void;
@@ -55,7 +57,8 @@ export class DriverActor extends PluginActor {
     this.#onUnprepare = onUnprepare;
     this.#hasHealth = machine.chance(0.5);
     this.#isRolling = machine.chance(0.5);
-    for (let left = machine.chance(0.2) ? MANY_DEVICES : machine.between(1, 6); left > 0; left--) this.#add();
+    this.#isDivisible = machine.chance(0.25);
+    this.#divide();
   }
 
   /** Names of the devices that any claim may get. */
@@ -67,10 +70,29 @@ export class DriverActor extends PluginActor {
   change(): void {
     const { machine } = this;
     const device = machine.pick(this.#devices);
-    const what = machine.pick(["add", "remove", "health", "health", "attributes", "malformed"] as const);
+    const what = machine.pick([
+      "add",
+      "remove",
+      "health",
+      "health",
+      "attributes",
+      "malformed",
+      "divide",
+    ] as const);
     if (what === "add") this.#add();
     else if (what === "malformed") this.#isMalformed = !this.#isMalformed;
+    else if (what === "divide") this.#divide();
     else if (device) this.#changeDevice(device, what);
+    this.#changed(what);
+  }
+
+  /** Gets one more device. */
+  grow(): void {
+    this.#add();
+    this.#changed("add");
+  }
+
+  #changed(what: string): void {
     this.history.note(this.name, `${what}: ${this.healthy.length} of ${this.#devices.length} are healthy`);
     const waiting = this.#waiting.splice(0);
     this.process?.after(0, () => {
@@ -143,6 +165,14 @@ export class DriverActor extends PluginActor {
     const pool = this.machine.chance(0.7) ? "" : "second";
     const name = `${this.name.split(".")[0]}-${this.#made++}`;
     this.#devices.push({ name, pool, isHealthy: true, revision: 0 });
+  }
+
+  // Other devices than before.
+  #divide(): void {
+    if (!this.#isDivisible && this.#made > 0) return;
+    this.#devices = [];
+    const isFine = this.#isDivisible && this.machine.chance(0.7);
+    for (let left = isFine ? MANY_DEVICES : this.machine.between(1, 6); left > 0; left--) this.#add();
   }
 
   #changeDevice(device: Device, what: "remove" | "health" | "attributes"): void {

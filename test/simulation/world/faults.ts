@@ -6,6 +6,8 @@ import type { Weather } from "../machine/network.ts";
 export interface FaultRates {
   /** Share of requests to the API server that are refused, by status. */
   refusals: Readonly<Record<number, number>>;
+  /** Share of watches that are accepted and end with the error that their version has expired. */
+  expiredWatches: number;
   /** Share of requests that break before they arrive, and before the response does. */
   lostRequests: number;
   lostResponses: number;
@@ -14,10 +16,24 @@ export interface FaultRates {
   slowestMs: number;
   /** What happens to events of containers between the runtime and the agent. */
   runtimeEvents: EventFaults;
+  /** Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. */
+  killsAtEvictions: number;
+  killsAtWrites: number;
+  /** Share of the agent's writes that a reporter meets with another report. */
+  changesAtWrites: number;
+  /** Share of starts of a plugin during which it stops for a while. */
+  slowStarts: number;
   /** Mean time between faults of each kind, in milliseconds. Infinity: none. */
   cutWatches: number;
+  stalledWatches: number;
+  apiOutages: number;
   agentKills: number;
   agentStops: number;
+  edits: number;
+  memoryChanges: number;
+  policyEdits: number;
+  budgetChanges: number;
+  drains: number;
   pluginKills: number;
   pluginFreezes: number;
   consumerKills: number;
@@ -32,13 +48,22 @@ export interface FaultRates {
   meddling: number;
   cdiRemovals: number;
   fullDisks: number;
+  powerLosses: number;
+  reboots: number;
 }
 
 /** Faults that happen by themselves, after some time. */
 export type TimedFault =
   | "cutWatches"
+  | "stalledWatches"
+  | "apiOutages"
   | "agentKills"
   | "agentStops"
+  | "edits"
+  | "memoryChanges"
+  | "policyEdits"
+  | "budgetChanges"
+  | "drains"
   | "pluginKills"
   | "pluginFreezes"
   | "consumerKills"
@@ -52,12 +77,14 @@ export type TimedFault =
   | "sliceDeletions"
   | "meddling"
   | "cdiRemovals"
-  | "fullDisks";
+  | "fullDisks"
+  | "powerLosses"
+  | "reboots";
 
 /** Number of faults by name. */
 export type Counts = Record<string, number>;
 
-function count(counts: Counts, name: string): void {
+export function count(counts: Counts, name: string): void {
   counts[name] = (counts[name] ?? 0) + 1;
 }
 
@@ -69,7 +96,7 @@ export interface ApiFaults {
 }
 
 /** Draws the faults of a world. */
-export function drawFaults(machine: Machine): FaultRates {
+export function drawFaults(machine: Machine): Omit<FaultRates, keyof PowerRates> {
   const share = (often: number, most: number) => (machine.chance(often) ? machine.random() * most : 0);
   const meanMs = (often: number, leastS: number, mostS: number) =>
     machine.chance(often) ? machine.between(leastS, mostS) * 1_000 : Number.POSITIVE_INFINITY;
@@ -77,6 +104,8 @@ export function drawFaults(machine: Machine): FaultRates {
     refusals: {
       401: share(0.1, 0.05),
       409: share(0.3, 0.1),
+      410: share(0.2, 0.2),
+      422: share(0.15, 0.1),
       429: share(0.3, 0.2),
       500: share(0.3, 0.2),
       503: share(0.3, 0.3),
@@ -91,9 +120,21 @@ export function drawFaults(machine: Machine): FaultRates {
       reordered: share(0.3, 0.5),
       delayMs: machine.pick([0, 0, 0, 200, 3_000]),
     },
+    expiredWatches: share(0.2, 0.5),
+    killsAtEvictions: share(0.3, 0.5),
+    killsAtWrites: share(0.3, 0.03),
+    changesAtWrites: share(0.3, 0.3),
+    slowStarts: share(0.3, 0.7),
     cutWatches: meanMs(0.5, 5, 60),
+    stalledWatches: meanMs(0.06, 15, 45),
+    apiOutages: meanMs(0.2, 15, 60),
     agentKills: meanMs(0.6, 10, 60),
     agentStops: meanMs(0.3, 20, 90),
+    edits: meanMs(0.4, 4, 40),
+    memoryChanges: meanMs(0.25, 5, 30),
+    policyEdits: meanMs(0.6, 5, 30),
+    budgetChanges: meanMs(0.3, 3, 30),
+    drains: meanMs(0.15, 15, 60),
     pluginKills: meanMs(0.4, 15, 90),
     pluginFreezes: meanMs(0.3, 15, 90),
     consumerKills: meanMs(0.3, 10, 60),
@@ -109,6 +150,15 @@ export function drawFaults(machine: Machine): FaultRates {
     cdiRemovals: meanMs(0.3, 5, 60),
     fullDisks: meanMs(0.2, 15, 60),
   };
+}
+
+type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
+
+/** @param random chance of its own: worlds without these faults do not depend on how often they are drawn */
+export function drawPowerFaults(random: () => number): PowerRates {
+  const meanMs = (often: number, leastS: number, mostS: number) =>
+    random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
+  return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
 }
 
 /** Messages of a world: mostly quick, some slow, some lost. */
@@ -139,35 +189,74 @@ export function weatherOf(
 /** Refusals of the API server. */
 export function apiFaultsOf(machine: Machine, rates: FaultRates, counts: Counts): ApiFaults {
   return {
-    of({ method }) {
+    of(request) {
+      if (isWatch(request) && machine.chance(rates.expiredWatches)) {
+        count(counts, "expired watches");
+        const event = { type: "ERROR", object: statusObject(410) };
+        return { status: 200, body: `${JSON.stringify(event)}\n` };
+      }
       for (const [status, share] of Object.entries(rates.refusals)) {
-        if (method === "GET" && status === "409") continue;
-        if (!machine.chance(share)) continue;
+        if (!canRefuse(request, Number(status)) || !machine.chance(share)) continue;
         count(counts, `refused ${status}`);
-        const headers: Record<string, string> =
-          status === "429" && machine.chance(0.5) ? { "retry-after": "1" } : {};
-        return { status: Number(status), headers, body: statusObject(Number(status)) };
+        return refusal(Number(status), Number(status) === 429 ? machine.pick(waits) : undefined);
       }
       return undefined;
     },
   };
 }
 
+/** Refuses all requests alike: the server is overloaded, or the agent's rights or credentials are gone. */
+export function apiOutageOf(machine: Machine): ApiFaults {
+  const status = machine.pick([401, 403, 429, 500, 503]);
+  const wait = status === 429 ? machine.pick(waits) : undefined;
+  return { of: ({ method, path }) => refusal(status, wait, `${method} ${path}`) };
+}
+
+// How a client is told to wait, in seconds: not, by the header, or by the body alone.
+const waits = [undefined, { header: 1 }, { header: 5 }, { body: 2 }] as const;
+
+function refusal(
+  status: number,
+  wait: (typeof waits)[number],
+  what = "",
+): Exclude<Fault, string | undefined> {
+  const body = statusObject(status, what);
+  if (wait === undefined) return { status, headers: {}, body };
+  if ("header" in wait) return { status, headers: { "retry-after": `${wait.header}` }, body };
+  return { status, headers: {}, body: { ...body, details: { retryAfterSeconds: wait.body } } };
+}
+
+function isWatch({ method, query }: RequestInfo): boolean {
+  return method === "GET" && query.get("watch") === "true";
+}
+
+/** Returns whether a request can get a status: lists expire, and only writes conflict or are invalid. */
+function canRefuse({ method, resource }: RequestInfo, status: number): boolean {
+  if (status === 409 || status === 422) return method !== "GET";
+  if (status === 410) return method === "GET" && resource !== undefined && resource.name === undefined;
+  return true;
+}
+
 const reasons: Readonly<Record<number, string>> = {
   401: "Unauthorized",
+  403: "Forbidden",
   409: "Conflict",
+  410: "Expired",
+  422: "Invalid",
   429: "TooManyRequests",
   500: "InternalError",
   503: "ServiceUnavailable",
 };
 
-function statusObject(code: number): object {
+function statusObject(code: number, what = "") {
+  // As the authorizer of kube-apiserver says it.
+  const forbidden = `User "system:serviceaccount:nodekeeper:agent" cannot do resource "${what}"`;
   return {
     kind: "Status",
     apiVersion: "v1",
     status: "Failure",
     reason: reasons[code],
-    message: "by chance",
+    message: code === 403 ? forbidden : "by chance",
     code,
   };
 }

@@ -20,8 +20,19 @@ export interface ApiWrite {
   podUid: string | undefined;
   /** Whether it arrived after the agent had given it up, by its deadline or by its death. */
   isLate: boolean;
-  /** Whether the response has reached the agent. */
-  isDelivered: boolean;
+  /** Virtual milliseconds at which the response reached the agent. Undefined if it has not. */
+  deliveredAt: number | undefined;
+  /** Whether a PodDisruptionBudget allowed no disruption. */
+  isRefusedByBudget: boolean;
+}
+
+/** A call of the agent to an eviction plugin that has reached the plugin. */
+export interface PluginCall {
+  at: number;
+  plugin: string;
+  method: "GetEvictPods" | "ThresholdMet" | "GetTopEvictionPods";
+  /** What the plugin answered, as text. Undefined if it has not answered, or failed. */
+  answer: string | undefined;
 }
 
 /** What a plugin has told the agent about pods in a response that reached it. */
@@ -44,6 +55,7 @@ export class History {
   readonly events: Event[] = [];
   readonly writes: ApiWrite[] = [];
   readonly namings: Naming[] = [];
+  readonly pluginCalls: PluginCall[] = [];
   /** Requests of the agent to the API server that were lost, or whose responses were. */
   readonly lost: { at: number; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */
@@ -54,6 +66,11 @@ export class History {
     endedAt: number | undefined;
     how: "killed" | "stopped" | "failed" | undefined;
   }[] = [];
+  /**
+   * When the machine was booted, and the time of the agent's last commit that survived that, both in virtual
+   * milliseconds.
+   */
+  readonly boots: { at: number; keptUntil: number }[] = [];
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -74,7 +91,12 @@ export class History {
 
 /** Returns whether the API server has accepted an eviction of the agent. */
 export function isEviction(write: ApiWrite): boolean {
-  return write.client === "nodekeeper" && isAccepted(write) && endsPod(write);
+  return isAccepted(write) && isEvictionRequest(write);
+}
+
+/** Returns whether a request of the agent asks the API server to evict or delete a pod. */
+export function isEvictionRequest(write: ApiWrite): boolean {
+  return write.client === "nodekeeper" && endsPod(write);
 }
 
 function isAccepted({ status }: ApiWrite): boolean {

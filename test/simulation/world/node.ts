@@ -7,6 +7,7 @@ import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import type { History, Stage } from "./history.ts";
+import { KEEP_LABEL } from "./settings.ts";
 
 const stages: Readonly<Partial<Record<ContainerEventType, Stage>>> = {
   [ContainerEventType.CONTAINER_CREATED_EVENT]: "created",
@@ -14,6 +15,9 @@ const stages: Readonly<Partial<Record<ContainerEventType, Stage>>> = {
   [ContainerEventType.CONTAINER_STOPPED_EVENT]: "exited",
   [ContainerEventType.CONTAINER_DELETED_EVENT]: "removed",
 };
+
+// What containerd states of a container whose end it has not seen.
+const UNKNOWN_EXIT = 255;
 
 /** The container runtime of the node. Its containers outlive its process. */
 export class ContainerRuntime {
@@ -31,7 +35,7 @@ export class ContainerRuntime {
       history.stages.set(id, stage);
       history.note("containerd", `${id.slice(0, 12)} of ${pod.name} is ${stage}`);
     });
-    const socket = join(machine.root, "cri.sock");
+    const socket = join(machine.runDirectory, "cri.sock");
     this.#cri = this.process.run(
       () => new SimulatedCri({ runtime: this.runtime, socket, clock, random: machine.random }),
     );
@@ -52,6 +56,18 @@ export class ContainerRuntime {
     const { clock } = this.process;
     await this.process.run(() => this.#cri.restart(() => clock.sleep(downMs)));
     this.#isRestarting = false;
+  }
+
+  /** Its containers exit, as in a machine that goes down. It starts again after some time. */
+  async reboot(downMs: number): Promise<void> {
+    const { runtime, process } = this;
+    process.thaw();
+    const restarted = this.restart(downMs);
+    process.run(() => {
+      for (const { id } of runtime.containers.values()) runtime.exit(id, UNKNOWN_EXIT, "Unknown");
+      for (const id of runtime.sandboxes.keys()) runtime.stopSandbox(id);
+    });
+    await restarted;
   }
 
   /** What happens to events of containers on their way from now on. */
@@ -107,6 +123,7 @@ const workloads = [
   {
     name: "db",
     namespace: "default",
+    labels: { [KEEP_LABEL]: "yes" },
     owner: "ReplicaSet" as const,
     replicas: 2,
     spec: { containers, terminationGracePeriodSeconds: 20 },
@@ -155,6 +172,9 @@ export function seedPods({ store }: ApiServer): void {
   put("mirror", { annotations: { "kubernetes.io/config.mirror": "abc" } }, {});
   put("static", { annotations: { "kubernetes.io/config.source": "file" } }, {});
 }
+
+/** Beginning of the names of the pods that have the label `KEEP_LABEL`. */
+export const keptName = "db-";
 
 /** Beginnings of the names of pods that are never evicted. */
 export const protectedNames = ["critical", "mirror", "static", "log-"];

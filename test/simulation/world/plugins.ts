@@ -13,7 +13,7 @@ import {
 } from "@nodekeeper/sdk";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
-import type { History } from "./history.ts";
+import type { History, PluginCall } from "./history.ts";
 
 /** How a plugin answers. */
 const manners = ["honest", "slow", "sometimesSlow", "failing", "hanging"] as const;
@@ -27,6 +27,8 @@ export abstract class PluginActor {
   manner: Manner = "honest";
   process: Process | undefined;
   isWanted = true;
+  /** Share of its starts during which it stops for a while. */
+  slowStarts = 0;
   #plugin: Plugin | undefined;
 
   constructor(machine: Machine, history: History, name: string) {
@@ -45,6 +47,7 @@ export abstract class PluginActor {
         if (this.isWanted && this.process === process) this.machine.init.run(() => this.start());
       });
     });
+    if (this.machine.chance(this.slowStarts)) this.#startSlowly(process);
   }
 
   get isRegistered(): boolean {
@@ -59,7 +62,19 @@ export abstract class PluginActor {
   /** Is and stays honest. */
   settle(): void {
     this.manner = "honest";
+    this.slowStarts = 0;
     this.process?.thaw();
+  }
+
+  // Its socket is there, and the handshake is late or fails.
+  #startSlowly(process: Process): void {
+    const { machine, history, name } = this;
+    process.after(machine.random() * 5, () => {
+      if (this.slowStarts === 0) return;
+      history.note("fault", `${name} stops while it starts`);
+      process.freeze();
+      machine.scheduler.after(machine.between(1_000, 20_000), () => process.thaw());
+    });
   }
 
   /** Behaves in another way from now on. */
@@ -92,7 +107,17 @@ export class Reporter extends PluginActor {
   }
 
   change(): void {
-    this.reports.push(this.machine.chance(0.2) ? undefined : this.reports.length);
+    if (this.machine.chance(0.2)) this.#report(undefined);
+    else this.report();
+  }
+
+  /** Reports another value. */
+  report(): void {
+    this.#report(this.reports.length);
+  }
+
+  #report(value: number | undefined): void {
+    this.reports.push(value);
     this.history.note(this.name, `reports ${this.value ?? "nothing"}`);
     const changed = this.#changed;
     this.process?.after(0, changed);
@@ -162,7 +187,9 @@ export class EvictionActor extends PluginActor {
       clock: process.clock,
       log: silentLogger,
       thresholdMet: async (_pods, { signal }) => {
+        const call = this.#called("ThresholdMet");
         await this.hesitate(process, signal);
+        call.answer = this.pressure;
         return {
           metType: this.pressure,
           scope: `scope-${this.name}`,
@@ -173,13 +200,17 @@ export class EvictionActor extends PluginActor {
         };
       },
       getTopEvictionPods: async (pods, { signal, topN }) => {
+        const call = this.#called("GetTopEvictionPods");
         await this.hesitate(process, signal);
         const chosen = topN > 0 ? [...pods].slice(0, topN) : [...pods];
+        call.answer = namesOf(chosen);
         return this.#named(chosen, "top");
       },
       getEvictPods: async (pods, { signal }) => {
+        const call = this.#called("GetEvictPods");
         await this.hesitate(process, signal);
         const chosen = pods.filter(() => this.machine.chance(this.requests));
+        call.answer = namesOf(chosen);
         return this.#named(chosen, "requested").map((pod) => ({
           pod,
           reason: "the world wants it",
@@ -189,10 +220,24 @@ export class EvictionActor extends PluginActor {
     });
   }
 
+  #called(method: PluginCall["method"]): PluginCall {
+    const call = { at: this.machine.scheduler.now, plugin: this.name, method, answer: undefined };
+    this.history.pluginCalls.push(call);
+    return call;
+  }
+
   #named(pods: ActivePod[], how: string): ActivePod[] {
     const { machine, history, name } = this;
     for (const { uid } of pods) history.namings.push({ at: machine.scheduler.now, plugin: name, uid });
     if (pods.length > 0) history.note(name, `${how}: ${pods.map((pod) => pod.name).join(", ")}`);
     return pods;
   }
+}
+
+/** Returns the names of pods as text, in a fixed order. */
+export function namesOf(pods: readonly { name: string }[]): string {
+  return pods
+    .map(({ name }) => name)
+    .sort()
+    .join(" ");
 }

@@ -25,7 +25,7 @@ export async function statementsAbout<P extends { uid: string; name: string }>(
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API
-async function read(world: World, path: string): Promise<any> {
+export async function read(world: World, path: string): Promise<any> {
   const { status, body } = await request(world, `/api/v1/${path}`);
   if (status === 0) throw new Error(`${path}: ${body}`);
   return JSON.parse(body);
@@ -33,12 +33,12 @@ async function read(world: World, path: string): Promise<any> {
 
 /** Reads a list whose pages are arrays, or have the number after which the next one begins. */
 // biome-ignore lint/suspicious/noExplicitAny: rows of the API
-async function allPages(world: World, path: string): Promise<any[]> {
+export async function allPages(world: World, path: string): Promise<any[]> {
   // biome-ignore lint/suspicious/noExplicitAny: rows of the API
   const all: any[] = [];
   for (let after = 0; ; ) {
     const page = await read(world, `${path}&after=${after}`);
-    const items = Array.isArray(page) ? page : page.items;
+    const items = Array.isArray(page) ? page : (page.items ?? page.records);
     all.push(...items);
     const next = Array.isArray(page) ? items.at(-1)?.id : page.next;
     if (next === undefined) return all;

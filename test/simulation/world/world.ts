@@ -6,13 +6,28 @@ import { fillDisk } from "../machine/edges/sqlite.ts";
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
 import { ApiServer, NODE } from "./api-server.ts";
+import { Budgets } from "./budgets.ts";
 import { Consumer } from "./consumer.ts";
 import { Devices } from "./devices.ts";
-import { apiFaultsOf, drawFaults, type FaultRates, type TimedFault, weatherOf } from "./faults.ts";
-import { History } from "./history.ts";
+import { Drain } from "./drain.ts";
+import {
+  apiFaultsOf,
+  apiOutageOf,
+  count,
+  drawFaults,
+  drawPowerFaults,
+  type FaultRates,
+  type TimedFault,
+  weatherOf,
+} from "./faults.ts";
+import { type ApiWrite, History, isEviction } from "./history.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
+import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
 import { EvictionActor, type PluginActor, Reporter } from "./plugins.ts";
+import { Policies } from "./policies.ts";
+import { Power } from "./power.ts";
+import { drawSettings, evictionSection, type Settings } from "./settings.ts";
 
 /** What a world is made of, drawn from its seed. */
 export interface Plan {
@@ -22,10 +37,8 @@ export interface Plan {
   reporters: number;
   evictionPlugins: number;
   drivers: number;
-  syncPeriodMs: number;
-  limitPerNode: number;
-  limitWindowMs: number;
-  isDryRun: boolean;
+  /** With which the agent is started first. */
+  settings: Settings;
 }
 
 /** What is different from the plan that is drawn from a seed. */
@@ -41,6 +54,10 @@ export class World {
   readonly runtime: ContainerRuntime;
   readonly kubelet: Kubelet;
   readonly agent: AgentHost;
+  readonly operator: Operator;
+  readonly policies: Policies;
+  readonly budgets: Budgets;
+  readonly drain: Drain;
   readonly reporters: Reporter[];
   readonly evictionPlugins: EvictionActor[];
   readonly consumers: Consumer[];
@@ -55,10 +72,10 @@ export class World {
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const drawn = draw(machine);
+    const drawn = draw(machine, drawPowerFaults(seededRandom(seed + POWER)));
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
-    this.api = new ApiServer(machine, this.history);
+    this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
     this.runtime = new ContainerRuntime(machine, this.history);
     this.kubelet = new Kubelet(machine, this.api, this.runtime);
     const { reporters, evictionPlugins } = this.plan;
@@ -71,9 +88,14 @@ export class World {
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
     this.devices = new Devices(machine, this.history, this, this.plan.drivers);
     this.otherWriters = new OtherWriters(machine, this.api, this.history);
+    this.budgets = new Budgets(machine, this.history, this.api);
+    this.drain = new Drain(machine, this.history, this.api);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
-    this.agent = new AgentHost(machine, this.history, this.#settings());
+    const hasPolicies = Number.isFinite(this.plan.faults.memoryChanges);
+    this.policies = machine.init.run(() => new Policies(machine, this.history, hasPolicies));
+    this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);
+    this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
   }
 
   get plugins(): PluginActor[] {
@@ -98,6 +120,7 @@ export class World {
     await scheduler.run(40);
     init.run(() => void this.kubelet.start());
     init.run(() => this.devices.start());
+    init.run(() => this.#control());
     for (const plugin of this.plugins) init.run(() => plugin.start());
     for (const consumer of this.consumers) consumer.start();
     init.run(() => this.agent.start());
@@ -116,12 +139,7 @@ export class World {
   }
 
   [Symbol.dispose](): void {
-    this.agent.isWanted = false;
-    this.agent.process?.kill();
-    for (const actor of [...this.plugins, ...this.consumers]) {
-      actor.isWanted = false;
-      actor.process?.kill();
-    }
+    this.machine.end();
     rmSync(this.machine.root, { recursive: true, force: true });
   }
 
@@ -139,10 +157,30 @@ export class World {
         this.api.server.cutWatches();
       });
     });
+    this.#often("stalledWatches", () => {
+      history.note("fault", "watches stalled");
+      // The agent learns of it by the bookmarks that are missing, if there were any.
+      this.api.stallWatches(2 * QUICK_BOOKMARKS_MS);
+    });
+    this.#often("apiOutages", () => {
+      const { api } = this;
+      const usual = api.faults;
+      const outage = apiOutageOf(machine);
+      history.note("fault", "API server refuses all requests");
+      api.faults = outage;
+      machine.scheduler.after(machine.between(500, 20_000), () => {
+        if (api.faults === outage) api.faults = usual;
+      });
+    });
     this.#often("agentKills", () =>
       this.agent.kill(machine.chance(0.7) ? machine.between(0, 200) : undefined),
     );
     this.#often("agentStops", () => this.agent.stop());
+    this.#often("edits", () => this.operator.edit());
+    this.#often("memoryChanges", () => this.policies.change());
+    if (this.policies.file) this.#often("policyEdits", () => this.policies.edit());
+    this.#often("budgetChanges", () => this.api.process.run(() => this.budgets.change()));
+    this.#often("drains", () => void this.drain.run(machine.between(5_000, 30_000)));
     this.#often("pluginKills", () => machine.pick(this.plugins).kill());
     this.#often("pluginFreezes", () => {
       const { process, name } = machine.pick(this.plugins);
@@ -167,6 +205,11 @@ export class World {
       fillDisk(machine, true);
       machine.scheduler.after(machine.between(1_000, 20_000), () => this.#makeSpace());
     });
+    const power = new Power(this);
+    this.#often("powerLosses", () => power.lose());
+    this.#often("reboots", () => power.reboot());
+    this.api.onWrite = (write) => this.#meetWrite(write);
+    for (const plugin of this.plugins) plugin.slowStarts = this.plan.faults.slowStarts;
     this.#again(8_000, () => machine.pick(this.reporters).change());
     this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.plugins).turn());
@@ -189,10 +232,27 @@ export class World {
     this.history.note("world", "all is calm");
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
+    this.api.onWrite = undefined;
     this.#makeSpace();
+    this.machine.init.run(() => this.operator.correct());
+    this.machine.init.run(() => this.policies.correct());
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
+  }
+
+  // What happens just when a write of the agent has been done, and before it knows.
+  #meetWrite(write: ApiWrite): void {
+    const { machine, faults, agent } = this;
+    const { killsAtEvictions, killsAtWrites, changesAtWrites } = this.plan.faults;
+    if (write.client !== "nodekeeper") return;
+    if (machine.chance(isEviction(write) ? killsAtEvictions : killsAtWrites)) {
+      count(faults, "killsAtWrites");
+      machine.init.run(() => agent.kill());
+    } else if (machine.chance(changesAtWrites)) {
+      count(faults, "changesAtWrites");
+      machine.init.run(() => machine.pick(this.reporters).change());
+    }
   }
 
   #makeSpace(): void {
@@ -224,6 +284,16 @@ export class World {
     next();
   }
 
+  /** Runs the disruption controller, if there are budgets at all. */
+  #control(): void {
+    if (!Number.isFinite(this.plan.faults.budgetChanges)) return;
+    const { machine, api, budgets } = this;
+    machine.init.after(machine.between(50, 1_500), () => {
+      api.process.run(() => budgets.control());
+      this.#control();
+    });
+  }
+
   #deletePod(): void {
     const pods = this.api.store
       .list("pods")
@@ -234,9 +304,8 @@ export class World {
     this.api.process.run(() => this.api.store.delete("pods", name!, namespace));
   }
 
-  #settings(): Record<string, unknown> {
-    const { root } = this.machine;
-    const { syncPeriodMs, limitPerNode, limitWindowMs, isDryRun } = this.plan;
+  #sections(settings: Settings): Record<string, unknown> {
+    const { root, runDirectory } = this.machine;
     return {
       nodeName: NODE,
       stateDir: join(root, "state"),
@@ -244,22 +313,14 @@ export class World {
       log: { level: "info" },
       kube: { kubeconfig: this.api.kubeconfig },
       server: { address: STATUS_ADDRESS },
-      api: { socket: join(root, "api.sock") },
+      api: { socket: join(runDirectory, "api.sock") },
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
-      runtime: { endpoint: join(root, "cri.sock") },
+      runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       // Shorter than the calm: until it has ended, what an earlier agent published and no plugin reports is kept.
       reporting: { inTreePlugins: [], pluginGracePeriod: "60s" },
       devices: this.devices.settings,
-      eviction: {
-        syncPeriod: `${syncPeriodMs}ms`,
-        inTreePlugins: [],
-        conditionTransitionPeriod: "20s",
-        cooldown: "5s",
-        limits: { window: `${limitWindowMs}ms`, perNode: limitPerNode, perOwner: 0 },
-        grace: { shortest: "0s" },
-        ...(isDryRun ? { dryRunPlugins: ["*"] } : {}),
-      },
+      eviction: evictionSection(settings, this.policies.file),
     };
   }
 }
@@ -273,20 +334,30 @@ const CALM_MS = 70_000;
 // A write whose response was lost is repaired after a minute, when it can't arrive any more.
 const LATE_WRITE_MS = 30_000;
 
-function draw(machine: Machine): Plan {
+const BOOKMARKS_MS = 60_000;
+// So that watches have had one when they stall.
+const QUICK_BOOKMARKS_MS = 3_000;
+// An agent gives a watch up after 180 s without a bookmark, and opens it again.
+const STALL_MS = 190_000;
+
+function stalls({ faults }: Pick<Plan, "faults">): boolean {
+  return Number.isFinite(faults.stalledWatches);
+}
+
+// Between the seeds of a world and of its power.
+const POWER = 1_000_003;
+
+function draw(machine: Machine, power: ReturnType<typeof drawPowerFaults>): Plan {
   const stormMs = machine.between(15, 75) * 1_000;
-  const faults = drawFaults(machine);
+  const faults = { ...drawFaults(machine), ...power };
   return {
     stormMs,
-    calmMs: faults.slow > 0 ? CALM_MS + LATE_WRITE_MS : CALM_MS,
+    calmMs: CALM_MS + (faults.slow > 0 ? LATE_WRITE_MS : 0) + (stalls({ faults }) ? STALL_MS : 0),
     faults,
     reporters: machine.between(1, 3),
     evictionPlugins: machine.between(1, 3),
     drivers: machine.between(0, 2),
-    syncPeriodMs: machine.pick([1_000, 2_000, 5_000]),
-    limitPerNode: machine.pick([0, 1, 3, 10]),
-    limitWindowMs: machine.pick([30, 120, 600]) * 1_000,
-    isDryRun: machine.chance(0.1),
+    settings: drawSettings(machine),
   };
 }
 

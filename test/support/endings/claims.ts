@@ -1,3 +1,4 @@
+import { type EvictionOutcome, isUncertain } from "@nodekeeper/api/decide";
 import type { PlayedPod } from "./pod-endings.ts";
 import type { Truth } from "./truth.ts";
 
@@ -17,16 +18,18 @@ export interface Statements {
   /** "What happened" of `explain pod`, without times. */
   timeline: string[];
   /** Outcomes of the pod in rounds, oldest first: of `rounds`, and the line of text. */
-  rows: { result: string; message: string; text: string }[];
+  rows: (End & { text: string })[];
   /** Ends of the pod's evictions in `timeline`. */
   marks: string[];
   /** Of `eviction/evictions`: the last eviction of the pod. */
-  eviction: { result: string; message: string } | "open" | undefined;
+  eviction: End | "open" | undefined;
   /** Whether the end of the pod is recorded: not of one that was deleted before an agent could record that it was there. */
   hasHistory: boolean;
-  /** Of `eviction/explain`: results of outcomes, oldest first. */
-  outcomes: string[];
+  /** Of `eviction/explain`: outcomes, oldest first. */
+  outcomes: End[];
 }
+
+type End = Pick<EvictionOutcome, "result" | "message" | "sent" | "acceptedAt">;
 
 /** Where statements about pods are: answers of the API, and what commands print of them. */
 interface Places {
@@ -61,10 +64,10 @@ export function statementsOf(
     rows: rounds.flatMap(({ id, outcomes }) =>
       outcomes
         .filter((one: PlayedPod) => one.uid === uid)
-        .map(({ result, message }: { result: string; message: string }) => {
+        .map((end: End) => {
           const line = lines.find((text) => text.includes(`  round ${id}  `)) ?? "";
           const text = line.split("; ").find((part) => part.startsWith(`default/${name} `)) ?? "";
-          return { result, message, text };
+          return { ...end, text };
         }),
     ),
     marks: marks
@@ -72,9 +75,7 @@ export function statementsOf(
       .map(({ title }) => title),
     hasHistory: explanation.history != null,
     eviction: eviction && (eviction.outcome ?? "open"),
-    outcomes: (explanation.rounds ?? []).flatMap(({ outcome }: { outcome: { result: string } | null }) =>
-      outcome ? [outcome.result] : [],
-    ),
+    outcomes: (explanation.rounds ?? []).flatMap(({ outcome }: { outcome: End | null }) => outcome ?? []),
   };
 }
 
@@ -96,8 +97,10 @@ export function claimOfVerdict(verdict: string): Claim {
   return /has not ended/.test(first) ? "open" : "other";
 }
 
-/** Who ended the pod, by the result of an outcome. */
-export function claimOfResult(result: string): Claim {
+/** Who ended the pod, by an outcome. */
+export function claimOfEnd(end: End): Claim {
+  const { result } = end;
+  if (isUncertain(end)) return "unknown";
   if (result === "terminated") return "ours";
   if (result === "superseded") return "other";
   if (result === "unknown") return "unknown";
@@ -126,12 +129,12 @@ export function falsehoods(said: Statements, truth: Truth, lost: LostEvidence): 
   const last = rows.at(-1);
   const places: [string, Claim | undefined][] = [
     ["verdict", claimOfVerdict(verdict)],
-    ["round row", last && claimOfResult(last.result)],
+    ["round row", last && claimOfEnd(last)],
     ["rounds text", last && claimOfWords(last.text)],
-    ["explain API", outcomes.length > 0 ? claimOfResult(outcomes.at(-1)!) : undefined],
+    ["explain API", outcomes.length > 0 ? claimOfEnd(outcomes.at(-1)!) : undefined],
     [
       "evictions API",
-      eviction === undefined ? undefined : eviction === "open" ? "open" : claimOfResult(eviction.result),
+      eviction === undefined ? undefined : eviction === "open" ? "open" : claimOfEnd(eviction),
     ],
     ["timeline", marks.length > 0 ? claimOfWords(marks.at(-1)!) : undefined],
   ];

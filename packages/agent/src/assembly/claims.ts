@@ -1,5 +1,5 @@
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
-import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
+import { ClaimManager, type ClaimSources } from "../claims/index.ts";
 import type { DeviceSync } from "../devices/index.ts";
 import { devicesInUse } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
@@ -9,14 +9,14 @@ import type { AgentContext } from "./context.ts";
 const KUBELET_TIMEOUT_MS = 10_000;
 
 /** Dependencies of preparing claims that other parts provide. */
-type ClaimParts = Pick<ClaimManagerOptions, "devices" | "pods">;
+type ClaimParts = Pick<ClaimSources, "devices" | "pods">;
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
 export function claimsOf(context: AgentContext, parts: ClaimParts): ClaimManager | undefined {
   const { configuration, clock, database, log } = context;
   const { nodeName, hostRoot, devices } = configuration();
   if (!devices.kubeletPlugin.enabled) return undefined;
-  return new ClaimManager({
+  const sources: ClaimSources = {
     ...context,
     ...parts,
     log: log.child({ logger: "claims" }),
@@ -25,8 +25,11 @@ export function claimsOf(context: AgentContext, parts: ClaimParts): ClaimManager
     nodeName,
     hostRoot,
     settings: () => configuration().devices,
+  };
+  return new ClaimManager(sources, {
+    ...context,
     devicesInUse: (signal) =>
-      withDeadline(clock, KUBELET_TIMEOUT_MS, "the kubelet's PodResources", signal, (scope) =>
+      withDeadline(clock, { ms: KUBELET_TIMEOUT_MS, name: "the kubelet's PodResources" }, signal, (scope) =>
         devicesInUse(configuration().reporting.kubelet.podResourcesSocket, scope),
       ),
   });

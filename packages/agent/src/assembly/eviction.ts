@@ -232,12 +232,12 @@ function evictorOf({
       statuses: lifecycle.generator.statuses,
       ledger,
     });
-  return new PodEvictor({ ...shared, sender, pods, containers, ledger });
+  return new PodEvictor({ context: shared, sender, pods, containers, ledger });
 }
 
 function nodeTainterOf(shared: EvictionContext, history: PodHistory, condition: NodeCondition): NodeTainter {
   return new NodeTainter({
-    ...shared,
+    context: shared,
     onNode: (node) => condition.seen(node),
     fieldManager: FIELD_MANAGER,
     addedTaints: () => addedTaints(history.nodeEvents()),

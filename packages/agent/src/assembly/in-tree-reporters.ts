@@ -1,5 +1,4 @@
-import type { AgentConfiguration } from "@nodekeeper/api/settings";
-import { type Clock, type Logger, NodekeeperError, type Registry } from "@nodekeeper/core/lib";
+import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { DeviceSync } from "../devices/index.ts";
 import { Host } from "../host/index.ts";
 import {
@@ -16,17 +15,15 @@ import {
 } from "../intree/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
+import type { AgentContext } from "./context.ts";
 
 /** Builds the enabled in-tree reporters. Throws `invalid` for an unknown name. */
 export function inTreeReporters(
-  configuration: AgentConfiguration,
+  { configuration, clock, log, registry }: Pick<AgentContext, "configuration" | "clock" | "log" | "registry">,
   lifecycle: PodLifecycleEventGenerator | undefined,
   devices: Pick<DeviceSync, "reportedDevice" | "onDevicesKnown">,
-  clock: Clock,
-  log: Logger,
-  registry: Registry,
 ): ReporterSource[] {
-  const { hostRoot, reporting } = configuration;
+  const { hostRoot, reporting } = configuration();
   const host = new Host({ root: hostRoot, clock });
   const makers: Record<InTreeReporterName, () => ReporterSource> = {
     [SYSTEM_REPORTER_NAME]: () =>

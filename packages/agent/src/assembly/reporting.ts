@@ -52,7 +52,7 @@ export function reportingPart(
   };
   const manager: ReporterManager = new ReporterManager(reportingContext, {
     inTree: [
-      ...inTreeReporters(configuration(), lifecycle?.generator, devices.sync, clock, context.log, registry),
+      ...inTreeReporters(context, lifecycle?.generator, devices.sync),
       ...(eviction ? [eviction.reporter] : []),
     ],
     maxContentBytes: reporting.maxContentSize,

@@ -48,16 +48,16 @@ export function statusServersOf(
   ];
   routes.push(...unservedRoutes(new Set(routes.map(({ path }) => path))));
   createHealthMetrics(registry, checks);
+  const metrics = createServerMetrics(registry);
   const common = {
+    context: { registry, metrics, clock, log: log.child({ logger: "server" }) },
+    served: {
+      checks,
+      routes,
+      streams: streamsOf(context, routes, summarized),
+      ...(page ? { page } : {}),
+    },
     ...(access ? { remote: access } : {}),
-    ...(page ? { page } : {}),
-    checks,
-    registry,
-    metrics: createServerMetrics(registry),
-    routes,
-    streams: streamsOf(context, routes, summarized),
-    clock,
-    log: log.child({ logger: "server" }),
   };
   return {
     main: new StatusServer({ ...common, address: server.address }),

@@ -1,5 +1,5 @@
 import { ClaimNotPreparable } from "@nodekeeper/api/errors";
-import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
+import { isRecord, type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
 
 /** A device as the kubelet, drivers and CDI files identify it within a claim. */
 export interface DeviceIdentity {
@@ -53,37 +53,37 @@ export function isExclusive(a: DeviceIdentity, b: DeviceIdentity): boolean {
  * v1beta1. Throws `conflict` if the claim is not allocated.
  */
 export function allocationOf(claim: KubeObject, driver: string): Allocation {
-  const status = record(claim.status);
-  const owners = list(claim.metadata.ownerReferences)
+  const status = recordOf(claim.status);
+  const owners = recordsOf(claim.metadata.ownerReferences)
     .filter(({ kind }) => kind === "Pod")
     .map(({ uid }) => uid);
   if (!isRecord(status.allocation))
     throw new ClaimNotPreparable({ problem: "the ResourceClaim is not allocated" });
-  const devices = record(status.allocation.devices);
-  const configuration = list(devices.config).flatMap((entry) => configurationOf(entry, driver));
+  const devices = recordOf(status.allocation.devices);
+  const configuration = recordsOf(devices.config).flatMap((entry) => configurationOf(entry, driver));
   const ordered = [
     ...configuration.filter(({ source }) => source === "FromClass"),
     ...configuration.filter(({ source }) => source !== "FromClass"),
   ];
   return {
-    pods: list(status.reservedFor)
+    pods: recordsOf(status.reservedFor)
       .filter(({ resource }) => resource === "pods")
       .map(({ name, uid }) => ({
-        name: text(name),
-        uid: text(uid),
+        name: textOf(name),
+        uid: textOf(uid),
         ...(owners.includes(uid) ? { isOwner: true as const } : {}),
       })),
-    devices: list(devices.results)
+    devices: recordsOf(devices.results)
       .filter((result) => result.driver === driver)
       .map((result) => {
-        const request = text(result.request);
+        const request = textOf(result.request);
         return {
           request,
-          pool: text(result.pool),
-          device: text(result.device),
-          shareId: text(result.shareID),
+          pool: textOf(result.pool),
+          device: textOf(result.device),
+          shareId: textOf(result.shareID),
           consumedCapacity: Object.fromEntries(
-            Object.entries(record(result.consumedCapacity)).map(([name, value]) => [name, String(value)]),
+            Object.entries(recordOf(result.consumedCapacity)).map(([name, value]) => [name, String(value)]),
           ),
           adminAccess: result.adminAccess === true,
           configuration: ordered
@@ -101,20 +101,8 @@ function applies(requests: readonly string[], request: string): boolean {
 }
 
 function configurationOf(entry: Record<string, unknown>, driver: string) {
-  const opaque = record(entry.opaque);
+  const opaque = recordOf(entry.opaque);
   if (opaque.driver !== driver) return [];
-  const requests = Array.isArray(entry.requests) ? entry.requests.map(text) : [];
-  return [{ source: text(entry.source), requests, parameters: text(opaque.parameters) || "{}" }];
-}
-
-function record(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
-
-function list(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
+  const requests = Array.isArray(entry.requests) ? entry.requests.map(textOf) : [];
+  return [{ source: textOf(entry.source), requests, parameters: textOf(opaque.parameters) || "{}" }];
 }

@@ -54,11 +54,11 @@ it("a directory that can't be created fails the health check, not the start", as
 it("a deleted file of a prepared claim is noticed", async () => {
   using world = new ClaimWorld();
   const { records, directory, check, differing } = checkOf(world, join(world.directory, "cdi"));
-  records.save(DRIVER, { namespace: "default", name: "a", uid: "uid-1" }, "prepared", {
-    devices: [],
-    pods: [],
-    cdi: textOf("uid-1"),
-  });
+  records.save(
+    DRIVER,
+    { namespace: "default", name: "a", uid: "uid-1" },
+    { state: "prepared", devices: [], pods: [], cdi: textOf("uid-1") },
+  );
   directory.write(DRIVER, "uid-1", textOf("uid-1"));
   await check.start();
   expect(differing).toEqual([]);

@@ -19,8 +19,9 @@ export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuratio
   pods: readonly ClaimPod[] | undefined;
 }
 
-/** The recorded fields of a claim. */
-export type RecordedClaim = Pick<ClaimRecord, "devices" | "cdi" | "pods">;
+/** The recorded fields of a claim. Default for the boot: the current one. */
+export type RecordedClaim = Pick<ClaimRecord, "state" | "devices" | "cdi" | "pods"> &
+  Partial<Pick<ClaimRecord, "boot">>;
 
 /** The claims recorded in the state database, cached in memory. */
 export class ClaimRecords {
@@ -127,13 +128,8 @@ export class ClaimRecords {
   }
 
   /** Throws if the disk is full, and leaves the record unchanged. */
-  save(
-    driver: string,
-    { namespace, name, uid }: ClaimReference,
-    state: ClaimRecord["state"],
-    { devices, cdi, pods }: RecordedClaim,
-    boot = this.#boot,
-  ): void {
+  save(driver: string, { namespace, name, uid }: ClaimReference, recorded: RecordedClaim): void {
+    const { state, devices, cdi, pods, boot = this.#boot } = recorded;
     const updatedAt = this.#clock.now();
     this.#put({ driver, uid, namespace, name, state, boot, devices, pods, cdi, updatedAt });
     this.#withheld.delete(`${driver}/${uid}`);
@@ -142,7 +138,7 @@ export class ClaimRecords {
   /** Records a claim from its CDI file, if its record was lost. */
   adopt(owner: FileOwner, cdi: string): void {
     const { driver, devices, pods, boot } = owner;
-    this.save(driver, owner, "prepared", { devices, pods, cdi }, boot);
+    this.save(driver, owner, { state: "prepared", devices, pods, cdi, boot });
   }
 
   /** Throws if the disk is full, and leaves the record unchanged. */

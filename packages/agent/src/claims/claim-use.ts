@@ -90,8 +90,11 @@ export class ClaimUse {
     const devices = claim.devices.map(({ pool, device }) => `${pool}/${device}`).join(", ");
     let containers: readonly { name: string; state: string; kind: string }[];
     try {
-      const entry = await withDeadline(clock, READ_MS, "reading the pod's containers", signal, (scope) =>
-        reader.readNow(pod.uid, scope),
+      const entry = await withDeadline(
+        clock,
+        { ms: READ_MS, name: "reading the pod's containers" },
+        signal,
+        (scope) => reader.readNow(pod.uid, scope),
       );
       if (entry.error) throw entry.error;
       containers = entry.status.containers;

@@ -5,7 +5,7 @@ import {
   PrepareDevicesResponse,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { checkEntries, type RepeatedFields, UnaryChannel } from "@nodekeeper/core/grpc";
+import { decodeMessage, UnaryChannel } from "@nodekeeper/core/grpc";
 import { type Clock, codeOf, messageOf, type Timer, withDeadline } from "@nodekeeper/core/lib";
 import { ExchangeLog } from "../plugins/index.ts";
 import type { Allocation } from "./allocation.ts";
@@ -29,9 +29,8 @@ const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
 const MOST_ENTRIES = 50_000;
 // Field numbers of preparation.proto: devices; their edits and CDI devices; of the edits env, deviceNodes, mounts with
 // their options, and hooks with their args and env.
-const repeatedInAnswer: RepeatedFields = {
-  1: { 5: { 1: {}, 2: {}, 3: { 3: {} }, 4: { 3: {}, 4: {} } }, 6: {} },
-};
+const repeated = { 1: { 5: { 1: {}, 2: {}, 3: { 3: {} }, 4: { 3: {}, 4: {} } }, 6: {} } };
+const answerBounds = { repeated, most: MOST_ENTRIES, what: "devices and edits" };
 
 /** Calls one connected driver to prepare and unprepare devices. Errors name the driver. */
 export class DriverClient {
@@ -58,13 +57,10 @@ export class DriverClient {
     const about = { claim: `${namespace}/${name}`, devices: devices.length };
     const answer = await this.#call("PrepareDevices", request, about, signal);
     try {
-      checkEntries(answer, repeatedInAnswer, MOST_ENTRIES, "devices and edits");
-      return PrepareDevicesResponse.decode(answer);
+      return decodeMessage(PrepareDevicesResponse, answer, answerBounds);
     } catch (error) {
       const { driver } = this.#options;
-      throw new DriverAnswerRefused({
-        problem: `driver ${driver}: failed to decode its response: ${messageOf(error)}`,
-      });
+      throw new DriverAnswerRefused({ problem: `driver ${driver}: ${messageOf(error)}` });
     }
   }
 
@@ -97,7 +93,7 @@ export class DriverClient {
       this.exchanges.note({ call: method, at: clock.now(), ms, request: about, ...result });
     };
     try {
-      const answer = await withDeadline(clock, deadline, method, parent, (signal) =>
+      const answer = await withDeadline(clock, { ms: deadline, name: method }, parent, (signal) =>
         this.#channel.call(path, [request], signal),
       );
       // The answer is not logged: its edits may be confidential, such as variables with a token.

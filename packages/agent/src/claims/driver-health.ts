@@ -5,7 +5,7 @@ import {
   WatchDeviceHealthRequest,
   WatchDeviceHealthResponse,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { checkEntries, streamMessages } from "@nodekeeper/core/grpc";
+import { decodeMessage, streamMessages } from "@nodekeeper/core/grpc";
 import {
   Backoff,
   type Clock,
@@ -38,7 +38,8 @@ const MOST_DEVICES = 50_000;
 const LONGEST_MESSAGE = 1_024;
 // The kubelet considers health older than 30 s unknown.
 const RESEND_MS = 10_000;
-const DEVICES = 1;
+// Field number 1: devices.
+const bounds = { repeated: { 1: {} }, most: MOST_DEVICES, what: "devices" };
 
 /**
  * The health that a driver reports, across its connections, and its watches by the kubelet.
@@ -133,8 +134,7 @@ export class DriverHealth {
     const stream = streamMessages(endpoint, method, request, limit, scope.signal);
     try {
       for await (const bytes of pacedReports(stream, this.#options.clock)) {
-        checkEntries(bytes, { [DEVICES]: {} }, MOST_DEVICES, "devices");
-        const { devices } = WatchDeviceHealthResponse.decode(bytes);
+        const { devices } = decodeMessage(WatchDeviceHealthResponse, bytes, bounds);
         this.problem = undefined;
         onMessage();
         this.#take(devices);

@@ -11,44 +11,48 @@ import type { KubeletPlugin } from "./kubelet-plugin.ts";
 
 /** A connected driver. */
 export interface Connection {
-  generation: number;
+  readonly generation: number;
   /** User ID that its sockets belong to. */
-  uid: number;
+  readonly uid: number;
   /** The driver's socket. */
-  endpoint: string;
+  readonly endpoint: string;
   /** Undefined if its devices need no preparation. */
-  client: DriverClient | undefined;
-  scope: ScopedSignal;
+  readonly client: DriverClient | undefined;
+  readonly scope: ScopedSignal;
   /** Resolves after the first attempt to reconcile the driver's claims. */
-  reconciled: PromiseWithResolvers<void>;
-  isReconciled: boolean;
+  readonly reconciled: PromiseWithResolvers<void>;
+  readonly isReconciled: boolean;
 }
 
+/** What is known of a driver. Only `DriverStates` changes it. */
 export interface DriverState {
   readonly name: string;
   /** Changes the reasons to taint the driver's devices, and publishes all of them. */
   readonly setReasons: (change: Partial<TaintReasons>) => void;
-  connection?: Connection;
+  readonly connection?: Connection;
   /** Kept across connections; undefined if the driver reports no health. */
-  health?: DriverHealth;
+  readonly health?: DriverHealth;
   /** Whether the driver registers its own plugin with the kubelet, or supports none of the agent's protocols. */
-  isLeftAlone: boolean;
+  readonly isLeftAlone: boolean;
   /**
    * Whether `isLeftAlone` was detected from the driver's socket in the kubelet's directory, not from its registration.
    */
-  isFoundAlone: boolean;
+  readonly isFoundAlone: boolean;
   /** Monotonic milliseconds; the agent's start if it has not been connected. */
-  disconnectedAt: number;
+  readonly disconnectedAt: number;
   /** The same, wall milliseconds. */
-  disconnectedSince: number;
+  readonly disconnectedSince: number;
   /** Whether its registration has no preparation service: the agent answers the kubelet itself. */
-  needsNoPreparation: boolean;
-  plugin?: KubeletPlugin;
+  readonly needsNoPreparation: boolean;
+  readonly plugin?: KubeletPlugin;
   /** Tracks whether the driver is stuck. */
   readonly timeouts: CallTimeouts;
   /** The last error. */
-  problem?: string;
+  readonly problem?: string;
 }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+type OwnState = Writable<Omit<DriverState, "connection">> & { connection?: Writable<Connection> };
 
 /** Dependencies of drivers' states. */
 export interface DriverStatesOptions {
@@ -70,7 +74,7 @@ const kubeletVersions = ["v1.DRAPlugin", "v1beta1.DRAPlugin"];
 /** Drivers that are connected, were recently, or have claims. */
 export class DriverStates {
   readonly #options: DriverStatesOptions;
-  readonly #states = new Map<string, DriverState>();
+  readonly #states = new Map<string, OwnState>();
   readonly #tasks = new Set<Promise<void>>();
   readonly #startedAt: number;
 
@@ -89,6 +93,10 @@ export class DriverStates {
 
   /** Returns the state of a driver. Creates it if needed. */
   of(name: string): DriverState {
+    return this.#of(name);
+  }
+
+  #of(name: string): OwnState {
     const known = this.#states.get(name);
     if (known) return known;
     let reasons: TaintReasons = { byDevice: new Map(), isStuck: false };
@@ -96,7 +104,7 @@ export class DriverStates {
       reasons = { ...reasons, ...change };
       this.#options.devices.setTaints(name, reasons);
     };
-    const state: DriverState = {
+    const state: OwnState = {
       name,
       setReasons,
       isLeftAlone: false,
@@ -123,8 +131,8 @@ export class DriverStates {
   connect({ name, versions, endpoint, generation, uid }: PluginRegistration, signal: AbortSignal): void {
     const { clock, settings } = this.#options;
     const deadlineMs = () => settings().kubeletPlugin.callTimeout;
-    const state = this.of(name);
-    this.disconnect(state, "registered again");
+    const state = this.#of(name);
+    this.disconnect(name, "registered again");
     state.isFoundAlone = false;
     state.isLeftAlone =
       !versions.includes(streamVersion) || versions.some((version) => kubeletVersions.includes(version));
@@ -152,8 +160,9 @@ export class DriverStates {
   }
 
   /** Ends a driver's connection. Taints of its devices stay until it reports again. */
-  disconnect(state: DriverState, reason: string): void {
-    const { connection } = state;
+  disconnect(name: string, reason: string): void {
+    const state = this.#states.get(name);
+    const connection = state?.connection;
     if (!connection) return;
     state.connection = undefined;
     state.disconnectedAt = this.#options.clock.monotonic();
@@ -164,6 +173,31 @@ export class DriverStates {
     connection.client?.close();
     state.timeouts.answered();
     state.health?.disconnected();
+  }
+
+  /** Records that the agent serves a plugin for a driver; undefined: it serves none. */
+  serves(name: string, plugin: KubeletPlugin | undefined): void {
+    this.#of(name).plugin = plugin;
+  }
+
+  /** Records whether the driver's own plugin was found in the kubelet's directory. */
+  foundAlone(name: string, isAlone: boolean): void {
+    const state = this.#of(name);
+    state.isLeftAlone = isAlone;
+    state.isFoundAlone = isAlone;
+  }
+
+  /**
+   * Records an attempt to reconcile the driver's claims.
+   * @param connection the connection when it began
+   * @param problem why it failed
+   */
+  reconciled(name: string, connection: Connection | undefined, problem: string | undefined): void {
+    const state = this.#of(name);
+    state.problem = problem;
+    if (!connection) return;
+    if (state.connection === connection) state.connection.isReconciled = true;
+    connection.reconciled.resolve();
   }
 
   /**
@@ -187,12 +221,12 @@ export class DriverStates {
 
   /** Ends all connections and plugins. Resolves when all tasks have ended. */
   async stop(): Promise<void> {
-    for (const state of this.#states.values()) this.disconnect(state, "the agent is stopping");
+    for (const name of this.#states.keys()) this.disconnect(name, "the agent is stopping");
     await Promise.all([...this.#states.values()].map(({ plugin }) => plugin?.stop()));
     await Promise.all(this.#tasks);
   }
 
-  #followHealth(state: DriverState, hasHealth: boolean, endpoint: string, signal: AbortSignal): void {
+  #followHealth(state: OwnState, hasHealth: boolean, endpoint: string, signal: AbortSignal): void {
     const { nodeName, clock, log } = this.#options;
     const driver = state.name;
     if (!hasHealth) {

@@ -12,11 +12,11 @@ async function setUp(world: ClaimWorld) {
   const asked: string[] = [];
   const unprepared: string[] = [];
   const record = (name: string, device: string) =>
-    records.save(DRIVER, { namespace: "default", name, uid: name }, "prepared", {
-      devices: [recordedDevice(device)],
-      pods: [],
-      cdi: "",
-    });
+    records.save(
+      DRIVER,
+      { namespace: "default", name, uid: name },
+      { state: "prepared", devices: [recordedDevice(device)], pods: [], cdi: "" },
+    );
   const preparation = {
     hasEnded: async (_driver: string, uid: string) => {
       asked.push(uid);

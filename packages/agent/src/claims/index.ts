@@ -1,3 +1,3 @@
-export { ClaimManager, type ClaimManagerOptions } from "./manager.ts";
+export { ClaimManager, type ClaimSources } from "./manager.ts";
 export { StandbyPlugins } from "./standby-plugins.ts";
 export type { DriverClaims } from "./status.ts";

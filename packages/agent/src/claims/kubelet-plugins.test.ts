@@ -65,7 +65,7 @@ function setUp(
   /** Registers the driver, and waits until the kubelet finds its plugin. */
   const serve = async (...more: string[]) => {
     const state = register(...more);
-    state.connection!.isReconciled = true;
+    drivers.reconciled(state.name, state.connection, undefined);
     await plugins.keep(state);
     await until("the socket is there", () => state.plugin && inodes().length === 1);
     return state;
@@ -87,14 +87,14 @@ function setUp(
 
 it("a driver that registers again before it was reconciled keeps its plugin", async () => {
   using world = new ClaimWorld();
-  const { serve, plugins, register, inodes, end } = setUp(world);
+  const { serve, plugins, drivers, register, inodes, end } = setUp(world);
   const state = await serve();
   const [before] = inodes();
   // What was under way for the first registration ends when the second one is there.
   register();
   await plugins.keep(state);
   expect(state.plugin).toBeDefined();
-  state.connection!.isReconciled = true;
+  drivers.reconciled(state.name, state.connection, undefined);
   await plugins.keep(state);
   expect(inodes()).toEqual([before]);
   await end();
@@ -102,12 +102,12 @@ it("a driver that registers again before it was reconciled keeps its plugin", as
 
 it("a driver that registers while its plugin ends gets another one", async () => {
   using world = new ClaimWorld();
-  const { serve, plugins, register, inodes, end } = setUp(world);
+  const { serve, plugins, drivers, register, inodes, end } = setUp(world);
   const state = await serve();
   register("v1.DRAPlugin");
   const ending = plugins.keep(state);
   register();
-  state.connection!.isReconciled = true;
+  drivers.reconciled(state.name, state.connection, undefined);
   await ending;
   expect(state.plugin).toBeDefined();
   await until("a socket is there again", () => inodes().length === 1);
@@ -139,16 +139,16 @@ it("a disconnected driver stays registered for claims that the kubelet has yet t
   using world = new ClaimWorld();
   const { plugins, drivers, records, register, end } = setUp(world, { wipeDelay: 0 });
   const state = register();
-  state.connection!.isReconciled = true;
+  drivers.reconciled(state.name, state.connection, undefined);
   await plugins.keep(state);
   const claim = world.claim("claim", "gpu-0");
   for (const ending of ["prepared", "unpreparing"] as const) {
-    records.save(DRIVER, claim, ending, { devices: [], pods: [], cdi: "" });
-    drivers.disconnect(state, "socket removed");
+    records.save(DRIVER, claim, { state: ending, devices: [], pods: [], cdi: "" });
+    drivers.disconnect(DRIVER, "socket removed");
     await plugins.keep(state);
     expect(state.plugin).toBeDefined();
   }
-  records.save(DRIVER, claim, "unprepared", { devices: [], pods: [], cdi: "" });
+  records.save(DRIVER, claim, { state: "unprepared", devices: [], pods: [], cdi: "" });
   await plugins.keep(state);
   expect(state.plugin).toBeUndefined();
   await end();
@@ -173,9 +173,9 @@ it.each([10, 11, 12, 13])(
       keepAgainIn: () => waits++,
     });
     const state = register();
-    state.connection!.isReconciled = true;
+    drivers.reconciled(state.name, state.connection, undefined);
     await plugins.keep(state);
-    drivers.disconnect(state, "socket removed");
+    drivers.disconnect(DRIVER, "socket removed");
     for (let looks = 1; state.plugin; looks++) {
       await plugins.keep(state);
       if (state.plugin) expect(waits).toBe(looks);
@@ -188,7 +188,7 @@ it.each([10, 11, 12, 13])(
 it("claims of an earlier boot are looked at again when the time for their driver to come back is over, however often before", async () => {
   using world = new ClaimWorld();
   const claim = world.claim("claim", "gpu-0");
-  world.records("boot-0").save(DRIVER, claim, "prepared", { devices: [], pods: [], cdi: "" });
+  world.records("boot-0").save(DRIVER, claim, { state: "prepared", devices: [], pods: [], cdi: "" });
   const clock = new FakeClock();
   const waits: number[] = [];
   const { plugins, drivers, end } = setUp(world, { clock, keepAgainIn: (_, ms) => waits.push(ms) });

@@ -47,12 +47,12 @@ export class KubeletPlugins {
     const isKnown = connection ? connection.isReconciled : drivers.wasConnected(state);
     const isOutdated = plugin?.hasHealth !== hasHealth && isKnown;
     if (plugin && (!isWanted || isOutdated)) {
-      state.plugin = undefined;
+      drivers.serves(name, undefined);
       await plugin.stop();
       // The driver may have registered again meanwhile.
       return await this.keep(state);
     }
-    if (isWanted && !plugin) state.plugin = this.#start(name, hasHealth);
+    if (isWanted && !plugin) drivers.serves(name, this.#start(name, hasHealth));
     if (until > now) queue.addAfter(name, until - now);
     if (connection || isWanted || state.isLeftAlone) return;
     if (records.of(name).length === 0) drivers.delete(name);

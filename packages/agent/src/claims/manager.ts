@@ -1,11 +1,9 @@
 import { ClaimInUse } from "@nodekeeper/api/errors";
 import { removeStaleSockets } from "@nodekeeper/core/grpc";
 import {
-  type Clock,
   childScope,
   type HealthCheck,
   type InotifyWatches,
-  type Logger,
   messageOf,
   type Registry,
   type Runnable,
@@ -15,7 +13,7 @@ import {
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
-import type { DeviceSettings, DeviceSync, DriverPreparation } from "../devices/index.ts";
+import type { DriverPreparation } from "../devices/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ClaimStore } from "../state/index.ts";
@@ -26,7 +24,7 @@ import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import { ClaimRecords } from "./claim-records.ts";
 import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
-import { DriverStates } from "./driver-state.ts";
+import { DriverStates, type DriverStatesOptions } from "./driver-state.ts";
 import { EndedClaims } from "./ended-claims.ts";
 import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
@@ -39,15 +37,21 @@ import { ReservedPods } from "./reserved-pods.ts";
 import type { StandbyPlugins } from "./standby-plugins.ts";
 import { type DriverClaims, driverClaims } from "./status.ts";
 
-export interface ClaimManagerOptions {
+/** What the module takes from the agent. */
+export interface ClaimSources extends DriverStatesOptions {
   client: ClaimReaderClient;
   store: ClaimStore;
   /** Boot ID of the machine. */
   boot: string;
-  nodeName: string;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
-  settings: () => DeviceSettings;
+  /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
+  pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
+  /** Starts the watches of directories. Default: separate instances that do not log. */
+  watches?: InotifyWatches;
+}
+
+export interface ClaimManagerOptions {
   /**
    * Returns the devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects if the kubelet does not
    * respond.
@@ -55,16 +59,8 @@ export interface ClaimManagerOptions {
   devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   /** Plugins that registered with the kubelet before the agent could start. Default: none. */
   standby?: StandbyPlugins | undefined;
-  /** Receives the reasons to taint drivers' devices. */
-  devices: Pick<DeviceSync, "setTaints">;
-  /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
-  pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
-  clock: Clock;
-  log: Logger;
   registry: Registry;
   queueMetrics?: WorkQueueMetrics;
-  /** Starts the watches of directories. Default: separate instances that do not log. */
-  watches?: InotifyWatches;
 }
 
 // Unlimited, so that a driver that does not answer does not delay others.
@@ -80,7 +76,8 @@ const LOOK_AGAIN_MS = 30_000;
  */
 export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | "deregister"> {
   readonly name = "claims";
-  readonly #options: ClaimManagerOptions;
+  readonly #sources: ClaimSources;
+  readonly #standby: StandbyPlugins | undefined;
   readonly #records: ClaimRecords;
   readonly #preparation: Preparation;
   readonly #ended: EndedClaims;
@@ -93,13 +90,15 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   readonly #ownPlugins: OwnPlugins;
   readonly #stop = childScope();
 
-  constructor(options: ClaimManagerOptions) {
-    this.#options = options;
-    const { clock, devicesInUse, log, pods, queueMetrics: metrics, registry } = options;
-    const drivers = new DriverStates(options);
-    const records = new ClaimRecords(options.store, options.boot, clock);
+  constructor(sources: ClaimSources, options: ClaimManagerOptions) {
+    this.#sources = sources;
+    const { clock, log, pods, watches } = sources;
+    const { devicesInUse, queueMetrics: metrics, registry, standby } = options;
+    this.#standby = standby;
+    const drivers = new DriverStates(sources);
+    const records = new ClaimRecords(sources.store, sources.boot, clock);
     this.#queue = new WorkQueue({ name: "claims", clock, log, backoff: retryPolicies.claims, metrics });
-    const context = contextOf(options, { drivers, records, queue: this.#queue, stop: this.#stop.signal });
+    const context = contextOf(sources, { drivers, records, queue: this.#queue, stop: this.#stop.signal });
     const preparation = new Preparation(context);
     this.#records = records;
     this.#drivers = drivers;
@@ -113,7 +112,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       driverReturn: new DriverReturn(context),
       metrics: createClaimMetrics(registry, context),
     });
-    this.#plugins = new KubeletPlugins({ ...context, calls: this.#calls, watches: options.watches });
+    this.#plugins = new KubeletPlugins({ ...context, calls: this.#calls, watches });
     this.#ownPlugins = new OwnPlugins({ ...context, preparation });
   }
 
@@ -125,7 +124,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   deregister({ name, generation }: PluginRegistration, reason: string): void {
     const state = this.#drivers.get(name);
     if (!state || (state.connection && state.connection.generation !== generation)) return;
-    this.#drivers.disconnect(state, reason);
+    this.#drivers.disconnect(name, reason);
     this.#queue.add(name);
   }
 
@@ -160,7 +159,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   }
 
   healthChecks(): HealthCheck[] {
-    const { clock } = this.#options;
+    const { clock } = this.#sources;
     const registered = () => registrationHealth(this.#drivers.list(), this.#registryDirectory, clock.now());
     return [
       { name: "KubeletPluginsRegistered", kind: "ready", check: registered },
@@ -173,7 +172,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       await this.#cdiCheck.start();
-      await removeStaleSockets(this.#registryDirectory, isSocketName, this.#options.clock);
+      await removeStaleSockets(this.#registryDirectory, isSocketName, this.#sources.clock);
       for (const driver of this.#records.drivers()) this.#drivers.of(driver);
       this.#takeStandby();
       for (const { name } of this.#drivers.list()) this.#queue.add(name);
@@ -192,29 +191,28 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   }
 
   get #registryDirectory(): string {
-    return this.#options.settings().kubeletPlugin.registryDirectory;
+    return this.#sources.settings().kubeletPlugin.registryDirectory;
   }
 
   #takeStandby(): void {
-    const { standby } = this.#options;
+    const standby = this.#standby;
     if (!standby) return;
-    for (const driver of standby.drivers) this.#drivers.of(driver).plugin = standby.take(driver);
+    for (const driver of standby.drivers) this.#drivers.serves(driver, standby.take(driver));
     standby.activate(this.#calls);
   }
 
   async #sync(driver: string): Promise<void> {
     const state = this.#drivers.of(driver);
     const { connection } = state;
+    let problem: string | undefined;
     try {
       await this.#reconcile(driver);
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);
-      state.problem = undefined;
     } catch (error) {
-      state.problem = messageOf(error);
+      problem = messageOf(error);
       throw error;
     } finally {
-      if (connection) connection.isReconciled = true;
-      connection?.reconciled.resolve();
+      this.#drivers.reconciled(driver, connection, problem);
       await this.#plugins.keep(state);
     }
   }
@@ -233,10 +231,10 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  options: ClaimManagerOptions,
+  sources: ClaimSources,
   parts: Pick<DriverContext, "drivers" | "records" | "queue" | "stop">,
 ): DriverContext {
-  const { client, hostRoot: root, pods, settings, watches, clock, log } = options;
+  const { client, hostRoot: root, pods, settings, watches, clock, log } = sources;
   const { cdiDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
   if (!pods)
     log.warn(

@@ -6,7 +6,9 @@ import type { DriverState } from "./driver-state.ts";
 import { isSocketName, pluginAt } from "./kubelet-plugin.ts";
 import type { Preparation } from "./preparation.ts";
 
-type Context = Pick<DriverContext, "records" | "settings" | "clock" | "log"> & { preparation: Preparation };
+type Context = Pick<DriverContext, "drivers" | "records" | "settings" | "clock" | "log"> & {
+  preparation: Preparation;
+};
 
 const MOST_SOCKETS = 64;
 
@@ -37,8 +39,7 @@ export class OwnPlugins {
       if (state.connection) return false;
       if (isAlone && !state.isFoundAlone)
         log.info({ driver: name }, "driver has registered its own plugin with the kubelet: it is left alone");
-      state.isLeftAlone = isAlone;
-      state.isFoundAlone = isAlone;
+      this.#context.drivers.foundAlone(name, isAlone);
     }
     if (state.isLeftAlone) {
       for (const { uid, namespace, name: claim } of records.of(name)) {

@@ -137,7 +137,12 @@ it("pods that a claim is no longer reserved for end before it is prepared for th
   const { preparation, records } = preparationIn("boot-1");
   const first = world.claim("first", "gpu-0");
   const departed = { name: "pod-of-first", uid: "earlier" };
-  records.save(DRIVER, first, "prepared", { devices: [recordedDevice("gpu-0")], pods: [departed], cdi: "" });
+  records.save(DRIVER, first, {
+    state: "prepared",
+    devices: [recordedDevice("gpu-0")],
+    pods: [departed],
+    cdi: "",
+  });
   world.containers.set("earlier", "running");
   await expect(preparation.prepare(DRIVER, first, never)).rejects.toThrow(`${USED} running`);
   world.containers.delete("earlier");
@@ -159,7 +164,7 @@ it("a pod that another call recorded while departed pods' containers ended stays
   const { preparation, records } = preparationIn("boot-1");
   const first = world.claim("first", "gpu-0");
   const pods = [pod("departed"), pod("pod-of-first")];
-  records.save(DRIVER, first, "prepared", { devices: [recordedDevice("gpu-0")], pods, cdi: "" });
+  records.save(DRIVER, first, { state: "prepared", devices: [recordedDevice("gpu-0")], pods, cdi: "" });
   duringRead = () => records.complete(DRIVER, first.uid, { pods: [pod("later")], devices: [] });
   await preparation.prepare(DRIVER, first, never);
   expect(records.get(DRIVER, first.uid)?.pods).toEqual([pod("pod-of-first"), pod("later")]);
@@ -269,8 +274,8 @@ it.each([
   ["other devices after a reboot: nothing is left of the recorded ones", "boot-0", "gpu-1", []],
 ])("a preparation that was not completed, and now %s", async (_, boot, device, before) => {
   const claim = world.claim("claim", device);
-  const recorded = { devices: [recordedDevice("gpu-0")], pods: [], cdi: "" };
-  world.records(boot).save(DRIVER, claim, "preparing", recorded);
+  const recorded = { state: "preparing" as const, devices: [recordedDevice("gpu-0")], pods: [], cdi: "" };
+  world.records(boot).save(DRIVER, claim, recorded);
   await preparationIn("boot-1").preparation.prepare(DRIVER, claim, never);
   expect(calls).toEqual([...before, `prepare claim: ${device}`]);
 });

@@ -14,6 +14,14 @@ import { Unpreparation } from "./unpreparation.ts";
 // A UID is part of a file's name.
 const uidPattern = /^[A-Za-z0-9-]{1,64}$/;
 
+/** A claim whose devices of a driver are not prepared, and its record. */
+interface ClaimToPrepare {
+  driver: string;
+  claim: ClaimReference;
+  allocation: Allocation;
+  known: ClaimRecord | undefined;
+}
+
 /**
  * Prepares and unprepares claims, each for one driver. It can be killed between any two steps and resumes after a
  * restart:
@@ -66,7 +74,7 @@ export class Preparation {
       underway.throwIfAborted();
       const known = this.#context.records.get(driver, claim.uid);
       if (!this.#context.records.isPrepared(known, allocation.devices))
-        return await this.#prepareAgain(driver, claim, allocation, known, signal, underway);
+        return await this.#prepareAgain({ driver, claim, allocation, known }, signal, underway);
       await restoreFile(this.#context, known);
       return known.devices;
     });
@@ -176,15 +184,12 @@ export class Preparation {
       return;
     }
     if (record.state === "preparing") return;
-    await this.#prepareAgain(driver, record, allocation, record, signal);
+    await this.#prepareAgain({ driver, claim: record, allocation, known: record }, signal);
     log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
   }
 
   async #prepareAgain(
-    driver: string,
-    claim: ClaimReference,
-    allocation: Allocation,
-    known: ClaimRecord | undefined,
+    { driver, claim, allocation, known }: ClaimToPrepare,
     signal: AbortSignal,
     underway = signal,
   ): Promise<readonly PreparedDevice[]> {
@@ -208,7 +213,7 @@ export class Preparation {
     underway.throwIfAborted();
     this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
-    if (!isOfOldBoot) records.save(driver, claim, "preparing", { devices, pods, cdi: "" });
+    if (!isOfOldBoot) records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
     const answer = await connection.client.prepare(claim, allocation, signal);
     const { namespace, name, uid } = claim;
     const owner = { driver, namespace, name, uid, boot: records.boot, driverUid: connection.uid, pods };
@@ -219,7 +224,7 @@ export class Preparation {
     // Another call may have recorded a pod while the driver was called.
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    records.save(driver, claim, "prepared", { ...prepared, pods: [...pods, ...added] });
+    records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }

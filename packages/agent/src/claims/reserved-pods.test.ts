@@ -10,7 +10,7 @@ it("claims that may be reserved for a pod of the node are read, and no others", 
   using world = new ClaimWorld();
   const records = world.records();
   const record = (name: string, namespace: string, pods: ClaimPod[] | undefined) =>
-    records.save(DRIVER, { namespace, name, uid: name }, "prepared", { devices: [], pods, cdi: "" });
+    records.save(DRIVER, { namespace, name, uid: name }, { state: "prepared", devices: [], pods, cdi: "" });
   record("shared", "default", [{ name: "first", uid: "first" }]);
   record("of-an-earlier-version", "default", undefined);
   record("generated", "default", [{ name: "other", uid: "other", isOwner: true }]);

@@ -43,7 +43,7 @@ export class Unpreparation {
     const connection = drivers.get(driver)?.connection;
     const { devices, pods } = record ?? { devices: [], pods: undefined };
     const save = (state: ClaimRecord["state"]) =>
-      records.save(driver, claim, state, { devices, pods, cdi: "" }, record?.boot);
+      records.save(driver, claim, { state, devices, pods, cdi: "", boot: record?.boot });
     // Also without a record, which may be lost although the driver has prepared the claim.
     if ((connection?.client || !connection) && !(record && isEnding(record))) save("unpreparing");
     await directory.remove(driver, uid);

@@ -45,8 +45,7 @@ export function httpConnection({ address, name, advice }: HttpConnectionOptions)
       const url = `http://${address}/api/v1/${path}${queryText(query)}`;
       const text = await withDeadline(
         systemClock,
-        DEADLINE_MS,
-        { name, id: AgentUnreachable.id },
+        { ms: DEADLINE_MS, name, id: AgentUnreachable.id },
         undefined,
         (signal) => fetchText(url, { name, advice }, signal),
       );

@@ -1,22 +1,24 @@
+import type { ChildProcess } from "./child-process.ts";
 import type { DevOptions, DevPaths } from "./dev-paths.ts";
 import { KEEP_LABEL } from "./dev-pods.ts";
 import { type Output, paint } from "./output.ts";
 import { packageVersion } from "./version.ts";
+
+/** The sample plugins, each in a process. */
+export type SamplePlugins = Record<"reporter" | "driver" | "eviction", ChildProcess>;
 
 export interface DevSummary {
   options: DevOptions;
   paths: DevPaths;
   url: string;
   address: string | undefined;
-  pluginPid: number | undefined;
-  driverPid: number | undefined;
-  evictionPid: number | undefined;
+  samples: SamplePlugins | undefined;
   output: Output;
 }
 
 /** Prints what runs in the development cluster, and commands to try. */
 export function printDevSummary(summary: DevSummary): void {
-  const { options, paths, url, address, pluginPid, driverPid, evictionPid, output } = summary;
+  const { options, paths, url, address, samples, output } = summary;
   const bold = (text: string) => paint(output, "bold", text);
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
   const row = (label: string, text: string) => `  ${label.padEnd(16)}${text}`;
@@ -34,9 +36,13 @@ export function printDevSummary(summary: DevSummary): void {
     ...(options.simulatedRuntime
       ? [row("runtime", `${paths.runtime}  (simulated: pods without processes)`)]
       : []),
-    ...(pluginPid ? [row("reporter plugin", `process ${pluginPid}  (sample)`)] : []),
-    ...(driverPid ? [row("device driver", `process ${driverPid}  (sample)`)] : []),
-    ...(evictionPid ? [row("eviction plugin", `process ${evictionPid}  (sample)`)] : []),
+    ...(samples
+      ? [
+          row("reporter plugin", `process ${samples.reporter.pid}  (sample)`),
+          row("device driver", `process ${samples.driver.pid}  (sample)`),
+          row("eviction plugin", `process ${samples.eviction.pid}  (sample)`),
+        ]
+      : []),
     ...(options.verbose ? [] : [row("log", paths.log)]),
     "",
     bold("Try, in another terminal:"),
@@ -44,8 +50,8 @@ export function printDevSummary(summary: DevSummary): void {
     command(`kubectl --kubeconfig ${paths.kubeconfig} get cnr -w`),
     ...(address ? [command(`${run} plugins list --server ${address}`)] : []),
     ...(address ? [command(`${run} devices --server ${address}`)] : []),
-    ...(driverPid ? [command(`kubectl --kubeconfig ${paths.kubeconfig} get resourceslices`)] : []),
-    ...(address && evictionPid
+    ...(samples ? [command(`kubectl --kubeconfig ${paths.kubeconfig} get resourceslices`)] : []),
+    ...(address && samples
       ? [
           command(`${run} rounds --follow --server ${address}`) + remark("about one eviction every 30 s"),
           command(`${run} explain pod <namespace>/<name> --server ${address}`) +
@@ -55,9 +61,9 @@ export function printDevSummary(summary: DevSummary): void {
       : []),
     ...(address ? [command(`${run} pods --server ${address}`)] : []),
     ...(address ? [command(`${run} events --follow --server ${address}`)] : []),
-    ...(pluginPid
+    ...(samples
       ? [
-          command(`kill -9 ${pluginPid}`) +
+          command(`kill -9 ${samples.reporter.pid}`) +
             remark("its last content stays published for reporting.pluginGracePeriod"),
         ]
       : []),

@@ -24,7 +24,7 @@ import { loadConfiguration } from "../config/index.ts";
 import { ChildProcess } from "./child-process.ts";
 import { createDevPaths, type DevOptions, type DevPaths } from "./dev-paths.ts";
 import { claimTemplates, deviceWorkloads, KEEP_LABEL, sampleWorkloads } from "./dev-pods.ts";
-import { printDevSummary } from "./dev-text.ts";
+import { printDevSummary, type SamplePlugins } from "./dev-text.ts";
 import { LiveLine } from "./live-line.ts";
 import type { Output } from "./output.ts";
 import { pageFiles } from "./page-files.ts";
@@ -58,25 +58,18 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     }
     await apiServer.writeKubeconfig(paths.kubeconfig);
     const simulated = options.simulatedRuntime
-      ? await startSimulated(options, paths, log, serving, apiServer.store)
+      ? await startSimulated(options, paths, { log, serving, store: apiServer.store })
       : [];
     const agent = options.agent ? await makeAgent(options, paths, log, (to) => (log.level = to)) : undefined;
-    const plugin = options.plugin ? sample("reporter", paths, log) : undefined;
-    const driver = options.plugin ? sample("driver", paths, log, "--numa-nodes", numaNodes()) : undefined;
-    const eviction = options.plugin
-      ? sample("eviction", paths, log, "--first-pressure", checkFirstPressure(options.firstPressure))
-      : undefined;
+    const samples = options.plugin ? samplePlugins(options, paths, log) : undefined;
     const parts: Runnable[] = [
       stoppedOnAbort("API server", apiServer),
       ...simulated,
       ...(agent ? [agent] : []),
-      ...(plugin ? [plugin] : []),
-      ...(driver ? [driver] : []),
-      ...(eviction ? [eviction] : []),
+      ...Object.values(samples ?? {}),
       summaryPart(async () => {
         const address = await agent?.listening();
-        const [pluginPid, driverPid, evictionPid] = [plugin?.pid, driver?.pid, eviction?.pid];
-        printDevSummary({ options, paths, url, address, pluginPid, driverPid, evictionPid, output });
+        printDevSummary({ options, paths, url, address, samples, output });
         if (agent && !options.verbose) return new LiveLine(output, systemClock, () => agent.summary());
       }),
     ];
@@ -170,9 +163,7 @@ function simulatedNodeFlags(paths: DevPaths): Record<string, string> {
 async function startSimulated(
   { nodeName, plugin }: DevOptions,
   { runtime: socket, kubeconfig, registry, podResources }: DevPaths,
-  log: Logger,
-  serving: AsyncDisposableStack,
-  store: DevStore,
+  { log, serving, store }: { log: Logger; serving: AsyncDisposableStack; store: DevStore },
 ): Promise<Runnable[]> {
   const runtime = new SimulatedRuntime({ clock: systemClock });
   const server = new SimulatedCri({ runtime, socket, clock: systemClock });
@@ -202,19 +193,19 @@ async function startSimulated(
   ];
 }
 
-function sample(
-  name: "reporter" | "driver" | "eviction",
-  paths: DevPaths,
-  log: Logger,
-  ...more: string[]
-): ChildProcess {
+function samplePlugins({ firstPressure }: DevOptions, { plugins }: DevPaths, log: Logger): SamplePlugins {
   const isSource = import.meta.url.endsWith(".ts");
-  const script = new URL(
-    isSource ? `../../../../examples/${name}/main.ts` : `./example-${name}.js`,
-    import.meta.url,
-  );
-  const args = ["--socket-dir", paths.plugins, "--exit-with-parent", ...more];
-  return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
+  const sample = (name: string, ...more: string[]) => {
+    const path = isSource ? `../../../../examples/${name}/main.ts` : `./example-${name}.js`;
+    const script = new URL(path, import.meta.url);
+    const args = ["--socket-dir", plugins, "--exit-with-parent", ...more];
+    return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
+  };
+  return {
+    reporter: sample("reporter"),
+    driver: sample("driver", "--numa-nodes", numaNodes()),
+    eviction: sample("eviction", "--first-pressure", checkFirstPressure(firstPressure)),
+  };
 }
 
 // The sample driver places its devices on NUMA nodes that exist.

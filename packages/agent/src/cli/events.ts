@@ -1,9 +1,9 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { plainText } from "@nodekeeper/api/text";
 import { counted, timeOf } from "@nodekeeper/api/wording";
-import { type Clock, NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
+import { NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
-import { follow } from "./follow.ts";
+import { type CommandRun, follow } from "./follow.ts";
 import { type Colour, dimLine, type Output, type PageFormat, paint, printItem } from "./output.ts";
 import { type PodSelector, selectorText } from "./pod-name.ts";
 import { printRuntimeProblems } from "./runtime-problems.ts";
@@ -30,10 +30,9 @@ const colours: Partial<Record<Event["type"], Colour>> = {
 export async function eventsCommand(
   agent: AgentConnection,
   { format, isFollowed, since, selector }: EventsOptions,
-  output: Output,
-  clock: Clock,
-  signal: AbortSignal,
+  run: CommandRun,
 ): Promise<void> {
+  const { output, clock, signal } = run;
   let position: { cursor?: string; since?: number } = startPosition(since, clock.now());
   const startText = position.since === undefined ? since : timeOf(position.since);
   let shown = 0;
@@ -54,7 +53,7 @@ export async function eventsCommand(
       isEnd = end;
     }
   };
-  if (isFollowed) return await follow(printNew, clock, signal);
+  if (isFollowed) return await follow(printNew, run);
   await printNew();
   if (format !== "text" || signal.aborted) return;
   if (shown === 0) {

@@ -1,7 +1,14 @@
 import { type Clock, codeOf, messageOf, sleepOrAbort } from "@nodekeeper/core/lib";
-import { printMessage } from "./output.ts";
+import { type Output, printMessage } from "./output.ts";
 
 const POLL_MS = 1_000;
+
+/** What commands that may keep running print to, and what ends them. */
+export interface CommandRun {
+  output: Output;
+  clock: Clock;
+  signal: AbortSignal;
+}
 
 /**
  * Calls `poll` every second until the signal aborts. After its first success, unavailability of the agent is reported
@@ -10,8 +17,7 @@ const POLL_MS = 1_000;
  */
 export async function follow(
   poll: () => Promise<void>,
-  clock: Clock,
-  signal: AbortSignal,
+  { clock, signal }: Omit<CommandRun, "output">,
   onUnavailable: () => void = () => {},
 ): Promise<void> {
   let hasAnswered = false;

@@ -86,9 +86,7 @@ describe("pods", () => {
       podsCommand(
         agent(),
         { format: "table", isWatched: true, selector: {} },
-        terminal(write),
-        systemClock,
-        signal,
+        { output: terminal(write), clock: systemClock, signal },
       ),
     );
     await until("both pods", () => lines.length >= 3);
@@ -116,7 +114,7 @@ describe("events", () => {
 
     const { lines } = running((write, signal) => {
       const options = { format: "text", isFollowed: true, since: cursor, selector: {} } as const;
-      return eventsCommand(agent(), options, terminal(write), systemClock, signal);
+      return eventsCommand(agent(), options, { output: terminal(write), clock: systemClock, signal });
     });
     runtime.set("web", "app", "exited", "container", 3);
     await until("its end", () => lines.some((line) => /ContainerDied .*exit code 3/.test(line)));

@@ -1,8 +1,7 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { age } from "@nodekeeper/api/wording";
-import type { Clock } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
-import { follow } from "./follow.ts";
+import { type CommandRun, follow } from "./follow.ts";
 import { type Colour, type Output, printAs, printItem, type TableFormat, table } from "./output.ts";
 import { type PodSelector, selectorText } from "./pod-name.ts";
 import { printRuntimeProblems } from "./runtime-problems.ts";
@@ -27,12 +26,11 @@ const colours: Record<string, Colour> = { Running: "green", Completed: "dim", Un
 export async function podsCommand(
   agent: AgentConnection,
   options: PodsOptions,
-  output: Output,
-  clock: Clock,
-  signal: AbortSignal,
+  run: CommandRun,
 ): Promise<void> {
   const { format, selector } = options;
-  if (options.isWatched) return await watchPods(agent, options, output, clock, signal);
+  const { output, clock } = run;
+  if (options.isWatched) return await watchPods(agent, options, run);
   const page = await readPods(agent, selector);
   const { items: pods, problems } = page;
   printRuntimeProblems(page, "the states below may be out of date", clock);
@@ -57,10 +55,9 @@ async function readPods(agent: AgentConnection, selector: PodSelector): Promise<
 async function watchPods(
   agent: AgentConnection,
   { format, selector }: PodsOptions,
-  output: Output,
-  clock: Clock,
-  signal: AbortSignal,
+  run: CommandRun,
 ): Promise<void> {
+  const { output, clock } = run;
   let known = new Map<string, { pod: PodStatus; key: string }>();
   let cursor: string | undefined;
   let isFirst = true;
@@ -72,24 +69,21 @@ async function watchPods(
       isFirst = false;
     }
   };
-  await follow(
-    async () => {
-      // Without an event, no pod has changed.
-      if (cursor !== undefined) {
-        const { items } = await agent.get("events", { ...selector, cursor, limit: 1 });
-        if (items.length === 0) return;
-      }
-      const page = await readPods(agent, selector);
-      const now = new Map(page.items.map((pod) => [pod.uid, { pod, key: keyOf(pod) }]));
-      const removed = [...known.values()].filter(({ pod }) => !now.has(pod.uid));
-      const changed = [...now.values()].filter(({ pod, key }) => known.get(pod.uid)?.key !== key);
-      print([...removed.map(({ pod }) => removedPod(pod)), ...changed.map(({ pod }) => pod)]);
-      known = now;
-      cursor = page.cursor;
-    },
-    clock,
-    signal,
-  );
+  const poll = async () => {
+    // Without an event, no pod has changed.
+    if (cursor !== undefined) {
+      const { items } = await agent.get("events", { ...selector, cursor, limit: 1 });
+      if (items.length === 0) return;
+    }
+    const page = await readPods(agent, selector);
+    const now = new Map(page.items.map((pod) => [pod.uid, { pod, key: keyOf(pod) }]));
+    const removed = [...known.values()].filter(({ pod }) => !now.has(pod.uid));
+    const changed = [...now.values()].filter(({ pod, key }) => known.get(pod.uid)?.key !== key);
+    print([...removed.map(({ pod }) => removedPod(pod)), ...changed.map(({ pod }) => pod)]);
+    known = now;
+    cursor = page.cursor;
+  };
+  await follow(poll, run);
 }
 
 // A newer observation alone is not a change.

@@ -1,11 +1,11 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
-import { Command, CommanderError } from "commander";
+import { findProblem } from "@nodekeeper/api/error-catalogue";
+import { errorIdOf, messageWithId, NodekeeperError } from "@nodekeeper/core/lib";
+import { Command, CommanderError, type Help } from "commander";
 import type { CommandContext } from "./commands/context.ts";
-import { printCompletions } from "./completion/print-completions.ts";
+import { printCompletions } from "./completion/complete.ts";
 import { COMPLETE } from "./completion/scripts.ts";
-import { configureHelp } from "./help.ts";
+import { printMessage } from "./output.ts";
 import { plainAccess } from "./plain-access.ts";
-import { printError } from "./print-error.ts";
 import { packageVersion } from "./version.ts";
 
 /** Creates a program without commands. */
@@ -54,4 +54,44 @@ export async function runProgram(
     printError(error);
     return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
   }
+}
+
+/** Prints an error to standard error. If it has an id, its cause and remedy follow. */
+function printError(error: unknown): void {
+  const id = errorIdOf(error);
+  printMessage(messageWithId(error));
+  const problem = id && findProblem(id);
+  if (problem) process.stderr.write(`  Cause: ${problem.cause}\n  Remedy: ${problem.remedy}\n`);
+}
+
+const WIDEST_TERM = 30;
+const INDENT = 6;
+
+/**
+ * Formats a program's help for 80 columns: the description of an option with a long name starts on the next line. The
+ * help of commands includes the program's options.
+ */
+function configureHelp(program: Command): Command {
+  return program.configureHelp({
+    showGlobalOptions: true,
+    padWidth(command: Command, helper: Help) {
+      const terms = [
+        ...helper.visibleOptions(command).map((option) => helper.optionTerm(option)),
+        ...helper.visibleGlobalOptions(command).map((option) => helper.optionTerm(option)),
+        ...helper.visibleCommands(command).map((each) => helper.subcommandTerm(each)),
+        ...helper.visibleArguments(command).map((argument) => helper.argumentTerm(argument)),
+      ];
+      return Math.max(0, ...terms.map((term) => term.length).filter((length) => length <= WIDEST_TERM));
+    },
+    formatItem(term: string, termWidth: number, description: string, helper: Help) {
+      const width = helper.helpWidth ?? 80;
+      if (term.length <= WIDEST_TERM) {
+        const lines = helper.boxWrap(description, width - termWidth - 4).split("\n");
+        const indent = " ".repeat(termWidth + 4);
+        return `  ${term.padEnd(termWidth)}  ${lines.join(`\n${indent}`)}`.trimEnd();
+      }
+      const lines = helper.boxWrap(description, width - INDENT).split("\n");
+      return [`  ${term}`, ...lines.map((line) => " ".repeat(INDENT) + line)].join("\n");
+    },
+  });
 }

@@ -65,7 +65,7 @@ it("followed, prints each new one once", async () => {
   using agent = httpConnection({ address: server.address, name: "agent", advice: "" });
   const options = { format: "text", isFollowed: true, since: "1h" } as const;
   const output = { write, isTerminal: false, columns: 120 };
-  const done = timelineCommand(agent, options, output, systemClock, controller.signal);
+  const done = timelineCommand(agent, options, { output, clock: systemClock, signal: controller.signal });
   for (const title of ["one", "two"]) {
     marks.add([{ kind: "agentStopped", title }]);
     await until(title, () => text.includes(title));

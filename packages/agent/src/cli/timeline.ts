@@ -1,10 +1,9 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { plainText } from "@nodekeeper/api/text";
 import { missingLines, timeOf } from "@nodekeeper/api/wording";
-import type { Clock } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
 import { sinceOf } from "./eviction/record-source.ts";
-import { follow } from "./follow.ts";
+import { type CommandRun, follow } from "./follow.ts";
 import { type Colour, type Output, type PageFormat, paint, printItem, printMessage } from "./output.ts";
 
 export interface TimelineOptions {
@@ -32,10 +31,9 @@ const colours: Partial<Record<Mark["kind"], Colour>> = {
 export async function timelineCommand(
   agent: AgentConnection,
   { format, isFollowed, since }: TimelineOptions,
-  output: Output,
-  clock: Clock,
-  signal: AbortSignal,
+  run: CommandRun,
 ): Promise<void> {
+  const { output, clock, signal } = run;
   const from = sinceOf(since, clock.now());
   let last = 0;
   let missing: string[] = [];
@@ -52,7 +50,7 @@ export async function timelineCommand(
       hasMore = next !== undefined;
     }
   };
-  if (isFollowed) return await follow(printNew, clock, signal);
+  if (isFollowed) return await follow(printNew, run);
   await printNew();
   if (format === "text" && last === 0) output.write(`Nothing recorded since ${timeOf(from)}.\n`);
   for (const line of missing) printMessage(plainText(line, LONGEST_TITLE));

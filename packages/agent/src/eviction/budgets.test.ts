@@ -118,7 +118,9 @@ it("counts pods by QoS, and by why they can't be evicted", () => {
     { uid: "b", until: now + 1, reason: "", budget: null },
     { uid: "c", until: now - 1, reason: "", budget: null },
   ];
-  expect(countCandidates(pods, testNode, policy, { ...emptyEvictionState(), paused }, now)).toEqual({
+  expect(
+    countCandidates({ pods, nodeName: testNode, policy, state: { ...emptyEvictionState(), paused }, now }),
+  ).toEqual({
     pods: 6,
     mix: [
       { qosLevel: "dedicated_cores", qosClass: "Guaranteed", pods: 1 },

@@ -1,25 +1,20 @@
 import {
-  type EvictionPod,
-  type EvictionPolicy,
-  type EvictionState,
   eligibilityOf,
   type QosClass,
   type QosLevel,
+  type RoundInput,
   selectCandidates,
 } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+
+/** What a round decides about. */
+type RoundView = Pick<RoundInput, "pods" | "nodeName" | "policy" | "state" | "now">;
 
 /** The pods of this node by QoS, and how many of them can be evicted now. */
 export type CandidateCounts = ApiAnswers["eviction/candidates"];
 
 /** Counts the pods as a round would at `now`. Pure. */
-export function countCandidates(
-  pods: readonly EvictionPod[],
-  nodeName: string,
-  policy: EvictionPolicy,
-  state: EvictionState,
-  now: number,
-): CandidateCounts {
+export function countCandidates({ pods, nodeName, policy, state, now }: RoundView): CandidateCounts {
   const { candidates, exclusions } = selectCandidates(pods, nodeName, policy.skip);
   const paused = state.paused.filter(({ until }) => now < until);
   const underWay = {

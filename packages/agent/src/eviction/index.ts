@@ -24,7 +24,6 @@ export { NodeCondition, type NodeConditionOptions } from "./act/node-condition.t
 export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
 export { Notifier } from "./act/notifier.ts";
 export { OomEvents } from "./act/oom-events.ts";
-export { namingNode } from "./act/pod-events.ts";
 export { noPods, noTopPods, notMet } from "./ask/empty-answers.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./ask/plugins.ts";
 export type { EvictionPluginStatus } from "./ask/served-plugin.ts";
@@ -43,12 +42,12 @@ export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } fro
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
 export type { NodePods, Tainter } from "./parts.ts";
+export { namingNode } from "./pod-resource.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
-export { addedTaints } from "./records/added-taints.ts";
 export { PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";
 export { RecordQueries } from "./records/record-queries.ts";
 export type { EvictionPage } from "./records/recorded-evictions.ts";
+export { addedTaints, storedTaints } from "./records/recorded-taints.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
-export { storedTaints } from "./records/stored-taints.ts";
 export { RoundPacing } from "./round-pacing.ts";

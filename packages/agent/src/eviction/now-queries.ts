@@ -43,7 +43,8 @@ export class NowQueries {
   /** Returns the pods by QoS, and how many of them can be evicted. */
   candidates(): CandidateCounts {
     const { nodeName, manager, policy, clock } = this.#options;
-    return countCandidates(this.#pods(), nodeName, policy(), manager.state, clock.now());
+    const { state } = manager;
+    return countCandidates({ pods: this.#pods(), nodeName, policy: policy(), state, now: clock.now() });
   }
 
   #pods() {

@@ -10,8 +10,13 @@ export interface NodePods {
   list(): readonly EncodablePod[];
   get(uid: string): EncodablePod | undefined;
   /**
-   * Calls `listener` with the UID of each pod that is deleted, or replaced by another pod of the same name. Returns a
-   * function that unsubscribes.
+   * Removes a pod that the API server no longer has. The watch may not report that for minutes, if its connection is
+   * half open.
+   */
+  forget(uid: string): void;
+  /**
+   * Calls `listener` with the UID of each pod that is deleted, forgotten, or replaced by another pod of the same name.
+   * Returns a function that unsubscribes.
    */
   onDeleted(listener: (uid: string) => void): () => void;
 }

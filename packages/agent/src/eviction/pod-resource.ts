@@ -1,5 +1,5 @@
 import type { PodReference } from "@nodekeeper/api/decide";
-import type { ApiResource, ObjectReference } from "@nodekeeper/core/kube";
+import type { ApiResource, EventRecorder, ObjectReference } from "@nodekeeper/core/kube";
 
 /** The pods resource. Every API server serves it, so evictions need no discovery. */
 export const podResource: ApiResource = {
@@ -15,4 +15,17 @@ export const podResource: ApiResource = {
 /** Returns the reference to a pod for an Event. */
 export function aboutPod({ uid, namespace, name }: PodReference): ObjectReference {
   return { apiVersion: "v1", kind: "Pod", namespace, name, uid };
+}
+
+/** Adds the node's name to Events about pods: Events outlive the pod. */
+export function namingNode(
+  events: Pick<EventRecorder, "record">,
+  nodeName: string,
+): Pick<EventRecorder, "record"> {
+  return {
+    record(event) {
+      const isOfPod = event.regarding.kind === "Pod";
+      events.record(isOfPod ? { ...event, message: `${event.message} (node ${nodeName})` } : event);
+    },
+  };
 }

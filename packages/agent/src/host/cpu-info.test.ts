@@ -22,7 +22,7 @@ describe("code names", () => {
   ])("%s family %i model %i stepping %i is %s", (vendor, family, model, stepping, codeName) => {
     const info = parseCpuInfo(x86(vendor, family, model, stepping, "name", "fpu")());
     expect(info.codeName).toBe(codeName);
-    expect(info).toMatchObject({ vendor, family, model, stepping });
+    expect(info).toMatchObject({ vendor, family });
   });
 
   it.each([

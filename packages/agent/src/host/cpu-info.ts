@@ -5,12 +5,8 @@ import type { Probe } from "./probe.ts";
 export interface CpuInfo {
   /** "GenuineIntel", "AuthenticAMD", "ARM", ... */
   vendor?: string;
-  /** Marketing name, such as "AMD EPYC 7B13". Virtual machines may shorten it. */
-  modelName?: string;
-  /** x86 display family, model and stepping. */
+  /** x86 display family. */
   family?: number;
-  model?: number;
-  stepping?: number;
   /** Generation: "Genoa", "SapphireRapids", "Neoverse-N1". */
   codeName?: string;
   /** Core design: "Zen4", "SapphireRapids", "Neoverse-N1". */
@@ -47,17 +43,14 @@ export function parseCpuInfo(text: string, cutOff = false): CpuInfo {
   const implementer = first.get("CPU implementer");
   if (implementer) {
     const arm = identifyArm(Number(implementer), Number(first.get("CPU part")));
-    return { ...arm, ...optional("modelName", first.get("model name")), flags };
+    return { ...arm, flags };
   }
 
   const vendor = first.get("vendor_id");
   const [family, model, stepping] = ["cpu family", "model", "stepping"].map((key) => decimal(first.get(key)));
   return {
     ...optional("vendor", vendor),
-    ...optional("modelName", first.get("model name")),
     ...optional("family", family),
-    ...optional("model", model),
-    ...optional("stepping", stepping),
     ...identifyX86(vendor, family, model, stepping),
     flags,
   };

@@ -42,25 +42,25 @@ const intelRows: readonly X86Row[] = [
 ];
 
 const amdRows: readonly X86Row[] = [
-  amd(0x17, 0x00, 0x07, "Naples", "Zen"),
-  amd(0x17, 0x08, 0x0f, "PinnacleRidge", "Zen+"),
-  amd(0x17, 0x10, 0x17, "RavenRidge", "Zen"),
-  amd(0x17, 0x18, 0x1f, "Picasso", "Zen+"),
-  amd(0x17, 0x30, 0x3f, "Rome", "Zen2"),
-  amd(0x17, 0x60, 0x6f, "Renoir", "Zen2"),
-  amd(0x17, 0x70, 0x7f, "Matisse", "Zen2"),
-  amd(0x17, 0xa0, 0xaf, "Mendocino", "Zen2"),
-  amd(0x19, 0x00, 0x0f, "Milan", "Zen3"),
-  amd(0x19, 0x10, 0x1f, "Genoa", "Zen4"),
-  amd(0x19, 0x20, 0x2f, "Vermeer", "Zen3"),
-  amd(0x19, 0x40, 0x4f, "Rembrandt", "Zen3"),
-  amd(0x19, 0x50, 0x5f, "Cezanne", "Zen3"),
-  amd(0x19, 0x60, 0x6f, "Raphael", "Zen4"),
-  amd(0x19, 0x70, 0x7f, "Phoenix", "Zen4"),
-  amd(0x19, 0xa0, 0xaf, "Bergamo", "Zen4"),
-  amd(0x1a, 0x00, 0x1f, "Turin", "Zen5"),
-  amd(0x1a, 0x20, 0x2f, "StrixPoint", "Zen5"),
-  amd(0x1a, 0x40, 0x4f, "GraniteRidge", "Zen5"),
+  amd(0x17, [0x00, 0x07], "Naples", "Zen"),
+  amd(0x17, [0x08, 0x0f], "PinnacleRidge", "Zen+"),
+  amd(0x17, [0x10, 0x17], "RavenRidge", "Zen"),
+  amd(0x17, [0x18, 0x1f], "Picasso", "Zen+"),
+  amd(0x17, [0x30, 0x3f], "Rome", "Zen2"),
+  amd(0x17, [0x60, 0x6f], "Renoir", "Zen2"),
+  amd(0x17, [0x70, 0x7f], "Matisse", "Zen2"),
+  amd(0x17, [0xa0, 0xaf], "Mendocino", "Zen2"),
+  amd(0x19, [0x00, 0x0f], "Milan", "Zen3"),
+  amd(0x19, [0x10, 0x1f], "Genoa", "Zen4"),
+  amd(0x19, [0x20, 0x2f], "Vermeer", "Zen3"),
+  amd(0x19, [0x40, 0x4f], "Rembrandt", "Zen3"),
+  amd(0x19, [0x50, 0x5f], "Cezanne", "Zen3"),
+  amd(0x19, [0x60, 0x6f], "Raphael", "Zen4"),
+  amd(0x19, [0x70, 0x7f], "Phoenix", "Zen4"),
+  amd(0x19, [0xa0, 0xaf], "Bergamo", "Zen4"),
+  amd(0x1a, [0x00, 0x1f], "Turin", "Zen5"),
+  amd(0x1a, [0x20, 0x2f], "StrixPoint", "Zen5"),
+  amd(0x1a, [0x40, 0x4f], "GraniteRidge", "Zen5"),
 ];
 
 // Implementer and part numbers of MIDR_EL1, from the kernel's asm/cputype.h.
@@ -133,12 +133,6 @@ function intel(codeName: string, ...models: number[]): X86Row[] {
   return models.map((model) => ({ family: 6, models: [model, model], codeName }));
 }
 
-function amd(
-  family: number,
-  lowest: number,
-  highest: number,
-  codeName: string,
-  microarchitecture: string,
-): X86Row {
-  return { family, models: [lowest, highest], codeName, microarchitecture };
+function amd(family: number, models: X86Row["models"], codeName: string, microarchitecture: string): X86Row {
+  return { family, models, codeName, microarchitecture };
 }

@@ -13,11 +13,7 @@ export interface CpuTimes {
 export interface CpuUse {
   /** Fraction of all CPUs, 0 to 1. */
   share: number;
-  /** The same, in CPUs. */
-  cores: number;
   cpus: number;
-  /** Time between the readings, in milliseconds. */
-  windowMs: number;
 }
 
 // The "intr" line takes about ten bytes per interrupt; large machines have tens of thousands.
@@ -48,9 +44,9 @@ export function parseCpuTimes(text: string): CpuTimes {
 /**
  * Returns the usage between two readings. Undefined if no time passed, or if a counter decreased, as on some kernels.
  */
-export function cpuUseBetween(before: CpuTimes, after: CpuTimes, windowMs: number): CpuUse | undefined {
+export function cpuUseBetween(before: CpuTimes, after: CpuTimes): CpuUse | undefined {
   const total = after.totalTicks - before.totalTicks;
   const busy = after.busyTicks - before.busyTicks;
   if (total <= 0 || busy < 0 || busy > total) return undefined;
-  return { share: busy / total, cores: (busy / total) * after.cpus, cpus: after.cpus, windowMs };
+  return { share: busy / total, cpus: after.cpus };
 }

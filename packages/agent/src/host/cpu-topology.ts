@@ -11,18 +11,6 @@ export interface LogicalCpu {
   core?: number;
 }
 
-export interface CpuTopology {
-  /** CPUs that the kernel can schedule on, sorted. */
-  online: readonly number[];
-  /** All CPUs, online or offline, sorted. */
-  present: readonly number[];
-  /** Online CPUs, in the order of `online`. */
-  cpus: readonly LogicalCpu[];
-  /** Number of sockets and physical cores with an online CPU; absent if the machine does not report the topology. */
-  sockets?: number;
-  cores?: number;
-}
-
 /** CPUs that share one L3 cache. */
 export interface CacheGroup {
   /** Cache ID assigned by the kernel; the group's first CPU if the kernel reports none. */
@@ -41,17 +29,10 @@ export async function readOnlineCpus(probe: Probe): Promise<number[] | undefined
   return count === undefined ? undefined : Array.from({ length: count }, (_, id) => id);
 }
 
-/** Reads CPUs with their sockets and cores. Undefined if neither sysfs nor /proc/cpuinfo lists any. */
-export async function readCpuTopology(probe: Probe): Promise<CpuTopology | undefined> {
+/** Reads the online CPUs with their sockets and cores. Undefined if neither sysfs nor /proc/cpuinfo lists any. */
+export async function readCpuTopology(probe: Probe): Promise<LogicalCpu[] | undefined> {
   const online = await readOnlineCpus(probe);
-  if (!online) return undefined;
-  const present = (await probe.cpuList(`${CPU_ROOT}/present`)) ?? online;
-  const cpus = await Promise.all(online.map((id) => readCpu(probe, id)));
-
-  const sockets = new Set(cpus.map((cpu) => cpu.socket));
-  const cores = new Set(cpus.map((cpu) => `${cpu.socket}/${cpu.core}`));
-  const allPlaced = cpus.every((cpu) => cpu.socket !== undefined && cpu.core !== undefined);
-  return { online, present, cpus, ...(allPlaced ? { sockets: sockets.size, cores: cores.size } : {}) };
+  return online && (await Promise.all(online.map((id) => readCpu(probe, id))));
 }
 
 async function readCpu(probe: Probe, id: number): Promise<LogicalCpu> {

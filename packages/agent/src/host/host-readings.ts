@@ -28,7 +28,7 @@ export class HostReadings {
   readonly #options: HostReadingsOptions;
   readonly #refreshed: ReadonlyMap<string, RecentWork<Reading<unknown>>>[] = [];
   #countersBefore: { counters: ReadonlyMap<string, PodCounters>; at: number } | undefined;
-  #cpuBefore: { times: CpuTimes; at: number } | undefined;
+  #cpuBefore: CpuTimes | undefined;
 
   readonly memory = this.#row(({ host }) => host.memory());
   /** Memory by NUMA node, from the kernel's page allocator. */
@@ -40,8 +40,6 @@ export class HostReadings {
   readonly pods = this.#row(({ pods }) => pods.pods());
   /** Memory usage of all pods and the limit of their parent cgroup. */
   readonly allocatableMemory = this.#row(({ pods }) => pods.allocatableMemory());
-  /** Resource usage of containers, from cgroups. */
-  readonly containers = this.#row(({ pods }) => pods.containers());
   /** CPU usage since the previous reading; `missing` on the first one. Not affected by `refresh`. */
   readonly cpu = this.#row(() => this.#readCpu(), false);
   /** CPU usage since the previous reading and process count of each pod, from cgroups. Not affected by `refresh`. */
@@ -83,9 +81,8 @@ export class HostReadings {
     const reading = await this.#options.host.cpuTimes();
     if (reading.state !== "read") return reading;
     const before = this.#cpuBefore;
-    const at = this.#options.clock.monotonic();
-    this.#cpuBefore = { times: reading.value, at };
-    const use = before && cpuUseBetween(before.times, reading.value, at - before.at);
+    this.#cpuBefore = reading.value;
+    const use = before && cpuUseBetween(before, reading.value);
     if (use) return { ...reading, value: use };
     return { state: "missing", at: reading.at, message: "CPU usage needs two readings, there is one so far" };
   }

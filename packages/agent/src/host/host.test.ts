@@ -26,10 +26,8 @@ describe("a machine of two sockets", () => {
   it("reads CPUs, sockets and cores, without the offline ones", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
     const topology = readingValue(await host.cpuTopology());
-    expect(topology).toMatchObject({ sockets: 2, cores: 8 });
-    expect(topology?.online).toHaveLength(14);
-    expect(topology?.present).toHaveLength(16);
-    expect(topology?.cpus[5]).toEqual({ id: 5, socket: 1, core: 1 });
+    expect(topology).toHaveLength(14);
+    expect(topology?.[5]).toEqual({ id: 5, socket: 1, core: 1 });
   });
 
   it("reads NUMA nodes, also the one without memory", async () => {
@@ -43,15 +41,14 @@ describe("a machine of two sockets", () => {
   it("reads cards and bonds, but no software interfaces", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
     const found = readingValue(await host.networkInterfaces());
-    expect(found?.map((each) => [each.name, each.kind, each.speedMbps, each.numaNode])).toEqual([
-      ["bond0", "bond", 50_000, undefined],
-      ["eth0", "physical", 25_000, 0],
-      ["eth1", "physical", 25_000, 1],
-      ["eth2", "physical", 100_000, 1],
+    expect(found?.map((each) => [each.name, each.speedMbps, each.numaNode])).toEqual([
+      ["bond0", 50_000, undefined],
+      ["eth0", 25_000, 0],
+      ["eth1", 25_000, 1],
+      ["eth2", 100_000, 1],
     ]);
     expect(found?.[1]).toMatchObject({
       pciAddress: "0000:3b:00.0",
-      mtu: 1500,
       operationalState: "up",
       index: 2,
     });
@@ -59,7 +56,7 @@ describe("a machine of two sockets", () => {
 
   it("is not virtual", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
-    expect(readingValue(await host.virtualization())).toMatchObject({ virtualMachine: false });
+    expect(readingValue(await host.virtualization())).toBe(false);
   });
 });
 
@@ -74,7 +71,7 @@ describe("virtual machines", () => {
   it("have cards of unknown speed and node", async () => {
     const { host } = await hostOf(machineTree(virtualMachine));
     const [card] = readingValue(await host.networkInterfaces()) ?? [];
-    expect(card).toMatchObject({ name: "ens4", kind: "physical", pciAddress: "0000:00:04.0" });
+    expect(card).toMatchObject({ name: "ens4", pciAddress: "0000:00:04.0" });
     expect(card).not.toHaveProperty("speedMbps");
     expect(card).not.toHaveProperty("numaNode");
   });
@@ -86,13 +83,13 @@ describe("virtual machines", () => {
   });
 
   it.each([
-    ["x86 flag", virtualMachine, undefined, true, "cpu flag"],
-    ["arm64 firmware", armMachine, undefined, true, "dmi"],
-    ["EC2 metal", armMachine, { vendor: "Amazon EC2", product: "m6g.metal" }, false, "dmi"],
-    ["arm64 server", armMachine, { vendor: "HPE", product: "ProLiant RL300" }, false, "dmi"],
-  ])("are recognized by %s", async (_, machine, dmi, expected, evidence) => {
+    ["x86 flag", virtualMachine, undefined, true],
+    ["arm64 firmware", armMachine, undefined, true],
+    ["EC2 metal", armMachine, { vendor: "Amazon EC2", product: "m6g.metal" }, false],
+    ["arm64 server", armMachine, { vendor: "HPE", product: "ProLiant RL300" }, false],
+  ])("are recognized by %s", async (_, machine, dmi, expected) => {
     const { host } = await hostOf(machineTree({ ...machine, ...(dmi ? { dmi } : {}) }));
-    expect(readingValue(await host.virtualization())).toMatchObject({ virtualMachine: expected, evidence });
+    expect(readingValue(await host.virtualization())).toBe(expected);
   });
 
   it("are not guessed where nothing reports them", async () => {
@@ -118,7 +115,7 @@ describe("speeds", () => {
     const speed = join(root, "/sys/class/net/ens4/speed");
     await rm(speed);
     await mkdir(speed);
-    expect(readingValue(await host.networkInterfaces())?.[0]).toMatchObject({ name: "ens4", mtu: 1500 });
+    expect(readingValue(await host.networkInterfaces())?.[0]).toMatchObject({ name: "ens4", index: 2 });
   });
 });
 
@@ -177,8 +174,7 @@ describe("what can't be read", () => {
     const { host } = await hostOf(tree);
     const reading = await host.cpuTopology();
     expect(reading).toMatchObject({ state: "read", problems: [{ code: "corrupt" }] });
-    expect(readingValue(reading)).not.toHaveProperty("cores");
-    expect(readingValue(reading)?.cpus[3]).toEqual({ id: 3, socket: 0 });
+    expect(readingValue(reading)?.[3]).toEqual({ id: 3, socket: 0 });
   });
 
   it("does not hang on a pipe where a file should be", async () => {
@@ -235,12 +231,16 @@ describe.runIf(process.platform === "linux")("this machine", () => {
       host.kernelRelease(signal),
     ]);
     expect(readingValue(cpu)?.flags.length).toBeGreaterThan(0);
-    expect(readingValue(topology)?.online).toHaveLength(cpus().length);
+    expect(readingValue(topology)).toHaveLength(cpus().length);
     expect(
       readingValue(nodes)
         ?.flatMap((node) => node.cpus)
         .sort(),
-    ).toEqual([...readingValue(topology)!.online].sort());
+    ).toEqual(
+      readingValue(topology)!
+        .map(({ id }) => id)
+        .sort(),
+    );
     expect(readingValue(memory)).toBeGreaterThan(2 ** 28);
     // A software interface, which every machine has.
     expect(readingValue(nics)!.map((nic) => nic.name)).not.toContain("lo");

@@ -29,7 +29,6 @@ export interface InterfaceAddresses {
 
 /** State of the file system that contains a path. */
 export interface FilesystemState {
-  path: string;
   sizeBytes: number;
   /** Space available to unprivileged users, as the kubelet reports it. */
   availableBytes: number;
@@ -140,7 +139,6 @@ async function readFilesystem(probe: Probe, path: string): Promise<FilesystemSta
   if (stats === undefined) return undefined;
   const { bsize, blocks, bavail, files, ffree } = stats;
   return {
-    path,
     sizeBytes: blocks * bsize,
     availableBytes: bavail * bsize,
     inodes: files,

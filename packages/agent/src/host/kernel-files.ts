@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
 // The longest file is memory.numa_stat on machines with many nodes: a few kilobytes.
@@ -54,14 +54,6 @@ export class KernelFiles {
   /** Returns the names of a directory's entries. */
   names(path: string): string[] | undefined {
     return this.#attempt(path, (place) => readdirSync(place));
-  }
-
-  /** Returns the number of subdirectories; undefined if the link count does not reflect it. */
-  directoryCount(path: string): number | undefined {
-    return this.#attempt(path, (place) => {
-      const { nlink } = statSync(place);
-      return nlink < 2 ? undefined : nlink - 2;
-    });
   }
 
   #open(

@@ -58,7 +58,6 @@ describe("one socket, cgroup v2, systemd", () => {
       avg10: 1.25,
       avg60: 0.8,
       avg300: 0.31,
-      totalMs: 4213.377,
     });
     expect(readingValue(await host.cpuTimes())).toMatchObject({ cpus: 8 });
     expect(readingValue(await host.pids())).toEqual({ max: 513_204, current: 2431 });
@@ -82,15 +81,6 @@ describe("one socket, cgroup v2, systemd", () => {
     expect(state.pods.get(guaranteed)?.memory.workingSetBytes).toBe(8 * Gi - 512 * Mi);
     expect(state.groupPressure.get("burstable")?.some.avg10).toBe(16.4);
     expect(state.groupPressure.get("all")?.some.avg10).toBe(9.5);
-  });
-
-  it("reads what containers use, sandboxes too", async () => {
-    const containers = readingValue(await pods.containers())!;
-    expect(containers.size).toBe(7);
-    expect(containers.get("b2".repeat(32))).toMatchObject({
-      podUid: burstable,
-      memory: { usageBytes: 18 * Gi, rssBytes: 14 * Gi },
-    });
   });
 
   it("reads the pressure of any cgroup", async () => {
@@ -146,18 +136,6 @@ describe("what changes under the reader", () => {
     const state = readingValue(await pods.pods())!;
     expect(state.pods.has(burstable)).toBe(false);
     expect(state.pods.get("abc-def")?.memory.rssBytes).toBe(15 * Gi);
-  });
-
-  it("a container that was replaced by another is removed within two readings", async () => {
-    const root = await changeable("one-socket-v2");
-    const { pods } = machine(root);
-    await pods.containers();
-    const scope = (letters: string) => join(root, group, pod, `cri-containerd-${letters.repeat(32)}.scope`);
-    await rename(scope("b3"), scope("99"));
-    await pods.containers();
-    const ids = [...readingValue(await pods.containers())!.keys()];
-    expect(ids).toContain("99".repeat(32));
-    expect(ids).not.toContain("b3".repeat(32));
   });
 
   it("a pod whose directory is being removed is left out, and the others stay", async () => {

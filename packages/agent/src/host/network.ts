@@ -1,20 +1,14 @@
 import type { Probe } from "./probe.ts";
 
-/** `physical`: a device on a bus, including virtio. `bond`: an aggregate of several. */
-export type InterfaceKind = "physical" | "bond";
-
+/** A device on a bus, including virtio, or a bond of several. */
 export interface NetworkInterface {
   name: string;
-  kind: InterfaceKind;
   /** Interface index (ifindex). */
   index?: number;
   /** Operational state per RFC 2863: "up", "down", "unknown", ... */
   operationalState?: string;
   /** In Mbit/s; absent while the link is down or if the driver does not report it. */
   speedMbps?: number;
-  /** In bytes. */
-  mtu?: number;
-  macAddress?: string;
   /** NUMA node of the device; absent if the machine does not report it. */
   numaNode?: number;
   /** Such as "0000:3b:00.0". */
@@ -57,24 +51,19 @@ async function readInterface(
   if (!isBond && target.includes("/devices/virtual/")) return undefined;
 
   const at = `${NET_ROOT}/${name}`;
-  const [operationalState, speed, mtu, macAddress, index, numaNode] = await Promise.all([
+  const [operationalState, speed, index, numaNode] = await Promise.all([
     probe.text(`${at}/operstate`),
     // The read fails with EINVAL or EOPNOTSUPP if the link is down or the driver does not report a speed.
     probe.optionalText(`${at}/speed`),
-    probe.integer(`${at}/mtu`),
-    probe.text(`${at}/address`),
     probe.integer(`${at}/ifindex`),
     isBond ? undefined : readNumaNode(probe, at),
   ]);
   const pciAddress = target.match(/[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?=\/)/g)?.at(-1);
   return {
     name,
-    kind: isBond ? "bond" : "physical",
     ...(index === undefined ? {} : { index }),
     ...(operationalState ? { operationalState } : {}),
     ...speedOf(speed),
-    ...(mtu === undefined ? {} : { mtu }),
-    ...(macAddress ? { macAddress } : {}),
     ...(numaNode === undefined || numaNode < 0 ? {} : { numaNode }),
     ...(pciAddress ? { pciAddress } : {}),
   };

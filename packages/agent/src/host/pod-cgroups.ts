@@ -12,9 +12,7 @@ export interface PodCgroups {
 
 // The kubelet's --cgroup-root may add a parent, as in kind.
 const parents = ["", "/kubelet", "/kubelet.slice"];
-// Maximum number of pods and of containers per pod.
 const MOST_PODS = 4096;
-const MOST_CONTAINERS = 256;
 
 /**
  * Finds the cgroups of pods by the names that the kubelet's cgroup drivers give them: cgroupfs
@@ -50,15 +48,6 @@ export function podUidOf(name: string): string | undefined {
   return /^pod([\w-]{1,128})$/.exec(name)?.[1];
 }
 
-/**
- * Returns the container ID in the name of a container's cgroup: "<ID>", "cri-containerd-<ID>.scope", "crio-<ID>.scope"
- * or "docker-<ID>.scope". Undefined for other names, including CRI-O's monitors ("crio-conmon-<ID>.scope").
- */
-export function containerIdOf(name: string): string | undefined {
-  if (name.startsWith("crio-conmon-")) return undefined;
-  return /^(?:[a-z]+(?:-[a-z]+)*-)?([0-9a-f]{64})(?:\.scope)?$/.exec(name)?.[1];
-}
-
 // Returns the names that do not belong to pods.
 function addPods(files: KernelFiles, root: string, group: string, pods: Map<string, string>): string[] {
   const others: string[] = [];
@@ -68,37 +57,4 @@ function addPods(files: KernelFiles, root: string, group: string, pods: Map<stri
     else if (pods.size < MOST_PODS) pods.set(uid, `${group}/${name}`);
   }
   return others;
-}
-
-/**
- * Caches the containers' cgroups by pod. Lists a pod's directory again only if its number of subdirectories changed.
- */
-export class ContainerCgroups {
-  readonly #known = new Map<string, { count: number; containers: ReadonlyMap<string, string> }>();
-
-  /**
-   * Returns the containers of a pod, including its sandbox: cgroup path by ID. @param root mount point of the hierarchy
-   */
-  of(files: KernelFiles, root: string, pod: string): ReadonlyMap<string, string> {
-    const count = files.directoryCount(root + pod);
-    const known = this.#known.get(pod);
-    if (known && count !== undefined && known.count === count) return known.containers;
-    const containers = new Map<string, string>();
-    for (const name of files.names(root + pod) ?? []) {
-      const id = containerIdOf(name);
-      if (id !== undefined && containers.size < MOST_CONTAINERS) containers.set(id, `${pod}/${name}`);
-    }
-    if (count !== undefined) this.#known.set(pod, { count, containers });
-    return containers;
-  }
-
-  /** Drops a pod from the cache. Needed after a container was removed, because another may have replaced it. */
-  forget(pod: string): void {
-    this.#known.delete(pod);
-  }
-
-  /** Drops all other pods from the cache. */
-  keep(pods: ReadonlySet<string>): void {
-    for (const pod of this.#known.keys()) if (!pods.has(pod)) this.#known.delete(pod);
-  }
 }

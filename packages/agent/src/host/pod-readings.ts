@@ -6,7 +6,7 @@ import type { KernelFiles } from "./kernel-files.ts";
 import { PageSize } from "./memory.ts";
 import { wholeNumber } from "./parse.ts";
 import { type PodCounters, podCounters } from "./pod-activity.ts";
-import { ContainerCgroups, findPodCgroups, type PodCgroups, type PodGroup } from "./pod-cgroups.ts";
+import { findPodCgroups, type PodCgroups, type PodGroup } from "./pod-cgroups.ts";
 import { type Pressure, type PressureResource, pressureAt } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
 import { type Reading, type ReadingContext, takeReading } from "./reading.ts";
@@ -14,9 +14,6 @@ import { inSlices } from "./slices.ts";
 
 /** Memory usage of a pod, including all its containers. */
 export interface PodUse {
-  uid: string;
-  /** Relative to the hierarchy's mount. */
-  cgroup: string;
   memory: CgroupMemory;
   /** Undefined on cgroup v1, and if the kernel does not report pressure. */
   memoryPressure: Pressure | undefined;
@@ -36,14 +33,6 @@ export interface AllocatableMemory {
   workingSetBytes: number;
 }
 
-export interface ContainerUse {
-  id: string;
-  podUid: string;
-  cgroup: string;
-  /** Without `nodeBytes`, which is read only for pods. */
-  memory: CgroupMemory;
-}
-
 export interface PodReadingsOptions {
   /** As in HostOptions. Default "/". */
   root?: string;
@@ -60,12 +49,11 @@ interface Scope {
 }
 
 /**
- * Readings of cgroups: of pods, of their containers, and the pressure of any cgroup. Readings throw only their signal's
+ * Readings of cgroups: of pods, and the pressure of any cgroup. Readings throw only their signal's
  * reason.
  */
 export class PodReadings {
   readonly #pageSize = new PageSize();
-  readonly #containers = new ContainerCgroups();
   readonly #cgroupRoot: string;
   readonly #context: ReadingContext;
 
@@ -81,11 +69,6 @@ export class PodReadings {
   readonly allocatableMemory = this.#podRow("memory of the kubelet's group of pods", (scope, { groups }) =>
     this.#allocatableMemory(scope, groups.get("all")),
   );
-  /** Containers of all pods by ID, including sandboxes. */
-  readonly containers = this.#podRow("memory of containers", (scope, found) =>
-    this.#containersOf(scope, found),
-  );
-
   constructor({ root = "/", ...options }: PodReadingsOptions = {}) {
     const { clock = systemClock } = options;
     this.#cgroupRoot = (options.cgroupRoot ?? CGROUP_ROOT).replace(/\/+$/, "");
@@ -145,7 +128,7 @@ export class PodReadings {
       const memory = this.#memoryOf(scope, cgroup, byNode);
       // No memory file could be read: the pod terminated meanwhile.
       if (memory.usageBytes === undefined && memory.rssBytes === undefined) return;
-      pods.set(uid, { uid, cgroup, memory, memoryPressure: pressureOf(scope, cgroup, "memory") });
+      pods.set(uid, { memory, memoryPressure: pressureOf(scope, cgroup, "memory") });
     });
     return { pods, groupPressure };
   }
@@ -169,21 +152,6 @@ export class PodReadings {
     // Unlimited is "max" on cgroup v2 and a value close to 2^63 on v1.
     if (limitBytes === undefined || limitBytes >= 2 ** 60 || workingSetBytes === undefined) return undefined;
     return { limitBytes, workingSetBytes };
-  }
-
-  async #containersOf(scope: Scope, found: PodCgroups): Promise<ReadonlyMap<string, ContainerUse>> {
-    const { probe, layout } = scope;
-    const containers = new Map<string, ContainerUse>();
-    await this.#eachPod(scope, found, (podUid, pod) => {
-      const inPod = probe.attempt(() => this.#containers.of(this.#kernelFiles, layout.memoryRoot, pod));
-      for (const [id, cgroup] of inPod ?? []) {
-        const memory = this.#memoryOf(scope, cgroup);
-        if (memory.usageBytes === undefined && memory.rssBytes === undefined) this.#containers.forget(pod);
-        else containers.set(id, { id, podUid, cgroup, memory });
-      }
-    });
-    this.#containers.keep(new Set(found.pods.values()));
-    return containers;
   }
 
   #memoryOf(

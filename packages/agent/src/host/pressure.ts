@@ -1,13 +1,11 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { Probe } from "./probe.ts";
 
-/** Share of time in which tasks stalled on a resource: percentages (0 to 100) over three windows, and a total. */
+/** Share of time in which tasks stalled on a resource: percentages (0 to 100) over three windows. */
 export interface Stall {
   avg10: number;
   avg60: number;
   avg300: number;
-  /** In milliseconds, since boot or since the cgroup was created. */
-  totalMs: number;
 }
 
 /** Pressure stall information (PSI): https://docs.kernel.org/accounting/psi.html */
@@ -22,7 +20,7 @@ export interface Pressure {
 export type PressureResource = "cpu" | "io" | "memory";
 
 const line =
-  /^(some|full) avg10=(\d{1,3}\.\d\d) avg60=(\d{1,3}\.\d\d) avg300=(\d{1,3}\.\d\d) total=(\d{1,20})$/;
+  /^(some|full) avg10=(\d{1,3}\.\d\d) avg60=(\d{1,3}\.\d\d) avg300=(\d{1,3}\.\d\d) total=\d{1,20}$/;
 
 /** Reads the pressure of the whole host. Undefined if the kernel does not report it. */
 export function machinePressure(probe: Probe, resource: PressureResource): Pressure | undefined {
@@ -48,8 +46,8 @@ export function parsePressure(text: string): Pressure {
   for (const each of text.trim().split("\n")) {
     const match = line.exec(each);
     if (!match) throw invalid(each);
-    const [avg10, avg60, avg300, total] = match.slice(2).map(Number);
-    stalls.set(match[1]!, { avg10: avg10!, avg60: avg60!, avg300: avg300!, totalMs: total! / 1000 });
+    const [avg10, avg60, avg300] = match.slice(2).map(Number);
+    stalls.set(match[1]!, { avg10: avg10!, avg60: avg60!, avg300: avg300! });
   }
   const some = stalls.get("some");
   if (!some) throw invalid(text);

@@ -35,11 +35,16 @@ export async function takeReading<T>(
   const at = clock.monotonic();
   let problems: readonly NodekeeperError[] = [];
   try {
-    const value = await withDeadline(clock, DEADLINE_MS, `reading ${what}`, signal, (scoped) => {
-      const probe = new Probe(files, scoped);
-      problems = probe.problems;
-      return work(probe, scoped);
-    });
+    const value = await withDeadline(
+      clock,
+      { ms: DEADLINE_MS, name: `reading ${what}` },
+      signal,
+      (scoped) => {
+        const probe = new Probe(files, scoped);
+        problems = probe.problems;
+        return work(probe, scoped);
+      },
+    );
     if (value !== undefined) return { state: "read", at, value, problems };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cgroupMemoryOf, memoryV1, memoryV2, nodeBytesOf, statValue } from "./cgroup-memory.ts";
 import { cpuUseBetween, parseCpuTimes } from "./cpu-times.ts";
-import { containerIdOf, podUidOf } from "./pod-cgroups.ts";
+import { podUidOf } from "./pod-cgroups.ts";
 import { parsePressure } from "./pressure.ts";
 import { threadsOf } from "./processes.ts";
 import { freshReading, mapReading, type Reading } from "./reading.ts";
@@ -18,7 +18,7 @@ describe("pressure", () => {
         const text = (kind: string, each: typeof some) =>
           `${kind} avg10=${each.avg10.toFixed(2)} avg60=${each.avg60.toFixed(2)} avg300=${each.avg300.toFixed(2)} total=${each.total}\n`;
         const read = parsePressure(text("some", some) + (full ? text("full", full) : ""));
-        const expected = ({ total, ...averages }: typeof some) => ({ ...averages, totalMs: total / 1000 });
+        const expected = ({ total: _total, ...averages }: typeof some) => averages;
         expect(read.some).toEqual(expected(some));
         expect(read.full).toEqual(full && expected(full));
       }),
@@ -128,15 +128,11 @@ describe("CPU times", () => {
   });
 
   it.each([
-    [
-      "half",
-      { busyTicks: 150, totalTicks: 200, cpus: 4 },
-      { share: 0.5, cores: 2, cpus: 4, windowMs: 1_000 },
-    ],
+    ["half", { busyTicks: 150, totalTicks: 200, cpus: 4 }, { share: 0.5, cpus: 4 }],
     ["none when no tick went by", { busyTicks: 100, totalTicks: 100, cpus: 4 }, undefined],
     ["none when counters went back", { busyTicks: 90, totalTicks: 200, cpus: 4 }, undefined],
   ])("make a use of two looks: %s", (_, after, use) => {
-    expect(cpuUseBetween({ busyTicks: 100, totalTicks: 100, cpus: 4 }, after, 1_000)).toEqual(use);
+    expect(cpuUseBetween({ busyTicks: 100, totalTicks: 100, cpus: 4 }, after)).toEqual(use);
   });
 });
 
@@ -220,7 +216,7 @@ describe("memory of a cgroup", () => {
   });
 });
 
-const id = "0123456789abcdef".repeat(4);
+const _id = "0123456789abcdef".repeat(4);
 describe("names of cgroups", () => {
   it.each([
     ["pod8a7f4c52-0d0e-4f57-9d9f-0c3d5b1c7a01", "8a7f4c52-0d0e-4f57-9d9f-0c3d5b1c7a01"],
@@ -234,17 +230,6 @@ describe("names of cgroups", () => {
     ["system.slice", undefined],
     ["pod", undefined],
   ])("%s is the pod %s", (name, uid) => expect(podUidOf(name)).toBe(uid));
-
-  it.each([
-    [id, id],
-    [`cri-containerd-${id}.scope`, id],
-    [`crio-${id}.scope`, id],
-    [`crio-${id}`, id],
-    [`docker-${id}.scope`, id],
-    [`crio-conmon-${id}.scope`, undefined],
-    ["init.scope", undefined],
-    [id.slice(1), undefined],
-  ])("%s is the container %s", (name, found) => expect(containerIdOf(name)).toBe(found));
 });
 
 describe("readings", () => {

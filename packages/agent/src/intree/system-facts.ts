@@ -6,7 +6,6 @@ import type {
   NetworkInterface,
   NumaNode,
   Reading,
-  Virtualization,
 } from "../host/index.ts";
 
 /** Properties of the machine; undefined if unknown. */
@@ -18,7 +17,7 @@ export interface SystemFacts {
   memoryTotal?: number;
   interfaces?: readonly NetworkInterface[];
   addresses?: ReadonlyMap<string, InterfaceAddresses>;
-  virtualization?: Virtualization;
+  isVirtual?: boolean;
 }
 
 /** Reads the properties of the machine: constant ones once, others on each call. */
@@ -49,9 +48,9 @@ export class SystemFactsReader {
       return last;
     };
 
-    const [cpu, virtualization, onlineCpus, memoryTotal, interfaces] = await Promise.all([
+    const [cpu, isVirtual, onlineCpus, memoryTotal, interfaces] = await Promise.all([
       before.cpu ?? take(host.cpuInfo(signal), undefined),
-      before.virtualization ?? take(host.virtualization(signal), undefined),
+      before.isVirtual ?? take(host.virtualization(signal), undefined),
       take(host.onlineCpus(signal), before.onlineCpus),
       take(host.memoryTotal(signal), before.memoryTotal),
       take(host.networkInterfaces(signal), before.interfaces),
@@ -62,7 +61,7 @@ export class SystemFactsReader {
     const numaNodes = sameMachine ? before.numaNodes : await take(host.numaNodes(signal), before.numaNodes);
     this.#known = withoutAbsent({
       cpu,
-      virtualization,
+      isVirtual,
       onlineCpus,
       memoryTotal,
       interfaces,

@@ -12,14 +12,14 @@ import { systemProperties } from "./system-properties.ts";
 /** Plugin name, the same as that of katalyst's system reporter. */
 export const SYSTEM_REPORTER_NAME = "system-reporter-plugin";
 
+const POLL_MS = 30_000;
+
 export interface SystemReporterOptions {
   host: Host;
   clock: Clock;
   log: Logger;
   /** Whether to report CPU flags. Default false. */
   reportCpuFlags?: boolean;
-  /** Interval at which `listAndWatch` checks for changes, milliseconds. Default 30000. */
-  pollIntervalMs?: number;
 }
 
 /** Reports the machine's CPUs, memory, NUMA nodes and network interfaces as properties of the CustomNodeResource. */
@@ -44,7 +44,7 @@ export class SystemReporter implements ReporterSource {
 
   /** Yields the content immediately and after each change. Throws the signal's reason when it aborts. */
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
-    const { clock, log, pollIntervalMs = 30_000 } = this.#options;
+    const { clock, log } = this.#options;
     let last: string | undefined;
     for (;;) {
       try {
@@ -58,7 +58,7 @@ export class SystemReporter implements ReporterSource {
           "failed to read the machine's properties, retrying",
         );
       }
-      await clock.sleep(pollIntervalMs, signal);
+      await clock.sleep(POLL_MS, signal);
     }
   }
 

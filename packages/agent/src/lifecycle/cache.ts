@@ -1,6 +1,6 @@
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import { abortable } from "@nodekeeper/core/lib";
 import type { PodStatus } from "../runtime/index.ts";
-import type { PodIdentity } from "./events.ts";
 import type { Hints } from "./hints.ts";
 
 /** Cache entry of a pod. Times are monotonic milliseconds. */

@@ -1,4 +1,5 @@
-import type { ContainerIdentity, NewEvent, PodIdentity, PodLifecycleEvent } from "./events.ts";
+import type { ContainerIdentity, PodIdentity } from "@nodekeeper/api/lifecycle";
+import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import { SharedTexts } from "./shared-texts.ts";
 
 const types = ["ContainerStarted", "ContainerDied", "ContainerRemoved", "PodSync"] as const;

@@ -1,3 +1,4 @@
+import type { ContainerIdentity, PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { ContainerState } from "../runtime/index.ts";
 
 /**
@@ -5,19 +6,6 @@ import type { ContainerState } from "../runtime/index.ts";
  * successfully again, or was removed before that.
  */
 export type PodLifecycleEventType = "ContainerStarted" | "ContainerDied" | "ContainerRemoved" | "PodSync";
-
-export interface PodIdentity {
-  readonly uid: string;
-  readonly namespace: string;
-  readonly name: string;
-}
-
-export interface ContainerIdentity {
-  readonly id: string;
-  /** Name of the container in its pod; empty for a sandbox. */
-  readonly name: string;
-  readonly kind: "container" | "sandbox";
-}
 
 /** An event without a sequence number. */
 export interface NewEvent {

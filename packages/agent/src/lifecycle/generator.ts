@@ -79,9 +79,13 @@ export class PodLifecycleEventGenerator implements Runnable {
    */
   restore(): void {
     if (this.#restored !== undefined) return;
-    this.#restored = this.#parts.journal.restore(this.#parts.records);
-    // The restored snapshot is valid immediately. Later changes are emitted as events.
-    if (this.#restored) this.#parts.known.open();
+    const { journal, records, known, current } = this.#parts;
+    const restored = journal.restore(records);
+    this.#restored = restored !== undefined;
+    if (!restored) return;
+    // Later changes are emitted as events.
+    known.open();
+    if (!restored.mayHaveLostEvents) current.open();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -176,7 +180,7 @@ export class PodLifecycleEventGenerator implements Runnable {
       try {
         this.#parts.pacing.begin();
         await this.#relistOnce(signal);
-        if (!this.isKnown) this.#parts.journal.begin();
+        if (!this.#parts.current.isOpen) this.#parts.journal.begin();
         this.#relistSucceeded();
       } catch (error) {
         if (signal.aborted) return;
@@ -211,6 +215,7 @@ export class PodLifecycleEventGenerator implements Runnable {
 
   #relistSucceeded(): void {
     this.#parts.known.open();
+    this.#parts.current.open();
     this.#parts.listed.open();
     // A runtime may restart without a failed call.
     const connections = this.#context.runtime.connections();

@@ -40,29 +40,36 @@ export class Journal {
     this.#writes = new WriteBehind({ what: "the lifecycle event log", write, clock, log, onFailure });
   }
 
-  /** Restores the log and records of an earlier agent process. Returns false if there are none. */
-  restore(records: PodRecords): boolean {
+  /**
+   * Restores the log and records of an earlier agent process. Returns undefined if there are none.
+   * `mayHaveLostEvents`: consumers may have been sent later events.
+   */
+  restore(records: PodRecords): { mayHaveLostEvents: boolean } | undefined {
     const store = this.#store;
     const events = this.#log;
-    if (!store) return false;
+    if (!store) return undefined;
     try {
       const kept = store.log();
-      if (!kept) return false;
+      if (!kept) return undefined;
       events.restore(kept.id, kept.last, store.events(this.#capacity) as Iterable<PodLifecycleEvent>);
       for (const { podUid, record } of store.records())
         restoreRecord(records, podUid, record, this.#context.log);
       // The sequence numbers of lost events are reused, so earlier positions must be invalid.
-      if (store.mayHaveLostEvents) events.renew();
+      const { mayHaveLostEvents } = store;
+      if (mayHaveLostEvents) events.renew();
       this.#trimmedAt = kept.last;
-      return true;
+      return { mayHaveLostEvents };
     } catch (error) {
       this.#isStale = true;
       this.#writes.failed(error);
-      return false;
+      return undefined;
     }
   }
 
-  /** Records that all pods have been read. A later agent process emits differences as events. */
+  /**
+   * Records that all pods have been read, before consumers get positions in the log. A later agent process
+   * emits differences as events, and continues the log.
+   */
   begin(): void {
     if (this.#store) this.#writes.flush();
   }

@@ -26,6 +26,7 @@ export function createLifecycleParts(context: LifecycleContext, options: Lifecyc
   const records = new PodRecords();
   const progress = new Progress(context, records);
   const known = new StartGate(context, progress);
+  const current = new StartGate(context, progress);
   const listed = new StartGate(context, progress);
   const pacing = new RelistPacing(context);
   const queue = new PodQueue(context, pacing);
@@ -35,7 +36,7 @@ export function createLifecycleParts(context: LifecycleContext, options: Lifecyc
     capacity: settings.logCapacity,
     clock,
     snapshot: () => records.emitted(),
-    gate: known,
+    gate: current,
     newId: options.newLogId ?? (() => randomUUID().replaceAll("-", "").slice(0, 12)),
     onFellOff: () => metrics.fellOff.inc(),
   });
@@ -45,11 +46,16 @@ export function createLifecycleParts(context: LifecycleContext, options: Lifecyc
     records,
     progress,
     /**
-     * Open once consumers can get a snapshot of the node: restored from an earlier process, or built by a
-     * relist. No events are emitted before that, because the snapshot contains the first list. A reading that
-     * outlives the first relist emits the changes it finds, because the snapshot does not contain them.
+     * Open once there is a snapshot of the node: restored from an earlier process, or built by a relist. No
+     * events are emitted before that, because the snapshot contains the first list. A reading that outlives
+     * the first relist emits the changes it finds, because the snapshot does not contain them.
      */
     known,
+    /**
+     * Open once consumers can get the snapshot, because it is as new as everything that an earlier process
+     * emitted: it is proven that no event was lost, or all pods have been read.
+     */
+    current,
     /** Open once all pods have been read. */
     listed,
     pacing,

@@ -111,6 +111,7 @@ describe("an agent that is started again", () => {
     const runtime = new MemoryRuntime();
     for (let at = 0; at < 50; at++) runtime.addPod(`p${at}`);
     await runOnce(runtime);
+    reopen();
     const store = new LifecycleStore(database);
     const saves = vi.spyOn(store, "save");
     const second = createHarness({ runtime, store });
@@ -124,6 +125,7 @@ describe("an agent that is started again", () => {
     const runtime = new MemoryRuntime();
     runtime.addPod("a");
     await runOnce(runtime);
+    reopen();
     const second = createHarness({ runtime, store: new LifecycleStore(database) });
     second.generator.restore();
     const { value } = await second.generator.events.read({}, live).next();
@@ -240,9 +242,49 @@ describe("an agent that is started again", () => {
     vi.spyOn(store, "mayHaveLostEvents", "get").mockReturnValue(true);
     const second = createHarness({ runtime, store });
     second.generator.restore();
-    const { value } = await second.generator.events.read({ after: position }, live).next();
-    expect(value).toMatchObject({ kind: "snapshot", why: "fellOff" });
+    const item = second.generator.events.read({ after: position }, live).next();
     expect(second.generator.events.last).toBe(1);
+    await second.start();
+    expect((await item).value).toMatchObject({ kind: "snapshot", why: "fellOff" });
+    await second.stop();
+  });
+
+  it("after a power cut, gives no snapshot that is older than the lost events", async () => {
+    const runtime = new MemoryRuntime();
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await runOnce(runtime);
+    // The consumer was told that it had exited.
+    runtime.set("a", "a1", "exited", "container", 137);
+    const store = new LifecycleStore(database);
+    vi.spyOn(store, "mayHaveLostEvents", "get").mockReturnValue(true);
+    const second = createHarness({ runtime, store });
+    second.generator.restore();
+    const item = second.generator.events.read({ after: { log: "lost", sequence: 1 } }, live).next();
+    await second.start();
+    const { value } = await item;
+    expect(value).toMatchObject({ kind: "snapshot", why: "fellOff" });
+    expect(value?.kind === "snapshot" && value.pods[0]?.containers).toMatchObject([
+      { id: "a1", state: "exited" },
+    ]);
+    expect(second.emitted()).toEqual(["Died a1"]);
+    await second.stop();
+  });
+
+  it("after a power cut, continues the log that it began, once consumers have positions in it", async () => {
+    const runtime = new MemoryRuntime();
+    runtime.addPod("a");
+    await runOnce(runtime);
+    const store = new LifecycleStore(database);
+    const lost = vi.spyOn(store, "mayHaveLostEvents", "get").mockReturnValue(true);
+    const second = createHarness({ runtime, store });
+    await second.start();
+    const { position } = second.generator.events;
+    lost.mockRestore();
+    reopen();
+    const third = createHarness({ runtime, store: new LifecycleStore(database) });
+    third.generator.restore();
+    expect(third.generator.events.position).toEqual(position);
   });
 
   it("is not stopped by a record that can't be read back", async () => {

@@ -1,5 +1,5 @@
+import type { ContainerIdentity, PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { ListedContainer, Pod } from "../runtime/index.ts";
-import type { ContainerIdentity, PodIdentity } from "./events.ts";
 import { SharedTexts } from "./shared-texts.ts";
 
 /** The last emitted state of a pod. */

@@ -50,8 +50,11 @@ export class Relist {
     relist.inFlight = { phase: "list", since: startedAt, startedAt, pods: records.size };
     this.#tracker.listStarts();
     try {
-      const pods = await withDeadline(clock, callDeadlineOf(settings), "list of all pods", signal, (scope) =>
-        runtime.listPods(scope),
+      const pods = await withDeadline(
+        clock,
+        { ms: callDeadlineOf(settings), name: "list of all pods" },
+        signal,
+        (scope) => runtime.listPods(scope),
       );
       relist.previousSuccessAt = relist.lastSuccessAt ?? Number.NEGATIVE_INFINITY;
       relist.lastSuccessAt = startedAt;

@@ -44,7 +44,7 @@ export class StartGate {
     const { startedAt, now } = this.#progress.state();
     // If the runtime has been unreachable for long, new callers wait for one relist period only.
     const leftMs = Math.max(settings.firstListTimeoutMs - (now - (startedAt ?? now)), settings.relistPeriod);
-    using scope = deadlineScope(clock, leftMs, "the first list of pods", signal);
+    using scope = deadlineScope(clock, { ms: leftMs, name: "the first list of pods" }, signal);
     try {
       await this.wait(scope.signal);
     } catch (error) {

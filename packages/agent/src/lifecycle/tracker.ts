@@ -257,7 +257,7 @@ export class PodTracker {
     };
     const call = () => {
       startedAt = clock.monotonic();
-      return withDeadline(clock, callDeadlineOf(settings), what, reading.signal, work);
+      return withDeadline(clock, { ms: callDeadlineOf(settings), name: what }, reading.signal, work);
     };
     return this.#state.limiter.run(call, reading.signal, onOverdue);
   }

@@ -4,7 +4,7 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
 import type { PluginChange } from "./status.ts";
-import { temporaryDirectory, useTestPlugins } from "./testing/setup.ts";
+import { RecordingHandler, temporaryDirectory, useTestPlugins } from "./testing/setup.ts";
 
 const { at, plugins, serve, start } = useTestPlugins();
 
@@ -263,6 +263,11 @@ describe("handlers and notices that fail", () => {
     await serve(at("b.sock"), { name: "b" });
     await until("b", () => handler.serving.has("b"));
   });
+});
+
+it("does not start with two handlers of one type, because one would never be called", () => {
+  const handlers = [new RecordingHandler("DRAPlugin"), new RecordingHandler("DRAPlugin")];
+  expect(() => start({ handlers })).toThrow("two handlers for plugins of type DRAPlugin");
 });
 
 it("counts what it did", async () => {

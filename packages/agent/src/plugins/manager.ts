@@ -13,11 +13,12 @@ import {
   Semaphore,
 } from "@nodekeeper/core/lib";
 import { type PluginContext, type PluginSettings, Vacancies } from "./context.ts";
+import type { Predecessor } from "./inheritance.ts";
 import { Liveness } from "./liveness.ts";
 import { createPluginMetrics } from "./metrics.ts";
 import { type PluginNameStore, PluginNames } from "./plugin-names.ts";
 import { RegisteredPlugins } from "./registered-plugins.ts";
-import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
+import { PluginSession, type SessionContext } from "./session.ts";
 import type { FoundSocket, ScanResult } from "./socket-scan.ts";
 import { SocketTrust } from "./socket-trust.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
@@ -26,7 +27,7 @@ import type { PluginHandler } from "./types.ts";
 
 export interface PluginManagerOptions {
   settings: PluginSettings;
-  /** At most one per plugin type. */
+  /** At most one per plugin type; two of one type are a defect and throw `internal`. */
   handlers: readonly PluginHandler[];
   clock: Clock;
   log: Logger;
@@ -63,7 +64,7 @@ export class PluginManager implements Runnable {
 
   constructor(options: PluginManagerOptions) {
     const { settings, clock, log, registry, onChange, nameStore, watches } = options;
-    const handlers = new Map(options.handlers.map((handler) => [handler.type, handler]));
+    const handlers = byType(options.handlers);
     const typeOf = (type = "") => (handlers.has(type) ? type : "unknown");
     const metrics = createPluginMetrics(registry, () =>
       this.list().map(({ type, state }) => ({ type: typeOf(type), state })),
@@ -138,6 +139,16 @@ export class PluginManager implements Runnable {
     this.#running.add(finished);
     this.#sessions.set(socket.path, { session, scope, finished });
   }
+}
+
+function byType(handlers: readonly PluginHandler[]): Map<string, PluginHandler> {
+  const found = new Map<string, PluginHandler>();
+  for (const handler of handlers) {
+    const { type } = handler;
+    if (found.has(type)) throw new NodekeeperError("internal", `two handlers for plugins of type ${type}`);
+    found.set(type, handler);
+  }
+  return found;
 }
 
 function sessionSettings(settings: PluginSettings) {

@@ -55,7 +55,7 @@ export class RegistrationClient implements Disposable {
   }
 
   async #connect(signal: AbortSignal): Promise<void> {
-    await withDeadline(this.#clock, this.#timeouts.dialMs, "HTTP/2 connection", signal, () =>
+    await withDeadline(this.#clock, { ms: this.#timeouts.dialMs, name: "HTTP/2 connection" }, signal, () =>
       this.#settled(),
     );
   }
@@ -80,7 +80,7 @@ export class RegistrationClient implements Disposable {
     call: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     try {
-      return await withDeadline(this.#clock, deadlineMs, what, signal, call);
+      return await withDeadline(this.#clock, { ms: deadlineMs, name: what }, signal, call);
     } catch (error) {
       const failure = fromGrpcError(error);
       if (failure === error || !(failure instanceof NodekeeperError)) throw error;

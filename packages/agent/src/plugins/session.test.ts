@@ -1,10 +1,11 @@
 import { FakeClock, NodekeeperError, Registry, Semaphore, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it, vi } from "vitest";
 import { Vacancies } from "./context.ts";
+import type { Predecessor } from "./inheritance.ts";
 import type { Liveness } from "./liveness.ts";
 import { createPluginMetrics } from "./metrics.ts";
 import type { RegisteredPlugins } from "./registered-plugins.ts";
-import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
+import { PluginSession, type SessionContext } from "./session.ts";
 import type { SocketTrust } from "./socket-trust.ts";
 
 const path = "/plugins/p.sock";

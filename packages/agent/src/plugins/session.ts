@@ -3,7 +3,6 @@ import {
   Backoff,
   checkSocketPath,
   codeOf,
-  type ErrorId,
   errorIdOf,
   type Logger,
   messageOf,
@@ -16,14 +15,16 @@ import {
   withDeadline,
 } from "@nodekeeper/core/lib";
 import type { PluginContext } from "./context.ts";
+import { Inheritance, type Predecessor } from "./inheritance.ts";
 import type { Liveness } from "./liveness.ts";
 import { checkPluginInfo } from "./plugin-info.ts";
 import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
 import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
+import { SessionStatus } from "./session-status.ts";
 import type { FoundSocket } from "./socket-scan.ts";
 import { firstUser, type SocketTrust } from "./socket-trust.ts";
-import type { PluginState, PluginStatus } from "./status.ts";
-import type { PluginHandler, PluginRegistration, PresentedPlugin } from "./types.ts";
+import type { PluginStatus } from "./status.ts";
+import type { PluginHandler, PluginRegistration } from "./types.ts";
 
 /** Dependencies shared by all sessions of a manager. */
 export interface SessionContext extends Omit<PluginContext, "settings"> {
@@ -44,16 +45,6 @@ export interface Handshakes {
   retries: Semaphore;
 }
 
-/**
- * The session of an earlier file at the same path. Its registration is kept until the new file's first
- * attempt ends.
- */
-export interface Predecessor {
-  session: PluginSession;
-  finished: Promise<void>;
-}
-
-const maxNameLength = 253;
 // Timeout of a handshake while other sockets wait for their first one.
 const crowdedDeadlineMs = 1_000;
 const refusalCodes = new Set(["invalid", "unsupported", "conflict", "forbidden", "exhausted"]);
@@ -67,21 +58,10 @@ export class PluginSession implements Claimant {
   readonly #log: Logger;
   readonly #failures = new Backoff(retryPolicies.registration);
   readonly #refusals = new Backoff(retryPolicies.refusedRegistration);
-  #predecessor: Predecessor | undefined;
-  /** Registrations that the predecessor held when it ended. */
-  #inherited: readonly PluginRegistration[] = [];
-  #state: PluginState = "registering";
-  #since: number;
-  #reason: string | undefined;
-  #errorId: ErrorId | undefined;
-  #attempts = 0;
+  readonly #status: SessionStatus;
+  readonly #inheritance: Inheritance;
   /** Failures since the plugin was last registered. */
   #failedAttempts = 0;
-  /**
-   * The presented type and name, truncated for display. Also set if the plugin is refused because of them.
-   */
-  #presented: { type: string; name: string } | undefined;
-  #candidate: PresentedPlugin | undefined;
   /** The user that the sockets belong to, once they were accepted. */
   #uid: number | undefined;
   #registration: PluginRegistration | undefined;
@@ -91,7 +71,7 @@ export class PluginSession implements Claimant {
   /** Retries, because a name or capacity became free. */
   readonly #retryAtVacancy = () => {
     this.#refusals.reset();
-    this.#enter("registering", undefined);
+    this.#status.enter("registering", undefined);
     this.#sleep.wake();
   };
   readonly #sleep = new WakeableSleep();
@@ -105,10 +85,10 @@ export class PluginSession implements Claimant {
     this.path = socket.path;
     this.identity = socket.identity;
     this.sequence = sequence;
-    this.#predecessor = predecessor;
+    this.#inheritance = new Inheritance(predecessor);
+    this.#status = new SessionStatus(context.clock);
     this.#context = context;
     this.#log = context.log.child({ socket: socket.path });
-    this.#since = context.clock.now();
   }
 
   /**
@@ -116,9 +96,7 @@ export class PluginSession implements Claimant {
    * names.
    */
   get held(): readonly PluginRegistration[] {
-    const own = this.#registration;
-    if (!own) return this.#inherited;
-    return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
+    return this.#inheritance.with(this.#registration);
   }
 
   /**
@@ -133,7 +111,7 @@ export class PluginSession implements Claimant {
     }
     this.#hasEnded = true;
     this.#context.vacancies.cancel(this.#retryAtVacancy);
-    await this.#inherit();
+    await this.#inheritance.collect();
     if (codeOf(signal.reason) !== "notFound") return;
     const reason = messageOf(signal.reason);
     await this.#releasePredecessor(reason);
@@ -148,7 +126,7 @@ export class PluginSession implements Claimant {
     this.#failures.reset();
     this.#refusals.reset();
     this.#count("registered");
-    this.#enter("registered", undefined);
+    this.#status.enter("registered", undefined);
     const { type, name, endpoint, generation } = registration;
     this.#log.info({ type, plugin: name, endpoint, generation }, "plugin registered");
     this.#context.onChange({ kind: "registered", type, name });
@@ -158,30 +136,17 @@ export class PluginSession implements Claimant {
     this.#registration = undefined;
     this.#noticePending = false;
     if (!this.#hasEnded) this.#context.vacancies.wait(this.#retryAtVacancy);
-    this.#enter("superseded", `${by.registrationSocket} is newer and took the name over`);
+    this.#status.enter("superseded", `${by.registrationSocket} is newer and took the name over`);
     this.#sleep.wake();
   }
 
   status(): PluginStatus {
-    return {
-      ...this.#presented,
-      ...(this.#candidate && {
-        endpoint: this.#candidate.endpoint,
-        versions: [...this.#candidate.versions],
-      }),
-      registrationSocket: this.path,
-      state: this.#state,
-      since: this.#since,
-      ...(this.#reason !== undefined && { reason: this.#reason }),
-      ...(this.#errorId !== undefined && { errorId: this.#errorId }),
-      attempts: this.#attempts,
-      ...(this.#registration && { generation: this.#registration.generation }),
-    };
+    return this.#status.show(this.path, this.#registration);
   }
 
   // Each step acts on the current state and then waits until the next step is due.
   async #step(signal: AbortSignal): Promise<void> {
-    switch (this.#state) {
+    switch (this.#status.state) {
       case "registering":
         return await this.#attempt(signal);
       case "registered":
@@ -192,10 +157,10 @@ export class PluginSession implements Claimant {
         return await this.#awaitProcess(signal);
       case "refused":
         await this.#wait(this.#refusals.next(), signal);
-        return this.#retry("refused");
+        return this.#status.retry("refused");
       case "failed":
         await this.#wait(this.#failures.next(), signal);
-        return this.#retry("failed");
+        return this.#status.retry("failed");
     }
   }
 
@@ -205,12 +170,8 @@ export class PluginSession implements Claimant {
     await this.#sleep.wait(this.#context.clock, ms, signal);
   }
 
-  #retry(from: PluginState): void {
-    if (this.#state === from) this.#enter("registering", this.#reason, this.#errorId);
-  }
-
   async #attempt(signal: AbortSignal): Promise<void> {
-    await this.#inherit();
+    await this.#inheritance.collect();
     this.#context.vacancies.cancel(this.#retryAtVacancy);
     try {
       await this.#handshake(signal, (timeouts) => this.#register(timeouts, signal));
@@ -219,9 +180,9 @@ export class PluginSession implements Claimant {
       this.#failedAttempts++;
       this.#count("failed");
       const errorId = errorIdOf(error) ?? RegistrationIncomplete.id;
-      this.#enter("failed", messageOf(error), errorId);
+      this.#status.enter("failed", messageOf(error), errorId);
       this.#log.warn(
-        { err: error, errorId, attempts: this.#attempts },
+        { err: error, errorId, attempts: this.#status.attempts },
         "plugin registration failed, retrying",
       );
     }
@@ -238,10 +199,10 @@ export class PluginSession implements Claimant {
   }
 
   async #register(timeouts: HandshakeTimeouts, signal: AbortSignal): Promise<void> {
-    this.#attempts++;
+    this.#status.attemptStarted();
     checkSocketPath(this.path);
     const found = await this.#context.liveness.probe(this.path);
-    if (found === "refused") return this.#enter("unavailable", "no process listens on the socket");
+    if (found === "refused") return this.#status.enter("unavailable", "no process listens on the socket");
     using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
     const { trust } = this.#context;
     const uids: number[] = [];
@@ -250,17 +211,17 @@ export class PluginSession implements Claimant {
     });
     if (!isTrusted) return;
     const info = await client.getInfo(signal);
-    this.#presented = { type: info.type.slice(0, maxNameLength), name: info.name.slice(0, maxNameLength) };
+    this.#status.received(info);
     const isAccepted = await this.#unlessRefused(client, signal, async () => {
       const handler = this.#handlerFor(info.type);
       const presented = checkPluginInfo(info, this.path);
-      this.#candidate = presented;
+      this.#status.validated(presented);
       handler.validate(presented);
       if (presented.endpoint !== this.path) uids.push(await trust.checkEndpoint(presented.endpoint));
       this.#uid = firstUser(uids);
       const candidate = { ...presented, uid: this.#uid };
       const { clock, registered, timeouts: bounds } = this.#context;
-      await withDeadline(clock, bounds.handlerMs, "handler", signal, (workSignal) =>
+      await withDeadline(clock, { ms: bounds.handlerMs, name: "handler" }, signal, (workSignal) =>
         registered.register(this, candidate, handler, workSignal),
       );
     });
@@ -296,18 +257,18 @@ export class PluginSession implements Claimant {
   }
 
   async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {
-    const { type = "", name = "" } = this.#presented ?? {};
+    const { type = "", name = "" } = this.#status.presented ?? {};
     this.#count("refused");
     if (refusal.id !== undefined) this.#context.metrics.refusals.inc({ error: refusal.id });
     if (refusal.code === "conflict" || refusal.code === "exhausted")
       this.#context.vacancies.wait(this.#retryAtVacancy);
     // A refused plugin is retried repeatedly and keeps its reason meanwhile.
-    if (this.#reason !== refusal.message) {
+    if (this.#status.reason !== refusal.message) {
       const { id: errorId, message: reason } = refusal;
       const change = { type, name: name || this.path, reason, errorId, uid: this.#uid };
       this.#context.onChange({ kind: "refused", ...change });
     }
-    this.#enter("refused", refusal.message, refusal.id);
+    this.#status.enter("refused", refusal.message, refusal.id);
     this.#log.warn({ err: refusal, type, plugin: name, uid: this.#uid }, "plugin refused");
     await this.#notifyFailure(client, refusal, signal);
   }
@@ -326,13 +287,13 @@ export class PluginSession implements Claimant {
       await client.notify(undefined, signal);
       this.#noticePending = false;
       this.#failures.reset();
-      if (this.#state === "registered") this.#enter("registered", undefined);
+      if (this.#status.state === "registered") this.#status.enter("registered", undefined);
     } catch (error) {
       signal.throwIfAborted();
       this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
-      if (this.#state === "registered") {
+      if (this.#status.state === "registered") {
         const reason = `registered, but NotifyRegistrationStatus failed: ${messageOf(error)}`;
-        this.#enter("registered", reason, RegistrationIncomplete.id);
+        this.#status.enter("registered", reason, RegistrationIncomplete.id);
       }
       this.#log.warn(
         { err: error, errorId: RegistrationIncomplete.id },
@@ -352,7 +313,7 @@ export class PluginSession implements Claimant {
     const reason = await this.#loss();
     if (!reason) return;
     await this.#release(reason);
-    this.#enter("unavailable", reason);
+    this.#status.enter("unavailable", reason);
   }
 
   async #repeatNotice(signal: AbortSignal): Promise<void> {
@@ -365,9 +326,9 @@ export class PluginSession implements Claimant {
   async #awaitProcess(signal: AbortSignal): Promise<void> {
     await this.#wait(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
     const { path } = this;
-    const listening = await this.#context.liveness.listening(path, this.#candidate?.endpoint ?? path);
-    if (!listening || this.#state !== "unavailable") return;
-    this.#enter("registering", this.#reason);
+    const listening = await this.#context.liveness.listening(path, this.#status.candidate?.endpoint ?? path);
+    if (!listening || this.#status.state !== "unavailable") return;
+    this.#status.enter("registering", this.#status.reason);
   }
 
   async #loss(): Promise<string | undefined> {
@@ -384,32 +345,14 @@ export class PluginSession implements Claimant {
     if (registration) await this.#context.registered.release(registration, reason);
   }
 
-  // Drops the reference to the predecessor, so that a socket that is re-created repeatedly does not retain
-  // all its predecessors.
-  async #inherit(): Promise<void> {
-    if (!this.#predecessor) return;
-    const { session, finished } = this.#predecessor;
-    await finished;
-    this.#inherited = session.held;
-    this.#predecessor = undefined;
-  }
-
   async #releasePredecessor(reason: string): Promise<void> {
-    const left = this.#inherited;
-    this.#inherited = [];
-    for (const registration of left) await this.#context.registered.release(registration, reason);
+    for (const registration of this.#inheritance.take())
+      await this.#context.registered.release(registration, reason);
   }
 
   #count(result: "registered" | "refused" | "failed"): void {
-    const type = this.#candidate?.type ?? "unknown";
+    const type = this.#status.candidate?.type ?? "unknown";
     this.#context.metrics.registrations.inc({ type, result });
-  }
-
-  #enter(state: PluginState, reason: string | undefined, errorId?: ErrorId): void {
-    if (this.#state !== state) this.#since = this.#context.clock.now();
-    this.#state = state;
-    this.#reason = reason;
-    this.#errorId = errorId;
   }
 }
 

@@ -59,81 +59,99 @@ interface Budget {
  */
 export async function scanForSockets(options: ScanOptions): Promise<ScanResult> {
   const result: ScanResult = { sockets: new Map(), failures: new Map(), unread: new Map(), overflows: [] };
-  const candidates: string[] = [];
   const { maxDirectories, maxSockets } = options.limits;
-  const budget = { directories: maxDirectories, limit: maxDirectories };
+  const walk = new Walk(options, result, { directories: maxDirectories, limit: maxDirectories });
   for (const directory of options.directories) {
     try {
       await mkdir(directory, { recursive: true, mode: 0o750 });
-      await walk(directory, 0, options, budget, candidates, result);
+      await walk.into(directory, 0);
     } catch (error) {
       result.failures.set(directory, messageOf(error));
     }
   }
-  for (const path of capped(candidates, maxSockets, options, result.overflows)) {
+  for (const path of walk.candidates(maxSockets)) {
     const found = await socketAt(path);
     if (found) result.sockets.set(path, found);
   }
   return result;
 }
 
-async function walk(
-  directory: string,
-  depth: number,
-  options: ScanOptions,
-  budget: Budget,
-  candidates: string[],
-  result: ScanResult,
-): Promise<void> {
-  const { limits } = options;
-  const { overflows } = result;
-  if (budget.directories-- <= 0) {
-    overflows.push(`${directory}: skipped, limit of ${budget.limit} directories reached`);
-    return;
-  }
-  options.onDirectory(directory, identityOf(await stat(directory, { bigint: true })));
-  const subdirectories: string[] = [];
-  let entries = 0;
-  for await (const entry of await opendir(directory, { bufferSize: 1024 })) {
-    if (++entries > limits.maxEntries) {
-      overflows.push(`${directory}: only its first ${limits.maxEntries} entries are read`);
-      break;
-    }
-    if (entry.name.startsWith(".")) continue;
-    const path = join(directory, entry.name);
-    if (entry.isDirectory()) subdirectories.push(path);
-    else if (mayBeSocket(entry)) candidates.push(path);
-  }
-  if (subdirectories.length > 0 && depth >= limits.maxDepth) {
-    overflows.push(
-      `${directory}: its subdirectories are skipped, they are more than ${limits.maxDepth} levels deep`,
-    );
-    return;
-  }
-  for (const subdirectory of subdirectories.sort()) {
-    // A directory that was removed or cannot be read does not affect others.
-    const walking = depth === 0 ? walkShare : walk;
-    await walking(subdirectory, depth + 1, options, budget, candidates, result).catch((error) => {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-        result.unread.set(subdirectory, messageOf(error));
-    });
-  }
-}
+/** Collects the paths that may be sockets, within a budget of directories. */
+class Walk {
+  readonly #options: ScanOptions;
+  readonly #result: Pick<ScanResult, "overflows" | "unread">;
+  readonly #budget: Budget;
+  readonly #found: string[] = [];
 
-/** Walks a subdirectory of a watched directory within its share. */
-async function walkShare(
-  ...[directory, depth, options, budget, candidates, result]: Parameters<typeof walk>
-) {
-  const { maxDirectories, maxSockets } = options.limits;
-  const share = Math.ceil(maxDirectories / 2);
-  const granted = Math.min(share, budget.directories);
-  const own: Budget = { directories: granted, limit: share };
-  const found: string[] = [];
-  try {
-    await walk(directory, depth, options, own, found, result);
-  } finally {
-    budget.directories -= granted - Math.max(own.directories, 0);
-    candidates.push(...capped(found, Math.ceil(maxSockets / 2), options, result.overflows, directory));
+  constructor(options: ScanOptions, result: Pick<ScanResult, "overflows" | "unread">, budget: Budget) {
+    this.#options = options;
+    this.#result = result;
+    this.#budget = budget;
+  }
+
+  /**
+   * Returns the paths found, at most `limit`.
+   * @param directory named in the overflow; undefined for all watched directories
+   */
+  candidates(limit: number, directory?: string): string[] {
+    if (this.#found.length <= limit) return this.#found;
+    const where = directory === undefined ? "" : `${directory}: `;
+    this.#result.overflows.push(
+      `${where}${this.#found.length} sockets and symlinks found, only ${limit} are considered`,
+    );
+    const known = this.#found.filter((path) => this.#options.known.has(path));
+    const others = this.#found.filter((path) => !this.#options.known.has(path)).sort();
+    return [...known, ...others].slice(0, limit);
+  }
+
+  async into(directory: string, depth: number): Promise<void> {
+    const { limits, onDirectory } = this.#options;
+    const { overflows, unread } = this.#result;
+    if (this.#budget.directories-- <= 0) {
+      overflows.push(`${directory}: skipped, limit of ${this.#budget.limit} directories reached`);
+      return;
+    }
+    onDirectory(directory, identityOf(await stat(directory, { bigint: true })));
+    const subdirectories: string[] = [];
+    let entries = 0;
+    for await (const entry of await opendir(directory, { bufferSize: 1024 })) {
+      if (++entries > limits.maxEntries) {
+        overflows.push(`${directory}: only its first ${limits.maxEntries} entries are read`);
+        break;
+      }
+      if (entry.name.startsWith(".")) continue;
+      const path = join(directory, entry.name);
+      if (entry.isDirectory()) subdirectories.push(path);
+      else if (mayBeSocket(entry)) this.#found.push(path);
+    }
+    if (subdirectories.length > 0 && depth >= limits.maxDepth) {
+      overflows.push(
+        `${directory}: its subdirectories are skipped, they are more than ${limits.maxDepth} levels deep`,
+      );
+      return;
+    }
+    for (const subdirectory of subdirectories.sort()) {
+      // A directory that was removed or cannot be read does not affect others.
+      const walking = depth === 0 ? this.#intoShare(subdirectory) : this.into(subdirectory, depth + 1);
+      await walking.catch((error) => {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") unread.set(subdirectory, messageOf(error));
+      });
+    }
+  }
+
+  /** Walks a subdirectory of a watched directory within its share. */
+  async #intoShare(directory: string): Promise<void> {
+    const { maxDirectories, maxSockets } = this.#options.limits;
+    const limit = Math.ceil(maxDirectories / 2);
+    const granted = Math.min(limit, this.#budget.directories);
+    const own: Budget = { directories: granted, limit };
+    const share = new Walk(this.#options, this.#result, own);
+    try {
+      await share.into(directory, 1);
+    } finally {
+      this.#budget.directories -= granted - Math.max(own.directories, 0);
+      this.#found.push(...share.candidates(Math.ceil(maxSockets / 2), directory));
+    }
   }
 }
 
@@ -141,21 +159,6 @@ async function walkShare(
 function mayBeSocket(entry: Dirent): boolean {
   if (entry.isSocket() || entry.isSymbolicLink()) return true;
   return !(entry.isFile() || entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice());
-}
-
-function capped(
-  candidates: string[],
-  limit: number,
-  options: ScanOptions,
-  overflows: string[],
-  directory?: string,
-): string[] {
-  if (candidates.length <= limit) return candidates;
-  const where = directory === undefined ? "" : `${directory}: `;
-  overflows.push(`${where}${candidates.length} sockets and symlinks found, only ${limit} are considered`);
-  const known = candidates.filter((path) => options.known.has(path));
-  const others = candidates.filter((path) => !options.known.has(path)).sort();
-  return [...known, ...others].slice(0, limit);
 }
 
 async function socketAt(path: string): Promise<FoundSocket | undefined> {

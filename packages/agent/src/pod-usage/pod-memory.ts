@@ -92,7 +92,7 @@ async function readPodStats(stats: PodStatsReader, clock: Clock): Promise<Readin
   const at = clock.monotonic();
   try {
     const what = "statistics of pods from the runtime";
-    const value = await withDeadline(clock, RUNTIME_DEADLINE_MS, what, undefined, (signal) =>
+    const value = await withDeadline(clock, { ms: RUNTIME_DEADLINE_MS, name: what }, undefined, (signal) =>
       stats.podStats(signal),
     );
     return { state: "read", at, value, problems: [] };

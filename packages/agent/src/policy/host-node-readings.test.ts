@@ -164,7 +164,7 @@ describe("what pods use", () => {
     const { clock, hostReadings } = readingsOn("one-socket-v2");
     const layer = (usedBytes: bigint | undefined) => ({
       id: "c",
-      writableLayer: usedBytes === undefined ? undefined : { takenAt: 1n, usedBytes, inodesUsed: 3n },
+      writableLayer: usedBytes === undefined ? undefined : { usedBytes, inodesUsed: 3n },
     });
     const of = (uid: string, containers: ReturnType<typeof layer>[]) => {
       return { uid, memory: undefined, containers };

@@ -85,8 +85,11 @@ async function pollLoop(
     const started = clock.monotonic();
     const before = received.count;
     try {
-      const message = await withDeadline(clock, callTimeout, "GetReportContent", signal, (scope) =>
-        source.get(scope),
+      const message = await withDeadline(
+        clock,
+        { ms: callTimeout, name: "GetReportContent" },
+        signal,
+        (scope) => source.get(scope),
       );
       onExchange("GetReportContent", clock.monotonic() - started);
       onWorking("GetReportContent");

@@ -6,6 +6,7 @@ import {
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 import {
   completed,
+  isLabelValue,
   isQuantity,
   messageOf,
   parseQuantity,
@@ -23,7 +24,6 @@ import {
 } from "./json.ts";
 import {
   isExtendedResource,
-  isLabelValue,
   type JsonShape,
   type KindPolicy,
   kindKey,
@@ -31,7 +31,7 @@ import {
   type Part,
   refusedMetadataKey,
 } from "./kinds.ts";
-import { Merge, mergingDuplicates } from "./merge-values.ts";
+import { Merge } from "./merge-values.ts";
 import { parsingExactly } from "./parse-json.ts";
 import { storedBytes } from "./stored-bytes.ts";
 
@@ -164,12 +164,11 @@ export function* parsingContent(
           throw new FieldError("limit", `the report has more than ${MAX_CONTAINERS} JSON objects and lists`);
         // Large values start a new step.
         if (meter.spend(raw.value.length >> 6)) yield;
-        const value = yield* parsingField(raw, part, name, policy, meter, (reason, message) =>
-          report(reason, `${where}: ${message}`),
-        );
+        const reportHere: Report = (reason, message) => report(reason, `${where}: ${message}`);
+        const value = yield* parsingField(raw, { part, name, policy }, meter, reportHere);
         if (value === undefined) continue;
         const path = `${part}.${name}`;
-        const single = yield* mergingDuplicates(value, path, name, merge, meter);
+        const single = yield* merge.withoutDuplicates(value, path, name);
         const merged = yield* merge.values(fields.get(id)?.value, single, path, name);
         if (meter.spend(raw.value.length >> 6)) yield;
         const bytes = name.length + storedBytes(merged);
@@ -213,9 +212,7 @@ type Report = (reason: ProblemReason, message: string) => void;
 // Returns undefined for null, which Go sends for nil slices and maps.
 function* parsingField(
   raw: ReportField,
-  part: Part,
-  name: string,
-  policy: KindPolicy,
+  { part, name, policy }: { part: Part; name: string; policy: KindPolicy },
   meter: StepMeter,
   report: Report,
 ): Steps<Json | undefined> {

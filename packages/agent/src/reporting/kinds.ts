@@ -1,4 +1,5 @@
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
+import { isLabelName } from "@nodekeeper/core/lib";
 
 /** Parts of an object that plugins report, as in FieldType of reporterplugin.v1alpha1. */
 export type Part = "spec" | "status" | "metadata";
@@ -80,7 +81,7 @@ export function isExtendedResource(name: string): boolean {
   const slash = name.indexOf("/");
   if (slash <= 0 || name.startsWith("requests.")) return false;
   const domain = name.slice(0, slash);
-  return domain !== "kubernetes.io" && !domain.endsWith(".kubernetes.io") && isQualifiedName(name);
+  return domain !== "kubernetes.io" && !domain.endsWith(".kubernetes.io") && isLabelName(name);
 }
 
 /**
@@ -96,25 +97,9 @@ const reservedLabelDomain =
 
 /** Returns why a plugin must not set this label or annotation. Undefined if it may. */
 export function refusedMetadataKey(key: string): string | undefined {
-  if (!isQualifiedName(key)) return "is not a qualified name";
+  if (!isLabelName(key)) return "is not a qualified name";
   if (key === OWN_TAINTS) return "is reserved for the agent";
   const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
   if (domain.startsWith("feature.node.")) return undefined;
   return reservedLabelDomain.test(domain) ? `is reserved for Kubernetes (${domain})` : undefined;
-}
-
-const namePattern = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const subdomainPattern = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-
-/** Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set */
-export function isQualifiedName(name: string): boolean {
-  const slash = name.indexOf("/");
-  if (slash < 0) return namePattern.test(name);
-  const domain = name.slice(0, slash);
-  return domain.length <= 253 && subdomainPattern.test(domain) && namePattern.test(name.slice(slash + 1));
-}
-
-/** Label values are empty or follow the rules of names (same source). */
-export function isLabelValue(value: string): boolean {
-  return value === "" || namePattern.test(value);
 }

@@ -82,7 +82,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       clock,
       turns,
       *read(endpoint) {
-        yield* readingMessage(endpoint, context);
+        Object.assign(endpoint, yield* readingMessage(endpoint, context));
         yield;
         checkpoint.save(endpoint);
       },
@@ -107,7 +107,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       const endpoint = this.#endpoint(stored.plugin, inTree);
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;
-      completed(readingMessage(endpoint, this.#options));
+      Object.assign(endpoint, completed(readingMessage(endpoint, this.#options)));
       // In-tree plugins report soon after startup. Their restored content remains until then.
       if (inTree) continue;
       // A plugin that was registered when the agent stopped gets a full grace period. Every plugin gets at least

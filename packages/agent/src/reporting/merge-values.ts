@@ -18,52 +18,6 @@ export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
 /** Called with each path for which different values are reported. */
 export type OnConflict = (path: string) => void;
 
-/**
- * Merges list items with equal keys within one value, by the rules for reports of two plugins.
- * @param path path of the field: "status.topologyZone"
- * @param name name of the field or member that contains the value
- */
-export function* mergingDuplicates(
-  value: Json,
-  path: string,
-  name: string,
-  merge: Merge,
-  meter: StepMeter,
-): Steps<Json> {
-  if (isObject(value)) {
-    let changed: JsonObject | undefined;
-    for (const key of Object.keys(value)) {
-      if (meter.spend()) yield;
-      const member = value[key]!;
-      if (!isContainer(member)) continue;
-      const merged = yield* mergingDuplicates(member, `${path}.${key}`, key, merge, meter);
-      if (merged === member) continue;
-      changed ??= { ...value };
-      changed[key] = merged;
-    }
-    return changed ?? value;
-  }
-  const keys = listKeys.get(name);
-  if (!keys || !Array.isArray(value)) return value;
-  const items: Json[] = [];
-  const identities = new Set<string>();
-  let isChanged = false;
-  let hasDuplicates = false;
-  for (const item of value) {
-    if (meter.spend()) yield;
-    const identity = itemIdentity(item, keys);
-    if (identity !== undefined) hasDuplicates ||= identities.has(identity);
-    if (identity !== undefined) identities.add(identity);
-    const merged = isContainer(item)
-      ? yield* mergingDuplicates(item, `${path}[${identity}]`, "", merge, meter)
-      : item;
-    isChanged ||= merged !== item;
-    items.push(merged);
-  }
-  if (hasDuplicates) return yield* merge.values([], items, path, name);
-  return isChanged ? items : value;
-}
-
 export interface MergeOptions {
   onConflict: OnConflict;
   meter: StepMeter;
@@ -95,6 +49,46 @@ export class Merge {
     if (isObject(before) && isObject(now)) return yield* this.#objects(before, now, path);
     if (!sameJson(before, now)) this.#onConflict(path);
     return now;
+  }
+
+  /**
+   * Merges list items with equal keys within one value, by the rules for reports of two plugins.
+   * @param path path of the field: "status.topologyZone"
+   * @param name name of the field or member that contains the value
+   */
+  *withoutDuplicates(value: Json, path: string, name: string): Steps<Json> {
+    if (isObject(value)) {
+      let changed: JsonObject | undefined;
+      for (const key of Object.keys(value)) {
+        if (this.#meter.spend()) yield;
+        const member = value[key]!;
+        if (!isContainer(member)) continue;
+        const merged = yield* this.withoutDuplicates(member, `${path}.${key}`, key);
+        if (merged === member) continue;
+        changed ??= { ...value };
+        changed[key] = merged;
+      }
+      return changed ?? value;
+    }
+    const keys = listKeys.get(name);
+    if (!keys || !Array.isArray(value)) return value;
+    const items: Json[] = [];
+    const identities = new Set<string>();
+    let isChanged = false;
+    let hasDuplicates = false;
+    for (const item of value) {
+      if (this.#meter.spend()) yield;
+      const identity = itemIdentity(item, keys);
+      if (identity !== undefined) hasDuplicates ||= identities.has(identity);
+      if (identity !== undefined) identities.add(identity);
+      const merged = isContainer(item)
+        ? yield* this.withoutDuplicates(item, `${path}[${identity}]`, "")
+        : item;
+      isChanged ||= merged !== item;
+      items.push(merged);
+    }
+    if (hasDuplicates) return yield* this.values([], items, path, name);
+    return isChanged ? items : value;
   }
 
   *#objects(before: JsonObject, now: JsonObject, path: string): Steps<JsonObject> {

@@ -42,6 +42,8 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
   const server = {
     /** Returns the error that an apply throws. */
     fault: (_body: string): Error | undefined => undefined,
+    /** Returns the object as stored after an apply. */
+    stored: (object: KubeObject) => object,
     live,
   };
   const client: Partial<KubeClient> = {
@@ -61,7 +63,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
       applies.push({ body, dryRun, at: clock.monotonic() });
       const fault = server.fault(body);
       if (fault) throw fault;
-      return object;
+      return server.stored(object);
     },
   };
   const context: ReportingContext = {
@@ -110,9 +112,9 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     publisher.touch([kindKey(kind)]);
     await clock.step(100);
   };
-  const withdraw = async (plugin: string) => {
+  const withdraw = async (plugin: string, kind = customNodeResource) => {
     contents.delete(plugin);
-    publisher.touch([kindKey(customNodeResource)]);
+    publisher.touch([kindKey(kind)]);
     await clock.step(100);
   };
   return { clock, server, applies, watches, publisher, report, withdraw };
@@ -192,6 +194,54 @@ it("withdraws what the first write may have published, although its response was
   await withdraw("p");
   await clock.step(10_000);
   expect(applies.slice(before).map(({ body }) => body.includes("first"))).toContain(false);
+  expect(last(applies)).not.toContain("first");
+});
+
+/** The Node with a label that the agent's field manager applied, or without. */
+function labelled(value: string | undefined, second: number): KubeObject {
+  const managedFields = [
+    {
+      manager: "nodekeeper",
+      operation: "Apply",
+      time: `2026-01-01T00:00:0${second}Z`,
+      fieldsV1: { "f:metadata": { "f:labels": { "f:l": {} } } },
+    },
+  ];
+  const labels = { l: value };
+  return {
+    metadata: { name: "n1", ...(value === undefined ? {} : { labels, managedFields }) },
+  } as KubeObject;
+}
+
+it.each([
+  { what: "overwrites a value", arrives: labelled("old", 6), isRepaired: true },
+  { what: "is seen late", arrives: labelled("old", 4), isRepaired: false },
+])(
+  "a write of an earlier agent process that $what: applied again $isRepaired",
+  async ({ arrives, isRepaired }) => {
+    const { clock, server, applies, watches, report } = await setUp();
+    server.live = labelled(undefined, 0);
+    server.stored = () => labelled("new", 5);
+    await report("p", "new", node);
+    const before = applies.length;
+    watches.find(({ kind }) => kind === "Node")!.handler.onUpsert(arrives);
+    await clock.step(60_000);
+    expect(applies.length - before).toBe(isRepaired ? 1 : 0);
+    expect(last(applies)).toContain("new");
+  },
+);
+
+it("withdraws again what a write of an earlier agent process brings back after the withdrawal", async () => {
+  const { clock, server, applies, watches, report, withdraw } = await setUp();
+  server.live = labelled(undefined, 0);
+  server.stored = () => labelled("first", 5);
+  await report("p", "first", node);
+  server.stored = () => labelled(undefined, 0);
+  await withdraw("p", node);
+  const before = applies.length;
+  watches.find(({ kind }) => kind === "Node")!.handler.onUpsert(labelled("late", 6));
+  await clock.step(60_000);
+  expect(applies.length - before).toBe(1);
   expect(last(applies)).not.toContain("first");
 });
 
@@ -300,4 +350,50 @@ it("applies a part again each resync interval, although the other one changes al
   const main = applies.filter(({ body }) => !body.includes('"status"'));
   // At the start, after one hour, and after two.
   expect(main).toHaveLength(3);
+});
+
+/** Returns faults that refuse the next `count` bodies that match. */
+function refuseNext(count: number, pattern: RegExp) {
+  return (body: string) =>
+    pattern.test(body) && count-- > 0 ? new NodekeeperError("invalid", "refused by chance") : undefined;
+}
+
+it("keeps fields published by an earlier agent although the server refuses them once, and names no plugin for it", async () => {
+  const { clock, server, applies, report, publisher } = await setUp({ pluginGracePeriod: 300_000 });
+  server.live = predecessor;
+  // The write, and then the dry run of the same fields.
+  server.fault = refuseNext(2, /"q"/);
+  await report("p", "x");
+  await clock.step(10_000);
+  expect(statusOf(applies)).toEqual({ p: "x", q: "1", zones: { a: "1", b: "1" } });
+  expect(
+    applies.filter(({ body, dryRun }) => !dryRun && body.includes('"status"') && !body.includes('"q"')),
+  ).toEqual([]);
+  expect(publisher.status()[0]?.quarantined).toEqual({});
+});
+
+it("withdraws no accepted content of a plugin because the server refuses it once", async () => {
+  const { clock, server, applies, report, publisher } = await setUp();
+  await report("a", "a1");
+  await report("b", "b1");
+  const before = applies.length;
+  server.fault = refuseNext(2, /"b1"/);
+  await report("a", "a2");
+  await clock.step(10_000);
+  expect(statusOf(applies)).toEqual({ a: "a2", b: "b1" });
+  const written = applies.slice(before).filter(({ dryRun }) => !dryRun);
+  expect(written.filter(({ body }) => !body.includes("b1"))).toEqual([]);
+  expect(publisher.status()[0]?.quarantined).toEqual({});
+});
+
+it("quarantines accepted content that the server refuses again and again, since its rules have changed", async () => {
+  const { clock, server, applies, report, publisher } = await setUp();
+  await report("a", "a1");
+  await report("b", "b1");
+  server.fault = (body) =>
+    body.includes("b1") ? new NodekeeperError("invalid", "b1 is too old") : undefined;
+  await report("a", "a2");
+  await clock.step(60_000);
+  expect(statusOf(applies)).toEqual({ a: "a2" });
+  expect(publisher.status()[0]?.quarantined).toEqual({ b: expect.stringContaining("too old") });
 });

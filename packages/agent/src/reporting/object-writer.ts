@@ -1,4 +1,4 @@
-import { PublishedFieldContested, ReportTooLarge } from "@nodekeeper/api/errors";
+import { ReportTooLarge } from "@nodekeeper/api/errors";
 import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import {
   type ApiResource,
@@ -12,7 +12,6 @@ import {
   type ErrorCode,
   type ErrorId,
   errorIdOf,
-  type HealthCheck,
   inTurns,
   isNonRetryable,
   isTransient,
@@ -20,17 +19,15 @@ import {
   retryAfterOf,
   retryPolicies,
   type Steps,
-  type Timer,
 } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyBody, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
 import type { Contents } from "./content.ts";
-import { Contests } from "./contests.ts";
 import { checkResource, type PublishContext } from "./context.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
 import { LastGoodRecord } from "./last-good.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
-import { Ownership } from "./ownership.ts";
+import { type ObjectFindings, ObjectWatch } from "./object-watch.ts";
 import { type DesiredPart, PartWriter } from "./part-writer.ts";
 import { Predecessor } from "./predecessor.ts";
 import { RemoteObject } from "./remote-object.ts";
@@ -56,12 +53,10 @@ export class ObjectWriter {
   readonly #isNode: boolean;
   readonly #parts: Record<ApplyPart, PartWriter>;
   readonly #failures = new Backoff(retryPolicies.publishedObject);
-  readonly #ownership: Ownership;
-  #confirming: Timer | undefined;
+  readonly #watch: ObjectWatch;
   readonly #predecessor: Predecessor;
   readonly #budget: Budget;
   readonly #lastGood: LastGoodRecord;
-  readonly #contests: Contests;
   #merged: MergedObject | undefined;
   // Equals `#merged` unless some status content is quarantined.
   #mergedStatus: MergedObject | undefined;
@@ -78,10 +73,11 @@ export class ObjectWriter {
   #lastError: { message: string; code: ErrorCode; id: ErrorId | undefined } | undefined;
   // The part that is being written or was written last.
   #writing: ApplyPart = "main";
-  // Resolves when the watch of the object ends.
-  #watching: Promise<void> | undefined;
-  // Undefined before the first write.
-  #watchHealth: HealthCheck | undefined;
+  readonly #findings: ObjectFindings = {
+    onSeen: () => this.#seen(),
+    onReached: () => this.#reached(),
+    onLost: (parts) => this.#repair(parts),
+  };
 
   constructor(policy: KindPolicy, options: PublishContext, wake: () => void) {
     const { kind } = policy;
@@ -90,9 +86,7 @@ export class ObjectWriter {
     this.#options = options;
     this.#wake = wake;
     this.#isNode = this.object === kindKey(node);
-    const { fieldManager, clock } = options;
-    this.#ownership = new Ownership(fieldManager, clock);
-    this.#contests = new Contests(clock);
+    this.#watch = new ObjectWatch(this.object, options);
     this.#predecessor = new Predecessor(policy, options);
     this.#budget = new Budget(this.object);
     this.#lastGood = new LastGoodRecord(this.object, "object", options);
@@ -134,7 +128,7 @@ export class ObjectWriter {
       const message = `${this.object} not written for ${Math.round(waitedMs / 1000)} s: ${error.message}`;
       problems.push({ message, errorId: error.id });
     }
-    const watch = this.#watchHealth?.check();
+    const watch = this.#watch.health();
     if (watch && !watch.ok)
       problems.push({ message: `${this.object} not watched: ${watch.message}`, errorId: watch.errorId });
     return problems;
@@ -199,7 +193,7 @@ export class ObjectWriter {
       return "done";
     }
     // Started before the write, because it detects the creation of a missing Node.
-    this.#watch(target.resource, watchSignal);
+    this.#watch.start(target.resource, this.#findings, watchSignal);
     await reports.flush();
     this.#written(part, await this.#parts[part].write(target, desired[part], all, signal));
     if (pending.length === 1) this.#budget.accepted(all);
@@ -300,7 +294,7 @@ export class ObjectWriter {
       object: this.object,
       plugins: this.#merged?.plugins ?? [],
       conflicts: this.#merged?.conflicts ?? [],
-      contested: this.#contests.list(this.#options.reports.contents(), this.object),
+      contested: this.#watch.contested(this.#options.reports.contents()),
       unclaimed: this.#predecessor.unclaimed,
       quarantined: this.#quarantined(),
       writes: this.#writes,
@@ -320,8 +314,7 @@ export class ObjectWriter {
 
   /** Stops the writer's timers and waits for its watch to end. */
   async close(): Promise<void> {
-    this.#confirming?.cancel();
-    await this.#watching;
+    await this.#watch.close();
   }
 
   #quarantined(): Record<string, string> {
@@ -356,35 +349,12 @@ export class ObjectWriter {
     this.#writtenAt = clock.now();
     this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
-    this.#ownership.wrote(part, answer);
+    this.#watch.wrote(part, answer);
   }
 
-  #watch(resource: ApiResource, signal: AbortSignal): void {
-    if (this.#watching || signal.aborted) return;
-    const { nodeName, log } = this.#options;
-    const watcher = this.#options.watch({
-      resource,
-      fieldSelector: `metadata.name=${nodeName}`,
-      handler: {
-        onReplace: (objects) => this.#saw(objects.find(({ metadata }) => metadata.name === nodeName)),
-        onUpsert: (object) => this.#saw(object),
-        onDelete: () => this.#saw(undefined),
-        onOpen: () => this.#reached(),
-      },
-    });
-    this.#watchHealth = watcher.healthCheck();
-    this.#watching = watcher.run(signal).catch((error) => {
-      if (!signal.aborted)
-        log.error({ err: error, object: this.object }, "watch of a published object failed");
-    });
-  }
-
-  #saw(object: KubeObject | undefined): void {
-    const confirmInMs = this.#ownership.saw(object);
-    if (confirmInMs !== undefined)
-      this.#confirming ??= this.#options.clock.after(confirmInMs, () => this.#repair());
-    // The missing Node was recreated.
-    if (this.#isNode && object && this.#lastError?.code === "notFound") this.#wake();
+  // The missing Node was recreated.
+  #seen(): void {
+    if (this.#isNode && this.#lastError?.code === "notFound") this.#wake();
   }
 
   // The server is reachable again. Retries immediately unless the server requested a delay.
@@ -394,28 +364,9 @@ export class ObjectWriter {
     this.#wake();
   }
 
-  // Writes again what another client has changed, if it still differs.
-  #repair(): void {
-    this.#confirming = undefined;
-    const loss = this.#ownership.takeLoss();
-    if (!loss) return;
-    const { parts, fields, others } = loss;
-    const { clock, log, metrics, notify } = this.#options;
-    for (const { path, writers } of this.#contests.note(fields, others)) {
-      const by = writers.join(", ") || "an unknown client";
-      log.warn(
-        { errorId: PublishedFieldContested.id, object: this.object, path, writers },
-        "another client writes a published field repeatedly",
-      );
-      notify(
-        "FieldContested",
-        `${path} of ${this.object} is also written by ${by}; the agent restores its value each time`,
-      );
-    }
-    metrics.repairs.inc({ object: this.object });
-    log.info({ object: this.object, parts }, "another client changed published fields, applying them again");
-    for (const part of parts) this.#parts[part].invalidate();
-    this.#changedAt ??= clock.monotonic();
+  #repair(parts: readonly ApplyPart[]): void {
+    for (const part of parts) this.#parts[part].contradict();
+    this.#changedAt ??= this.#options.clock.monotonic();
     this.#wake();
   }
 }

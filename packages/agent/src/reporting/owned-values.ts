@@ -3,15 +3,32 @@ import { parseExactly } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
 
+function appliedEntry(
+  { metadata }: KubeObject,
+  manager: string,
+  part: ApplyPart,
+): ManagedFieldsEntry | undefined {
+  const subresource = part === "status" ? "status" : undefined;
+  return metadata.managedFields?.find(
+    (entry) =>
+      entry.manager === manager &&
+      entry.operation === "Apply" &&
+      (entry.subresource || undefined) === subresource,
+  );
+}
+
 /** Returns the fieldsV1 set that `manager` applied in one part of a live object. Undefined if it owns nothing. */
 export function appliedFields(object: KubeObject, manager: string, part: ApplyPart): JsonObject | undefined {
-  const subresource = part === "status" ? "status" : undefined;
-  const isOurs = (entry: ManagedFieldsEntry) =>
-    entry.manager === manager &&
-    entry.operation === "Apply" &&
-    (entry.subresource || undefined) === subresource;
-  const fields = object.metadata.managedFields?.find(isOurs)?.fieldsV1 as Json | undefined;
+  const fields = appliedEntry(object, manager, part)?.fieldsV1 as Json | undefined;
   return isObject(fields) ? fields : undefined;
+}
+
+/**
+ * Returns when `manager` last changed its fields of one part, their values or their set, as the API server states it:
+ * RFC 3339, whole seconds. Empty if it owns nothing.
+ */
+export function appliedTime(object: KubeObject, manager: string, part: ApplyPart): string {
+  return appliedEntry(object, manager, part)?.time ?? "";
 }
 
 /** Returns whether a manager's fieldsV1 set contains the element at a path. */

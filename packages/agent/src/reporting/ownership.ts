@@ -3,10 +3,18 @@ import { type Clock, RepairPace, retryPolicies } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { lostFields } from "./contests.ts";
 import type { JsonObject } from "./json.ts";
-import { ownedFields } from "./owned-values.ts";
+import { appliedTime, ownedFields } from "./owned-values.ts";
 
 // The watch event of the agent's own write may be delayed. Only a difference that persists this long counts.
 const CONFIRM_AFTER_MS = 400;
+
+/** What the agent's field manager owns in one part of an object. */
+interface Owned {
+  /** Its field set, serialized; empty if it owns nothing. */
+  fields: string;
+  /** See `appliedTime`. */
+  time: string;
+}
 
 /** Fields changed or removed by another client. */
 export interface OwnershipLoss {
@@ -20,12 +28,13 @@ export interface OwnershipLoss {
 /**
  * Detects changes by other clients to the agent's fields in one object. Compares the agent's managedFields entries in
  * watch events with those in the responses to its last writes. A client that changes a field removes it from the
- * agent's set.
+ * agent's set. A write of an earlier agent process that arrives late, perhaps after a withdrawal, has another set or a
+ * later time.
  */
 export class Ownership {
   readonly #fieldManager: string;
-  readonly #expected = new Map<ApplyPart, string>();
-  #seen: ReadonlyMap<ApplyPart, string> | undefined;
+  readonly #expected = new Map<ApplyPart, Owned>();
+  #seen: ReadonlyMap<ApplyPart, Owned> | undefined;
   #others: readonly ManagedFieldsEntry[] = [];
   readonly #repairs: RepairPace;
 
@@ -36,7 +45,7 @@ export class Ownership {
 
   /** Records the response to a write of the agent. */
   wrote(part: ApplyPart, answer: KubeObject): void {
-    this.#expected.set(part, ownedFields(answer, this.#fieldManager, part));
+    this.#expected.set(part, this.#ownedIn(answer, part));
   }
 
   /**
@@ -45,7 +54,7 @@ export class Ownership {
    */
   saw(object: KubeObject | undefined): number | undefined {
     this.#seen = new Map(
-      applyParts.map((part) => [part, object ? ownedFields(object, this.#fieldManager, part) : ""]),
+      applyParts.map((part) => [part, object ? this.#ownedIn(object, part) : { fields: "", time: "" }]),
     );
     const entries = object?.metadata.managedFields ?? [];
     this.#others = entries.filter(({ manager }) => manager !== this.#fieldManager);
@@ -58,7 +67,7 @@ export class Ownership {
     if (parts.length === 0) return undefined;
     this.#repairs.count();
     const fields = parts.map((part) =>
-      lostFields(fieldSet(this.#expected.get(part)), fieldSet(this.#seen?.get(part))),
+      lostFields(fieldSet(this.#expected.get(part)?.fields), fieldSet(this.#seen?.get(part)?.fields)),
     );
     return { parts, fields, others: this.#others };
   }
@@ -66,8 +75,14 @@ export class Ownership {
   #lost(): ApplyPart[] {
     return applyParts.filter((part) => {
       const expected = this.#expected.get(part);
-      return expected && this.#seen?.get(part) !== expected;
+      const seen = this.#seen?.get(part);
+      return expected && seen && (seen.fields !== expected.fields || seen.time > expected.time);
     });
+  }
+
+  #ownedIn(object: KubeObject, part: ApplyPart): Owned {
+    const manager = this.#fieldManager;
+    return { fields: ownedFields(object, manager, part), time: appliedTime(object, manager, part) };
   }
 }
 

@@ -61,6 +61,15 @@ export class PartWriter {
     this.#written = undefined;
   }
 
+  /**
+   * Marks the server's state as unknown because another client, or an earlier agent process, has changed it: it may have
+   * fields of the agent that were withdrawn.
+   */
+  contradict(): void {
+    this.#written = undefined;
+    this.#owns = true;
+  }
+
   /** Whether the server has fields of this part that this or an earlier agent process applied. */
   get owns(): boolean {
     return this.#owns;
@@ -88,7 +97,7 @@ export class PartWriter {
     if (this.#settledAt === undefined || this.#options.clock.monotonic() < this.#settledAt) return true;
     this.#settledAt = undefined;
     // Also after everything was withdrawn: fields of a write that arrived late would stay.
-    this.#owns = true;
+    this.contradict();
     return true;
   }
 
@@ -187,7 +196,9 @@ export class PartWriter {
       const reason = this.quarantine.refusals.get(plugin)?.message ?? "";
       log.error(
         { errorId: ReportQuarantined.id, plugin, object, reason },
-        "API server rejected the content of a plugin, which is quarantined; its last known good content stays published",
+        this.quarantine.lastGood.has(plugin)
+          ? "API server rejected the content of a plugin, which is quarantined; its last known good content stays published"
+          : "API server rejected the content of a plugin, which is quarantined; it has no last known good content",
       );
       notify(
         "ReportRefused",

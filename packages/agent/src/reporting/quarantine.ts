@@ -1,5 +1,6 @@
 import { Backoff, type Clock, codeOf, messageOf, retryPolicies } from "@nodekeeper/core/lib";
 import type { Contents, PluginContent } from "./content.ts";
+import { PREDECESSOR } from "./rank.ts";
 
 /** A plugin's content that the API server rejected, and the reason. */
 export interface Refusal {
@@ -13,7 +14,15 @@ export interface Refusal {
 
 const RECHECK_MS = 600_000;
 
-/** Selects the contents to publish for one part of an object while the server rejects some of them. */
+// A single refusal of published content, for example by a faulty admission policy, must not withdraw it.
+const REFUSALS_UNTIL_WITHDRAWN = 3;
+
+/**
+ * Selects the contents to publish for one part of an object while the server rejects some of them.
+ *
+ * 1. Last known good content is withdrawn only if the server rejects it in three attempts in a row.
+ * 2. Fields of earlier agent processes are never quarantined: no plugin is responsible for them.
+ */
 export class Quarantine {
   readonly #clock: Clock;
   readonly #refusals = new Map<string, Refusal>();
@@ -21,6 +30,8 @@ export class Quarantine {
   // Last known good content of each plugin, published while its newer content is rejected.
   #accepted = new Map<string, PluginContent>();
   #nextRetryAt = Number.POSITIVE_INFINITY;
+  // Attempts in a row in which the server rejected what is published.
+  #refusedInARow = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -66,6 +77,7 @@ export class Quarantine {
   /** Records contents that the server accepted: a result of `filter`. */
   accept(contents: Contents): void {
     this.#accepted = new Map(contents);
+    this.#refusedInARow = 0;
     for (const plugin of this.#retries.keys()) if (!this.#refusals.has(plugin)) this.#retries.delete(plugin);
   }
 
@@ -75,9 +87,10 @@ export class Quarantine {
   }
 
   /**
-   * Finds the plugins whose content the server rejects. Adds plugins one by one in the given order. A plugin whose
-   * content causes a rejection is quarantined, and its last known good content is tried instead. Returns the
-   * quarantined plugins.
+   * Finds the plugins whose content the server rejects. Replaces the published contents one by one with the current
+   * ones, in the given order. A plugin whose content causes a rejection is quarantined. Returns the quarantined plugins.
+   * Throws the server's error if it rejects what is published: then no plugin is found to be responsible. After three
+   * such attempts in a row, the published contents are also examined one by one.
    * @param tryOut performs a dry run and throws as the write would
    */
   async isolate(
@@ -85,7 +98,7 @@ export class Quarantine {
     contributors: readonly string[],
     tryOut: (contents: Contents) => Promise<void>,
   ): Promise<string[]> {
-    const good = new Map<string, PluginContent>();
+    const good = await this.#base(this.#publishedOf(contents, contributors), tryOut);
     const refusalOf = async (plugin: string, content: PluginContent): Promise<string | undefined> => {
       try {
         await tryOut(new Map(good).set(plugin, content));
@@ -99,17 +112,46 @@ export class Quarantine {
     const found: string[] = [];
     for (const plugin of contributors) {
       const content = contents.get(plugin);
-      if (!content) continue;
+      if (!content || good.get(plugin) === content) continue;
       const message = await refusalOf(plugin, content);
       if (message === undefined) continue;
       this.#refuse(plugin, content, message);
       found.push(plugin);
+      if (good.has(plugin)) continue;
       const accepted = this.#accepted.get(plugin);
       const isStillGood =
         accepted && accepted !== content && (await refusalOf(plugin, accepted)) === undefined;
       if (!isStillGood) this.#accepted.delete(plugin);
     }
     return found;
+  }
+
+  // What is published of the contributors, as far as it is known.
+  #publishedOf(contents: Contents, contributors: readonly string[]): Map<string, PluginContent> {
+    const published = new Map<string, PluginContent>();
+    for (const plugin of contributors) {
+      const content = (plugin === PREDECESSOR ? contents : this.#accepted).get(plugin);
+      if (content) published.set(plugin, content);
+    }
+    return published;
+  }
+
+  // Returns the contents that need no examination.
+  async #base(
+    published: Map<string, PluginContent>,
+    tryOut: (contents: Contents) => Promise<void>,
+  ): Promise<Map<string, PluginContent>> {
+    if (published.size === 0) return published;
+    try {
+      await tryOut(published);
+      this.#refusedInARow = 0;
+      return published;
+    } catch (error) {
+      if (codeOf(error) !== "invalid" || ++this.#refusedInARow < REFUSALS_UNTIL_WITHDRAWN) throw error;
+    }
+    const base = new Map([...published].filter(([plugin]) => plugin === PREDECESSOR));
+    if (base.size > 0) await tryOut(base);
+    return base;
   }
 
   #refuse(plugin: string, content: PluginContent, message: string): void {

@@ -5,22 +5,19 @@ import type { ReportingContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { decoded } from "./report-message.ts";
 
-/** Parses the endpoint's last message into its content. Problems are counted, and logged if they changed. */
+/** Returns the content of the endpoint's last message, and the message. Problems are counted, and logged if they changed. */
 export function* readingMessage(
   endpoint: Endpoint,
   { policies, log, metrics }: Pick<ReportingContext, "policies" | "log" | "metrics">,
-): Steps<void> {
+): Steps<Pick<Endpoint, "content" | "read">> {
   const message = endpoint.message!;
   const before = endpoint.content;
   let content: PluginContent;
   try {
     content = yield* parsingContent(decoded(message), policies, before);
   } catch (error) {
-    const problem = `failed to decode message: ${messageOf(error)}`;
-    content = { fields: before.fields, problems: [{ reason: "json", message: problem }] };
+    content = { fields: before.fields, problems: [{ reason: "json", message: messageOf(error) }] };
   }
-  endpoint.content = content;
-  endpoint.read = message;
   const { problems } = content;
   for (const { reason } of problems) metrics.problems.inc({ plugin: endpoint.name, reason });
   const texts = problems.map((problem) => problem.message);
@@ -30,4 +27,5 @@ export function* readingMessage(
       "reporter plugin sent invalid fields, which are not published",
     );
   }
+  return { content, read: message };
 }

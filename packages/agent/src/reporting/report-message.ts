@@ -2,13 +2,13 @@ import {
   GetReportContentResponse,
   type ReportField,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
-import { checkEntries, type RepeatedFields } from "@nodekeeper/core/grpc";
+import { decodeMessage } from "@nodekeeper/core/grpc";
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 
 // Ten times the number of fields that are used. Decoding 4 MiB of empty ones takes half a gigabyte and more than a second.
-const MAX_PARTS = 10_000;
+const most = 10_000;
 // Field numbers in reporterplugin.v1alpha1: the contents of a response, and their fields.
-const parts: RepeatedFields = { 1: { 2: {} } };
+const parts = { repeated: { 1: { 2: {} } }, most, what: "contents and fields" };
 
 /**
  * A plugin's message: bytes from a socket, which usually equal the previous ones, or the object of an in-tree plugin.
@@ -40,11 +40,9 @@ export function isSameMessage(a: ReportMessage, b: ReportMessage): boolean {
   );
 }
 
-/** Decodes a message. Throws `exhausted` if it has too many parts, and the reader's error if the bytes are invalid. */
+/** Decodes a message. Throws `exhausted` if it has too many parts, and `invalid` if the bytes are no message. */
 export function decoded(message: ReportMessage): GetReportContentResponse {
-  if (!(message instanceof Uint8Array)) return message;
-  checkEntries(message, parts, MAX_PARTS, "contents and fields");
-  return GetReportContentResponse.decode(message);
+  return message instanceof Uint8Array ? decodeMessage(GetReportContentResponse, message, parts) : message;
 }
 
 /** Encodes a message for the checkpoint. */

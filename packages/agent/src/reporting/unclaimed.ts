@@ -22,7 +22,7 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
     if (!(part in policy.fields) || !isObject(members)) continue;
     for (const [name, value] of Object.entries(members)) {
       if (!(policy.fields[part]?.includes(name) ?? true)) continue;
-      const kept = ownPart(live, part, name, value, owner);
+      const kept = ownPart(live, `${part}.${name}`, value, owner);
       if (kept === undefined) continue;
       const own = normalize(kept);
       const bytes = name.length + storedBytes(own);
@@ -32,18 +32,12 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
   return { fields, problems: [] };
 }
 
-function ownPart(
-  live: KubeObject,
-  part: Part,
-  name: string,
-  value: Json,
-  owner: TaintOwner,
-): Json | undefined {
-  if (part === "spec" && name === "taints") {
+function ownPart(live: KubeObject, path: string, value: Json, owner: TaintOwner): Json | undefined {
+  if (path === "spec.taints") {
     const taints = ownTaints(live, owner);
     return taints.length > 0 ? taints : undefined;
   }
-  if (part === "metadata" && name === "annotations" && isObject(value)) {
+  if (path === "metadata.annotations" && isObject(value)) {
     const { [OWN_TAINTS]: _, ...others } = value;
     return Object.keys(others).length > 0 ? others : undefined;
   }

@@ -94,8 +94,7 @@ export class RuntimeCalls {
     try {
       return await withDeadline(
         clock,
-        waitsMs + deadlineMs,
-        { name: nameOf(call), id: RuntimeNotResponding.id },
+        { ms: waitsMs + deadlineMs, name: nameOf(call), id: RuntimeNotResponding.id },
         signal,
         (callSignal) => work(opened.calls.client, callSignal, opened),
       );

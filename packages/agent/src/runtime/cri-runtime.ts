@@ -70,7 +70,7 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
         required: apiVersion,
       });
     }
-    return { runtimeName, runtimeVersion, runtimeApiVersion };
+    return { runtimeName, runtimeVersion };
   }
 
   /** See `PodStatsReader`. */

@@ -1,11 +1,5 @@
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import { RecentMap } from "@nodekeeper/core/lib";
-
-/** Identity of the pod that a container or sandbox belongs to. */
-export interface PodIdentity {
-  uid: string;
-  name: string;
-  namespace: string;
-}
 
 /**
  * Maps containers and sandboxes to their pods: all of the last complete list, and a bounded number of recent

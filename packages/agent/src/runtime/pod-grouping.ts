@@ -1,6 +1,6 @@
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { Container, PodSandbox } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import type { Anomalies } from "./anomalies.ts";
-import type { PodIdentity } from "./owners.ts";
 import { containerState, sandboxState } from "./states.ts";
 import type { ListedContainer, Pod } from "./types.ts";
 

@@ -1,8 +1,9 @@
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { Container, PodSandbox } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { codeOf, type Logger } from "@nodekeeper/core/lib";
 import type { Anomalies } from "./anomalies.ts";
 import type { Listed, RuntimeLists } from "./lists.ts";
-import type { Owners, PodIdentity } from "./owners.ts";
+import type { Owners } from "./owners.ts";
 import { mapInParallel } from "./parallel.ts";
 import { PodGrouping } from "./pod-grouping.ts";
 import type { RuntimeSettings } from "./settings.ts";

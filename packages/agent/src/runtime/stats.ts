@@ -5,12 +5,12 @@ import type {
   PodSandboxStats as CriPodSandboxStats,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 
-// Values that a runtime does not report are undefined, not 0. Each value has the time at which the runtime
-// measured it, in nanoseconds since the epoch. Times may differ within a response. Values without a time are
-// ignored: containerd reports zeros for layers that it has not measured yet.
+// Values that a runtime does not report are undefined, not 0. Values without the time at which the runtime measured
+// them are ignored: containerd reports zeros for layers that it has not measured yet.
 
 /** Memory usage in bytes. */
 export interface MemoryUsage {
+  /** When the runtime measured it, nanoseconds since the epoch. */
   takenAt: bigint;
   workingSetBytes: bigint | undefined;
   usageBytes: bigint | undefined;
@@ -19,7 +19,6 @@ export interface MemoryUsage {
 
 /** Usage of a container's writable layer. */
 export interface WritableLayerUsage {
-  takenAt: bigint;
   usedBytes: bigint | undefined;
   inodesUsed: bigint | undefined;
 }
@@ -68,6 +67,6 @@ function memoryUsage(memory: CriMemoryUsage): MemoryUsage {
   };
 }
 
-function writableLayerUsage({ timestamp, usedBytes, inodesUsed }: CriFilesystemUsage): WritableLayerUsage {
-  return { takenAt: timestamp, usedBytes: usedBytes?.value, inodesUsed: inodesUsed?.value };
+function writableLayerUsage({ usedBytes, inodesUsed }: CriFilesystemUsage): WritableLayerUsage {
+  return { usedBytes: usedBytes?.value, inodesUsed: inodesUsed?.value };
 }

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { PodNotInspectable } from "@nodekeeper/api/errors";
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import type {
   ContainerStatus as CriContainerStatus,
   PodSandboxStatus as CriSandboxStatus,
@@ -7,7 +8,6 @@ import type {
 import { codeOf, type NodekeeperError } from "@nodekeeper/core/lib";
 import type { Anomalies } from "./anomalies.ts";
 import type { Call, RuntimeCalls } from "./calls.ts";
-import type { PodIdentity } from "./owners.ts";
 import { mapInParallel } from "./parallel.ts";
 import { newestFirst } from "./pod-grouping.ts";
 import type { RuntimeSettings } from "./settings.ts";

@@ -83,7 +83,6 @@ export interface CallInFlight {
 export interface RuntimeVersion {
   runtimeName: string;
   runtimeVersion: string;
-  runtimeApiVersion: string;
 }
 
 /**

@@ -11,10 +11,6 @@ export class WireReader {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  get length(): number {
-    return this.#bytes.length;
-  }
-
   get bytes(): Buffer {
     return this.#bytes;
   }

@@ -42,7 +42,7 @@ export async function routeReply(
     const handle = async (scoped: AbortSignal) => route.handle(query, scoped);
     return jsonReply(
       200,
-      await withDeadline(clock, HANDLER_DEADLINE_MS, `route ${route.path}`, signal, handle),
+      await withDeadline(clock, { ms: HANDLER_DEADLINE_MS, name: `route ${route.path}` }, signal, handle),
     );
   } catch (error) {
     return errorReply(error);

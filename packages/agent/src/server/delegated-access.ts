@@ -76,7 +76,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
   // Concurrent requests share one review, so it must not be canceled with the first of them.
   const within = <T>(what: string, key: string, ask: (signal: AbortSignal) => Promise<T>) =>
-    withDeadline(clock, DEADLINE_MS, what, undefined, async (signal) => {
+    withDeadline(clock, { ms: DEADLINE_MS, name: what }, undefined, async (signal) => {
       await (readers.has(key) ? ofReaders : ofStrangers).take(LONGEST_WAIT_MS, signal);
       return await ask(signal).catch(notOfTheToken);
     });

@@ -1,9 +1,9 @@
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { Clock } from "@nodekeeper/core/lib";
 import {
   formatCursor,
   type LogPosition,
-  type PodIdentity,
   type PodLifecycleEventGenerator,
   parseCursor,
 } from "../lifecycle/index.ts";

@@ -1,4 +1,5 @@
 import { TooManyWatches } from "@nodekeeper/api/errors";
+import type { PodIdentity } from "@nodekeeper/api/lifecycle";
 import type {
   DeepPartial,
   GetRequest,
@@ -19,13 +20,7 @@ import {
   withPauses,
 } from "@nodekeeper/core/lib";
 import type { CallContext, ServiceImplementation } from "nice-grpc";
-import {
-  formatCursor,
-  type LogItem,
-  type LogPosition,
-  type PodIdentity,
-  parseCursor,
-} from "../lifecycle/index.ts";
+import { formatCursor, type LogItem, type LogPosition, parseCursor } from "../lifecycle/index.ts";
 import { isSelected, type LifecycleReader } from "./lifecycle-routes.ts";
 import {
   type lifecycleDefinition,
@@ -131,8 +126,11 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
       if (!uid) throw toServerError(new NodekeeperError("invalid", "fresh requires the pod's uid"));
       const since = clock.monotonic();
       try {
-        await withDeadline(clock, FRESH_DEADLINE_MS, "reading the pod", context.signal, (scope) =>
-          abortable(statuses.getNewerThan(uid, since, scope), scope),
+        await withDeadline(
+          clock,
+          { ms: FRESH_DEADLINE_MS, name: "reading the pod" },
+          context.signal,
+          (scope) => abortable(statuses.getNewerThan(uid, since, scope), scope),
         );
       } catch (error) {
         throw toServerError(error);

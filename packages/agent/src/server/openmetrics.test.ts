@@ -1,6 +1,6 @@
 import { metricTable, Registry } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
-import { prefersOpenMetrics, toOpenMetrics } from "./openmetrics.ts";
+import { prefersOpenMetrics, toOpenMetrics } from "./metrics-page.ts";
 
 describe("OpenMetrics is served", () => {
   it.each<[string, string | undefined, boolean]>([

@@ -17,8 +17,9 @@ let mostInTurn: number;
 
 beforeEach(async () => {
   const clock = new FakeClock();
-  const common = { clock, registry: new Registry(), log: silentLogger };
-  const server = new StatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [] });
+  const context = { clock, registry: new Registry(), log: silentLogger };
+  const served = { checks: [], routes: [] };
+  const server = new StatusServer({ context, served, address: "127.0.0.1:0" });
   const stop = new AbortController();
   const running = server.run(stop.signal);
   port = Number((await server.ready()).split(":").at(-1));

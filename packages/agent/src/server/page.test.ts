@@ -12,14 +12,8 @@ writeFileSync(join(directory, "main.js"), "export {};");
 writeFileSync(join(directory, "secret.key"), "");
 
 async function get(path: string, accept: string, page: ReadPageFile = pageDirectory(directory)) {
-  const common = {
-    checks: [],
-    registry: new Registry(),
-    routes: [],
-    clock: systemClock,
-    withholdReasons: false,
-  };
-  const router = new Router({ ...common, page });
+  const common = { registry: new Registry(), clock: systemClock, withholdReasons: false };
+  const router = new Router({ ...common, served: { checks: [], routes: [], page } });
   return router.answer(path, new URLSearchParams(), AbortSignal.timeout(60_000), { accept });
 }
 

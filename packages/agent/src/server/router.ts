@@ -15,14 +15,19 @@ import { PAGE_ROOT, pageReply, prefersPage, type ReadPageFile } from "./page.ts"
 import { errorReply, jsonReply, type Reply, textReply } from "./reply.ts";
 import type { OpenStream, Streams } from "./stream/streams.ts";
 
-export interface RouterOptions {
+/** What the servers of one agent serve, besides the metrics of a registry. */
+export interface Served {
   checks: readonly HealthCheck[];
-  registry: Registry;
   routes: readonly JsonRoute[];
   /** Streams of changes, at /api/v1/stream. Default: none. */
   streams?: Streams;
   /** Reads the page's files. Default: no page, and browsers get the same responses as other clients. */
   page?: ReadPageFile;
+}
+
+export interface RouterOptions {
+  served: Served;
+  registry: Registry;
   clock: Clock;
   /** Whether health responses omit why a check fails, for unauthenticated callers. */
   withholdReasons: boolean;
@@ -50,16 +55,19 @@ const RETRY_AFTER_MS = 1_000;
 /** Routes GET requests. */
 export class Router {
   readonly #options: RouterOptions;
+  readonly #served: Served;
   readonly #routes: ReadonlyMap<string, JsonRoute>;
   readonly #metrics: MetricsPage;
   readonly #handlers = new Semaphore({ permits: HANDLERS_AT_ONCE, maxWaiting: MAX_WAITING_REQUESTS });
 
   /** Throws `invalid` if two routes have the same path or two checks the same name. */
   constructor(options: RouterOptions) {
+    const { served, registry, clock } = options;
     this.#options = options;
-    this.#routes = indexRoutes(options.routes);
-    this.#metrics = new MetricsPage(options.registry, options.clock);
-    const names = options.checks.map((check) => check.name);
+    this.#served = served;
+    this.#routes = indexRoutes(served.routes);
+    this.#metrics = new MetricsPage(registry, clock);
+    const names = served.checks.map((check) => check.name);
     const twice = names.find((name, at) => names.indexOf(name) !== at);
     if (twice !== undefined) throw new NodekeeperError("invalid", `two health checks have the name ${twice}`);
   }
@@ -75,9 +83,9 @@ export class Router {
     headers: IncomingHttpHeaders = {},
   ): Promise<Routed> {
     if (path === "/") return { handler: "/", reply: await this.#start(headers.accept) };
-    if (path.startsWith(PAGE_ROOT) && this.#options.page) {
+    if (path.startsWith(PAGE_ROOT) && this.#served.page) {
       const name = path.slice(PAGE_ROOT.length);
-      return { handler: PAGE_ROOT, reply: await pageReply(this.#options.page, name) };
+      return { handler: PAGE_ROOT, reply: await pageReply(this.#served.page, name) };
     }
     if (path === "/metrics")
       return { handler: path, reply: await this.#metrics.reply(headers.accept, signal) };
@@ -86,8 +94,8 @@ export class Router {
     if (path === API_ROOT || path === `${API_ROOT}/`) {
       return { handler: API_ROOT, reply: jsonReply(200, { routes: this.#listed() }) };
     }
-    if (path === `${API_ROOT}/${STREAM_PATH}` && this.#options.streams)
-      return this.#stream(this.#options.streams, query, headers["last-event-id"]?.toString());
+    if (path === `${API_ROOT}/${STREAM_PATH}` && this.#served.streams)
+      return this.#stream(this.#served.streams, query, headers["last-event-id"]?.toString());
     const route = path.startsWith(`${API_ROOT}/`)
       ? this.#routes.get(path.slice(API_ROOT.length + 1))
       : undefined;
@@ -126,7 +134,7 @@ export class Router {
   }
 
   #listed(): { path: string; summary: string }[] {
-    const { routes, streams } = this.#options;
+    const { routes, streams } = this.#served;
     const listed = [...routes, ...(streams ? [{ path: STREAM_PATH, summary: streamSummary }] : [])];
     return listed.map(({ path, summary }) => ({ path: `${API_ROOT}/${path}`, summary }));
   }
@@ -136,24 +144,25 @@ export class Router {
     const endpoint = healthEndpoints.find((name): name is HealthEndpoint => name === first);
     if (!endpoint) return undefined;
     const name = rest.join("/");
-    const asked = { ...this.#options, endpoint };
+    const { withholdReasons } = this.#options;
+    const asked = { checks: this.#served.checks, withholdReasons, endpoint };
     const reply = name ? singleHealthReply(asked, name) : healthReply(asked, query);
     return { handler: `/${endpoint}`, reply };
   }
 
   // When run from source, the page may not be built yet.
   async #start(accept: string | undefined): Promise<Reply> {
-    if (!this.#options.page || !prefersPage(accept)) return this.#index();
-    const reply = await pageReply(this.#options.page, "index.html");
+    if (!this.#served.page || !prefersPage(accept)) return this.#index();
+    const reply = await pageReply(this.#served.page, "index.html");
     return reply.status === 200 ? reply : this.#index();
   }
 
   #index(): Reply {
-    const { checks } = this.#options;
+    const { checks } = this.#served;
     const lines = [
       "Nodekeeper",
       "",
-      ...(this.#options.page ? ["/   the page, for browsers"] : []),
+      ...(this.#served.page ? ["/   the page, for browsers"] : []),
       "/livez /readyz /healthz   health; ?verbose lists the checks, ?exclude=<name> skips one",
       ...checks.map((check) => `  /readyz/${check.name}`),
       "/metrics   metrics for Prometheus, as OpenMetrics on request",

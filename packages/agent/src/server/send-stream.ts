@@ -57,7 +57,7 @@ export async function sendStream(
 
 /** Waits until the client has read what was sent. Resolves with false on timeout. Throws the signal's reason. */
 async function drained(response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<boolean> {
-  using scope = deadlineScope(clock, DRAIN_DEADLINE_MS, "reading a stream", signal);
+  using scope = deadlineScope(clock, { ms: DRAIN_DEADLINE_MS, name: "reading a stream" }, signal);
   try {
     await once(response, "drain", { signal: scope.signal });
     return true;

@@ -49,13 +49,10 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
       log: log as unknown as typeof silentLogger,
     });
     const server = new StatusServer({
+      context: { registry: new Registry(), clock, log: silentLogger },
+      served: { checks: [], routes: [] },
       address: "0.0.0.0:0",
       remote: { certificate, check: async () => {} },
-      checks: [],
-      routes: [],
-      registry: new Registry(),
-      clock,
-      log: silentLogger,
     });
     const controller = new AbortController();
     const running = server.run(controller.signal);

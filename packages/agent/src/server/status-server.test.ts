@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import {
+  type Clock,
   type ErrorCode,
   errorCodes,
   FakeClock,
@@ -21,16 +22,21 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function serve(options: Partial<StatusServerOptions> = {}) {
-  const registry = options.registry ?? new Registry();
-  const defaults = {
+interface Changes extends Partial<Omit<StatusServerOptions, "context" | "served">> {
+  routes?: readonly JsonRoute[];
+  registry?: Registry;
+  clock?: Clock;
+}
+
+async function serve(changes: Changes = {}) {
+  const { routes = [], registry = new Registry(), clock = systemClock, ...options } = changes;
+  const context = { registry, clock, log: silentLogger };
+  const server = new StatusServer({
     address: "127.0.0.1:0",
-    checks: [],
-    routes: [],
-    clock: systemClock,
-    log: silentLogger,
-  };
-  const server = new StatusServer({ ...defaults, ...options, registry });
+    ...options,
+    context,
+    served: { checks: [], routes },
+  });
   const stop = new AbortController();
   const run = server.run(stop.signal);
   cleanups.push(async () => {
@@ -128,9 +134,9 @@ describe("the JSON API", () => {
 
   it.each([["Upper"], ["/slash"], ["a//b"], ["a b"]])("refuses the route path %j", (path) => {
     const routes = [route(path, () => 1)];
-    const registry = new Registry();
-    const options = { address: "127.0.0.1:0", checks: [], clock: systemClock, log: silentLogger };
-    expect(() => new StatusServer({ ...options, routes, registry })).toThrow(JSON.stringify(path));
+    const context = { registry: new Registry(), clock: systemClock, log: silentLogger };
+    const options = { context, address: "127.0.0.1:0", served: { checks: [], routes } };
+    expect(() => new StatusServer(options)).toThrow(JSON.stringify(path));
   });
 });
 
@@ -316,14 +322,9 @@ describe("stopping", () => {
   });
 
   it("before it started binds nothing", async () => {
-    const options = {
-      address: "127.0.0.1:0",
-      checks: [],
-      routes: [],
-      clock: systemClock,
-      log: silentLogger,
-    };
-    const server = new StatusServer({ ...options, registry: new Registry() });
+    const context = { registry: new Registry(), clock: systemClock, log: silentLogger };
+    const served = { checks: [], routes: [] };
+    const server = new StatusServer({ context, served, address: "127.0.0.1:0" });
     await server.run(AbortSignal.abort(new Error("never mind")));
     await expect(server.ready()).rejects.toThrow("never mind");
   });
@@ -335,8 +336,9 @@ it("names the address that another process listens on", async () => {
   cleanups.push(() => void other.close());
   const { port } = other.address() as { port: number };
   const address = `127.0.0.1:${port}`;
-  const options = { address, checks: [], routes: [], clock: systemClock, log: silentLogger };
-  const run = new StatusServer({ ...options, registry: new Registry() }).run(new AbortController().signal);
+  const context = { registry: new Registry(), clock: systemClock, log: silentLogger };
+  const server = new StatusServer({ context, served: { checks: [], routes: [] }, address });
+  const run = server.run(new AbortController().signal);
   await expect(run).rejects.toMatchObject({
     code: "conflict",
     id: "NK1701",

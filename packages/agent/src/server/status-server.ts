@@ -18,6 +18,7 @@ import {
   LoopTurns,
   NodekeeperError,
   PacedSocket,
+  type Registry,
   type Runnable,
   Semaphore,
   stopped,
@@ -31,7 +32,7 @@ import { failureOrAbort, listen } from "./listen.ts";
 import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
 import { paceConnections } from "./pace-connections.ts";
 import { errorReply, type Reply, withChallenge } from "./reply.ts";
-import { isPublic, type Routed, Router, type RouterOptions } from "./router.ts";
+import { isPublic, type Routed, Router, type Served } from "./router.ts";
 import { commonHeaders, sendReply } from "./send-reply.ts";
 import { sendStream } from "./send-stream.ts";
 import type { CertificatePair, ServingCertificate } from "./serving-certificate.ts";
@@ -46,17 +47,24 @@ export interface RemoteAccess {
   check: AccessCheck;
 }
 
-export interface StatusServerOptions extends Omit<RouterOptions, "withholdReasons"> {
+/** Dependencies that the servers of one agent share. */
+export interface ServerContext {
+  registry: Registry;
+  /** Registered on `registry`. Default: registered by the server. */
+  metrics?: ServerMetrics;
+  clock: Clock;
+  log: Logger;
+}
+
+export interface StatusServerOptions {
+  context: ServerContext;
+  served: Served;
   /** Default: "status-server". The servers of one agent need different names. */
   name?: string;
-  /** Shared by all servers of one registry. Default: registered on `registry`. */
-  metrics?: ServerMetrics;
   /** "127.0.0.1:10290"; port 0: the operating system chooses. */
   address: string;
   /** Required for an address beyond loopback, and ignored on loopback, which is HTTP and open to the node's users. */
   remote?: RemoteAccess;
-  clock: Clock;
-  log: Logger;
 }
 
 /** Connection limit. Beyond it, the least recently used idle connection is closed. */
@@ -80,7 +88,7 @@ const STREAM_ADDRESS = `${API_ROOT}/${STREAM_PATH}`;
 /** Serves health, metrics, the page and the JSON API over HTTP, read-only. */
 export class StatusServer implements Runnable {
   readonly name: string;
-  readonly #options: StatusServerOptions;
+  readonly #context: ServerContext;
   readonly #configured: ListenAddress;
   /** Undefined on loopback. */
   readonly #remote: RemoteAccess | undefined;
@@ -95,13 +103,15 @@ export class StatusServer implements Runnable {
 
   /** Throws `invalid` if an address, route or check is invalid or not allowed. */
   constructor(options: StatusServerOptions) {
-    this.#options = options;
+    const { context, served } = options;
+    const { registry, clock } = context;
+    this.#context = context;
     this.name = options.name ?? "status-server";
     this.#configured = parseListenAddress(options.address);
     this.#remote = remoteOf(options, this.#configured);
-    this.#signIn = this.#remote && options.page ? new SignIn(this.#remote.check) : undefined;
-    this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
-    this.#metrics = options.metrics ?? createServerMetrics(options.registry);
+    this.#signIn = this.#remote && served.page ? new SignIn(this.#remote.check) : undefined;
+    this.#router = new Router({ served, registry, clock, withholdReasons: this.#remote !== undefined });
+    this.#metrics = context.metrics ?? createServerMetrics(registry);
     this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
     // `run` throws the same error, so a promise without a caller must not be an unhandled rejection.
     this.#listening.promise.catch(() => {});
@@ -135,7 +145,7 @@ export class StatusServer implements Runnable {
     }
     this.#bound = server.address() as AddressInfo;
     const isRemote = this.#remote !== undefined;
-    this.#options.log.info({ address: this.address, tls: isRemote }, "status server is listening");
+    this.#context.log.info({ address: this.address, tls: isRemote }, "status server is listening");
     this.#listening.resolve(this.address!);
     try {
       await failureOrAbort(server, signal);
@@ -159,7 +169,7 @@ export class StatusServer implements Runnable {
     const server = this.#remote
       ? await this.#createTlsServer(this.#remote.certificate, options, serve, signal)
       : createServer(options, serve);
-    paceConnections(server, this.#remote !== undefined, new LoopTurns(this.#options.clock));
+    paceConnections(server, this.#remote !== undefined, new LoopTurns(this.#context.clock));
     server.on("connection", (socket) => this.#connections.admit(socket));
     server.setTimeout(SOCKET_TIMEOUT_MS);
     return server;
@@ -186,7 +196,7 @@ export class StatusServer implements Runnable {
     // Read before the connection counts as busy, so that slow forms, like half-sent requests, are closed at the
     // connection limit.
     const form = this.#signIn?.takesForm(request) ? await readForm(request) : undefined;
-    const begin = this.#options.clock.monotonic();
+    const begin = this.#context.clock.monotonic();
     if (!this.#connections.begin(socket)) {
       // Requests pipelined behind it are not served either.
       if (socket instanceof PacedSocket) socket.stopReading();
@@ -198,7 +208,7 @@ export class StatusServer implements Runnable {
     const { handler, reply, stream } = await this.#answer(request, form, scope.signal);
     response.off("close", onClose);
     this.#metrics.requests.inc({ handler, code: reply.status });
-    this.#metrics.duration.observe((this.#options.clock.monotonic() - begin) / 1000);
+    this.#metrics.duration.observe((this.#context.clock.monotonic() - begin) / 1000);
     if (stream) {
       await this.#stream(request, response, stream, scope.signal);
       this.#connections.end(socket);
@@ -223,12 +233,12 @@ export class StatusServer implements Runnable {
       return;
     }
     await sendStream(response, stream, {
-      clock: this.#options.clock,
+      clock: this.#context.clock,
       signal,
       headers,
       checkAccess: (scope) => this.#authorize(request, STREAM_ADDRESS, scope),
       onCut: () => this.#metrics.cutStreams.inc(),
-      onError: (error) => this.#options.log.warn({ err: error }, "stream of events ended with an error"),
+      onError: (error) => this.#context.log.warn({ err: error }, "stream of events ended with an error"),
     });
   }
 
@@ -291,7 +301,7 @@ export class StatusServer implements Runnable {
   async #close(server: Server): Promise<void> {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
-    const timer = this.#options.clock.after(STOP_GRACE_MS, () => server.closeAllConnections());
+    const timer = this.#context.clock.after(STOP_GRACE_MS, () => server.closeAllConnections());
     await closed;
     timer.cancel();
   }

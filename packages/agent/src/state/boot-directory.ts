@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { InPlaceFile } from "./in-place-file.ts";
 
@@ -9,15 +9,16 @@ import { InPlaceFile } from "./in-place-file.ts";
  * an older copy. Each file names the boot and the state directory it belongs to. No method throws.
  */
 export class BootDirectory {
+  /** Changes with each boot of the machine. */
+  readonly bootId: string;
   readonly #prefix: string | undefined;
-  readonly #bootId: string;
 
   /**
    * @param path if undefined, nothing is stored. Ignored if it is inside the state directory, because a copy
    * of the state directory would contain it
    */
   constructor(path: string | undefined, stateDirectory: string, bootId: string) {
-    this.#bootId = bootId;
+    this.bootId = bootId;
     if (path === undefined || isWithin(path, stateDirectory)) return;
     const id = createHash("sha256").update(resolve(stateDirectory)).digest("hex").slice(0, 12);
     this.#prefix = join(path, `.state-${id}`);
@@ -29,7 +30,7 @@ export class BootDirectory {
 
   /** Opens a small text that is written often. It is overwritten in place and may have up to 500 bytes. */
   openMark(name: string): BootMark {
-    return new BootMark(this.#pathOf(name), this.#bootId);
+    return new BootMark(this.#pathOf(name), this.bootId);
   }
 
   /**
@@ -43,7 +44,7 @@ export class BootDirectory {
       closeSync(openSync(path, "r+"));
       const text = readFileSync(path, "utf8");
       const [bootId, ...lines] = text.split("\n");
-      return bootId === this.#bootId ? lines.join("\n") : undefined;
+      return bootId === this.bootId ? lines.join("\n") : undefined;
     } catch {
       return undefined;
     }
@@ -56,7 +57,8 @@ export class BootDirectory {
     try {
       const file = openSync(`${path}.new`, "w", 0o600);
       try {
-        writeSync(file, `${this.#bootId}\n${text}`);
+        // Unlike `writeSync`, throws if only the beginning fits on the file system.
+        writeFileSync(file, `${this.bootId}\n${text}`);
       } finally {
         closeSync(file);
       }

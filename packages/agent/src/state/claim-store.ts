@@ -37,13 +37,9 @@ export class ClaimStore extends Store {
 
   /** Throws if the disk is full; nothing is changed then. */
   save(claim: StoredClaim): void {
-    const { driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updatedAt } = claim;
+    const { updatedAt, ...row } = claim;
     this.database.transaction(() =>
-      this.database.run(
-        `INSERT OR REPLACE INTO claim (driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ...[driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updatedAt],
-      ),
+      this.database.insert("claim", { ...row, updated_at: updatedAt }, "REPLACE"),
     );
   }
 

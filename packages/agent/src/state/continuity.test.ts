@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -192,5 +193,19 @@ describe("a text that is kept for this boot", () => {
     expect(keep("boot-1").write("eviction", "one")).toBe(false);
     bootDirectory = directory;
     expect(keep("boot-1").write("eviction", "one")).toBe(false);
+  });
+
+  it("is not kept if only its beginning fits on the file system", () => {
+    const text = "x".repeat(100_000);
+    expect(keep("boot-1").write("eviction", text)).toBe(true);
+    const program = `
+      import { BootDirectory } from ${JSON.stringify(new URL("boot-directory.ts", import.meta.url))};
+      const boot = new BootDirectory(${JSON.stringify(bootDirectory)}, ${JSON.stringify(directory)}, "boot-1");
+      process.stdout.write(String(boot.write("eviction", "y".repeat(100_000))));`;
+    // A limit of the size of files, in KiB, has the effect of a full file system: a write ends early, the next fails.
+    const limited = `trap "" XFSZ; ulimit -f 8; exec "$0" --input-type=module -e "$1"`;
+    const kept = execFileSync("bash", ["-c", limited, process.execPath, program], { encoding: "utf8" });
+    expect(kept).toBe("false");
+    expect(keep("boot-1").read("eviction")).toBeUndefined();
   });
 });

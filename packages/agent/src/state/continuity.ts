@@ -59,7 +59,8 @@ export class Continuity {
     this.#unwrittenBefore = new Set([...(before?.unwritten ?? []), ...damaged]);
     const isProven = this.standing === "newest";
     this.#unwritten = new Set(isProven && isKept ? this.#unwrittenBefore : continuedStores);
-    if (!isProven) this.#renew();
+    // `counting` stores the new ID. A kill before that leaves different IDs, which is no proof.
+    if (!isProven) this.#id = randomUUID();
     this.#write();
   }
 
@@ -87,15 +88,6 @@ export class Continuity {
     if (store === undefined || this.#unwritten.has(store)) return;
     this.#unwritten.add(store);
     this.#write();
-  }
-
-  // If the disk is full, the new ID is only kept in memory. The next start then finds a different ID in the
-  // database.
-  #renew(): void {
-    this.#id = randomUUID();
-    try {
-      this.#count.run(this.#id, this.#commits);
-    } catch {}
   }
 
   #write(): void {

@@ -122,6 +122,8 @@ export class StateDatabase implements Disposable {
       isDamaged: damaged.some(({ isRecord }) => isRecord),
       aliveAt: wasOpen && !isCopy ? lock?.aliveBefore : undefined,
     });
+    if (!this.isProven) this.#begin(boot);
+    this.coverage.complete();
     if (trouble !== undefined) marker?.set(marker.before ?? clock.now());
     this.setAside = disk.setAside;
     this.#path = path;
@@ -144,7 +146,7 @@ export class StateDatabase implements Disposable {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       lock = DirectoryLock.take(directory, clock.now());
       marker = new GapMarker(directory);
-      const { opened, aside } = openUsable(path, bootId, clock.now(), log);
+      const { opened, aside } = openUsable({ path, bootId, now: clock.now() }, log);
       return new StateDatabase(opened, path, options, {
         lock,
         marker,
@@ -185,21 +187,45 @@ export class StateDatabase implements Disposable {
       this.connection.exec("BEGIN IMMEDIATE");
       const result = work();
       this.#continuity.counting();
+      this.coverage.saving();
       this.connection.exec("COMMIT");
+      this.coverage.saved();
       this.#continuity.committed(isLast ? store : undefined);
       return result;
     } catch (error) {
       this.#continuity.failed(store);
       // If the disk is full, SQLite rolls back itself. A second ROLLBACK would hide the first error.
       if (this.connection.isTransaction) this.connection.exec("ROLLBACK");
-      this.coverage.rolledBack();
       throw error;
     }
+  }
+
+  // One transaction for the boot, the gap in the records and the new ID: a later start does not find the boot without
+  // the gap. On a full disk, nothing is stored, and the next start finds the earlier boot and ID.
+  #begin({ bootId }: BootDirectory): void {
+    try {
+      this.transaction(() => this.run("INSERT OR REPLACE INTO boot (one, id) VALUES (1, ?)", bootId));
+    } catch {}
   }
 
   /** Runs a statement, which is prepared once per text. Returns the number of changed rows. */
   run(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#prepare(sql).run(...values).changes);
+  }
+
+  /**
+   * Inserts a row, by column; undefined values are stored as NULL.
+   * @param otherwise what happens if a row with the same key exists
+   */
+  insert(
+    table: string,
+    row: Readonly<Record<string, SQLInputValue | undefined>>,
+    otherwise: "ABORT" | "IGNORE" | "REPLACE" = "ABORT",
+  ): void {
+    const columns = Object.keys(row);
+    const places = columns.map(() => "?").join(", ");
+    const values = Object.values(row).map((value) => value ?? null);
+    this.run(`INSERT OR ${otherwise} INTO ${table} (${columns.join(", ")}) VALUES (${places})`, ...values);
   }
 
   /** Returns all rows of a query. Its columns must have the names of the properties of `Row`. */
@@ -223,6 +249,11 @@ export class StateDatabase implements Disposable {
     const statement = this.connection.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;
+  }
+
+  /** Whether the database is proven to be the one that the previous agent left: see `Continuity`. */
+  get isProven(): boolean {
+    return this.#continuity.standing === "newest";
   }
 
   /** Returns whether a store contains everything that the previous agent published. */

@@ -64,6 +64,23 @@ const ROW_BYTES = 100;
 const MOST_STEPS_PER_POD = 200;
 const TRIM_BATCH = 16;
 const STATE_OF_BOOT = "eviction";
+
+/** What one transaction writes. */
+interface NewRecords {
+  /** A JSON object with members. */
+  state: string;
+  /** Whether a later state was saved for this boot, which remains the newest. Default: false. */
+  isReplaced?: boolean;
+  round?: NewRound | undefined;
+  steps: readonly StoredStep[];
+}
+
+interface NumberedState {
+  text: string;
+  /** Number of the save; 0 if an earlier version wrote it. */
+  saves: number;
+}
+
 const SELECT_ROUND = "SELECT id, at, base, body FROM eviction_round";
 
 interface DeletedRound {
@@ -71,33 +88,81 @@ interface DeletedRound {
   consequence: number;
 }
 
-/** The state of eviction and the records of its rounds. */
+/** A copy of the state of eviction. */
+export interface StoredState {
+  text: string;
+  /** Whether it is known to be the last one saved. */
+  isNewest: boolean;
+}
+
+/**
+ * The state of eviction and the records of its rounds. The state has two copies: in the database, and in a file for
+ * this boot, which can be written if the database cannot. A kill between the two loses nothing:
+ *
+ * 1. The database is written first, and the file also if that failed. Nothing is acted on before both.
+ * 2. Each copy has the number of its save. Of two copies, the one with the larger number is the newer one; with equal
+ *    numbers, the file.
+ * 3. A database that is not proven to be the one of the previous agent is never newer than the file.
+ */
 export class EvictionStore extends Store {
   /** Approximate size of all records. Undefined until they are counted. */
   #usage: RoundUsage | undefined;
   #isStateKept = true;
+  /** Number of the last save. Undefined until it is read. */
+  #saves: number | undefined;
 
   /** The times for which rounds are complete. */
   get coverage(): RecordCoverage {
     return this.database.coverage;
   }
 
-  /**
-   * Returns the state last saved during this boot, even if the database could not be written or was replaced
-   * since. Undefined if there is none.
-   */
-  stateOfBoot(): string | undefined {
-    return this.database.bootDirectory.read(STATE_OF_BOOT);
+  /** Returns the stored copies of the state, newest first. */
+  states(): StoredState[] {
+    const ofBoot = this.#ofBoot();
+    const saved = this.#saved();
+    this.#saves = Math.max(this.#saves ?? 0, saved?.saves ?? 0, ofBoot?.saves ?? 0);
+    if (!ofBoot) return saved ? [{ text: saved.text, isNewest: false }] : [];
+    if (!saved) return [{ text: ofBoot.text, isNewest: true }];
+    const isNumberedLater = saved.saves > ofBoot.saves;
+    if (isNumberedLater && !this.database.isProven) this.#discardNumber();
+    const isSavedLater = isNumberedLater && this.database.isProven;
+    const [newest, other] = isSavedLater ? [saved, ofBoot] : [ofBoot, saved];
+    return [
+      { text: newest.text, isNewest: true },
+      { text: other.text, isNewest: false },
+    ];
+  }
+
+  #saved(): NumberedState | undefined {
+    return this.database.first<NumberedState>("SELECT state AS text, saves FROM eviction_state");
+  }
+
+  #ofBoot(): NumberedState | undefined {
+    return numbered(this.database.bootDirectory.read(STATE_OF_BOOT));
+  }
+
+  // The database is proven at the next start, although its state may be that of another agent.
+  #discardNumber(): void {
+    try {
+      this.database.transaction(() => this.database.run("UPDATE eviction_state SET saves = 0"));
+    } catch {
+      // A database that can't be written is not proven at the next start either.
+    }
+  }
+
+  #lastSave(): number {
+    this.#saves ??= Math.max(this.#saved()?.saves ?? 0, this.#ofBoot()?.saves ?? 0);
+    return this.#saves;
+  }
+
+  #nextSave(): number {
+    this.#saves = this.#lastSave() + 1;
+    return this.#saves;
   }
 
   /** Whether the last saved state survives the agent. */
   get isStateKept(): boolean {
     return this.#isStateKept;
-  }
-
-  /** Returns the state last saved to the database. Undefined before the first. */
-  state(): string | undefined {
-    return this.database.first<{ state: string }>("SELECT state FROM eviction_state")?.state;
   }
 
   /** Returns the largest ID of any round so far; 0 before the first. */
@@ -107,31 +172,38 @@ export class EvictionStore extends Store {
 
   /**
    * Writes a state, the record of a round and steps of evictions in one transaction, and trims records beyond
-   * the bounds. Returns the ID of the round's base. Throws if the disk is full; nothing is changed then,
-   * except that the state is still saved for this boot: see `stateOfBoot`.
+   * the bounds. Then saves the state for this boot, unless a later one was. Returns the ID of the round's base.
+   * Throws if the disk is full; nothing is changed then, and the caller must call `saveForBoot`.
    */
-  save(
-    { state, round, steps }: { state: string; round?: NewRound | undefined; steps: readonly StoredStep[] },
-    bounds: RecordBounds,
-  ): number | undefined {
-    const { age, bootDirectory, isPersistent } = this.database;
-    // Written first, so that it is never older than the state in the database.
-    this.#isStateKept = bootDirectory.write(STATE_OF_BOOT, state);
+  save({ state, isReplaced = false, round, steps }: NewRecords, bounds: RecordBounds): number | undefined {
+    const { age, isPersistent } = this.database;
     try {
       const base = this.database.transaction(() => {
-        this.database.run("INSERT OR REPLACE INTO eviction_state (one, state) VALUES (1, ?)", state);
+        const saves = isReplaced ? this.#lastSave() : this.#nextSave();
+        this.database.insert("eviction_state", { one: 1, state, saves }, "REPLACE");
         age.save();
         const base = round && this.#add(round);
         for (const step of steps) this.#addStep(step);
         this.#trim(bounds, round?.id);
         return base;
       });
-      this.#isStateKept ||= isPersistent;
+      if (!isReplaced) this.#isStateKept = this.#writeForBoot(state) || isPersistent;
       return base;
     } catch (error) {
       this.#usage = undefined;
       throw error;
     }
+  }
+
+  /** Saves a state that could not be written to the database, which is not read. See `isStateKept`. */
+  saveForBoot(state: string): void {
+    this.#saves = (this.#saves ?? this.#ofBoot()?.saves ?? 0) + 1;
+    this.#isStateKept = this.#writeForBoot(state);
+  }
+
+  #writeForBoot(state: string): boolean {
+    // The number is a member of the state, which an earlier version ignores after a rollback.
+    return this.database.bootDirectory.write(STATE_OF_BOOT, `{"saves":${this.#saves},${state.slice(1)}`);
   }
 
   /**
@@ -232,30 +304,23 @@ export class EvictionStore extends Store {
     let baseId = base;
     if (typeof baseId !== "number") {
       this.#grow(baseId.length);
-      database.run("INSERT INTO eviction_base (body) VALUES (?)", baseId);
+      database.insert("eviction_base", { body: baseId });
       baseId = lastIdOf(database, "eviction_base");
     }
     const bytes = body.length + ROW_BYTES * (1 + pods.length);
     const plugin = this.#counted().add(consequence, plugins, bytes);
-    database.run(
-      `INSERT INTO eviction_round (id, at, base, body, age, consequence, plugin, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[id, at, baseId, body, database.age.now(), consequences.indexOf(consequence), plugin, bytes],
-    );
+    database.insert("eviction_round", {
+      ...{ id, at, base: baseId, body, age: database.age.now() },
+      ...{ consequence: consequences.indexOf(consequence), plugin, bytes },
+    });
     for (const { uid, namespace, name } of pods)
-      database.run(
-        "INSERT OR IGNORE INTO eviction_pod (round, uid, namespace, name) VALUES (?, ?, ?, ?)",
-        ...[id, uid, namespace, name],
-      );
+      database.insert("eviction_pod", { round: id, uid, namespace, name }, "IGNORE");
     return baseId;
   }
 
   #addStep({ uid, at, message }: StoredStep): void {
     const database = this.database;
-    database.run(
-      "INSERT INTO eviction_step (uid, at, message, age) VALUES (?, ?, ?, ?)",
-      ...[uid, at, message, database.age.now()],
-    );
+    database.insert("eviction_step", { uid, at, message, age: database.age.now() });
     this.#grow(message.length);
     database.run(
       `DELETE FROM eviction_step WHERE uid = ?1 AND id <=
@@ -317,4 +382,9 @@ export class EvictionStore extends Store {
   #grow(bytes: number): void {
     this.#counted().total += bytes + ROW_BYTES;
   }
+}
+
+function numbered(text: string | undefined): NumberedState | undefined {
+  if (text === undefined) return undefined;
+  return { text, saves: Number(/^\{"saves":(\d{1,15}),/.exec(text)?.[1] ?? 0) };
 }

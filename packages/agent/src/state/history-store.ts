@@ -76,18 +76,12 @@ export class HistoryStore extends Store {
       const now = database.age.now();
       for (const pod of pods) this.#savePod(pod, now);
       for (const { uid, at, message, plugin = "" } of events)
-        database.run(
-          "INSERT INTO node_event (uid, at, message, age, plugin) VALUES (?, ?, ?, ?, ?)",
-          ...[uid, at, message, now, plugin],
-        );
+        database.insert("node_event", { uid, at, message, age: now, plugin });
       for (const uid of new Set(events.map((event) => event.uid))) {
         if (uid === "") this.#trimNodeEvents();
         else this.#trimEvents(uid);
       }
-      database.run(
-        "INSERT OR REPLACE INTO node_watch (one, watched_at, cursor) VALUES (1, ?, ?)",
-        ...[watchedAt, cursor],
-      );
+      database.insert("node_watch", { one: 1, watched_at: watchedAt, cursor }, "REPLACE");
       this.#trim(bounds);
     });
   }

@@ -94,23 +94,17 @@ export class LifecycleStore extends Store {
     this.database.transaction(() => {
       for (const event of events) this.#addEvent(event);
       for (const record of records) this.#saveRecord(record);
-      this.database.run(
-        "INSERT OR REPLACE INTO lifecycle_log (one, id, last) VALUES (1, ?, ?)",
-        log.id,
-        log.last,
-      );
+      this.database.insert("lifecycle_log", { one: 1, id: log.id, last: log.last }, "REPLACE");
       if (trimTo > 0) this.database.run("DELETE FROM lifecycle_event WHERE sequence <= ?", trimTo);
     }, "lifecycle");
   }
 
   #addEvent({ sequence, at, type, pod, container, exitCode, reason }: StoredEvent): void {
-    this.database.run(
-      `INSERT INTO lifecycle_event
-         (sequence, at, type, pod_uid, namespace, name, container_id, container_name, container_kind, exit_code, reason)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[sequence, at, type, pod.uid, pod.namespace, pod.name],
-      ...[container?.id ?? null, container?.name ?? null, container?.kind ?? null, exitCode ?? null, reason],
-    );
+    this.database.insert("lifecycle_event", {
+      ...{ sequence, at, type, pod_uid: pod.uid, namespace: pod.namespace, name: pod.name },
+      ...{ container_id: container?.id, container_name: container?.name, container_kind: container?.kind },
+      ...{ exit_code: exitCode, reason },
+    });
   }
 
   #saveRecord({ podUid, record }: StoredRecord): void {

@@ -129,18 +129,10 @@ export class Marks {
     const { items } = this.#waiting;
     this.#database.transaction(() => {
       for (const { id, at, kind, title, plugin, pod, round, unobservedSince } of items)
-        this.#database.run(
-          `INSERT INTO mark (id, at, kind, title, plugin, uid, namespace, name, round, unobserved_since)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-          ...[id, at, kind, title, plugin ?? null],
-          ...[
-            pod?.uid ?? null,
-            pod?.namespace ?? null,
-            pod?.name ?? null,
-            round ?? null,
-            unobservedSince ?? null,
-          ],
-        );
+        this.#database.insert("mark", {
+          ...{ id, at, kind, title, plugin, uid: pod?.uid, namespace: pod?.namespace, name: pod?.name },
+          ...{ round, unobserved_since: unobservedSince },
+        });
       for (const kind of new Set(items.map((mark) => mark.kind))) this.#trim(kind);
     });
     this.#waiting.clear();

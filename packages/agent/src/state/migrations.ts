@@ -191,6 +191,8 @@ const migrations: readonly string[] = [
      uid  INTEGER NOT NULL,        -- of the user that the name belongs to, until the plugin's grace period ends
      PRIMARY KEY (type, name)
    ) STRICT;`,
+  // Number of the save, to compare the state with its copy for the boot.
+  `ALTER TABLE eviction_state ADD COLUMN saves INTEGER NOT NULL DEFAULT 0;`,
 ];
 
 /** The file has a schema that this version does not support. */

@@ -34,8 +34,7 @@ export function openFile(path: string, bootId: string): OpenedDatabase {
     // The default cache is 2 MB, but page reads are rare here.
     connection.exec("PRAGMA cache_size = -512; PRAGMA journal_size_limit = 4194304");
     const damage = makeReadable(connection, path);
-    const bootedSince = noteBoot(connection, bootId);
-    return { connection, wasOpen, mayHaveLostCommits: wasOpen && bootedSince, damage };
+    return { connection, wasOpen, mayHaveLostCommits: wasOpen && hasBooted(connection, bootId), damage };
   } catch (error) {
     connection.close();
     throw error;
@@ -153,12 +152,10 @@ function checkIntegrity(connection: DatabaseSync, path: string): void {
   if (check.quick_check !== "ok") throw new StateDamaged({ place: path, problem: check.quick_check });
 }
 
-// Records the boot. Returns whether the file was last opened during another boot.
-function noteBoot(connection: DatabaseSync, bootId: string): boolean {
+// Returns whether the file was last opened during another boot.
+function hasBooted(connection: DatabaseSync, bootId: string): boolean {
   const last = connection.prepare("SELECT id FROM boot").get()?.id;
-  if (last === bootId) return false;
-  connection.prepare("INSERT OR REPLACE INTO boot (one, id) VALUES (1, ?)").run(bootId);
-  return last !== undefined;
+  return last !== undefined && last !== bootId;
 }
 
 // Must run before SQLite opens the file: the write-ahead log is created with the file's mode.

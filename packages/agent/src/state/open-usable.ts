@@ -12,11 +12,19 @@ export interface UsableDatabase {
   aside: string | undefined;
 }
 
+/** The file of the database, the machine's boot, and the time: wall milliseconds. */
+interface DatabasePlace {
+  path: string;
+  bootId: string;
+  now: number;
+}
+
 /**
  * Opens the file. Sets an unusable file aside and creates a new one with its readable rows. Logs lost data.
  * Throws SQLite's error if the disk is not writable.
  */
-export function openUsable(path: string, bootId: string, now: number, log: Logger): UsableDatabase {
+export function openUsable(place: DatabasePlace, log: Logger): UsableDatabase {
+  const { path, bootId, now } = place;
   try {
     const opened = openFile(path, bootId);
     logDamage(opened, path, log);
@@ -31,7 +39,7 @@ export function openUsable(path: string, bootId: string, now: number, log: Logge
       return { opened: openFile(path, bootId), aside };
     }
     if (!isCorruption(error)) throw error;
-    return replaceCorrupt(error, path, bootId, now, log);
+    return replaceCorrupt(error, place, log);
   }
 }
 
@@ -42,13 +50,7 @@ export function openUsableInMemory(path: string, log: Logger): OpenedDatabase {
   return opened;
 }
 
-function replaceCorrupt(
-  error: unknown,
-  path: string,
-  bootId: string,
-  now: number,
-  log: Logger,
-): UsableDatabase {
+function replaceCorrupt(error: unknown, { path, bootId, now }: DatabasePlace, log: Logger): UsableDatabase {
   const aside = setAside(path, "corrupt", now);
   const opened = openFile(path, bootId);
   const damage = salvageFrom(aside, opened.connection);

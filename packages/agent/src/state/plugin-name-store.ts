@@ -17,12 +17,7 @@ export class PluginNameStore extends Store {
 
   /** Throws if the disk is full; nothing is changed then. */
   save({ type, name, uid }: StoredPluginName): void {
-    this.database.run(
-      "INSERT OR REPLACE INTO plugin_name (type, name, uid) VALUES (?, ?, ?)",
-      type,
-      name,
-      uid,
-    );
+    this.database.insert("plugin_name", { type, name, uid }, "REPLACE");
   }
 
   /** Throws if the disk is full; nothing is changed then. */

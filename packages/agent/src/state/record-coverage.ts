@@ -72,7 +72,7 @@ export class RecordCoverage {
     this.#stored = read(connection) ?? this.#first();
   }
 
-  /** Records how the previous agent ended. Must be called once, before any write. */
+  /** Records how the previous agent ended. Must be called once, before any write. The next transaction stores it. */
   start({ unwrittenSince, savedAt, mayHaveLostCommits, isDamaged, aliveAt }: LastEnd): void {
     const now = this.#clock.now();
     // It is unknown which records were in the damaged rows.
@@ -85,7 +85,6 @@ export class RecordCoverage {
       this.addGap({ from: last, to: now, why: whys.silence });
     }
     this.#isMarked = unwrittenSince !== undefined;
-    this.complete();
   }
 
   /** Returns the current coverage, including gaps that are not stored yet. */
@@ -101,7 +100,7 @@ export class RecordCoverage {
     return this.#stored.gaps.some(({ to, why }) => to >= since && why !== whys.silence);
   }
 
-  /** Adds a gap, which `complete` stores. Overlapping gaps with the same cause are merged. */
+  /** Adds a gap, which the next transaction or `complete` stores. Overlapping gaps with the same cause are merged. */
   addGap({ from, to, why }: StoredGap): void {
     const gap = { from: Math.min(from, to), to: Math.max(from, to), why };
     const { gaps } = this.#stored;
@@ -114,20 +113,24 @@ export class RecordCoverage {
   }
 
   /**
-   * Records a deletion of records. Within a transaction, the coverage is stored in it.
+   * Records a deletion of records. Within a transaction, `saving` stores it.
    * @param at time of the latest deleted record, milliseconds since the epoch
    */
   trimmed(which: "since" | "requests" | "marks", at: number): void {
     const until = Math.min(Math.floor(at) + 1, Math.floor(this.#clock.now()));
     if (until <= this.#stored[which]) return;
     this.#stored[which] = until;
-    if (this.#connection.isTransaction) this.#save();
-    else this.#isChanged = true;
+    this.#isChanged = true;
   }
 
-  /** Called when a transaction failed: changes that `trimmed` stored in it are not in the database. */
-  rolledBack(): void {
-    this.#isChanged = true;
+  /** Stores changes. Must be called at the end of each transaction. */
+  saving(): void {
+    if (this.#isChanged) this.#save();
+  }
+
+  /** Called when the transaction of `saving` is committed. */
+  saved(): void {
+    this.#isChanged = false;
   }
 
   /** Replaces the coverage with that of imported records. */

@@ -53,11 +53,10 @@ export class ReporterStore extends Store {
   saveContents(changed: readonly StoredContent[], dropped: readonly string[], isLast = true): void {
     const save = () => {
       for (const { plugin, content, updatedAt, stoppedAt } of changed)
-        this.database.run(
-          `INSERT INTO reporter_content (plugin, content, updated_at, stopped_at) VALUES (?, ?, ?, ?)
-           ON CONFLICT (plugin) DO UPDATE
-           SET content = excluded.content, updated_at = excluded.updated_at, stopped_at = excluded.stopped_at`,
-          ...[plugin, content, updatedAt, stoppedAt],
+        this.database.insert(
+          "reporter_content",
+          { plugin, content, updated_at: updatedAt, stopped_at: stoppedAt },
+          "REPLACE",
         );
       for (const plugin of dropped)
         this.database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
@@ -79,10 +78,7 @@ export class ReporterStore extends Store {
     this.database.transaction(() => {
       this.database.run("DELETE FROM stand_in WHERE object = ? AND part = ?", object, part);
       for (const [plugin, content] of contents)
-        this.database.run(
-          "INSERT INTO stand_in (object, part, plugin, content) VALUES (?, ?, ?, ?)",
-          ...[object, part, plugin, content],
-        );
+        this.database.insert("stand_in", { object, part, plugin, content });
     });
   }
 }

@@ -81,7 +81,7 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     const offered = question ? offeredPods(question, eligibility) : [];
     const uids = new Set(offered.map(({ uid }) => uid));
     const compare = forScope(sources.policy.ranking, threshold.scope);
-    const { pods, named } = topPods(plugin, answer, threshold, uids, compare, check, refusals);
+    const { pods, named } = check.topPods(answer, threshold, uids, compare);
     for (const pod of pods) add(pod, askByThreshold(answer, threshold, sources.policy));
     if (threshold.metType !== "hard" || !question) continue;
     const result = topResultOf(top, named, uids, eligibility);
@@ -100,28 +100,6 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
   }
   for (const { asks } of asked.values()) asks.sort(compareAsks);
   return { asked, unusable, unserved };
-}
-
-// A hard threshold selects one pod (topN 1): of several named pods, the lowest-ranked one that can be evicted.
-function topPods(
-  plugin: string,
-  answer: TopAnswer | null,
-  { metType }: MetThreshold,
-  offered: ReadonlySet<string>,
-  compare: (a: EvictionPod, b: EvictionPod) => number,
-  check: AnswerCheck,
-  refusals: RefusalLog,
-): { pods: EvictionPod[]; named: NamedPods } {
-  const names = [...(answer?.pods ?? [])].sort(comparePods);
-  const found = names.map((pod) => check.candidate(plugin, pod));
-  const pods = [...new Set(found.filter((pod) => pod !== null))];
-  const unknown = names.filter(({ uid }) => !check.knows(uid)).length;
-  const named = { count: names.length, unknown, candidates: [...pods] };
-  if (metType !== "hard") return { pods, named };
-  const eligibleFirst = (pod: EvictionPod) => (offered.has(pod.uid) ? 0 : 1);
-  pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compare(a, b));
-  for (const pod of pods.slice(1)) refusals.add(plugin, pod, "overTopN");
-  return { pods: pods.slice(0, 1), named };
 }
 
 // Returns the rank order of pods requested for the same scope.
@@ -174,11 +152,6 @@ class AnswerCheck {
     this.#refusals = refusals;
   }
 
-  /** Returns whether a pod of this node, candidate or not, has this UID. */
-  knows(uid: string): boolean {
-    return this.#candidates.has(uid) || this.#exclusions.has(uid);
-  }
-
   candidate(plugin: string, named: PodReference): EvictionPod | null {
     const found = this.#candidates.get(named.uid) ?? this.#exclusions.get(named.uid);
     if (found === undefined) {
@@ -200,6 +173,30 @@ class AnswerCheck {
       return null;
     }
     return found;
+  }
+
+  /** A hard threshold selects one pod (topN 1): of several named pods, the lowest-ranked one that can be evicted. */
+  topPods(
+    answer: TopAnswer | null,
+    { plugin, metType }: MetThreshold,
+    offered: ReadonlySet<string>,
+    compare: (a: EvictionPod, b: EvictionPod) => number,
+  ): { pods: EvictionPod[]; named: NamedPods } {
+    const names = [...(answer?.pods ?? [])].sort(comparePods);
+    const found = names.map((pod) => this.candidate(plugin, pod));
+    const pods = [...new Set(found.filter((pod) => pod !== null))];
+    const unknown = names.filter(({ uid }) => !this.#knows(uid)).length;
+    const named = { count: names.length, unknown, candidates: [...pods] };
+    if (metType !== "hard") return { pods, named };
+    const eligibleFirst = (pod: EvictionPod) => (offered.has(pod.uid) ? 0 : 1);
+    pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compare(a, b));
+    for (const pod of pods.slice(1)) this.#refusals.add(plugin, pod, "overTopN");
+    return { pods: pods.slice(0, 1), named };
+  }
+
+  // Whether a pod of this node, candidate or not, has this UID.
+  #knows(uid: string): boolean {
+    return this.#candidates.has(uid) || this.#exclusions.has(uid);
   }
 }
 

@@ -48,7 +48,11 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   return {
     victims: choice.victims,
     dryRunVictims: dryRunVictims(requested, asked, choice, choiceInput),
-    ranking: rankCandidates(selection.candidates, requested, choice.verdicts, eligibility, policy.ranking),
+    ranking: rankCandidates(
+      selection.candidates,
+      { requested, verdicts: choice.verdicts, ranking: policy.ranking },
+      eligibility,
+    ),
     exclusions: selection.exclusions,
     refusals: refusals.sorted(),
     refusalCounts: refusals.sortedCounts(),

@@ -8,7 +8,7 @@ import { compareText } from "./rank.ts";
  * - `superseded`: the pod was deleted, finished or replaced before a request of the agent was accepted.
  * - `overdue`: not final. The pod is still followed, and another outcome is recorded at its end.
  * - `failed`: not retried for `failedEvictionPauseMs`.
- * - `withdrawn`: cancelled before it was accepted.
+ * - `withdrawn`: cancelled before it was accepted, as far as is known: see `isUncertain`.
  */
 export type EvictionOutcome = ValueOf<typeof outcome>;
 export type OutcomeResult = EvictionOutcome["result"];
@@ -32,6 +32,28 @@ export type BudgetStatus = NonNullable<EvictionOutcome["budget"]>;
 /** Returns whether an eviction has ended with this outcome. */
 export function isFinal({ result }: Pick<EvictionOutcome, "result">): boolean {
   return result !== "overdue";
+}
+
+/**
+ * Returns whether it is not known if a request of a failed or withdrawn eviction was accepted: one was sent, and no
+ * response to it arrived. It may still evict the pod.
+ */
+export function isUncertain({
+  result,
+  sent,
+  acceptedAt,
+}: Pick<EvictionOutcome, "result" | "sent" | "acceptedAt">): boolean {
+  return (result === "failed" || result === "withdrawn") && sent === true && acceptedAt === undefined;
+}
+
+/** Returns how an eviction ended, and what is known of its requests. */
+export function endOf({ result, message, sent, acceptedAt }: EvictionOutcome) {
+  return {
+    result,
+    message,
+    ...(sent === undefined ? {} : { sent }),
+    ...(acceptedAt === undefined ? {} : { acceptedAt }),
+  };
 }
 
 /** Orders outcomes by UID. If a pod has several, the last one states how its eviction ended, or that it continues. */

@@ -8,16 +8,18 @@ import type { RankKeyName } from "./policy.ts";
 import { rankOrder } from "./rank.ts";
 import { triedLastText } from "./tried-last.ts";
 
-/**
- * Returns all candidates in rank order, each with the decision about it. Pure.
- * @param requested includes requests of plugins in dry run
- */
+interface RankInput {
+  /** Includes requests of plugins in dry run. */
+  requested: ReadonlyMap<string, AskedPod>;
+  verdicts: ReadonlyMap<string, Verdict>;
+  ranking: readonly RankKeyName[];
+}
+
+/** Returns all candidates in rank order, each with the decision about it. Pure. */
 export function rankCandidates(
   candidates: readonly EvictionPod[],
-  requested: ReadonlyMap<string, AskedPod>,
-  verdicts: ReadonlyMap<string, Verdict>,
+  { requested, verdicts, ranking }: RankInput,
   { ineligible, last }: Pick<Eligibility, "ineligible" | "last">,
-  ranking: readonly RankKeyName[],
 ): RankedCandidate[] {
   const obstacles = new Map(ineligible.map(({ uid, message }) => [uid, message]));
   const ranked = candidates.map((pod) => {

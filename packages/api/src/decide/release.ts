@@ -82,7 +82,7 @@ export function reconcileEvictions(
     const outcome = outcomes.get(uid);
     return dropped.has(uid) || (hasFailed(outcome) && !outcome.sent && !accepted.has(uid));
   };
-  const failed = failedPods(state.paused, [...outcomes.values()], present, policy, now);
+  const failed = failedPods(input, [...outcomes.values()], present);
   const deleted = [...outcomes.values()].filter(({ result }) => endings.has(result));
   return {
     pending,
@@ -194,13 +194,11 @@ function isRecent({ at, releasedAt }: RecentEviction, policy: EvictionPolicy, no
 }
 
 function failedPods(
-  before: readonly PausedPod[],
+  { state, policy, now }: Pick<RoundInput, "state" | "policy" | "now">,
   outcomes: readonly EvictionOutcome[],
   present: ReadonlyMap<string, EvictionPod>,
-  policy: EvictionPolicy,
-  now: number,
 ): PausedPod[] {
-  const paused = new Map(before.map((pod) => [pod.uid, pod]));
+  const paused = new Map(state.paused.map((pod) => [pod.uid, pod]));
   for (const { uid, result, message, budget = null } of outcomes) {
     if (result !== "failed") continue;
     paused.set(uid, { uid, until: now + policy.failedEvictionPauseMs, reason: message, budget });

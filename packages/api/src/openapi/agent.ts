@@ -1,4 +1,4 @@
-import * as s from "./schema.ts";
+import * as s from "../schemas/index.ts";
 
 export const version = s.object({
   version: s.text(),

@@ -1,4 +1,5 @@
 import type { operations } from "../http/index.ts";
+import * as s from "../schemas/index.ts";
 import { type AgentConfiguration, configurationInForceSchema } from "../settings/index.ts";
 import * as agent from "./agent.ts";
 import { claims, devicePage, drivers } from "./devices.ts";
@@ -6,7 +7,6 @@ import * as eviction from "./eviction.ts";
 import { candidateCounts, evictionBudgets } from "./eviction-now.ts";
 import { eventPage, lifecycleItem, podPage, waiting } from "./lifecycle.ts";
 import { mark, markPage } from "./marks.ts";
-import * as s from "./schema.ts";
 
 /**
  * The response of each path. Handlers and clients use its types; the schemas are loaded only to generate the document.

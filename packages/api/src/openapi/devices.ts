@@ -1,4 +1,4 @@
-import * as s from "./schema.ts";
+import * as s from "../schemas/index.ts";
 
 const driver = s.named(
   "Driver",

@@ -1,7 +1,15 @@
 import { type RefusalReason, refusalReasons, unservedReasons } from "../reasons/index.ts";
-import { qosClass, qosLevel, reference } from "./eviction-pod.ts";
-import { askSource, graceSeconds, kind, pending, state } from "./eviction-state.ts";
-import * as s from "./schema.ts";
+import * as s from "../schemas/index.ts";
+import {
+  askSource,
+  graceSeconds,
+  kind,
+  pending,
+  qosClass,
+  qosLevel,
+  reference,
+  state,
+} from "../schemas/index.ts";
 
 // The decision of a round in records: docs/eviction-records.md.
 

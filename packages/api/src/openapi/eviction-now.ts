@@ -1,7 +1,6 @@
+import * as s from "../schemas/index.ts";
+import { budget, kind, qosClass, qosLevel, reference } from "../schemas/index.ts";
 import { metThresholdFields, refusalCounts } from "./eviction-decision.ts";
-import { qosClass, qosLevel, reference } from "./eviction-pod.ts";
-import { budget, kind } from "./eviction-state.ts";
-import * as s from "./schema.ts";
 
 const use = {
   limit: s.nullable(s.integer("Null: no limit.")),

@@ -1,7 +1,6 @@
+import * as s from "../schemas/index.ts";
+import { evictionPod, outcome, podReference, state } from "../schemas/index.ts";
 import { decision, late, metType, ranking, thresholdValues } from "./eviction-decision.ts";
-import { evictionPod, podReference } from "./eviction-pod.ts";
-import { outcome, state } from "./eviction-state.ts";
-import * as s from "./schema.ts";
 
 // A round and its input in records: docs/eviction-records.md.
 

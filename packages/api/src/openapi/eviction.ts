@@ -1,8 +1,17 @@
+import * as s from "../schemas/index.ts";
+import {
+  end,
+  evictionPod,
+  explainedCondition,
+  kind,
+  outcome,
+  podReference,
+  reference,
+  storedCondition,
+  strippedPod,
+} from "../schemas/index.ts";
 import * as decided from "./eviction-decision.ts";
-import { evictionPod, podReference, reference, strippedPod } from "./eviction-pod.ts";
 import { roundRecord } from "./eviction-round.ts";
-import { explainedCondition, kind, outcome, outcomeResult, storedCondition } from "./eviction-state.ts";
-import * as s from "./schema.ts";
 
 export const step = s.named(
   "EvictionStep",
@@ -164,8 +173,7 @@ export const roundSummary = s.named(
     outcomes: s.list(
       s.object({
         ...reference,
-        result: outcomeResult,
-        message: s.text(),
+        ...end,
       }),
     ),
     failures: s.list(s.text()),
@@ -228,8 +236,7 @@ export const evictionPage = s.object({
           s.object(
             {
               at: s.time(),
-              result: outcomeResult,
-              message: s.text(),
+              ...end,
             },
             "Null while it is unknown, or if it is in a later page.",
           ),

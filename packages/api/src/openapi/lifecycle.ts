@@ -1,4 +1,4 @@
-import * as s from "./schema.ts";
+import * as s from "../schemas/index.ts";
 
 const identity = { uid: s.text(), namespace: s.text(), name: s.text() };
 const kind = s.oneOf(["container", "sandbox"]);

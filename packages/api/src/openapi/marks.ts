@@ -1,5 +1,5 @@
 import { markKinds } from "../http/index.ts";
-import * as s from "./schema.ts";
+import * as s from "../schemas/index.ts";
 
 /** An event on the timeline. */
 export const mark = s.named(

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorCodes, NodekeeperError } from "../errors/index.ts";
 import { operations, type Parameters, STREAM_PATH, streamParameters, streamSummary } from "../http/index.ts";
+import * as s from "../schemas/index.ts";
 import { answers, streamEvents } from "./answers.ts";
-import * as s from "./schema.ts";
 
 type Json = Record<string, unknown>;
 type Components = Map<string, { source: s.JsonSchema; json: Json }>;

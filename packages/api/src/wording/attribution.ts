@@ -42,7 +42,8 @@ export function attributionOf(explanation: PodExplanation): Attribution {
     case "superseded":
       return { by: "other", why: "" };
     case "unknown":
-      return unknown();
+      // The verdict states the outcome only with the round that selected the pod.
+      return unknown(chosen ? "" : outcome.message);
     case "failed":
     case "withdrawn":
       return outcome.sent === true

@@ -2,6 +2,7 @@ import {
   type CallFailure,
   type Decision,
   type EvictionOutcome,
+  isUncertain,
   type RefusalReason,
   refusalReasons,
 } from "../decide/index.ts";
@@ -69,8 +70,14 @@ const outcomeWords: Readonly<Record<EvictionOutcome["result"], string>> = {
 };
 
 /** Formats the outcome of an eviction: "evicted: pod deleted", "not evicted: gave up after 3 attempts: ...". */
-export function outcomeText({ result, message }: Pick<EvictionOutcome, "result" | "message">): string {
-  return `${outcomeWords[result] ?? result}: ${message}`;
+export function outcomeText(
+  outcome: Pick<EvictionOutcome, "result" | "message" | "sent" | "acceptedAt">,
+): string {
+  const { result, message } = outcome;
+  const words = isUncertain(outcome)
+    ? `${result === "failed" ? "given up" : "withdrawn"}, ${outcomeWords.unknown}`
+    : (outcomeWords[result] ?? result);
+  return `${words}: ${message}`;
 }
 
 // Short forms of `refusalReasons`, for counts.

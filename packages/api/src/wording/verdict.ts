@@ -1,4 +1,4 @@
-import type { EvictionOutcome, Victim } from "../decide/index.ts";
+import { type EvictionOutcome, isUncertain, type Victim } from "../decide/index.ts";
 import type { ExplainedRound, PodExplanation } from "../records/index.ts";
 import { attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
 import { causeOf, endingText, exitTexts } from "./ending.ts";
@@ -36,13 +36,27 @@ export function verdictOf(explanation: PodExplanation): Verdict {
     return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
   }
   const selected = `${timeOf(chosen.at)} ${round}`;
-  const what = outcome ? outcomeSentence(outcome, selected, round) : openSentence(explanation, selected);
+  const what = outcome
+    ? outcomeSentence(outcome, selected, round, hasLeft(history))
+    : openSentence(explanation, selected);
   const since = history ? endingText(history, attributionOf(explanation)) : "";
   return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
 }
 
-function outcomeSentence(outcome: EvictionOutcome, selected: string, round: string): string {
+// A pod that exists and is not terminating was not evicted, whatever became of the requests.
+function hasLeft(history: PodExplanation["history"]): boolean {
+  return history !== null && (history.leftAt !== null || history.ending.deletion !== null);
+}
+
+function outcomeSentence(
+  outcome: EvictionOutcome,
+  selected: string,
+  round: string,
+  hasPodLeft: boolean,
+): string {
   const { result, message, acceptedAt } = outcome;
+  if (hasPodLeft && isUncertain(outcome))
+    return `Selected at ${selected}; whether Nodekeeper evicted it is not known: ${message}`;
   switch (result) {
     case "overdue":
       return `Evicted at ${acceptedAt === undefined ? selected : `${timeOf(acceptedAt)} ${round}`}, but ${message}`;

@@ -1,5 +1,4 @@
 import { type ClientHttp2Session, connect as connectHttp2, type Settings } from "node:http2";
-import { connect } from "node:net";
 import { PacedSocket } from "../lib/index.ts";
 import { FramePace } from "./frame-pace.ts";
 
@@ -19,7 +18,7 @@ export function openHttp2Session(
 ): ClientHttp2Session {
   // The host name sets :authority. Servers reject one that is empty or looks like a path.
   return connectHttp2("http://localhost", {
-    createConnection: () => new PacedSocket(connect(path), new FramePace()),
+    createConnection: () => PacedSocket.connect(path, new FramePace()),
     settings: { enablePush: false, ...settings },
     ...(maxSessionMegabytes === undefined ? {} : { maxSessionMemory: maxSessionMegabytes }),
   });

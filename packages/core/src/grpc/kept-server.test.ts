@@ -1,9 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { EventEmitter } from "node:events";
+import { existsSync, type FSWatcher, mkdirSync, mkdtempSync, rmSync, type watch } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type Clock, FakeClock, silentLogger } from "../lib/index.ts";
+import { type Clock, FakeClock, InotifyWatches, silentLogger } from "../lib/index.ts";
 import { KeptServer } from "./kept-server.ts";
+
+type OnEvent = Parameters<InotifyWatches["start"]>[1];
 
 let directory: string;
 beforeEach(() => {
@@ -46,4 +49,30 @@ it("a server that is stopped while it looks for its socket does not serve a remo
   await running;
   expect(losses).toEqual([]);
   expect(existsSync(path)).toBe(false);
+});
+
+it("looks for its socket if the directory's events concern it, not if other files are written", async () => {
+  let tell: OnEvent = () => {};
+  let looks = 0;
+  const watched = (_path: string, _options: unknown, onEvent: OnEvent) => {
+    tell = onEvent;
+    return Object.assign(new EventEmitter(), { close: () => void looks++ }) as unknown as FSWatcher;
+  };
+  const controller = new AbortController();
+  const server = new KeptServer({
+    path: join(directory, "api.sock"),
+    addServices: () => {},
+    clock: new FakeClock(),
+    log: silentLogger,
+    watches: new InotifyWatches(silentLogger, watched as unknown as typeof watch),
+  });
+  const running = server.run(controller.signal);
+  await server.ready;
+  tell("rename", ".state-0.rounds");
+  tell("change", "api.sock");
+  expect(looks).toBe(0);
+  tell("rename", "api.sock");
+  expect(looks).toBe(1);
+  controller.abort();
+  await running;
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { SocketInUse } from "@nodekeeper/api/errors";
 import { createServer, type Server } from "nice-grpc";
 import {
@@ -92,7 +92,7 @@ export class KeptServer {
     try {
       const listen = (hidden: string) =>
         listenBounded(hidden, async () => void (await server.listen(`unix:${hidden}`)), log);
-      this.#socket = await placeSocket(path, hiddenName, clock, listen, mode);
+      this.#socket = await placeSocket({ path, hiddenName, mode }, clock, listen);
     } catch (error) {
       server.forceShutdown();
       throw error;
@@ -103,7 +103,7 @@ export class KeptServer {
     onServing?.();
   }
 
-  /** Waits for an event in the directory or the interval, then serves the socket again if its file was removed. */
+  /** Waits for an event of the socket file or the interval, then serves the socket again if its file was removed. */
   async #keep(signal: AbortSignal): Promise<void> {
     const { path, clock, log, onLost } = this.#options;
     await this.#directoryChanged(signal);
@@ -134,8 +134,12 @@ export class KeptServer {
         signal.removeEventListener("abort", finish);
         resolve();
       };
+      // Other files of the directory are written often. An event of the directory itself has the directory's name.
+      const names = [null, basename(path), basename(dirname(path))];
       // If the directory cannot be watched, only the interval applies.
-      const watcher = this.#watches.start(dirname(path), (event) => event === "rename" && finish());
+      const watcher = this.#watches.start(dirname(path), (event, file) => {
+        if (event === "rename" && names.includes(file)) finish();
+      });
       const timer = clock.after(checkIntervalMs, finish);
       signal.addEventListener("abort", finish, { once: true });
       if (signal.aborted) finish();

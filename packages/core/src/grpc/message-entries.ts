@@ -45,8 +45,22 @@ export function checkEntries(
       reader.pos = entryEnd;
     }
   };
+  decoding(() => count(message.length, repeated));
+}
+
+/** Decodes a message. Throws as `checkEntries` does, also if only the decoder finds it invalid. */
+export function decodeMessage<Message>(
+  decoder: { decode(bytes: Uint8Array): Message },
+  bytes: Uint8Array,
+  { repeated, most, what }: { repeated: RepeatedFields; most: number; what: string },
+): Message {
+  checkEntries(bytes, repeated, most, what);
+  return decoding(() => decoder.decode(bytes));
+}
+
+function decoding<Result>(work: () => Result): Result {
   try {
-    count(message.length, repeated);
+    return work();
   } catch (error) {
     if (error instanceof NodekeeperError) throw error;
     throw new NodekeeperError("invalid", `the message can't be decoded: ${messageOf(error)}`, {

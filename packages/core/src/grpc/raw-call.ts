@@ -7,8 +7,8 @@ export const HEADER_BYTES = 5;
 const LARGEST_COPY = 16 * 1024;
 
 /**
- * A gRPC call over HTTP/2 whose request and response are bytes. Read the body exactly once, by `receive` or `chunks`,
- * starting in the turn of the event loop in which the call was created. Then dispose of it, which ends an open stream.
+ * A gRPC call over HTTP/2 whose request and response are bytes. Read the body exactly once, by `receive`, starting
+ * in the turn of the event loop in which the call was created. Then dispose of it, which ends an open stream.
  */
 export class RawCall implements Disposable {
   readonly session: ClientHttp2Session;
@@ -81,21 +81,14 @@ export class RawCall implements Disposable {
     });
   }
 
-  /** Like `receive`, chunk by chunk, with back-pressure: reads no more than the consumer takes. */
-  async *chunks(signal: AbortSignal): AsyncGenerator<Buffer> {
-    signal.throwIfAborted();
-    const onAbort = () => void this.#stream.destroy();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      yield* this.#stream as AsyncIterable<Buffer>;
-    } catch (error) {
-      this.#failure ??= error;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
-    signal.throwIfAborted();
-    const failure = this.#status.failure(this.#method, this.#failure);
-    if (failure) throw failure;
+  /** Suspends `receive`. The server can send no more than the flow control window. */
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  /** Continues `receive`. */
+  resume(): void {
+    this.#stream.resume();
   }
 
   /** Also ends a stream whose response arrived before the request was fully read. */

@@ -3,6 +3,7 @@ import type { DialOptions } from "./dial-unix.ts";
 import { fromGrpcError } from "./grpc-errors.ts";
 import { MessageAssembly } from "./message-assembly.ts";
 import { MessageBuffers } from "./message-buffers.ts";
+import type { RawCall } from "./raw-call.ts";
 import { RawConnection } from "./raw-connection.ts";
 
 // Flow control windows. With HTTP/2's default of 64 KiB, a message of one megabyte takes twenty round trips.
@@ -30,26 +31,60 @@ export async function* streamMessages(
   });
   try {
     using call = connection.call(method, [request]);
-    yield* messagesOf(call.chunks(signal), method, maxReceiveBytes, buffers);
+    yield* messagesOf(call, assemblyOf(method, maxReceiveBytes, buffers), method, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw fromGrpcError(error);
   }
 }
 
-async function* messagesOf(
-  chunks: AsyncIterable<Buffer>,
-  method: string,
-  maxReceiveBytes: number,
-  buffers: MessageBuffers,
-): AsyncGenerator<Buffer> {
-  const assembly = new MessageAssembly(buffers, (isCompressed, length) => {
+function assemblyOf(method: string, maxReceiveBytes: number, buffers: MessageBuffers): MessageAssembly {
+  return new MessageAssembly(buffers, (isCompressed, length) => {
     if (isCompressed) throw new ClientError(method, Status.INTERNAL, "a message is compressed");
     if (length <= maxReceiveBytes) return;
     const details = `a message of ${length} bytes is larger than ${maxReceiveBytes} bytes`;
     throw new ClientError(method, Status.RESOURCE_EXHAUSTED, details);
   });
-  for await (const chunk of chunks) yield* assembly.add(chunk);
+}
+
+// Not by iterating over the stream: an iterator concatenates the chunks that arrived meanwhile, which copies a large
+// message once more into memory that only a full collection frees.
+async function* messagesOf(
+  call: RawCall,
+  assembly: MessageAssembly,
+  method: string,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let completed: { message: Buffer; others: Generator<Buffer> } | undefined;
+  let isOver = false;
+  let wake = () => {};
+  const received = call.receive((chunk) => {
+    const others = assembly.add(chunk);
+    const first = others.next();
+    if (first.done) return;
+    completed = { message: first.value, others };
+    // The next message is received after the consumer has taken this one.
+    call.pause();
+    wake();
+  }, signal);
+  const over = () => {
+    isOver = true;
+    wake();
+  };
+  received.then(over, over);
+  while (completed || !isOver) {
+    if (completed) {
+      const { message, others } = completed;
+      completed = undefined;
+      yield message;
+      yield* others;
+      call.resume();
+    } else
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+  }
+  await received;
   if (assembly.isPartial)
     throw new ClientError(method, Status.INTERNAL, "the stream ended in the middle of a message");
 }

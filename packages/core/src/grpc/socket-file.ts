@@ -9,18 +9,23 @@ export interface OwnSocket {
   identity: string;
 }
 
+interface SocketPlace {
+  path: string;
+  /** In the same directory. */
+  hiddenName: string;
+  /** Of the socket file. Default: 0600. */
+  mode?: number | undefined;
+}
+
 /**
  * Binds under a hidden name, then renames to `path`. A watcher therefore never finds a socket without a listener, and a
  * stale file is replaced. Throws `conflict` if another process serves the path.
  * @param listen binds to the given path
- * @param mode mode of the socket file
  */
 export async function placeSocket(
-  path: string,
-  hiddenName: string,
+  { path, hiddenName, mode = 0o600 }: SocketPlace,
   clock: Clock,
   listen: (path: string) => Promise<void>,
-  mode = 0o600,
 ): Promise<OwnSocket> {
   const hidden = join(dirname(path), hiddenName);
   checkSocketPath(path);

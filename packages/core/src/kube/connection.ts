@@ -70,6 +70,13 @@ export interface StreamListener {
   onChunk(chunk: Buffer): void;
 }
 
+/** How long an attempt may take. */
+interface Limits {
+  signal: AbortSignal;
+  /** Milliseconds, which the wait for the rate limit must not exceed. */
+  deadlineMs: number;
+}
+
 const MAX_OUTSTANDING_CALLS = 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
@@ -105,9 +112,9 @@ export class Connection {
     }
     this.#calls++;
     try {
-      return await this.#within(request, options, async (signal, deadlineMs) => {
-        const response = await this.#authorized(request, "calls", signal, deadlineMs);
-        return await this.#readJson(request, response, signal, options.parse ?? JSON.parse);
+      return await this.#within(request, options, async (limits) => {
+        const response = await this.#authorized(request, "calls", limits);
+        return await this.#readJson(request, response, limits.signal, options.parse ?? JSON.parse);
       });
     } catch (error) {
       if (codeOf(error) === "deadline") this.#agents.retireIdle();
@@ -136,10 +143,10 @@ export class Connection {
     const ending = new AbortController();
     const signal = AbortSignal.any([options.signal, this.#closing.signal, ending.signal]);
     try {
-      const response = await this.#within(request, options, (opening, deadlineMs) => {
+      const response = await this.#within(request, options, ({ signal: opening, deadlineMs }) => {
         // The deadline applies only to opening the stream. The body is read until `signal` aborts.
         opening.addEventListener("abort", () => ending.abort(opening.reason), { once: true });
-        return this.#authorized(request, "watches", signal, deadlineMs);
+        return this.#authorized(request, "watches", { signal, deadlineMs });
       });
       listener.onOpen();
       await readChunks(response, signal, listener.onChunk, this.#turns);
@@ -160,14 +167,14 @@ export class Connection {
   async #within<T>(
     request: ApiRequest,
     options: CallOptions,
-    work: (signal: AbortSignal, deadlineMs: number) => Promise<T>,
+    work: (limits: Limits) => Promise<T>,
   ): Promise<T> {
     const { deadlineMs = this.#options.deadlineMs } = options;
     const parents = [options.signal, this.#closing.signal];
-    const named = { name: nameOf(request), id: ApiServerUnreachable.id } as const;
-    return await withDeadline(this.#options.clock, deadlineMs, named, parents, async (signal) => {
+    const timed = { ms: deadlineMs, name: nameOf(request), id: ApiServerUnreachable.id };
+    return await withDeadline(this.#options.clock, timed, parents, async (signal) => {
       try {
-        return await work(signal, deadlineMs);
+        return await work({ signal, deadlineMs });
       } catch (error) {
         throw this.#explain(request, error, signal);
       }
@@ -175,16 +182,16 @@ export class Connection {
   }
 
   // On a 401, reads the credentials again and retries once if they changed.
-  async #authorized(request: ApiRequest, purpose: Purpose, signal: AbortSignal, deadlineMs: number) {
+  async #authorized(request: ApiRequest, purpose: Purpose, limits: Limits) {
     const credentials = await this.#credentials.current();
     try {
-      return await this.#successful(request, purpose, credentials, signal, deadlineMs);
+      return await this.#successful(request, purpose, credentials, limits);
     } catch (error) {
       if (codeOf(error) !== "unauthenticated") throw error;
       const renewed = await this.#credentials.refresh();
       if (renewed.token === credentials.token && renewed.tlsGeneration === credentials.tlsGeneration)
         throw error;
-      return await this.#successful(request, purpose, renewed, signal, deadlineMs);
+      return await this.#successful(request, purpose, renewed, limits);
     }
   }
 
@@ -192,8 +199,7 @@ export class Connection {
     request: ApiRequest,
     purpose: Purpose,
     credentials: CredentialSnapshot,
-    signal: AbortSignal,
-    deadlineMs: number,
+    { signal, deadlineMs }: Limits,
   ): Promise<IncomingMessage> {
     const { clock, metrics } = this.#options;
     const waitedMs = await this.#limiter.take(deadlineMs, signal);

@@ -11,7 +11,7 @@ import {
   RequestsThrottled,
 } from "@nodekeeper/api/errors";
 import { type ErrorCode, type ErrorId, messageOf, NodekeeperError } from "../lib/index.ts";
-import { isRecord, textOf } from "./objects.ts";
+import { isRecord, recordOf, recordsOf, textOf } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 
 // Longer Retry-After values are considered a mistake of the server and truncated.
@@ -164,7 +164,7 @@ export function isTrustProblem(error: unknown): boolean {
 
 /** Returns the error for the Status object of a watch's ERROR event. */
 export function errorOfStatusObject(what: string, status: unknown): NodekeeperError {
-  const fields = isRecord(status) ? status : {};
+  const fields = recordOf(status);
   const code = typeof fields.code === "number" ? fields.code : 500;
   const message = typeof fields.message === "string" ? fields.message : "no message";
   const retryAfterMs = retryAfterOfStatus(fields);
@@ -213,8 +213,8 @@ function parseStatus(body: string): ParsedStatus | undefined {
 }
 
 function summaryOf(status: Readonly<Record<string, unknown>>): StatusSummary {
-  const details = isRecord(status.details) ? status.details : {};
-  const causes = Array.isArray(details.causes) ? details.causes.filter(isRecord) : [];
+  const details = recordOf(status.details);
+  const causes = recordsOf(details.causes);
   return {
     reason: textOf(status.reason),
     kind: textOf(details.kind),

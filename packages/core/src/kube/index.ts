@@ -6,7 +6,7 @@ export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { ApiStatusError } from "./http-errors.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { nodes } from "./nodes.ts";
-export { apiVersionOf, isRecord } from "./objects.ts";
+export { apiVersionOf, isRecord, recordOf, recordsOf, textOf } from "./objects.ts";
 export { parsingWith } from "./parsing-client.ts";
 export type {
   AccessAnswer,

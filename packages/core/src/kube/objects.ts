@@ -7,6 +7,16 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Returns a parsed value if it is a JSON object, and an empty one otherwise. */
+export function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+/** Returns the JSON objects of a parsed value if it is a list, and none otherwise. */
+export function recordsOf(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
 /** Returns a parsed value if it is a string, and an empty string otherwise. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";

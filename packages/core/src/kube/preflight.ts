@@ -1,6 +1,6 @@
 import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
-import { isRecord, textOf } from "./objects.ts";
+import { isRecord, recordsOf, textOf } from "./objects.ts";
 import type { CallOptions, ServerVersion } from "./types.ts";
 
 /** Returns the version of the server. */
@@ -24,9 +24,9 @@ export async function readGroupVersions(connection: Connection, options?: CallOp
     read(connection, "/api", options),
     read(connection, "/apis", options),
   ]);
-  const groups = records(named.groups).flatMap((group) => records(group.versions));
+  const groups = recordsOf(named.groups).flatMap((group) => recordsOf(group.versions));
   return [
-    ...list(core.versions).map(textOf),
+    ...(Array.isArray(core.versions) ? core.versions.map(textOf) : []),
     ...groups.map((version) => textOf(version.groupVersion)),
   ].filter(Boolean);
 }
@@ -38,12 +38,4 @@ async function read(connection: Connection, path: string, options: CallOptions |
   );
   if (isRecord(value)) return value;
   throw new AnswerNotOfKubernetes({ request: `GET ${path}`, problem: "the response is not an object" });
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function records(value: unknown): Record<string, unknown>[] {
-  return list(value).filter(isRecord);
 }

@@ -1,6 +1,6 @@
 import { AnswerNotOfKubernetes } from "@nodekeeper/api/errors";
 import type { Connection } from "./connection.ts";
-import { isRecord, textOf } from "./objects.ts";
+import { isRecord, recordOf, textOf } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 import type {
   AccessAnswer,
@@ -11,6 +11,10 @@ import type {
   TokenUser,
 } from "./types.ts";
 
+const tokenReview = { group: "authentication.k8s.io", kind: "TokenReview" };
+const accessReview = { group: "authorization.k8s.io", kind: "SubjectAccessReview" };
+const ownAccessReview = { group: "authorization.k8s.io", kind: "SelfSubjectAccessReview" };
+
 /**
  * Determines the user of a token:
  * https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/
@@ -20,9 +24,9 @@ export async function reviewToken(
   token: string,
   options?: CallOptions,
 ): Promise<TokenAnswer> {
-  const status = await review(connection, "authentication.k8s.io", "TokenReview", { token }, options);
+  const status = await review(connection, tokenReview, { token }, options);
   const reason = redactSecrets(textOf(status.error), token);
-  const user = isRecord(status.user) ? status.user : {};
+  const user = recordOf(status.user);
   const username = textOf(user.username);
   if (status.authenticated !== true || username === "") return { user: undefined, reason };
   const groups = Array.isArray(user.groups) ? user.groups.map(textOf) : [];
@@ -37,7 +41,7 @@ export async function reviewAccess(
   options?: CallOptions,
 ): Promise<AccessAnswer> {
   const spec = { resourceAttributes: question };
-  return answerOf(await review(connection, "authorization.k8s.io", "SelfSubjectAccessReview", spec, options));
+  return answerOf(await review(connection, ownAccessReview, spec, options));
 }
 
 /** Checks the permissions of another user. */
@@ -49,7 +53,7 @@ export async function reviewAccessOf(
 ): Promise<AccessAnswer> {
   const attributes = "path" in question ? "nonResourceAttributes" : "resourceAttributes";
   const spec = { [attributes]: question, user: username, uid, groups, extra };
-  const status = await review(connection, "authorization.k8s.io", "SubjectAccessReview", spec, options);
+  const status = await review(connection, accessReview, spec, options);
   return answerOf(status);
 }
 
@@ -62,8 +66,7 @@ function answerOf(status: Readonly<Record<string, unknown>>): AccessAnswer {
 
 async function review(
   connection: Connection,
-  group: string,
-  kind: string,
+  { group, kind }: { group: string; kind: string },
   spec: Record<string, unknown>,
   options: CallOptions | undefined,
 ): Promise<Record<string, unknown>> {

@@ -333,6 +333,27 @@ test("health fails before the first list, holds while a watch is open, and fails
   expect(check.check()).toMatchObject({ ok: false, message: /no watch for 61 s/ });
 });
 
+test("health fails when each watch ends at once: what it was to tell is not known, though the server accepts it", async () => {
+  const serve = server.handler;
+  server.handler = (exchange) => {
+    if (isWatch(exchange)) exchange.response.writeHead(200, { "content-type": "application/json" }).end();
+    else serve(exchange);
+  };
+  const watcher = start();
+  await watcher.synced;
+  const check = () => watcher.healthCheck().check();
+  await stepWhenWaiting(1, 30_000);
+  expect(check().ok).toBe(true);
+  for (const restarts of [2, 3]) await stepWhenWaiting(restarts, 30_000);
+  expect(check()).toMatchObject({ ok: false, message: /no watch for \d+ s: .*the server ended the watch/ });
+
+  server.handler = serve;
+  await stepWhenWaiting(4, 30_000);
+  await until("the watch is open", () => watcher.lastError === undefined);
+  await clock.step(5_000);
+  expect(check()).toEqual({ ok: true, message: "watching" });
+});
+
 test("health fails at once when the watch is forbidden, and names the right", async () => {
   const serve = server.handler;
   server.handler = (exchange) => {

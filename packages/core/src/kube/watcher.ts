@@ -50,6 +50,8 @@ export interface WatcherOptions {
  * all nodes at once, and they must not restart at once.
  */
 const EARLY_MS = 5_000;
+/** A silent watch proves contact once it has been open for this long: the server sends earlier changes first. */
+const PROOF_MS = 5_000;
 /** Time after its timeout until the server of a silent watch is considered unreachable. */
 const INACTIVITY_MARGIN_MS = 30_000;
 /** After this number of consecutive ERROR events, the objects are listed again. */
@@ -83,8 +85,10 @@ export class Watcher implements Runnable {
   #statusErrors = 0;
   // Consecutive expired versions without an event in between.
   #expirations = 0;
+  /** Monotonic time of the last list, event, or watch that lasted. */
   #lostAt: number;
-  #isOpen = false;
+  /** Monotonic time since when a watch is open. */
+  #openedAt: number | undefined;
   #sendsBookmarks = false;
   #lastError: unknown;
 
@@ -127,7 +131,10 @@ export class Watcher implements Runnable {
     }
   }
 
-  /** Fails until the first list, while the watch is forbidden, and after `lostContactMs` without a watch. */
+  /**
+   * Fails until the first list, while the watch is forbidden, and after `lostContactMs` without a list, an event, or a
+   * watch that lasted 5 s.
+   */
   healthCheck(kind: HealthCheck["kind"] = "ready"): HealthCheck {
     return { name: this.name, kind, check: () => this.#check() };
   }
@@ -187,8 +194,8 @@ export class Watcher implements Runnable {
         },
       });
     } finally {
-      if (this.#isOpen) this.#lostAt = clock.monotonic();
-      this.#isOpen = false;
+      if (this.#isProven) this.#heard();
+      this.#openedAt = undefined;
       if (clock.monotonic() - startedAt >= retryPolicies.apiWatch.maxMs) {
         this.#backoff.reset();
         this.#expirations = 0;
@@ -201,10 +208,14 @@ export class Watcher implements Runnable {
   }
 
   #opened(): void {
-    this.#isOpen = true;
+    this.#openedAt = this.#options.clock.monotonic();
     this.#lastError = undefined;
-    this.#heard();
     this.#handler.open();
+  }
+
+  // An accepted watch that ends at once, or with an expired version, may have brought none of the changes so far.
+  get #isProven(): boolean {
+    return this.#openedAt !== undefined && this.#options.clock.monotonic() - this.#openedAt >= PROOF_MS;
   }
 
   #heard(): void {
@@ -288,10 +299,11 @@ export class Watcher implements Runnable {
     const because = this.#lastError === undefined ? "" : `: ${messageOf(this.#lastError)}`;
     const errorId = errorIdOf(this.#lastError);
     if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}`, errorId };
-    if (this.#isOpen) return { ok: true, message: "watching" };
+    if (this.#isProven) return { ok: true, message: "watching" };
     // A lost connection recovers without intervention. A missing permission does not, so it is reported immediately.
     const isRefused = this.#lastError !== undefined && codeOf(this.#lastError) === "forbidden";
     const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
+    if (ok && this.#openedAt !== undefined) return { ok, message: "watching" };
     return { ok, message: `no watch for ${seconds} s${because}`, errorId };
   }
 }

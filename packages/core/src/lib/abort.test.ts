@@ -54,7 +54,7 @@ describe("childScope", () => {
 describe("deadlines", () => {
   it("abort with a deadline error that names the work", async () => {
     const clock = new FakeClock();
-    using scope = deadlineScope(clock, 100, "asking a plugin");
+    using scope = deadlineScope(clock, { ms: 100, name: "asking a plugin" });
     await clock.step(99);
     expect(scope.signal.aborted).toBe(false);
     await clock.step(1);
@@ -67,7 +67,7 @@ describe("deadlines", () => {
   it("give the result of work that is in time, and leave nothing behind", async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
-    expect(await withDeadline(clock, 100, "work", parent.signal, async () => 5)).toBe(5);
+    expect(await withDeadline(clock, { ms: 100, name: "work" }, parent.signal, async () => 5)).toBe(5);
     expect(clock.timers).toBe(0);
     expect(listeners(parent.signal)).toBe(0);
   });
@@ -75,7 +75,7 @@ describe("deadlines", () => {
   it("give up on work that ignores its signal, and leave nothing behind", async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
-    const result = withDeadline(clock, 100, "work", parent.signal, () => never);
+    const result = withDeadline(clock, { ms: 100, name: "work" }, parent.signal, () => never);
     const refused = expect(result).rejects.toMatchObject({ code: "deadline" });
     await clock.step(100);
     await refused;
@@ -86,13 +86,13 @@ describe("deadlines", () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     const reason = new Error("stop");
-    const aborted = withDeadline(clock, 100, "work", parent.signal, () => never);
+    const aborted = withDeadline(clock, { ms: 100, name: "work" }, parent.signal, () => never);
     parent.abort(reason);
     await expect(aborted).rejects.toBe(reason);
     const failure = new Error("own");
-    await expect(withDeadline(clock, 100, "work", undefined, () => Promise.reject(failure))).rejects.toBe(
-      failure,
-    );
+    await expect(
+      withDeadline(clock, { ms: 100, name: "work" }, undefined, () => Promise.reject(failure)),
+    ).rejects.toBe(failure);
     expect(clock.timers).toBe(0);
   });
 });

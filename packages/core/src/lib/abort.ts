@@ -31,24 +31,21 @@ export function childScope(...parents: readonly (AbortSignal | undefined)[]): Sc
   };
 }
 
-/** Describes the work in the error of a missed deadline. */
+/** Work with a deadline, as described in the error if it is missed. */
 export interface TimedWork {
+  /** Milliseconds that the work may take. */
+  ms: number;
   /** Prefix of the message. Undefined if the caller adds one. */
   name?: string;
   id?: ErrorId;
 }
 
-/**
- * Returns a child scope that aborts with a `deadline` error after `ms`.
- * @param work name of the work, or its name and the error's ID
- */
+/** Returns a child scope that aborts with a `deadline` error after `ms`. */
 export function deadlineScope(
   clock: Clock,
-  ms: number,
-  work: string | TimedWork,
+  { ms, name, id }: TimedWork,
   ...parents: readonly (AbortSignal | undefined)[]
 ): ScopedSignal {
-  const { name, id }: TimedWork = typeof work === "string" ? { name: work } : work;
   const message = `${name === undefined ? "" : `${name}: `}no answer within ${ms} ms`;
   const scope = childScope(...parents);
   const timer = clock.after(ms, () => scope.abort(new NodekeeperError("deadline", message, { id })));
@@ -86,12 +83,11 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
  */
 export async function withDeadline<T>(
   clock: Clock,
-  ms: number,
-  what: string | TimedWork,
+  timed: TimedWork,
   parent: AbortSignal | undefined | readonly (AbortSignal | undefined)[],
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  using scope = deadlineScope(clock, ms, what, ...(Array.isArray(parent) ? parent : [parent]));
+  using scope = deadlineScope(clock, timed, ...(Array.isArray(parent) ? parent : [parent]));
   return await abortable(work(scope.signal), scope.signal);
 }
 

@@ -51,6 +51,7 @@ export { FakeClock } from "./fake-clock.ts";
 export { stampOf } from "./file-stamp.ts";
 export type { HealthCheck, HealthResult } from "./health.ts";
 export { InotifyWatches } from "./inotify-watches.ts";
+export { isDnsLabel, isDnsSubdomain, isLabelName, isLabelValue } from "./label-names.ts";
 export { LatestValue } from "./latest-value.ts";
 export { createLogger, type Logger, type LogLevel, silentLogger } from "./log.ts";
 export { LoopTurns } from "./loop-turns.ts";

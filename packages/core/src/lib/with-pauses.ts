@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { WakeableSleep } from "./wakeable-sleep.ts";
 
 /** Yielded by `withPauses` if no item arrives in time. */
 export const pause: unique symbol = Symbol("pause");
@@ -12,46 +13,25 @@ export async function* withPauses<T>(
   clock: Clock,
   ms: number,
 ): AsyncGenerator<T | typeof pause> {
-  let wake = () => {};
-  const ask = () => {
-    const asked = {
-      result: undefined as IteratorResult<T, unknown> | undefined,
-      error: undefined as unknown,
-      failed: false,
-    };
-    // One reaction per item. Promise.race would add another one to the same promise for every pause.
-    source.next().then(
-      (result) => {
-        asked.result = result;
-        wake();
-      },
-      (error) => {
-        asked.failed = true;
-        asked.error = error;
-        wake();
-      },
-    );
-    return asked;
+  const arrival = new WakeableSleep();
+  let arrived: PromiseSettledResult<IteratorResult<T, unknown>> | undefined;
+  // One reaction per item. Promise.race would add another one to the same promise for every pause.
+  const ask = async () => {
+    arrival.clear();
+    [arrived] = await Promise.allSettled([source.next()]);
+    arrival.wake();
   };
   try {
-    for (let asked = ask(); ; ) {
-      if (!asked.result && !asked.failed) {
-        await new Promise<void>((resolve) => {
-          const timer = clock.after(ms, resolve);
-          wake = () => {
-            timer.cancel();
-            resolve();
-          };
-        });
-      }
-      if (asked.failed) throw asked.error;
-      if (!asked.result) {
+    void ask();
+    for (;;) {
+      if (!(await arrival.wait(clock, ms))) {
         yield pause;
         continue;
       }
-      if (asked.result.done) return;
-      yield asked.result.value;
-      asked = ask();
+      if (arrived?.status === "rejected") throw arrived.reason;
+      if (!arrived || arrived.value.done) return;
+      yield arrived.value.value;
+      void ask();
     }
   } finally {
     await source.return?.();

@@ -1,17 +1,14 @@
 import { addressOf } from "../address.ts";
 import { shown } from "../text.ts";
+import { Joined } from "./joined.tsx";
+
+/** A plugin's name, linked to the plugin. */
+export function PluginLink({ name }: { name: string }) {
+  return <a href={addressOf("plugins", [name])}>{shown(name)}</a>;
+}
 
 /** Names of plugins, each linked to the plugin. */
 export function PluginLinks({ names }: { names: readonly string[] }) {
   if (names.length === 0) return <>no plugin</>;
-  return (
-    <>
-      {names.map((name, place) => (
-        <span key={name}>
-          {place > 0 && ", "}
-          <a href={addressOf("plugins", [name])}>{shown(name)}</a>
-        </span>
-      ))}
-    </>
-  );
+  return <Joined items={names.map((name) => <PluginLink name={name} />)} />;
 }

@@ -10,32 +10,45 @@ export interface Answer<T> {
   readonly problem?: {
     readonly message: string;
     readonly id: string | undefined;
-    readonly isNotFound: boolean;
   };
 }
 
 const SHORTEST_INTERVAL_MS = 2_000;
 
-/**
- * Returns the response of a path, requested immediately and again whenever `version` changes: one request at a time, at
- * most one per two seconds. If the query is undefined, nothing is requested.
- */
+/** Returns the response of a path, as `useRead` does. If the query is undefined, nothing is requested. */
 export function useAnswer<Path extends ApiPath>(
   path: Path,
   query: Query | undefined,
   version: unknown = undefined,
 ): Answer<ApiAnswers[Path]> {
   const key = query && JSON.stringify([path, query]);
-  const [known, setKnown] = useState<{ key: string | undefined; answer: Answer<ApiAnswers[Path]> }>({
-    key,
-    answer: {},
-  });
-  const asking = useRef<Repeated>(undefined);
+  return useRead({ key, version }, (signal) => ask(path, query, signal));
+}
+
+interface ReadProps {
+  /** Identifies what is read. Undefined: nothing is read. */
+  key: string | undefined;
+  version: unknown;
+  /** How much of it is read. */
+  most?: number;
+}
+
+/**
+ * Returns what `read` resolves with. Reads immediately, and again whenever `version` changes: one read at a time, at most
+ * one per two seconds. If `key` or `most` changes, a read in progress is aborted; until the next one ends, the previous
+ * value is returned if the key is the same.
+ */
+export function useRead<T>(
+  { key, version, most }: ReadProps,
+  read: (signal: AbortSignal) => Promise<T>,
+): Answer<T> {
+  const [known, setKnown] = useState<{ key: string | undefined; answer: Answer<T> }>({ key, answer: {} });
+  const reading = useRef<Repeated>(undefined);
   useEffect(() => {
-    if (!query) return;
+    if (key === undefined) return;
     const repeated = new Repeated(SHORTEST_INTERVAL_MS, async (signal) => {
       try {
-        const value = await ask(path, query, signal);
+        const value = await read(signal);
         if (!signal.aborted) setKnown({ key, answer: { value } });
       } catch (error) {
         if (signal.aborted) return;
@@ -46,21 +59,19 @@ export function useAnswer<Path extends ApiPath>(
         }));
       }
     });
-    asking.current = repeated;
+    reading.current = repeated;
     return () => {
-      asking.current = undefined;
+      reading.current = undefined;
       repeated.stop();
     };
-  }, [key]);
-  useEffect(() => asking.current?.request(), [key, version]);
+  }, [key, most]);
+  useEffect(() => reading.current?.request(), [key, most, version]);
   return known.key === key ? known.answer : {};
 }
 
 function problemOf(error: unknown): NonNullable<Answer<unknown>["problem"]> {
-  const isRefusal = error instanceof Refusal;
   return {
     message: error instanceof Error ? error.message : String(error),
-    id: isRefusal ? error.id : undefined,
-    isNotFound: isRefusal && error.isNotFound,
+    id: error instanceof Refusal ? error.id : undefined,
   };
 }

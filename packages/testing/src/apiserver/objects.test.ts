@@ -240,6 +240,28 @@ describe("eviction", () => {
     expect((await evict("s2")).status).toBe(429);
   });
 
+  test("is refused for a while if the controller has not observed the budget yet", async () => {
+    putPod("u1", { app: "unobserved" });
+    api.server.store.put({
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "u", namespace: "default", generation: 2 },
+      spec: { selector: { matchLabels: { app: "unobserved" } } },
+      status: { observedGeneration: 1, disruptionsAllowed: 1, desiredHealthy: 0, currentHealthy: 1 },
+    });
+    const refused = await evict("u1");
+    expect(refused.status).toBe(429);
+    expect(refused.body.details).toEqual({
+      retryAfterSeconds: 10,
+      causes: [
+        {
+          reason: "DisruptionBudget",
+          message: "The disruption budget u is still being processed by the server.",
+        },
+      ],
+    });
+  });
+
   test("obeys delete options: dry run, preconditions, grace", async () => {
     const { metadata } = putPod("o1", { app: "free" });
     expect((await evict("o1", { deleteOptions: { preconditions: { uid: "other" } } })).status).toBe(409);

@@ -90,7 +90,9 @@ export class SimulatedCri {
     this.#register(server);
     try {
       const hidden = `.${basename(this.socket)}.new`;
-      this.#place = await placeSocket(this.socket, hidden, this.#clock, (path) => bind(server, path));
+      this.#place = await placeSocket({ path: this.socket, hiddenName: hidden }, this.#clock, (path) =>
+        bind(server, path),
+      );
     } catch (error) {
       server.forceShutdown();
       throw error;

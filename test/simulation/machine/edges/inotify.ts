@@ -46,7 +46,10 @@ export function watch(path: string, _options: unknown, listener: Listener): Watc
 
 /** Tells watchers of a file and of its directory that it was created, removed, replaced or written. */
 export function changed(path: string, event: "rename" | "change"): void {
-  if (watchers.size === 0 || !processIfAny()) return;
+  const actor = processIfAny();
+  if (!actor) return;
+  const { changes } = machineOf(actor);
+  changes.set(dirname(path), (changes.get(dirname(path)) ?? 0) + 1);
   for (const watched of [dirname(path), path]) {
     for (const watcher of watchers.get(watched) ?? []) {
       const { process, listener } = watcher;

@@ -35,6 +35,8 @@ export class DatabaseSync extends RealDatabase {
   override exec(sql: string): void {
     this.#process?.edge();
     super.exec(sql);
+    const machine = machineIfAny();
+    if (sql === "COMMIT" && machine) machine.logOf(this.#path).committed(machine.scheduler.now);
   }
 
   // Statements are prepared once and run often: each run is an act of the process.
@@ -49,6 +51,11 @@ export class DatabaseSync extends RealDatabase {
       return run(...values);
     };
     return statement;
+  }
+
+  override close(): void {
+    super.close();
+    open.delete(this);
   }
 
   #abandon(): void {
@@ -68,8 +75,5 @@ export class DatabaseSync extends RealDatabase {
 /** Fills the disk of a machine, or makes space. Databases that are opened later are full, too. */
 export function fillDisk(machine: Machine, isFull: boolean): void {
   machine.isDiskFull = isFull;
-  for (const database of open) {
-    if (database.isOpen) database.limit(isFull);
-    else open.delete(database);
-  }
+  for (const database of open) database.limit(isFull);
 }

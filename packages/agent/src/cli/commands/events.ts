@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { pageFormatOption, signals } from "./options.ts";
+import { commandRun, pageFormatOption } from "./options.ts";
 import { podSelector } from "./pod-selector.ts";
 
 /** `events` */
@@ -17,11 +17,10 @@ export function declareEvents(program: Command, { output, agents }: CommandConte
     .action(async (pod, _, command) => {
       const options = command.optsWithGlobals();
       const { eventsCommand } = await import("../events.ts");
-      const { systemClock } = await import("@nodekeeper/core/lib");
       const selector = await podSelector(agents, options, pod);
       using agent = await agents.connect(options);
       const { output: format, follow: isFollowed, since } = options;
       const asked = { format, isFollowed, since, selector };
-      await eventsCommand(agent, asked, output, systemClock, await signals());
+      await eventsCommand(agent, asked, await commandRun(output));
     });
 }

@@ -1,6 +1,7 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { type Command, Option } from "commander";
-import { pageFormats, tableFormats } from "../output.ts";
+import type { CommandRun } from "../follow.ts";
+import { type Output, pageFormats, tableFormats } from "../output.ts";
 import type { Options } from "./context.ts";
 
 /** `-o` of a command that prints a page of text or lines of text. */
@@ -30,6 +31,12 @@ export function namespaceOption(about: string): Option {
 /** `-A`, which overrides `-n`. */
 export function allNamespacesOption(about: string): Option {
   return new Option("-A, --all-namespaces", about);
+}
+
+/** Returns what a command that may keep running needs besides the agent. */
+export async function commandRun(output: Output): Promise<CommandRun> {
+  const { systemClock } = await import("@nodekeeper/core/lib");
+  return { output, clock: systemClock, signal: await signals() };
 }
 
 /** Aborts on SIGINT and SIGTERM, and when the reader of the output closes it. */

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { signals, tableFormatOption } from "./options.ts";
+import { commandRun, tableFormatOption } from "./options.ts";
 import { podSelector } from "./pod-selector.ts";
 
 /** `pods` */
@@ -16,10 +16,9 @@ export function declarePods(program: Command, { output, agents }: CommandContext
     .action(async (pod, _, command) => {
       const options = command.optsWithGlobals();
       const { podsCommand } = await import("../pods.ts");
-      const { systemClock } = await import("@nodekeeper/core/lib");
       const selector = await podSelector(agents, options, pod);
       using agent = await agents.connect(options);
       const asked = { format: options.output, isWatched: options.watch, selector };
-      await podsCommand(agent, asked, output, systemClock, await signals());
+      await podsCommand(agent, asked, await commandRun(output));
     });
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { pageFormatOption, signals } from "./options.ts";
+import { commandRun, pageFormatOption } from "./options.ts";
 
 /** `rounds` */
 export function declareRounds(program: Command, { output, agents }: CommandContext): void {
@@ -22,7 +22,6 @@ export function declareRounds(program: Command, { output, agents }: CommandConte
       const { output: format, since, follow, records } = options;
       using source = await agents.openRecords(options);
       const { roundsCommand } = await import("../eviction/rounds.ts");
-      const { systemClock } = await import("@nodekeeper/core/lib");
-      await roundsCommand(source, { format, since, follow, records }, output, systemClock, await signals());
+      await roundsCommand(source, { format, since, follow, records }, await commandRun(output));
     });
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { pageFormatOption, signals } from "./options.ts";
+import { commandRun, pageFormatOption } from "./options.ts";
 
 /** `timeline` */
 export function declareTimeline(program: Command, { output, agents }: CommandContext): void {
@@ -15,9 +15,8 @@ export function declareTimeline(program: Command, { output, agents }: CommandCon
     .action(async (_, command) => {
       const options = command.optsWithGlobals();
       const { timelineCommand } = await import("../timeline.ts");
-      const { systemClock } = await import("@nodekeeper/core/lib");
       using agent = await agents.connect(options);
       const { output: format, follow: isFollowed, since } = options;
-      await timelineCommand(agent, { format, isFollowed, since }, output, systemClock, await signals());
+      await timelineCommand(agent, { format, isFollowed, since }, await commandRun(output));
     });
 }

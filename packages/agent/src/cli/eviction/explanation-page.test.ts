@@ -256,6 +256,24 @@ Records go back to 2026-03-01T12:00:00.000Z.
       },
       "Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: pod deleted; the response to its request was lost. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z. Evicted through the Eviction API: why.",
     ],
+    ...(["failed", "withdrawn"] as const).map((result): [string, (story: Story) => void, string] => [
+      `its eviction ${result} without a response to its request, and it ended later`,
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result, sent: true, message: "no response within 10 s" }];
+        story.play({}).left(20_000);
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: no response within 10 s. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:20.000Z; whether by Nodekeeper is not known: a request to evict it was sent before.",
+    ]),
+    [
+      "whether its request was accepted is not recorded, nor is the round that selected it",
+      (story) => {
+        const message = "pod deleted; the response to its request was lost";
+        story.rounds.outcomes = [{ uid: "web", result: "unknown", sent: true, message }];
+        story.play({}).left(2_000, "EvictionByEvictionAPI");
+      },
+      "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: pod deleted; the response to its request was lost. Evicted through the Eviction API: why.",
+    ],
     [
       "it left, and no outcome of its eviction is recorded",
       (story) => {

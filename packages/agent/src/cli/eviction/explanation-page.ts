@@ -1,16 +1,20 @@
-import type { PodExplanation } from "@nodekeeper/api/records";
+import type { Neighbour, PodExplanation } from "@nodekeeper/api/records";
 import { plainText } from "@nodekeeper/api/text";
 import {
+  candidateOutcomes,
   counted,
   coverageLines,
   podText,
+  rankText,
+  roundHeading,
+  roundLines,
   timelineOf,
   timeOf,
   type Verdict,
   verdictOf,
 } from "@nodekeeper/api/wording";
-import { type Colour, type Output, paint } from "../output.ts";
-import { roundText } from "./explained-round.ts";
+import { type Colour, type Output, paint, table } from "../output.ts";
+import { labelled } from "../wording.ts";
 
 const colours: Readonly<Record<Verdict["kind"], Colour>> = { evicted: "red", kept: "green", other: "yellow" };
 
@@ -52,4 +56,46 @@ function footer({ otherUids, recordsSince, coverage }: PodExplanation, output: O
     .map((line) => `${plainText(line, 500)}\n`)
     .join("");
   return others || since ? `\n${paint(output, "dim", `${others}${since}`.trimEnd())}\n` : "";
+}
+
+type Round = PodExplanation["rounds"][number];
+
+/** Formats a round from a pod's point of view: met thresholds, requests, the decision, and the ranking. */
+function roundText(round: Round, output: Output): string {
+  return [
+    `${paint(output, "bold", roundHeading(round))}\n`,
+    ...roundLines(round).map(({ label, text }) => labelled(label, text)),
+    ranking(round, output),
+  ].join("");
+}
+
+function ranking(round: Round, output: Output): string {
+  const { place, others, candidates } = round;
+  const rank = rankText(round);
+  if (place === null || rank === undefined) return "";
+  if (others.length === 0) return labelled("rank", rank);
+  const shown = [place, ...others].sort((a, b) => a.rank - b.rank);
+  const rest = candidates - shown.length;
+  return [
+    labelled("rank", rank),
+    table(
+      output,
+      ["  RANK", "POD", "LEVEL", "CLASS", "PRIORITY", "OUTCOME", "WHY"],
+      shown.map((one) => rankingRow(one, one === place)),
+      (row, column) => (shown[row] === place && column <= 1 ? "cyan" : undefined),
+    ),
+    rest > 0 ? `  and ${counted(rest, "more candidate")}\n` : "",
+  ].join("");
+}
+
+function rankingRow(one: Neighbour, isIt: boolean): string[] {
+  return [
+    `${isIt ? "> " : "  "}${one.rank}`,
+    plainText(`${one.namespace}/${one.name}`, 80),
+    one.qosLevel,
+    one.qosClass,
+    String(one.priority),
+    candidateOutcomes[one.outcome],
+    plainText(one.why, 200),
+  ];
 }

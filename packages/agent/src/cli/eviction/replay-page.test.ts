@@ -2,7 +2,7 @@ import { policyDifferences, type ReplayedRound } from "@nodekeeper/api/replay";
 import { describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import type { Output } from "../output.ts";
-import { replayPage, type ShownReplay } from "./replay-page.ts";
+import { replayPage, type ShownReplay } from "./replay.ts";
 
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };
 const START = Date.parse("2026-03-01T12:00:00.000Z");

@@ -128,7 +128,7 @@ describe("rounds --follow", () => {
     const clock = { ...systemClock, now: () => now, sleep: async () => between.shift()?.() };
     const output = { ...plain, write: (text: string) => void out.push(text) };
     const options = { format: "json", since: "1h", follow: true, records: false } as const;
-    await roundsCommand(recordsAt(address), options, output, clock, signal);
+    await roundsCommand(recordsAt(address), options, { output, clock, signal });
   }
 
   it("shows each round once, also while the agent is unavailable for a time, until it is stopped", async () => {
@@ -188,7 +188,7 @@ describe("rounds --follow", () => {
     } as const;
     const { signal } = new AbortController();
     await expect(
-      roundsCommand(recordsAt("127.0.0.1:1"), options, plain, systemClock, signal),
+      roundsCommand(recordsAt("127.0.0.1:1"), options, { output: plain, clock: systemClock, signal }),
     ).rejects.toThrow(/agent does not respond/);
   });
 });

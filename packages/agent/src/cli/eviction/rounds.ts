@@ -1,8 +1,8 @@
 import type { RoundSummary } from "@nodekeeper/api/records";
 import { missingLines, timeOf } from "@nodekeeper/api/wording";
-import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
-import { follow } from "../follow.ts";
-import { type Output, type PageFormat, printItem, printJson, printMessage } from "../output.ts";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import { type CommandRun, follow } from "../follow.ts";
+import { type PageFormat, printItem, printJson, printMessage } from "../output.ts";
 import { type RecordSource, startOf } from "./record-source.ts";
 import { roundLine } from "./round-line.ts";
 
@@ -21,10 +21,9 @@ export interface RoundsOptions {
 export async function roundsCommand(
   opened: RecordSource,
   options: RoundsOptions,
-  output: Output,
-  clock: Clock,
-  signal: AbortSignal,
+  run: CommandRun,
 ): Promise<void> {
+  const { output, clock, signal } = run;
   const { format, follow: isFollowed } = options;
   const since = startOf(opened, options.since, clock.now()) ?? 0;
   if (isFollowed && !opened.isLive) {
@@ -46,7 +45,7 @@ export async function roundsCommand(
     else printItem(output, format, round);
     shown++;
   };
-  if (isFollowed) await followRounds(opened, since, print, clock, signal);
+  if (isFollowed) await followRounds(opened, since, print, run);
   else for await (const round of roundsOf(opened, since, signal)) print(round);
   if (signal.aborted) return;
   if (shown === 0 && format === "text") {
@@ -77,19 +76,18 @@ async function followRounds(
   agent: RecordSource,
   since: number,
   print: (round: RoundSummary) => void,
-  clock: Clock,
-  signal: AbortSignal,
+  run: CommandRun,
 ): Promise<void> {
   let from = { since, after: 0 };
   let newestAt = since - 1;
   const poll = async () => {
-    for await (const round of roundsOf(agent, from.since, signal, from.after)) {
+    for await (const round of roundsOf(agent, from.since, run.signal, from.after)) {
       from.after = round.id;
       newestAt = round.at;
       print(round);
     }
   };
-  await follow(poll, clock, signal, () => {
+  await follow(poll, run, () => {
     // After a restart with a new database, ids start from 1 again.
     from = { since: newestAt + 1, after: 0 };
   });

@@ -1,13 +1,12 @@
 import { AgentNotFound, AgentUnreachable } from "@nodekeeper/api/errors";
 import type { PodExplanation } from "@nodekeeper/api/records";
 import { codeOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
-import type { AgentConnection } from "../agent-connection.ts";
+import { type AgentConnection, httpConnection } from "../agent-connection.ts";
 import type { Fleet, FleetAnswer } from "../fleet.ts";
 import { type PodName, podText } from "../pod-name.ts";
 import { type AgentPod, findAgents } from "./agent-pods.ts";
 import type { Forward, Kubectl } from "./kubectl.ts";
 import { newestOf } from "./newest-explanation.ts";
-import { nodeConnection } from "./node-connection.ts";
 import { Progress } from "./progress.ts";
 
 const MOST_NAMED = 10;
@@ -176,4 +175,30 @@ async function orUnavailable<T>(found: Promise<T>): Promise<T> {
     if (codeOf(error) !== "notFound") throw error;
     throw new NodekeeperError("unavailable", messageOf(error), { cause: error });
   }
+}
+
+interface NodeConnectionOptions {
+  node: string;
+  /**
+   * Forwards a port to the agent. Called again after the forward ends, for example because the agent's pod was
+   * replaced.
+   */
+  open: () => Promise<Forward>;
+}
+
+/** Returns a connection to the agent of a node, through a port-forward that the first request opens. */
+function nodeConnection({ node, open }: NodeConnectionOptions): AgentConnection {
+  let forward: Forward | undefined;
+  return {
+    async get(path, query) {
+      if (!forward?.isOpen) forward = await open();
+      const connection = httpConnection({
+        address: forward.address,
+        name: `agent on node ${node}`,
+        advice: "Its status server is queried on the node's loopback through kubectl port-forward",
+      });
+      return await connection.get(path, query);
+    },
+    [Symbol.dispose]: () => forward?.[Symbol.dispose](),
+  };
 }

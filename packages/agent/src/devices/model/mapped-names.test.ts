@@ -1,7 +1,8 @@
+import { isDnsLabel, isDnsSubdomain } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { deviceNameOf, identifierOf, oldNameOf } from "../index.ts";
-import { isDnsLabel, isDnsSubdomain, isIdentifier } from "./field-names.ts";
+import { isIdentifier } from "./field-names.ts";
 
 const mappings = [
   { name: "deviceNameOf", map: deviceNameOf, fits: isDnsLabel, example: "gpu-0" },

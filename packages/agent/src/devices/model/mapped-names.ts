@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { isDnsLabel, isDnsSubdomain, isIdentifier } from "./field-names.ts";
+import { isDnsLabel, isDnsSubdomain } from "@nodekeeper/core/lib";
+import { isIdentifier } from "./field-names.ts";
 
 /*
  * Maps names of one model to the grammar of another. A name that fits is unchanged. Any other name becomes its readable

@@ -122,10 +122,9 @@ function bound(sorted: Int32Array, isBeyond: (item: number) => boolean): number 
 /** Returns the lengths of the common prefix and suffix. Their sum is at most the shorter length. */
 function commonEnds(a: Uint8Array, b: Uint8Array): { prefix: number; suffix: number } {
   const shorter = Math.min(a.length, b.length);
-  const prefix = longestEqual(shorter, (from, to) => isEqual(a, from, to, b, from, to));
-  const suffix = longestEqual(shorter - prefix, (from, to) =>
-    isEqual(a, a.length - to, a.length - from, b, b.length - to, b.length - from),
-  );
+  const prefix = longestEqual(shorter, comparison(a, b, 0));
+  const isEqualAtEnd = comparison(a, b, b.length - a.length);
+  const suffix = longestEqual(shorter - prefix, (from, to) => isEqualAtEnd(a.length - to, a.length - from));
   return { prefix, suffix };
 }
 
@@ -142,15 +141,10 @@ function longestEqual(length: number, isEqualIn: (from: number, to: number) => b
   return known;
 }
 
-function isEqual(
-  a: Uint8Array,
-  aFrom: number,
-  aTo: number,
-  b: Uint8Array,
-  bFrom: number,
-  bTo: number,
-): boolean {
-  // A single byte needs no call.
-  if (aTo - aFrom === 1) return a[aFrom] === b[bFrom];
-  return Buffer.compare(a.subarray(aFrom, aTo), b.subarray(bFrom, bTo)) === 0;
+// Returns whether a range of `a` equals the range of `b` that starts `shift` bytes later.
+function comparison(a: Uint8Array, b: Uint8Array, shift: number): (from: number, to: number) => boolean {
+  return (from, to) => {
+    if (to - from === 1) return a[from] === b[from + shift];
+    return Buffer.compare(a.subarray(from, to), b.subarray(from + shift, to + shift)) === 0;
+  };
 }

@@ -74,7 +74,7 @@ export class PoolReader {
     for (const [at, bytes] of message.pools.entries()) {
       const known = before[at];
       const again = known && "pool" in known ? this.#again(known, bytes, names, room) : undefined;
-      const state = again ?? (yield* this.#whole(bytes, before, names, room, at));
+      const state = again ?? (yield* this.#whole(bytes, names, room, at));
       if ("pool" in state) {
         names.add(state.name);
         room -= state.pool.devices.length;
@@ -126,7 +126,6 @@ export class PoolReader {
 
   *#whole(
     bytes: Uint8Array,
-    before: readonly (PoolState | Refusal)[],
     names: ReadonlySet<string>,
     room: number,
     at: number,
@@ -149,7 +148,7 @@ export class PoolReader {
     };
     const refusal = parts.ofOtherNodes
       ? { field: "nodes", message: "refused: the agent publishes devices of its own node only" }
-      : refusalOfPool(name, fields, names, at, this.#validation);
+      : refusalOfPool({ name, fields }, names, at, this.#validation);
     if (refusal) return { problem: { pool: name.slice(0, 253), ...refusal }, quarantined: starts.length };
     const sets: CounterSet[] = [];
     try {
@@ -168,7 +167,7 @@ export class PoolReader {
     for (const field of new Set(unknown)) sink({ pool: name, field, message: unknownField });
     const counterSets = yield* checkingCounterSets(name, sets, this.#canonical, sink);
     const context = contextOf(this.#options.driver, fields, counterSets);
-    const recall = this.#recall(before, name, context);
+    const recall = this.#recall(name, context);
     const examined: ExaminedDevice[] = [];
     for (const [at, from] of starts.entries()) {
       const to = ends[at]!;
@@ -193,8 +192,10 @@ export class PoolReader {
 
   // Returns a lookup of devices that were in the pool before, at any position. It is cheapest if the order is
   // unchanged.
-  #recall(before: readonly (PoolState | Refusal)[], name: string, context: DeviceContext) {
-    const known = before.find((state) => "pool" in state && state.name === name) as PoolState | undefined;
+  #recall(name: string, context: DeviceContext) {
+    const known = this.#states.find((state) => "pool" in state && state.name === name) as
+      | PoolState
+      | undefined;
     if (!known?.bytes || known.context.key !== context.key) return undefined;
     const { bytes, examined } = known;
     let next = 0;

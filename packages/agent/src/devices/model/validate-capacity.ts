@@ -90,13 +90,11 @@ function checkRange(
     if (compareQuantities(max, whole) > 0) report(`${field}.max`, "exceeds the capacity");
     if (compareQuantities(fallback, max) > 0) report("requestPolicy.default", "exceeds validRange.max");
   }
-  if (step) checkStep(step, min, max, whole, fallback, report);
+  if (step) checkStep({ min, max, step }, whole, fallback, report);
 }
 
 function checkStep(
-  step: Quantity,
-  min: Quantity,
-  max: Quantity | undefined,
+  { min, max, step }: { min: Quantity; max: Quantity | undefined; step: Quantity },
   whole: Quantity,
   fallback: Quantity,
   report: Report,

@@ -1,6 +1,6 @@
-import { quote } from "@nodekeeper/core/lib";
+import { isDnsLabel, isLabelName, isLabelValue, quote } from "@nodekeeper/core/lib";
 import type { Canonical } from "./canonical.ts";
-import { isDnsLabel, isLabelName, isLabelValue, isQualifiedName, isSemanticVersion } from "./field-names.ts";
+import { isQualifiedName, isSemanticVersion } from "./field-names.ts";
 import { limits } from "./limits.ts";
 import type { Counters, Device, DeviceAttribute, DeviceTaint, NodeAllocatableResource } from "./model.ts";
 import type { Foreign } from "./read-device.ts";

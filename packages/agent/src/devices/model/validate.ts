@@ -1,8 +1,8 @@
-import { completed, quote, StepMeter, type Steps } from "@nodekeeper/core/lib";
+import { completed, isDnsLabel, quote, StepMeter, type Steps } from "@nodekeeper/core/lib";
 import { Canonical } from "./canonical.ts";
 import type { CheckedCounterSet, CheckedDevice, CheckedPools } from "./checked.ts";
 import { contextOf, type ExaminedDevice, examineDevice } from "./examine-device.ts";
-import { isDnsLabel, isDriverName, isIdentifier, isPoolName } from "./field-names.ts";
+import { isDriverName, isIdentifier, isPoolName } from "./field-names.ts";
 import type { CounterSet, DevicePool, DeviceProblem, PoolFields } from "./model.ts";
 import { checkCounters } from "./validate-device.ts";
 
@@ -46,7 +46,7 @@ export function checkPools(
   const names = new Set<string>();
   let room = options.maxDevices;
   for (const [at, { name, fields = {}, devices, sharedCounters }] of pools.entries()) {
-    const refusal = refusalOfPool(name, fields, names, at, options);
+    const refusal = refusalOfPool({ name, fields }, names, at, options);
     if (refusal) {
       sink({ pool: shortened(name), ...refusal });
       answer.quarantined += devices.length;
@@ -70,12 +70,12 @@ export function checkPools(
  * @param at its index among the driver's pools
  */
 export function refusalOfPool(
-  name: string,
-  { partitionTypeAttribute: attribute, skipNodeOperations: skipped = [] }: PoolFields,
+  { name, fields }: { name: string; fields: PoolFields },
   names: ReadonlySet<string>,
   at: number,
   { maxPools }: ValidationOptions,
 ): { field: string; message: string } | undefined {
+  const { partitionTypeAttribute: attribute, skipNodeOperations: skipped = [] } = fields;
   if (names.has(name)) return { field: "name", message: "duplicates the name of an earlier pool" };
   if (at >= maxPools) return { field: "name", message: `more than ${maxPools} pools` };
   if (!isPoolName(name)) {

@@ -1,6 +1,6 @@
-import { isQuantity, quote } from "@nodekeeper/core/lib";
+import { isDnsSubdomain, isQuantity, quote } from "@nodekeeper/core/lib";
 import type { CheckedPools } from "../model/checked.ts";
-import { isDnsSubdomain, isSemanticVersion } from "../model/field-names.ts";
+import { isSemanticVersion } from "../model/field-names.ts";
 import { oldNameOf } from "../model/mapped-names.ts";
 import type {
   Device,

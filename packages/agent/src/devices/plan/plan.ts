@@ -63,19 +63,13 @@ export interface PoolPlan {
  * It also rises above the generation of slices that another client published in the pool. Otherwise readers would mix
  * them with the agent's, or use them instead.
  */
-export function planSlices({
-  driver,
-  nodeName,
-  pools,
-  stored,
-  foreign = [],
-  memory = new PlanMemory(),
-}: PlanInput): PoolPlan[] {
+export function planSlices(input: PlanInput): PoolPlan[] {
+  const { pools, stored, foreign = [], memory = new PlanMemory() } = input;
   const byPool = Map.groupBy(stored, (slice) => slice.pool.name);
   const foreignByPool = Map.groupBy(foreign, (slice) => slice.pool);
   const plans = pools.map((pool) => {
     const others = foreignByPool.get(pool.name) ?? [];
-    const plan = planPool(driver, nodeName, pool, byPool.get(pool.name) ?? [], others, memory);
+    const plan = planPool({ ...input, memory }, pool, byPool.get(pool.name) ?? [], others);
     byPool.delete(pool.name);
     return plan;
   });
@@ -98,25 +92,26 @@ export function planSlices({
 type Difference = "none" | "taints" | "more";
 
 function planPool(
-  driver: string,
-  nodeName: string,
+  { driver, nodeName, memory }: Pick<PlanInput, "driver" | "nodeName"> & { memory: PlanMemory },
   pool: CheckedPool,
   stored: StoredSlice[],
   foreign: ForeignSlice[],
-  memory: PlanMemory,
 ): PoolPlan {
   const targets =
     memory.again(pool, stored) ?? targetsOf(pool, stored, nameSuffix(driver, nodeName, poolKey(pool.name)));
   memory.keep(pool, targets);
   const kept = new Set(targets.map((target) => target.stored));
   const count = targets.length;
-  const differences = targets.map((target) => differenceOf(target, fieldsText(pool.fields), count));
+  const compared = targets.map((target) => ({
+    target,
+    difference: differenceOf(target, fieldsText(pool.fields), count),
+  }));
 
   const newest = Math.max(0, ...stored.map((slice) => slice.pool.generation));
   const generation = Math.max(newest, ...foreign.map((slice) => slice.generation));
   const isVisible = (slice: StoredSlice) => slice.pool.generation === generation;
   const isContested = foreign.some((slice) => slice.generation >= newest);
-  const rises = stored.length === 0 || isContested || wouldMix(targets, differences, stored, kept, isVisible);
+  const rises = stored.length === 0 || isContested || wouldMix(compared, stored, kept, isVisible);
   const next = rises ? generation + 1 : generation;
 
   let taints: Map<string, DeviceTaint[]> | undefined;
@@ -125,8 +120,7 @@ function planPool(
     return taints;
   };
   const writes: SliceWrite[] = [];
-  for (const [at, target] of targets.entries()) {
-    const difference = differences[at]!;
+  for (const { target, difference } of compared) {
     const isCurrent = !rises && target.stored && isVisible(target.stored);
     if (isCurrent && difference === "none" && target.stored?.isMarked !== false) continue;
     const { devices = [], counters: counterSets = [] } = target;
@@ -158,21 +152,19 @@ function planPool(
 // Returns whether writes at the current generation could show readers a state that never existed. Slices of older
 // generations count as absent.
 function wouldMix(
-  targets: Target[],
-  differences: Difference[],
+  compared: readonly { target: Target; difference: Difference }[],
   stored: StoredSlice[],
   kept: ReadonlySet<StoredSlice | undefined>,
   isVisible: (slice: StoredSlice) => boolean,
 ): boolean {
-  const changed = differences.filter((difference, at) => {
-    const slice = targets[at]!.stored;
-    return slice && isVisible(slice) && difference !== "none";
-  });
-  const adds = targets.some((target) => !target.stored || !isVisible(target.stored));
+  const changed = compared.filter(
+    ({ target: { stored: slice }, difference }) => slice && isVisible(slice) && difference !== "none",
+  );
+  const adds = compared.some(({ target: { stored: slice } }) => !slice || !isVisible(slice));
   const removes = stored.some((slice) => isVisible(slice) && !kept.has(slice));
   if (changed.length === 0) return adds && removes;
   if (adds || removes) return true;
-  return changed.length > 1 && changed.some((difference) => difference !== "taints");
+  return changed.length > 1 && changed.some(({ difference }) => difference !== "taints");
 }
 
 function differenceOf(target: Target, fields: string, count: number): Difference {

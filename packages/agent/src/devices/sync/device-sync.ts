@@ -75,9 +75,8 @@ export class DeviceSync implements Runnable {
     const cache = this.#sessions.current?.cache;
     return this.handler.list().map((driver) => {
       const { name } = driver;
-      const stored = cache?.of(name) ?? [];
-      const foreign = cache?.foreignOf(name) ?? [];
-      return driverStatus(driver, this.#slices.desired(name), stored, foreign, this.#slices.syncOf(name));
+      const slices = { slices: cache?.of(name) ?? [], foreign: cache?.foreignOf(name) ?? [] };
+      return driverStatus(driver, slices, this.#slices.desired(name), this.#slices.syncOf(name));
     });
   }
 

@@ -27,7 +27,7 @@ export class DriverTaints {
   missing(driver: Driver): void {
     const { name } = driver;
     const delayMs = taintDelayOf(this.#context.settings());
-    if (delayMs === Number.POSITIVE_INFINITY || driver.isTainted || this.#timers.has(name)) return;
+    if (delayMs === Number.POSITIVE_INFINITY || driver.isMissing || this.#timers.has(name)) return;
     this.#timers.set(
       name,
       this.#context.clock.after(delayMs, () => this.taint(driver)),
@@ -37,15 +37,13 @@ export class DriverTaints {
   /** Taints all of a driver's devices now. */
   taint(driver: Driver): void {
     this.cancel(driver.name);
-    driver.isTainted = true;
-    this.#refresh(driver);
+    this.#refresh(driver, true);
   }
 
   /** Removes the taint of a missing driver. The taints of `set` stay. */
   release(driver: Driver): void {
     this.cancel(driver.name);
-    driver.isTainted = false;
-    this.#refresh(driver);
+    this.#refresh(driver, false);
   }
 
   /** Sets the reasons to taint a connected driver's devices: their health, and whether it is stuck. */
@@ -54,13 +52,11 @@ export class DriverTaints {
     if (driver) this.#refresh(driver);
   }
 
-  #refresh(driver: Driver): void {
+  #refresh(driver: Driver, isMissing = driver.isMissing): void {
     const { byDevice, isStuck } = this.#reasons.get(driver.name) ?? nothingAdded;
-    const before = driver.addedTaints;
-    const isMissing = driver.isTainted || isStuck;
-    driver.addedTaints =
-      isMissing || byDevice.size > 0 ? { all: isMissing ? [disconnectedTaint] : [], byDevice } : undefined;
-    if (before !== driver.addedTaints) this.#context.queue.add(driver.name);
+    const all = isMissing || isStuck ? [disconnectedTaint] : [];
+    const added = all.length > 0 || byDevice.size > 0 ? { all, byDevice } : undefined;
+    if (driver.setTaints(isMissing, added)) this.#context.queue.add(driver.name);
   }
 
   /** The agent no longer knows the driver: its reasons are set again when it registers. */

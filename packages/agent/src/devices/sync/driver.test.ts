@@ -46,7 +46,7 @@ it("what is read is that of the last message, though the memory of those before 
   const reading = fc.constantFrom("wait", "start", "skip");
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(values, reading), { minLength: 1, maxLength: 8 }), async (steps) => {
-      const driver = new Driver(NAME, NODE);
+      const driver = new Driver(NAME, NODE, new FakeClock());
       const turns = new LoopTurns(new FakeClock());
       const messages: Message[] = [];
       const started: Promise<void>[] = [];
@@ -69,11 +69,12 @@ it("what is read is that of the last message, though the memory of those before 
 });
 
 it("a message that is being read when all is forgotten is not released", async () => {
-  const driver = new Driver(NAME, NODE);
+  const driver = new Driver(NAME, NODE, new FakeClock());
   const turns = new LoopTurns(new FakeClock());
   const message = take(driver, encoded([1, 2, 3]));
   const reading = driver.read(turns);
-  driver.forget();
+  driver.withdraw();
+  driver.registered("devices", 2, false);
   await reading;
   expect(driver.reported()).toBeUndefined();
   expect(message.isReleased).toBe(false);

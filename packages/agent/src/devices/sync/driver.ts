@@ -1,14 +1,15 @@
-import { inTurns, type LoopTurns } from "@nodekeeper/core/lib";
+import { type Clock, inTurns, type LoopTurns } from "@nodekeeper/core/lib";
 import type { CheckedDevice, CheckedPool, CheckedPools } from "../model/checked.ts";
 import { poolsOfNamedResources } from "../model/decode-named-resources.ts";
 import { type Feature, featuresIn } from "../model/feature-bits.ts";
-import type { Device, DeviceProblem, NamedResources } from "../model/model.ts";
+import type { Device, DevicePool, DeviceProblem, NamedResources } from "../model/model.ts";
 import { PoolReader } from "../model/pool-reader.ts";
 import { checkPools, defaultValidation } from "../model/validate.ts";
 import { type AddedTaints, TaintedDevices } from "../plan/added-taints.ts";
 import { type DroppedField, withoutFeatures } from "../plan/features.ts";
 import { checkModels, modelsOfPools } from "../plan/models.ts";
-import type { DriverMessage, StreamProtocol, StreamState } from "./driver-stream.ts";
+import { DriverStanding, type Standing } from "./driver-standing.ts";
+import type { DriverMessage, StreamProtocol, StreamUpdate } from "./driver-stream.ts";
 
 /** The desired state of a driver's slices, and the devices that are quarantined. */
 export interface Desired {
@@ -51,38 +52,83 @@ export class Driver {
   #needed: { of: CheckedPools; features: readonly Feature[] } | undefined;
   readonly #places = new WeakMap<CheckedPool, ReadonlyMap<string, CheckedDevice>>();
   #reduced: { key: string; devices: WeakMap<CheckedDevice, CheckedDevice> } | undefined;
-  protocol: StreamProtocol = "none";
-  state: StreamState = "waiting";
-  /** Wall milliseconds when it entered the state; 0 if it has not entered any. */
-  since = 0;
-  /** The same, monotonic milliseconds. */
-  enteredAt = 0;
-  error: string | undefined;
-  /** Wall milliseconds of its last message. */
-  messageAt: number | undefined;
-  /** Number of its registration; updates from streams of earlier ones are dropped. */
-  generation = 0;
-  isRegistered = false;
-  /** Set while the driver is registered but its process does not answer. `since`: wall milliseconds. */
-  unresponsive: { reason: string; since: number; enteredAt: number } | undefined;
+  readonly #standing: DriverStanding;
+  #isMissing = false;
+  #addedTaints: AddedTaints | undefined;
+  readonly #tainted = new TaintedDevices();
+  // Whether the kubelet need not call a plugin for its devices.
+  #needsNoPreparation = false;
+  readonly #unprepared = new WeakMap<CheckedPool, CheckedPool>();
+  #skipping: { from: CheckedPools; pools: CheckedPools } | undefined;
+  #isWithdrawn = false;
+
+  constructor(name: string, nodeName: string, clock: Pick<Clock, "now" | "monotonic">) {
+    this.name = name;
+    this.#standing = new DriverStanding(clock);
+    this.#nodeName = nodeName;
+    this.#reader = new PoolReader({ driver: name, nodeName });
+  }
+
+  get standing(): Readonly<Standing> {
+    return this.#standing.current;
+  }
+
+  /** Whether its slices must be deleted: the wipe delay has passed, or it no longer publishes through the agent. */
+  get isWithdrawn(): boolean {
+    return this.#isWithdrawn;
+  }
+
   /**
    * Whether it is tainted: disconnected or unresponsive for the taint delay, or not registered since the agent's start.
    */
-  isTainted = false;
-  /** Taints that the agent adds to its devices if the server stores taints; undefined if there are none. */
-  addedTaints: AddedTaints | undefined;
-  readonly #tainted = new TaintedDevices();
-  /** Whether the kubelet need not call a plugin for its devices. */
-  needsNoPreparation = false;
-  readonly #unprepared = new WeakMap<CheckedPool, CheckedPool>();
-  #skipping: { from: CheckedPools; pools: CheckedPools } | undefined;
-  /** Whether its slices must be deleted: the wipe delay has passed, or it no longer publishes through the agent. */
-  isWithdrawn = false;
+  get isMissing(): boolean {
+    return this.#isMissing;
+  }
 
-  constructor(name: string, nodeName: string) {
-    this.name = name;
-    this.#nodeName = nodeName;
-    this.#reader = new PoolReader({ driver: name, nodeName });
+  /** Records a registration. Drops the report of a withdrawn driver. */
+  registered(protocol: StreamProtocol, generation: number, needsNoPreparation: boolean): void {
+    if (this.#isWithdrawn) this.#forget();
+    this.#isWithdrawn = false;
+    this.#needsNoPreparation = needsNoPreparation;
+    this.#standing.registered(protocol, generation);
+  }
+
+  deregistered(reason: string): void {
+    this.#standing.deregistered(reason);
+  }
+
+  /** Takes an update of its stream. */
+  update({ state, error, message }: StreamUpdate): void {
+    this.#standing.entered(state, error);
+    if (!message) return;
+    this.take(message);
+    this.#standing.received();
+  }
+
+  /** Adopts the published pools of a driver that has not registered since the agent's start. */
+  adopt(pools: readonly DevicePool[]): void {
+    this.take({ protocol: "published", pools });
+    this.#standing.entered("ended", "not registered since the agent's start");
+  }
+
+  /** Records whether its process answers. */
+  heard(problem: string | undefined): void {
+    this.#standing.heard(problem);
+  }
+
+  withdraw(): void {
+    this.#isWithdrawn = true;
+  }
+
+  /**
+   * Sets the taints that the agent adds to its devices if the server stores taints; undefined if there are none. Returns
+   * whether they changed.
+   */
+  setTaints(isMissing: boolean, added: AddedTaints | undefined): boolean {
+    const isChanged = this.#addedTaints !== added;
+    this.#isMissing = isMissing;
+    this.#addedTaints = added;
+    return isChanged;
   }
 
   /** Stores a message for the next `read`. Replaces one that was not read yet. */
@@ -105,8 +151,8 @@ export class Driver {
     }
   }
 
-  /** Drops everything that it reported. */
-  forget(): void {
+  // Drops everything that it reported.
+  #forget(): void {
     this.#message = undefined;
     this.#checked = undefined;
     this.#isRead = true;
@@ -121,13 +167,13 @@ export class Driver {
    */
   reported(): CheckedPools | undefined {
     const checked = this.#untainted();
-    return checked && this.addedTaints ? this.#tainted.of(checked, this.addedTaints) : checked;
+    return checked && this.#addedTaints ? this.#tainted.of(checked, this.#addedTaints) : checked;
   }
 
   // The driver's own setting takes precedence. Unchanged pools stay the same objects.
   #untainted(): CheckedPools | undefined {
     const from = this.#checked;
-    if (!from || !this.needsNoPreparation) return from;
+    if (!from || !this.#needsNoPreparation) return from;
     if (this.#skipping?.from === from) return this.#skipping.pools;
     const pools = from.pools.map((pool) => {
       if (pool.fields.skipNodeOperations) return pool;
@@ -143,7 +189,7 @@ export class Driver {
 
   /** A device from the last message read. Undefined if the driver did not report it or is withdrawn. */
   device(pool: string, name: string): Device | undefined {
-    if (this.isWithdrawn) return undefined;
+    if (this.#isWithdrawn) return undefined;
     const found = this.#checked?.pools.find((each) => each.name === pool);
     if (!found) return undefined;
     // Unchanged pools stay the same objects, so they serve as keys.
@@ -162,7 +208,7 @@ export class Driver {
 
   /** The desired state of its slices; undefined before its first message. */
   desired({ isOld, without, unknown }: Publishable): Desired | undefined {
-    if (this.isWithdrawn) return nothingDesired;
+    if (this.#isWithdrawn) return nothingDesired;
     if (!this.#checked) return undefined;
     const isOldModel = isOld && this.#message?.protocol === "namedResources";
     // If the server drops taints, a device that only the agent tainted must not be quarantined.
@@ -184,7 +230,7 @@ export class Driver {
 
   // Fields that the agent added are not reported as dropped.
   #reportedOnly(desired: Desired): Desired {
-    if (!this.needsNoPreparation) return desired;
+    if (!this.#needsNoPreparation) return desired;
     const ofDriver = ({ pool, field }: DroppedField) =>
       field !== "skipNodeOperations" ||
       this.#checked?.pools.some(({ name, fields }) => name === pool && fields.skipNodeOperations);

@@ -15,13 +15,7 @@ import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
 import type { DeviceContext } from "./context.ts";
 import { Driver } from "./driver.ts";
-import {
-  deviceApiVersion,
-  followDriver,
-  protocolOf,
-  type StreamProtocol,
-  type StreamUpdate,
-} from "./driver-stream.ts";
+import { deviceApiVersion, followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
 
 type Context = Pick<
@@ -102,18 +96,11 @@ export class Drivers implements PluginHandler {
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
     this.#taints.cancel(name);
-    const driver = this.#drivers.get(name) ?? new Driver(name, nodeName);
+    const driver = this.#drivers.get(name) ?? new Driver(name, nodeName, clock);
     this.#drivers.set(name, driver);
     const protocol = protocolOf(versions);
-    driver.protocol = protocol;
-    if (driver.isWithdrawn) driver.forget();
-    driver.isWithdrawn = false;
-    driver.isRegistered = true;
-    driver.unresponsive = undefined;
-    driver.generation = generation;
+    driver.registered(protocol, generation, preparation?.needsNoPreparation ?? false);
     this.#registered.wake();
-    driver.needsNoPreparation = preparation?.needsNoPreparation ?? false;
-    this.#enter(driver, protocol === "none" ? "none" : "waiting");
     // The report of the previous registration stays valid until the first message.
     const superseded = this.#supersede(name, "registered again");
     if (protocol === "none") {
@@ -123,11 +110,11 @@ export class Drivers implements PluginHandler {
       return;
     }
     const scope = childScope();
-    const isCurrent = () => !scope.signal.aborted && driver.generation === generation;
+    const isCurrent = () => !scope.signal.aborted && driver.standing.generation === generation;
     const ready = preparation?.untilReady(scope.signal).catch(() => {});
     let isReady = ready === undefined;
     const release = () => {
-      if (isReady && !driver.unresponsive && isCurrent()) this.#taints.release(driver);
+      if (isReady && !driver.standing.unresponsive && isCurrent()) this.#taints.release(driver);
     };
     void ready?.then(() => {
       isReady = true;
@@ -139,7 +126,7 @@ export class Drivers implements PluginHandler {
         path: endpoint,
         onChange: (problem) => {
           if (!isCurrent()) return;
-          const wasMissing = driver.unresponsive !== undefined;
+          const wasMissing = driver.standing.unresponsive !== undefined;
           this.#heard(driver, problem);
           if (wasMissing) release();
         },
@@ -160,7 +147,7 @@ export class Drivers implements PluginHandler {
         },
         scope.signal,
       ))
-        if (isCurrent()) this.#update(driver, update, protocol);
+        if (isCurrent()) this.#update(driver, update);
     };
     const followed = ready || superseded ? Promise.all([ready, superseded]).then(follow) : follow();
     this.#following.set(name, { scope, done: Promise.all([followed, watched]).then(() => {}) });
@@ -168,11 +155,9 @@ export class Drivers implements PluginHandler {
 
   deregister({ name, generation }: PluginRegistration, reason: string): void {
     const driver = this.#drivers.get(name);
-    if (!driver || driver.generation !== generation) return;
+    if (!driver || driver.standing.generation !== generation) return;
     this.#supersede(name, reason);
-    driver.isRegistered = false;
-    driver.unresponsive = undefined;
-    this.#enter(driver, driver.state === "none" ? "none" : "ended", reason);
+    driver.deregistered(reason);
     if (driver.isWithdrawn) {
       this.#context.queue.add(name);
       return;
@@ -187,7 +172,7 @@ export class Drivers implements PluginHandler {
 
   forget(name: string, reason: string): void {
     const driver = this.#drivers.get(name);
-    if (!driver || driver.isRegistered || driver.isWithdrawn) return;
+    if (!driver || driver.standing.isRegistered || driver.isWithdrawn) return;
     this.#context.log.info({ driver: name, reason }, "slices of a disconnected driver are deleted early");
     this.#wipes.get(name)?.cancel();
     this.#withdraw(driver);
@@ -204,17 +189,16 @@ export class Drivers implements PluginHandler {
    */
   adopt(name: string, pools: readonly DevicePool[]): void {
     if (this.#isStartupOver || this.#drivers.has(name)) return;
-    const driver = new Driver(name, this.#context.nodeName);
+    const driver = new Driver(name, this.#context.nodeName, this.#context.clock);
     this.#drivers.set(name, driver);
-    driver.take({ protocol: "published", pools });
-    this.#enter(driver, "ended", "not registered since the agent's start");
+    driver.adopt(pools);
     this.#taints.taint(driver);
   }
 
   /** Withdraws adopted drivers that have not registered. */
   startupOver(): void {
     this.#isStartupOver = true;
-    for (const driver of this.#drivers.values()) if (driver.generation === 0) this.#withdraw(driver);
+    for (const driver of this.#drivers.values()) if (driver.standing.generation === 0) this.#withdraw(driver);
   }
 
   /** Ends all streams and waits for them. */
@@ -228,7 +212,7 @@ export class Drivers implements PluginHandler {
   /** Forgets a driver whose slices are deleted. Returns false if it is registered or not withdrawn. */
   withdrawn(name: string): boolean {
     const driver = this.#drivers.get(name);
-    if (driver && (driver.isRegistered || !driver.isWithdrawn)) return false;
+    if (driver && (driver.standing.isRegistered || !driver.isWithdrawn)) return false;
     this.#drivers.delete(name);
     this.#taints.forget(name);
     this.#context.metrics.messages.remove({ driver: name });
@@ -263,43 +247,31 @@ export class Drivers implements PluginHandler {
   #withdraw(driver: Driver): void {
     this.#wipes.delete(driver.name);
     this.#taints.cancel(driver.name);
-    driver.isWithdrawn = true;
+    driver.withdraw();
     this.#context.queue.add(driver.name);
   }
 
-  #update(driver: Driver, { state, error, message }: StreamUpdate, protocol: StreamProtocol): void {
-    this.#enter(driver, state, error);
-    if (state === "none") this.#withdrawLater(driver, "the driver does not implement its stream");
-    if (!message) return;
-    driver.protocol = protocol;
-    driver.take(message);
-    driver.messageAt = this.#context.clock.now();
+  #update(driver: Driver, update: StreamUpdate): void {
+    driver.update(update);
+    if (update.state === "none") this.#withdrawLater(driver, "the driver does not implement its stream");
+    if (!update.message) return;
     this.#context.metrics.messages.inc({ driver: driver.name });
     this.#context.queue.add(driver.name);
   }
 
   // Records whether the driver's process answers.
   #heard(driver: Driver, problem: string | undefined): void {
-    const { clock, log } = this.#context;
+    const { log } = this.#context;
+    const wasUnresponsive = driver.standing.unresponsive !== undefined;
+    driver.heard(problem);
     if (problem === undefined) {
-      if (driver.unresponsive) log.info({ driver: driver.name }, "driver responds again");
-      driver.unresponsive = undefined;
+      if (wasUnresponsive) log.info({ driver: driver.name }, "driver responds again");
       return;
     }
     log.warn(
       { errorId: DriverNotResponding.id, driver: driver.name, reason: problem },
       "driver does not respond: its devices are tainted unless it responds soon",
     );
-    const { since, enteredAt } = driver.unresponsive ?? { since: clock.now(), enteredAt: clock.monotonic() };
-    driver.unresponsive = { reason: problem, since, enteredAt };
     this.#taints.missing(driver);
-  }
-
-  #enter(driver: Driver, state: Driver["state"], error?: string): void {
-    driver.error = error;
-    if (driver.state === state && driver.since > 0) return;
-    driver.state = state;
-    driver.since = this.#context.clock.now();
-    driver.enteredAt = this.#context.clock.monotonic();
   }
 }

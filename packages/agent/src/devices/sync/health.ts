@@ -15,17 +15,18 @@ type Health = ReturnType<HealthCheck["check"]>;
  * @param now monotonic milliseconds
  */
 export function streamHealth(drivers: readonly Driver[], now: number): Health {
-  const streaming = drivers.filter(({ state }) => state !== "none");
-  const age = ({ enteredAt, unresponsive }: Driver) => now - (unresponsive?.enteredAt ?? enteredAt);
+  const streaming = drivers.filter(({ standing }) => standing.state !== "none");
+  const age = ({ standing: { enteredAt, unresponsive } }: Driver) =>
+    now - (unresponsive?.enteredAt ?? enteredAt);
   const failing = streaming.filter(
     (driver) =>
-      driver.unresponsive ||
-      driver.state === "failing" ||
-      (driver.state === "waiting" && age(driver) >= TIMEOUT_MS),
+      driver.standing.unresponsive ||
+      driver.standing.state === "failing" ||
+      (driver.standing.state === "waiting" && age(driver) >= TIMEOUT_MS),
   );
   const names = failing.map((driver) => {
-    const silence = driver.state === "waiting" ? "the driver sent no devices" : driver.error;
-    const why = driver.unresponsive?.reason ?? silence;
+    const { state, error, unresponsive } = driver.standing;
+    const why = unresponsive?.reason ?? (state === "waiting" ? "the driver sent no devices" : error);
     return `${driver.name} for ${Math.round(age(driver) / 1000)} s: ${why}`;
   });
   const message = names.length > 0 ? `failing: ${names.join("; ")}` : `${streaming.length} drivers`;
@@ -59,7 +60,7 @@ export function sliceHealth(
     const message = `slices not written for ${text(problem)}`;
     return { ok: !isBad(problem), message, errorId: problem.errorId };
   }
-  const publishing = drivers.filter((driver) => driver.messageAt !== undefined);
+  const publishing = drivers.filter((driver) => driver.standing.messageAt !== undefined);
   const problems = publishing.flatMap(({ name }) => {
     const own = problemOf(name);
     return own ? [{ name, problem: own }] : [];

@@ -17,7 +17,7 @@ describe("a driver that leaves takes its slices along", () => {
     await register(gpu, source, ["v1.DRAPlugin"]);
     await eventually(() => expect(slices()).toEqual([]));
     // What the driver publishes itself is left alone.
-    const [own] = [{ ...published(), metadata: { name: "own" } }];
+    const [own] = [{ ...ownSlice(), metadata: { name: "own" } }];
     server.store.put(own);
     expect(devices()).toEqual(["own-0"]);
     // And once it streams again, it is published again.
@@ -71,7 +71,7 @@ describe("a driver that is not there when the agent starts", () => {
   const disconnected = [{ key: "nodekeeper.dev/driver-disconnected", effect: "NoSchedule" }];
 
   /** A node with the slices of an agent that ran before, with so many devices that taints need another slice. */
-  async function published() {
+  async function afterEarlierAgent() {
     const first = await setUp();
     const source = await first.driver(gpu);
     source.report(100);
@@ -82,7 +82,7 @@ describe("a driver that is not there when the agent starts", () => {
   }
 
   it("has its devices tainted until it registers", async () => {
-    const { server, source } = await published();
+    const { server, source } = await afterEarlierAgent();
     const settings = { ...taintingAfter(0), settleTime: 600_000 };
     const { slices, register, devices } = await setUp({ server, settings });
     await eventually(() => {
@@ -112,7 +112,7 @@ describe("a driver that is not there when the agent starts", () => {
   });
 
   it("has its slices deleted when the time to register is over", async () => {
-    const { server } = await published();
+    const { server } = await afterEarlierAgent();
     const { slices, sync } = await setUp({ server, settings: { ...taintingAfter(0), settleTime: 300 } });
     await eventually(() => expect(slices()).toEqual([]));
     await eventually(() => expect(sync.status()).toEqual([]));
@@ -135,7 +135,8 @@ describe("a stream of an earlier registration", () => {
   });
 });
 
-function published() {
+/** A slice that the driver publishes itself. */
+function ownSlice() {
   return {
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceSlice",

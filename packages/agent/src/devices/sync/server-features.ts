@@ -58,10 +58,9 @@ export class ServerFeatures {
  * anything new was learned about the server.
  */
 export async function learnFeatures(
-  requests: SliceRequests,
+  { requests, features: known }: { requests: SliceRequests; features: ServerFeatures },
   driver: string,
   pools: readonly CheckedPool[],
-  known: ServerFeatures,
   signal: AbortSignal,
 ): Promise<{ without: Set<Feature>; isNew: boolean }> {
   const without = new Set<Feature>();

@@ -1,5 +1,5 @@
 import type { KubeObject, WatchHandler } from "@nodekeeper/core/kube";
-import type { Clock, WorkQueue } from "@nodekeeper/core/lib";
+import { type Clock, RecentMap, type WorkQueue } from "@nodekeeper/core/lib";
 import { Canonical } from "../model/canonical.ts";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import type { StoredModel } from "../model/stored-model.ts";
@@ -33,7 +33,7 @@ export class SliceCache implements WatchHandler {
   readonly #byDriver = new Map<string, Map<string, KnownSlice>>();
   readonly #driverOf = new Map<string, string>();
   // UIDs of deleted slices, which never return.
-  readonly #tombstones = new Set<string>();
+  readonly #tombstones = new RecentMap<string, true>(MOST_TOMBSTONES);
   // Names of slices being written, with the watch events deferred meanwhile.
   readonly #expected = new Map<string, (() => void)[]>();
   readonly #canonical = new Canonical();
@@ -107,7 +107,7 @@ export class SliceCache implements WatchHandler {
 
   /** Records that the agent deleted the slice or found it deleted. */
   deleted(name: string, uid: string): void {
-    this.#bury(uid);
+    this.#tombstones.set(uid, true);
     if (this.#get(name)?.uid === uid) this.#remove(name);
   }
 
@@ -174,7 +174,7 @@ export class SliceCache implements WatchHandler {
       held.push(() => this.onDelete(object));
       return;
     }
-    this.#bury(uid);
+    this.#tombstones.set(uid, true);
     const before = this.#get(name);
     if (before?.uid !== uid) return;
     this.#remove(name);
@@ -218,13 +218,6 @@ export class SliceCache implements WatchHandler {
 
   #slicesOf(driver: string): KnownSlice[] {
     return [...(this.#byDriver.get(driver)?.values() ?? [])];
-  }
-
-  #bury(uid: string): void {
-    this.#tombstones.add(uid);
-    if (this.#tombstones.size <= MOST_TOMBSTONES) return;
-    const [oldest] = this.#tombstones;
-    if (oldest !== undefined) this.#tombstones.delete(oldest);
   }
 }
 

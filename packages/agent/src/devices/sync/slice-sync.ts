@@ -79,7 +79,7 @@ export class SliceSync {
     try {
       const driver = this.#context.drivers.get(name);
       // Reads the UID for new slices while the message is read. On failure, creating them fails with the same error.
-      if (driver?.messageAt !== undefined && session.cache.of(name).length === 0)
+      if (driver?.standing.messageAt !== undefined && session.cache.of(name).length === 0)
         nodeUid.read(signal).catch(() => {});
       const wasKnown = driver?.reported() !== undefined;
       await driver?.read(turns);
@@ -121,7 +121,8 @@ export class SliceSync {
   }
 
   // Learns which features the server drops, before the first write.
-  async #learn({ requests, features }: Session, name: string, signal: AbortSignal): Promise<void> {
+  async #learn(session: Session, name: string, signal: AbortSignal): Promise<void> {
+    const { requests, features } = session;
     const { log, queue } = this.#context;
     const driver = this.#context.drivers.get(name);
     if (!driver || driver.isWithdrawn || requests.api.version === "v1alpha2") return;
@@ -131,7 +132,7 @@ export class SliceSync {
     // A refused feature stays unknown, and is not queried again with each message.
     const question = `${features.epoch} ${driver.features().join()}`;
     if (sync.asked === question) return;
-    const answer = await learnFeatures(requests, name, reported.pools, features, signal);
+    const answer = await learnFeatures(session, name, reported.pools, signal);
     sync.asked = question;
     sync.without = answer.without;
     if (!answer.isNew) return;

@@ -47,18 +47,9 @@ export class SliceWriter {
     memory: DriverSlices,
     signal: AbortSignal,
   ): Promise<WriteResult> {
-    const result: WriteResult = {
-      writes: 0,
-      failures: new Map(),
-      dropped: [],
-      missing: new Set(),
-      outdated: [],
-    };
     const { version } = this.#session.requests.api;
-    if (version === "v1alpha2") {
-      await writeModels(this.#session, driver, desired.models, result, signal);
-      return result;
-    }
+    if (version === "v1alpha2") return await writeModels(this.#session, driver, desired.models, signal);
+    const result = nothingWritten();
     const refusals = new Map<string, number>();
     const common = { ...this.#session, version, memory, result, refusals, signal };
     for (let turn = 0; turn < MOST_TURNS; turn++) {
@@ -91,9 +82,9 @@ async function writeModels(
   { requests, cache }: Session,
   driver: string,
   models: readonly NamedResources[],
-  result: WriteResult,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<WriteResult> {
+  const result = nothingWritten();
   const { nodeName } = requests;
   const stored = cache.of(driver) as StoredModel[];
   const plan = planModels({ driver, nodeName, models, stored });
@@ -118,4 +109,9 @@ async function writeModels(
   };
   for (const { stored: slice, model } of plan.updates) await attempt(slice.name, () => write(slice, model));
   for (const { name, model } of plan.creates) await attempt(name, () => write(name, model));
+  return result;
+}
+
+function nothingWritten(): WriteResult {
+  return { writes: 0, failures: new Map(), dropped: [], missing: new Set(), outdated: [] };
 }

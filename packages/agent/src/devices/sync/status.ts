@@ -15,29 +15,35 @@ export interface PublishedDevice {
   slices: string[];
 }
 
+interface Slices {
+  slices: readonly (StoredSlice | StoredModel)[];
+  /** Of other clients, in the driver's pools. */
+  foreign: readonly ForeignSlice[];
+}
+
 const MOST_SHOWN = 100;
 
+/** Returns the status of a driver, from its slices at the API server and the state of its writes. */
 export function driverStatus(
   driver: Driver,
+  { slices, foreign }: Slices,
   desired: Desired | undefined,
-  slices: readonly (StoredSlice | StoredModel)[],
-  foreign: readonly ForeignSlice[],
   sync: DriverSync | undefined,
 ): DriverStatus {
-  const { name, isRegistered, protocol, messageAt } = driver;
-  const { unresponsive } = driver;
-  const isUnresponsive = unresponsive && (driver.state === "streaming" || driver.state === "ended");
+  const { name, standing } = driver;
+  const { isRegistered, protocol, messageAt, state, unresponsive } = standing;
+  const isUnresponsive = unresponsive && (state === "streaming" || state === "ended");
   const pools = desired?.pools.map((pool) => ({ name: pool.name, devices: pool.devices.length })) ?? [];
   const instances = desired?.models.reduce((sum, model) => sum + model.instances.length, 0) ?? 0;
   const contested = foreign.filter(({ pool }) => pools.some((own) => own.name === pool));
   return {
     name,
     isRegistered,
-    state: isUnresponsive ? "unresponsive" : driver.state,
-    since: isUnresponsive ? unresponsive.since : driver.since,
+    state: isUnresponsive ? "unresponsive" : state,
+    since: isUnresponsive ? unresponsive.since : standing.since,
     protocol,
     messageAt,
-    error: driver.error ?? unresponsive?.reason,
+    error: standing.error ?? unresponsive?.reason,
     reported: pools.reduce((sum, { devices }) => sum + devices, instances),
     devices: publishedDevices(slices, contested),
     pools,

@@ -49,11 +49,13 @@ test("a stream fails the readiness check after a minute on the monotonic clock, 
   expect(health()).toMatchObject({ ok: false, message: expect.stringContaining("for 60 s") });
 });
 
-test("a driver that does not answer is named as failing, though its stream is open", () => {
-  const driver = new Driver("gpu.example.com", "worker-1");
-  driver.state = "streaming";
+test("a driver that does not answer is named as failing, though its stream is open", async () => {
+  const clock = new FakeClock();
+  const driver = new Driver("gpu.example.com", "worker-1", clock);
+  driver.update({ state: "streaming" });
   expect(streamHealth([driver], 100_000)).toMatchObject({ ok: true, message: "1 drivers" });
-  driver.unresponsive = { reason: "its process does not answer", since: 1, enteredAt: 30_000 };
+  await clock.step(30_000);
+  driver.heard("its process does not answer");
   expect(streamHealth([driver], 89_000)).toMatchObject({ ok: true });
   expect(streamHealth([driver], 90_000)).toEqual({
     ok: false,

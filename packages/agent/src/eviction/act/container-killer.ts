@@ -53,7 +53,7 @@ export class ContainerKiller implements Killer {
     const deadlineMs = seconds * 1000 + policy().releaseMarginMs;
     const results = await Promise.allSettled(
       containers.map(({ id, name }) =>
-        withDeadline(clock, deadlineMs, `StopContainer ${name}`, signal, (stopSignal) =>
+        withDeadline(clock, { ms: deadlineMs, name: `StopContainer ${name}` }, signal, (stopSignal) =>
           runtime.stopContainer(id, seconds, stopSignal),
         ),
       ),
@@ -83,8 +83,7 @@ export class ContainerKiller implements Killer {
     const now = clock.monotonic();
     const entry: PodCacheEntry = await withDeadline(
       clock,
-      STATUS_DEADLINE_MS,
-      "reading the pod's containers",
+      { ms: STATUS_DEADLINE_MS, name: "reading the pod's containers" },
       signal,
       (readSignal) => statuses.getNewerThan(pod.uid, now, readSignal),
     );

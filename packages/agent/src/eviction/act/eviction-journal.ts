@@ -1,6 +1,7 @@
 import {
   type BudgetStatus,
   type EvictionOutcome,
+  isUncertain,
   type PendingEviction,
   type PodReference,
   referenceTo,
@@ -74,7 +75,7 @@ export class EvictionJournal {
     const { log, clock, metrics } = this.#options;
     const { pod, plugin } = task;
     const { result, message, budget } = end;
-    this.#add(task, end);
+    const outcome = this.#add(task, end);
     const seconds = (clock.monotonic() - task.since) / 1000;
     const line = { pod, plugin, seconds, message };
     switch (result) {
@@ -95,18 +96,21 @@ export class EvictionJournal {
         this.#lastStep(task, message);
         log.info(line, "pod ended, and whether its eviction was accepted is not known");
         break;
-      default:
-        this.step(task, `failed: ${message}`);
+      default: {
+        const isOpen = isUncertain(outcome);
+        this.step(task, `${isOpen ? "given up" : "failed"}: ${message}`);
         log.warn(
           { errorId: budget === undefined ? EvictionFailed.id : EvictionNotAccepted.id, ...line },
-          "eviction failed",
+          isOpen ? "eviction given up, and whether a request was accepted is not known" : "eviction failed",
         );
         if (end.isForbidden) break;
+        const how = isOpen ? "was given up, and whether it was accepted is not known" : "failed";
         this.#event({
           reason: "EvictionFailed",
-          message: `Eviction requested by ${plugin} failed: ${message}`,
+          message: `Eviction requested by ${plugin} ${how}: ${message}`,
           pod,
         });
+      }
     }
   }
 
@@ -116,18 +120,19 @@ export class EvictionJournal {
   }
 
   /** Logs, counts and marks the outcome of an eviction that a restart interrupted. The first round records it. */
-  interrupted({ plugin, ...eviction }: PendingEviction, { result, message }: EvictionOutcome): void {
+  interrupted({ plugin, ...eviction }: PendingEviction, outcome: EvictionOutcome): void {
+    const { result, message } = outcome;
     const pod = referenceTo(eviction);
     this.#options.log.info({ pod, plugin, result, message }, "eviction that a restart interrupted has ended");
-    this.#count(pod, plugin, { result, message });
+    this.#count(pod, plugin, outcome);
   }
 
-  #add(task: EvictionTask, { result, message, budget }: EvictionEnd): void {
+  #add(task: EvictionTask, { result, message, budget }: EvictionEnd): EvictionOutcome {
     const { clock, ledger } = this.#options;
     const { pod, plugin, requests, releasingSince } = task;
     const now = clock.now();
     const isAccepted = requests === "accepted" && releasingSince !== undefined;
-    ledger.outcome({
+    const outcome: EvictionOutcome = {
       ...referenceTo(pod),
       result,
       sent: requests !== "none",
@@ -135,15 +140,17 @@ export class EvictionJournal {
       ...(isEndSeen(task) ? { endedAt: now } : {}),
       message,
       budget: budget ?? null,
-    });
-    this.#count(pod, plugin, { result, message });
+    };
+    ledger.outcome(outcome);
+    this.#count(pod, plugin, outcome);
+    return outcome;
   }
 
-  #count(pod: PodReference, plugin: string, end: Pick<EvictionOutcome, "result" | "message">): void {
+  #count(pod: PodReference, plugin: string, outcome: EvictionOutcome): void {
     const { metrics, marks } = this.#options;
-    metrics.ended.inc({ outcome: end.result });
-    if (end.result === "withdrawn") return;
-    marks.add([markOf({ kind: "evictionEnded", pod, plugin, text: outcomeText(end) })]);
+    metrics.ended.inc({ outcome: outcome.result });
+    if (outcome.result === "withdrawn") return;
+    marks.add([markOf({ kind: "evictionEnded", pod, plugin, text: outcomeText(outcome) })]);
   }
 
   #event({ reason, message, pod }: { reason: string; message: string; pod: PodReference }): void {

@@ -101,9 +101,11 @@ export class EvictionSender {
   }
 
   /** Reads the pod from the API server without evicting it. */
-  async read({ pod }: EvictionTask, signal: AbortSignal): Promise<FreshPod> {
+  async read(task: EvictionTask, signal: AbortSignal): Promise<FreshPod> {
     const { policy, ...options } = this.#options;
-    return await readFreshPod({ ...options, skip: policy().skip }, pod, signal);
+    const fresh = await readFreshPod({ ...options, skip: policy().skip }, task.pod, signal);
+    task.isGone = fresh.kind === "deleted" || fresh.kind === "replaced";
+    return fresh;
   }
 
   /** Returns the next step after a killer's result. */
@@ -114,6 +116,7 @@ export class EvictionSender {
   ): NextStep {
     switch (result.kind) {
       case "deleted":
+        task.isGone = true;
         return { kind: "end", ...podEndOf(task, result.seen) };
       case "stopped":
         task.requests = "accepted";

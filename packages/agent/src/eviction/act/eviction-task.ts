@@ -33,6 +33,8 @@ export interface EvictionTask {
   refusals: number;
   /** How the pod ended while a request was in progress. The response to that request decides the outcome. */
   seenEnd: string | undefined;
+  /** Whether the API server no longer has the pod. */
+  isGone: boolean;
   /** The terminating pod's condition that names the Eviction API; empty if there is none. */
   disruption: string;
   /** Whether the eviction stops containers and does not delete the pod. */
@@ -92,7 +94,7 @@ function described({ plugin, reason, gracePeriodSeconds, ...pod }: Victim | Pend
   return {
     ...{ pod: referenceTo(pod), plugin, reason, gracePeriodSeconds },
     phase: "waiting" as const,
-    ...{ tries: 0, refusals: 0, seenEnd: undefined, disruption: "", containers: undefined },
+    ...{ tries: 0, refusals: 0, seenEnd: undefined, isGone: false, disruption: "", containers: undefined },
     ...{ withdrawn: undefined, lastStep: "" },
   };
 }

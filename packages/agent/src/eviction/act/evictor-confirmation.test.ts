@@ -29,6 +29,23 @@ describe("confirmation", () => {
     expect(test.events).toHaveLength(2);
   });
 
+  it("reads a terminating pod that the watch does not have at most once a second", async () => {
+    const test = setup(["web"]);
+    test.unwatched.add("web");
+    test.onKill = async () => {
+      test.terminate("web");
+      return { kind: "accepted", message: "accepted" };
+    };
+    await test.evict(victim("web"));
+    test.reads.length = 0;
+    await test.clock.step(10_000);
+    expect(test.reads.length).toBeGreaterThan(0);
+    expect(test.reads.length).toBeLessThanOrEqual(10);
+    test.pods.delete("web");
+    await test.clock.step(1_000);
+    expect(test.outcomes()).toEqual(["web terminated"]);
+  });
+
   it("of a pod that was accepted and is not terminating fails", async () => {
     const test = setup(["web"]);
     await test.evict(victim("web", { gracePeriodSeconds: 10 }));

@@ -48,6 +48,18 @@ describe("an eviction", () => {
     expect(test.killed()).toEqual(["web"]);
   });
 
+  it("that is gone is forgotten, because a watch whose connection is half open still has it", async () => {
+    const test = setup(["evicted", "deleted", "recreated", "refused", "finished"]);
+    await test.evict(victim("evicted"));
+    for (const name of ["evicted", "deleted"]) test.pods.delete(name);
+    test.put("recreated", { metadata: { uid: "other" } });
+    test.put("finished", { status: { phase: "Succeeded" } });
+    test.onKill = async () => ({ kind: "failed", message: "refused" });
+    await test.evict(victim("deleted"), victim("recreated"), victim("refused"), victim("finished"));
+    await test.clock.step(120_000);
+    expect(test.forgotten.sort()).toEqual(["deleted", "evicted", "recreated"]);
+  });
+
   it.each<[string, (test: TestEvictor) => void, string, string]>([
     [
       "is no more",
@@ -160,6 +172,22 @@ describe("an eviction", () => {
       expect(test.evictor.evicted).toBe(0);
     },
   );
+
+  it("that was given up without a response is not stated to have failed", async () => {
+    const test = setup(["web"]);
+    test.onKill = async () => again({ message: "no response", maybeSent: true });
+    await test.evict(victim("web"));
+    await test.clock.step(60_000);
+    const message = "gave up after 3 attempts: no response";
+    expect(test.outcome()).toMatchObject({ result: "failed", sent: true, message });
+    expect(test.ended).toEqual([`given up, not known whether evicted by Nodekeeper: ${message}`]);
+    expect(test.events).toMatchObject([
+      {
+        reason: "EvictionFailed",
+        message: `Eviction requested by pressure was given up, and whether it was accepted is not known: ${message}`,
+      },
+    ]);
+  });
 
   it.each<[string, KillResult, string, string, string[]]>([
     ["accepted", { kind: "accepted", message: "accepted" }, "terminated", "pod deleted", ["Evicted"]],

@@ -157,18 +157,20 @@ function setUp(fault: FakeNode["fault"] = () => undefined, recorded = new Map<st
   const events: string[] = [];
   const changes: string[] = [];
   const tainter = new NodeTainter({
-    client: node.client,
-    nodeName: "node-1",
+    context: {
+      client: node.client,
+      nodeName: "node-1",
+      events: { record: ({ message }) => void events.push(message) },
+      policy: () => testPolicy({ conditionTransitionPeriodMs: 300_000 }),
+      clock,
+      log: silentLogger,
+      metrics: createEvictionMetrics(registry),
+      kubeMetrics: createKubeMetrics(registry),
+      queueMetrics: createWorkQueueMetrics(registry),
+    },
     fieldManager: "nodekeeper",
     addedTaints: () => recorded,
-    events: { record: ({ message }) => void events.push(message) },
-    policy: () => testPolicy({ conditionTransitionPeriodMs: 300_000 }),
     onChange: (message, kind) => void changes.push(`${kind}: ${message}`),
-    clock,
-    log: silentLogger,
-    metrics: createEvictionMetrics(registry),
-    kubeMetrics: createKubeMetrics(registry),
-    queueMetrics: createWorkQueueMetrics(registry),
   });
   const stop = new AbortController();
   const running = tainter.run(stop.signal);

@@ -16,9 +16,9 @@ import { NodeWrites } from "./node-writes.ts";
 import { taintLosses } from "./taint-losses.ts";
 import { TaintReports, type TaintReportsOptions } from "./taint-reports.ts";
 
-export interface NodeTainterOptions
-  extends TaintReportsOptions,
-    Pick<EvictionContext, "client" | "clock" | "metrics" | "kubeMetrics" | "queueMetrics"> {
+export interface NodeTainterOptions extends Pick<TaintReportsOptions, "onChange"> {
+  context: TaintReportsOptions["context"] &
+    Pick<EvictionContext, "client" | "clock" | "metrics" | "kubeMetrics" | "queueMetrics">;
   /** Called with the Node as reported by the watch; undefined if it does not exist. */
   onNode?: (node: KubeObject | undefined) => void;
   /** The field manager of the client's writes. It proves that a taint is the agent's. */
@@ -70,9 +70,9 @@ export class NodeTainter implements Runnable {
 
   constructor(options: NodeTainterOptions) {
     this.#options = options;
-    const { client, nodeName, clock, log, kubeMetrics } = options;
+    const { client, nodeName, clock, log, kubeMetrics } = options.context;
     this.#reports = new TaintReports(options);
-    this.#writes = new NodeWrites(this.name, options);
+    this.#writes = new NodeWrites(this.name, options.context);
     this.#watcher = new Watcher({
       client,
       resource: nodes,
@@ -157,7 +157,7 @@ export class NodeTainter implements Runnable {
       this.#reconciled(live, desired);
       return;
     }
-    this.#lateSince ??= this.#options.clock.monotonic();
+    this.#lateSince ??= this.#options.context.clock.monotonic();
     // Wait for the first list. If the list fails, GET is the fallback.
     if (live === undefined && this.#watcher.lastError === undefined) return;
     this.#writes.schedule(signatureOf(desired));
@@ -176,7 +176,7 @@ export class NodeTainter implements Runnable {
   }
 
   async #write(signal: AbortSignal): Promise<void> {
-    const { metrics, clock } = this.#options;
+    const { metrics, clock } = this.#options.context;
     const seen = this.#live;
     if (this.#desired === undefined) return;
     try {
@@ -208,7 +208,7 @@ export class NodeTainter implements Runnable {
 
   // Returns the Node's taints, after a write if one is needed.
   async #reconcile(node: KubeObject, desired: DesiredNodeTaints, signal: AbortSignal): Promise<LiveTaints> {
-    const { client, nodeName, metrics } = this.#options;
+    const { client, nodeName, metrics } = this.#options.context;
     const live = this.#taintsOf(node);
     const merged = mergeNodeTaints(live, desired);
     if (merged === undefined) return live;
@@ -222,7 +222,7 @@ export class NodeTainter implements Runnable {
   // Returns undefined if the Node does not exist. Before the first list a 404 is a failure, so that the read is
   // retried.
   async #read(signal: AbortSignal): Promise<KubeObject | undefined> {
-    const { client, nodeName } = this.#options;
+    const { client, nodeName } = this.#options.context;
     try {
       return await client.get(nodes, nodeName, { signal });
     } catch (error) {
@@ -247,7 +247,7 @@ export class NodeTainter implements Runnable {
       const message = `another client keeps changing the agent's taints of the Node: restored ${conflicts} times`;
       return { ok: false, message, errorId: TaintsMissing.id };
     }
-    if (this.#isAbsent) return { ok: true, message: `Node ${this.#options.nodeName} does not exist` };
+    if (this.#isAbsent) return { ok: true, message: `Node ${this.#options.context.nodeName} does not exist` };
     if (this.#isSuspended) return { ok: true, message: "dry run: the Node's taints are left as they are" };
     return {
       ok: true,
@@ -261,7 +261,7 @@ export class NodeTainter implements Runnable {
 
   #lateness(): string | undefined {
     if (this.#lateSince === undefined) return undefined;
-    const late = this.#options.clock.monotonic() - this.#lateSince;
+    const late = this.#options.context.clock.monotonic() - this.#lateSince;
     const error = this.#writeError;
     // A missing right is reported immediately: only an operator can grant it.
     const isRefused = error !== undefined && codeOf(error) === "forbidden";

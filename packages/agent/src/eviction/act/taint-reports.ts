@@ -1,6 +1,6 @@
 import type { NodeTaint } from "@nodekeeper/api/decide";
 import { TaintsMissing } from "@nodekeeper/api/errors";
-import { formatDuration } from "@nodekeeper/core/lib";
+import { formatDuration, RecentMap } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { LiveTaint } from "../parts.ts";
 import { changedTaints, newTaints } from "./node-taints.ts";
@@ -9,18 +9,20 @@ import type { TaintLoss } from "./taint-losses.ts";
 /** Kinds of marks about taints. */
 export type TaintChange = "taintAdded" | "taintChanged" | "taintRemoved";
 
-export interface TaintReportsOptions extends Pick<EvictionContext, "nodeName" | "events" | "policy" | "log"> {
+export interface TaintReportsOptions {
+  context: Pick<EvictionContext, "nodeName" | "events" | "policy" | "log">;
   /** Called with a message for each taint that was added, restored, changed or removed. */
   onChange: (message: string, kind: TaintChange) => void;
 }
 
+// Bounds the reasons that are kept, because some taints are never removed.
 const MOST_REASONS = 256;
 
 /** Reports changes of the agent's taints of the Node as Events, history entries of the node, marks and log lines. */
 export class TaintReports {
   readonly #options: TaintReportsOptions;
   /** The last reason of each taint, by "key:effect". */
-  readonly #reasons = new Map<string, string>();
+  readonly #reasons = new RecentMap<string, string>(MOST_REASONS);
   /** Taints that another client removed or changed, until the agent's next write, by "key:effect". */
   readonly #losses = new Map<string, TaintLoss>();
 
@@ -30,12 +32,13 @@ export class TaintReports {
 
   /** Records why taints are desired. */
   desired(taints: readonly NodeTaint[]): void {
-    for (const { key, effect, why } of taints) this.#remember(`${key}:${effect}`, why);
+    for (const { key, effect, why } of taints) this.#reasons.set(`${key}:${effect}`, why);
   }
 
   /** Reports that another client removed or changed a taint of the agent. */
   lost(loss: TaintLoss): void {
-    const { log, nodeName, onChange } = this.#options;
+    const { onChange, context } = this.#options;
+    const { log, nodeName } = context;
     const { taint, what, by } = loss;
     this.#losses.set(taint, loss);
     log.warn(
@@ -47,7 +50,7 @@ export class TaintReports {
 
   /** Reports a write by the agent. */
   wrote(before: readonly LiveTaint[], after: readonly LiveTaint[]): void {
-    const { log, nodeName } = this.#options;
+    const { log, nodeName } = this.#options.context;
     const added = newTaints(before, after);
     const removed = newTaints(after, before);
     const restored = changedTaints(before, after);
@@ -60,7 +63,8 @@ export class TaintReports {
   }
 
   #added(taint: string): void {
-    const { events, policy, onChange } = this.#options;
+    const { onChange, context } = this.#options;
+    const { events, policy } = context;
     const loss = this.#losses.get(taint);
     const why = this.#reasons.get(taint);
     const verb = loss?.what === "removed" ? `restored after its removal by ${loss.by}` : "added";
@@ -81,10 +85,10 @@ export class TaintReports {
   }
 
   #removed(taint: string): void {
-    const { events, onChange } = this.#options;
+    const { context, onChange } = this.#options;
     const why = this.#reasons.get(taint);
     const message = `Taint ${taint} removed: no longer reported${why === undefined ? "" : `. Last: ${why}`}`;
-    events.record({
+    context.events.record({
       ...{ type: "Normal", reason: "NodePressureUntainted" },
       ...{ message: `${message}.`, regarding: this.#node },
     });
@@ -94,16 +98,8 @@ export class TaintReports {
 
   // Like the kubelet, uses the Node's name as the uid: pkg/kubelet/kubelet.go, nodeRef.
   get #node() {
-    const { nodeName } = this.#options;
+    const { nodeName } = this.#options.context;
     return { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
-  }
-
-  // Bounds the number of reasons, because some taints are never removed.
-  #remember(taint: string, why: string): void {
-    this.#reasons.delete(taint);
-    this.#reasons.set(taint, why);
-    const [oldest] = this.#reasons.keys();
-    if (this.#reasons.size > MOST_REASONS && oldest !== undefined) this.#reasons.delete(oldest);
   }
 }
 

@@ -57,7 +57,7 @@ export class PluginCaller {
     plugin.scope.signal.addEventListener("abort", onDisconnect, { once: true });
     try {
       // No description: the failure is shown together with the method.
-      const answer = await withDeadline(clock, deadlineMs, {}, scope.signal, work);
+      const answer = await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);
       deadline.kept(clock.monotonic() - startedAt);
       this.#answered(plugin, method);
       plugin.unimplemented.delete(method);

@@ -109,8 +109,11 @@ export class EvictionPlugins implements PluginHandler {
       const check = tokenCheck();
       if (check) {
         const what = `GetToken of ${name}`;
-        const token = await withDeadline(clock, callTimeoutOf(settings()), what, signal, (scoped) =>
-          calls.getToken(scoped),
+        const token = await withDeadline(
+          clock,
+          { ms: callTimeoutOf(settings()), name: what },
+          signal,
+          (scoped) => calls.getToken(scoped),
         );
         await check(name, token, signal);
       }

@@ -33,7 +33,6 @@ export interface ServedPlugin {
 export interface EvictionPluginStatus {
   name: string;
   inTree: boolean;
-  endpoint: string | undefined;
   /** Wall milliseconds of the last answer to any call. */
   answeredAt: number | undefined;
   /** The errors of the last calls; undefined if all succeeded. */
@@ -68,7 +67,6 @@ export function statusOf(plugin: ServedPlugin): EvictionPluginStatus {
   return {
     name,
     inTree: registration === undefined,
-    endpoint: registration?.endpoint,
     answeredAt,
     lastError: errorOf(plugin),
     problems: plugin.problems,

@@ -4,15 +4,7 @@ import {
   Pod,
   type Quantity,
 } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
-import type { KubeObject } from "@nodekeeper/core/kube";
-import type {
-  JsonContainer,
-  JsonContainerState,
-  JsonContainerStatus,
-  JsonPod,
-  JsonResources,
-  JsonVolume,
-} from "./pod-json.ts";
+import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
 
 /**
  * Converts a pod in the API server's JSON to the message that is sent to plugins. Keeps only declared fields. Times,
@@ -97,4 +89,51 @@ function quantitiesOf(list: Record<string, string> = {}): Record<string, Quantit
 function timeOf(text: string | null | undefined) {
   const milliseconds = text ? Date.parse(text) : Number.NaN;
   return Number.isNaN(milliseconds) ? undefined : { seconds: BigInt(Math.floor(milliseconds / 1000)) };
+}
+
+/** A Pod in the API server's JSON: the parts whose names or structure differ from the stripped message. */
+interface JsonPod {
+  metadata: ObjectMeta;
+  spec?: {
+    containers?: JsonContainer[];
+    initContainers?: JsonContainer[];
+    volumes?: JsonVolume[];
+    overhead?: Record<string, string>;
+    resources?: JsonResources;
+  };
+  status?: {
+    startTime?: string;
+    conditions?: { type: string; lastProbeTime?: string | null; lastTransitionTime?: string | null }[];
+    containerStatuses?: JsonContainerStatus[];
+    initContainerStatuses?: JsonContainerStatus[];
+  };
+}
+
+interface JsonContainer {
+  name: string;
+  resources?: JsonResources;
+}
+
+interface JsonResources {
+  requests?: Record<string, string>;
+  limits?: Record<string, string>;
+}
+
+interface JsonVolume {
+  name: string;
+  hostPath?: { path: string; type?: string };
+  emptyDir?: { medium?: string; sizeLimit?: string };
+  persistentVolumeClaim?: { claimName: string; readOnly?: boolean };
+}
+
+interface JsonContainerStatus {
+  name: string;
+  state?: JsonContainerState;
+  lastState?: JsonContainerState;
+}
+
+interface JsonContainerState {
+  waiting?: { reason?: string; message?: string };
+  running?: { startedAt?: string };
+  terminated?: { exitCode: number; startedAt?: string; finishedAt?: string };
 }

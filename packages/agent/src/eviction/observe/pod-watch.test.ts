@@ -79,6 +79,24 @@ describe("the pods of a node", () => {
     expect(names()).toEqual(["b"]);
   });
 
+  it("are without one that was found to be gone, also if the watch reports late what came before", async () => {
+    server.store.put(jsonPod("a"));
+    server.store.put(jsonPod("b"));
+    await start();
+    const deleted: string[] = [];
+    watch.onDeleted((uid) => void deleted.push(uid));
+    watch.forget("a");
+    expect([names(), deleted]).toEqual([["b"], ["a"]]);
+    server.store.put(jsonPod("a", { metadata: { labels: { changed: "late" } } }));
+    server.store.put(jsonPod("c"));
+    await until("the change after it is seen", () => names().includes("c"));
+    expect(names()).toEqual(["b", "c"]);
+    server.store.delete("pods", "a", "default");
+    server.store.delete("pods", "b", "default");
+    await until("the deletion after it is seen", () => !names().includes("b"));
+    expect([names(), deleted]).toEqual([["c"], ["a", "b"]]);
+  });
+
   it("report deletions: deleted, replaced by another of the name, or missing after the watch broke", async () => {
     for (const name of ["a", "b", "c"]) server.store.put(jsonPod(name));
     await start();

@@ -13,8 +13,6 @@ export interface PodWatchOptions
   > {
   /** Notified of every pod that is added, updated or deleted. */
   observer?: PodObserver;
-  /** If the watch is lost for longer than this, the readiness check fails, milliseconds. Default: 60,000. */
-  lostContactMs?: number;
 }
 
 /** A pod with its resourceVersion, so that an unchanged pod is not decoded again. */
@@ -37,12 +35,14 @@ export class PodWatch implements NodePods, Runnable {
   readonly #watcher: Watcher;
   readonly #pods = new Map<string, KnownPod>();
   readonly #uidByName = new Map<string, string>();
+  /** UIDs of forgotten pods, until the watch or a list reports their deletion. UIDs are never used again. */
+  readonly #gone = new Set<string>();
   readonly #listeners = new Set<(uid: string) => void>();
   readonly #malformed = new Set<string>();
 
   constructor(options: PodWatchOptions) {
     this.#options = options;
-    const { client, nodeName, clock, log, kubeMetrics, lostContactMs } = options;
+    const { client, nodeName, clock, log, kubeMetrics } = options;
     this.#watcher = new Watcher({
       client,
       resource: podResource,
@@ -51,12 +51,14 @@ export class PodWatch implements NodePods, Runnable {
       handler: {
         onReplace: (objects) => this.#replace(objects),
         onUpsert: (object) => this.#upsert(object),
-        onDelete: (object) => this.#delete(object.metadata.uid, object),
+        onDelete: (object) => {
+          this.#gone.delete(object.metadata.uid ?? "");
+          this.#delete(object.metadata.uid, object);
+        },
       },
       clock,
       log,
       metrics: kubeMetrics,
-      ...(lostContactMs === undefined ? {} : { lostContactMs }),
     });
   }
 
@@ -76,12 +78,18 @@ export class PodWatch implements NodePods, Runnable {
     return this.#pods.get(uid);
   }
 
+  forget(uid: string): void {
+    if (!this.#pods.has(uid)) return;
+    this.#gone.add(uid);
+    this.#delete(uid);
+  }
+
   onDeleted(listener: (uid: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Fails until the first list, and while the watch is forbidden or has been lost for `lostContactMs`. */
+  /** Fails until the first list, and while the watch is forbidden or has been lost for longer than `Watcher` tolerates. */
   healthCheck(): HealthCheck {
     return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
   }
@@ -94,11 +102,13 @@ export class PodWatch implements NodePods, Runnable {
       this.#upsert(object);
     }
     for (const uid of [...this.#pods.keys()]) if (!listed.has(uid)) this.#delete(uid);
+    for (const uid of this.#gone) if (!listed.has(uid)) this.#gone.delete(uid);
     this.#options.observer?.listed(listed);
   }
 
   #upsert(object: KubeObject): void {
     const { uid = "", resourceVersion } = object.metadata;
+    if (this.#gone.has(uid)) return;
     const known = this.#pods.get(uid);
     if (known && resourceVersion !== undefined && known.resourceVersion === resourceVersion) return;
     let observed: EncodablePod;

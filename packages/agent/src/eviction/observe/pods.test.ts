@@ -4,9 +4,8 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import { describe, expect, it } from "vitest";
 import { podOfEnvelope } from "../testing/protobuf-pod.ts";
 import { observeJson } from "./observed-pod.ts";
-import { qosClassOf } from "./qos-class.ts";
 import { qosLevelReader } from "./qos-level.ts";
-import { readPod } from "./read-pod.ts";
+import { qosClassOf, readPod } from "./read-pod.ts";
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../../../../test/fixtures/eviction/${name}`, import.meta.url), "utf8");

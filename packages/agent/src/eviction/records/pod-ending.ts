@@ -1,5 +1,5 @@
 import type { ContainerExit, PodEnding } from "@nodekeeper/api/records";
-import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
+import { isRecord, type KubeObject, recordOf, recordsOf } from "@nodekeeper/core/kube";
 
 /** Memory limits of a pod's containers by container name, as quantities from the pod spec such as "64Mi". */
 export type MemoryLimits = Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export function exitsOf({ status: given }: KubeObject): ContainerExit[] {
 export function memoryLimitsOf({ spec: given }: KubeObject): MemoryLimits {
   const spec = recordOf(given);
   const limits: Record<string, string> = {};
-  for (const container of [...listOf(spec.initContainers), ...listOf(spec.containers)]) {
+  for (const container of [...recordsOf(spec.initContainers), ...recordsOf(spec.containers)]) {
     const limit = textOf(recordOf(recordOf(container.resources).limits).memory);
     const name = textOf(container.name);
     if (name !== "" && limit !== "") limits[name] = limit;
@@ -46,7 +46,7 @@ function disruptionOf(
   status: Record<string, unknown>,
   metadata: KubeObject["metadata"],
 ): PodEnding["disruption"] {
-  const target = listOf(status.conditions).find(
+  const target = recordsOf(status.conditions).find(
     ({ type, status: value }) => type === "DisruptionTarget" && value === "True",
   );
   if (target === undefined) return null;
@@ -63,7 +63,7 @@ const DISRUPTION_ITEM = 'k:{"type":"DisruptionTarget"}';
 
 // If several clients own parts of the condition, it is unknown which of them set it.
 function managerOf(managedFields: unknown): { manager?: string } {
-  const owners = listOf(managedFields).filter(({ fieldsV1 }) => {
+  const owners = recordsOf(managedFields).filter(({ fieldsV1 }) => {
     const conditions = recordOf(recordOf(recordOf(fieldsV1)["f:status"])["f:conditions"]);
     return DISRUPTION_ITEM in conditions;
   });
@@ -72,7 +72,7 @@ function managerOf(managedFields: unknown): { manager?: string } {
 }
 
 function exitsIn(statuses: unknown): ContainerExit[] {
-  return listOf(statuses)
+  return recordsOf(statuses)
     .slice(0, MOST_CONTAINERS)
     .flatMap((status) => {
       const name = textOf(status.name);
@@ -89,14 +89,6 @@ function exitOf(name: string, terminated: Record<string, unknown>): ContainerExi
     reason: textOf(terminated.reason),
     at: timeOf(terminated.finishedAt),
   };
-}
-
-function recordOf(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
-
-function listOf(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function textOf(value: unknown): string {

@@ -1,4 +1,4 @@
-import { compareOutcomes, isFinal, type Victim } from "@nodekeeper/api/decide";
+import { compareOutcomes, endOf, isFinal, type Victim } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { RoundRecord } from "@nodekeeper/api/records";
 
@@ -20,10 +20,9 @@ export class EvictionList {
   /** Adds a round. Returns whether the page is full. */
   add({ id, input, decision }: RoundRecord): boolean {
     for (const outcome of [...input.outcomes].sort(compareOutcomes)) {
-      const { uid, result, message } = outcome;
-      const eviction = this.#open.get(uid);
-      if (eviction) eviction.outcome = { at: input.now, result, message };
-      if (isFinal(outcome)) this.#open.delete(uid);
+      const eviction = this.#open.get(outcome.uid);
+      if (eviction) eviction.outcome = { at: input.now, ...endOf(outcome) };
+      if (isFinal(outcome)) this.#open.delete(outcome.uid);
     }
     const place = { at: input.now, round: id };
     for (const victim of decision.victims) {

@@ -63,11 +63,11 @@ export class EvictionRecords {
 
   /** Like `loadState`. `isNewest`: the state is known to be the last one saved, even if the database lacks it. */
   loadLatest(): { state: EvictionState; isNewest: boolean } | undefined {
-    const { store } = this.#options;
-    const ofBoot = this.#read(store.stateOfBoot());
-    const state = this.#read(store.state());
-    if (ofBoot && !(state && isLater(state, ofBoot))) return { state: ofBoot, isNewest: true };
-    return state && { state, isNewest: false };
+    for (const { text, isNewest } of this.#options.store.states()) {
+      const state = this.#read(text);
+      if (state) return { state, isNewest };
+    }
+    return undefined;
   }
 
   /** Whether the last saved state survives an exit of the agent. */
@@ -75,14 +75,13 @@ export class EvictionRecords {
     return this.#options.store.isStateKept;
   }
 
-  #read(text: string | undefined): EvictionState | undefined {
-    if (text === undefined) return undefined;
+  #read(text: string): EvictionState | undefined {
     try {
       return readStoredState(text, this.#options.log);
     } catch (error) {
       this.#options.log.error(
         { errorId: StateDamaged.id, err: error },
-        "stored eviction state can't be read, starting with an empty state",
+        "stored eviction state can't be read, it is skipped",
       );
       return undefined;
     }
@@ -109,13 +108,14 @@ export class EvictionRecords {
     this.#idle = idle;
     const isWaiting = this.#waiting.items.length > 0;
     if (!keep && !isWaiting && steps.length === 0 && comparable === this.#savedState) return;
-    const bounds = this.#bounds();
+    const state = JSON.stringify(decision.state);
     if (keep) this.#lastId = record.id;
     try {
       this.#saveWaiting();
-      if (keep) this.#saveRound(record, steps, bounds);
-      else store.save({ state: JSON.stringify(decision.state), steps }, bounds);
+      if (keep) this.#saveRound(record, { state, steps });
+      else store.save({ state, steps }, this.#bounds());
     } catch (error) {
+      store.saveForBoot(state);
       this.#waitingSteps = steps;
       if (keep) this.#wait(record);
       store.coverage.interrupted(input.now);
@@ -144,10 +144,12 @@ export class EvictionRecords {
    */
   saveState(state: EvictionState, steps: readonly EvictionStep[]): void {
     const { store, clock } = this.#options;
+    const text = JSON.stringify(state);
     try {
       this.#saveWaiting();
-      store.save({ state: JSON.stringify(state), steps }, this.#bounds());
+      store.save({ state: text, steps }, this.#bounds());
     } catch (error) {
+      store.saveForBoot(text);
       store.coverage.interrupted(clock.now());
       throw error;
     }
@@ -174,12 +176,18 @@ export class EvictionRecords {
     return { maxAgeMs: maxAge, maxBytes: maxSize };
   }
 
+  // With their states, so that no eviction whose outcome is recorded remains in the state.
   #saveWaiting(): void {
-    this.#waiting.drain((record) => this.#saveRound(record, [], this.#bounds()));
+    this.#waiting.drain((record) => {
+      const state = JSON.stringify(record.decision.state);
+      this.#saveRound(record, { state, isReplaced: true, steps: [] });
+    });
   }
 
-  #saveRound(record: RoundRecord, steps: readonly EvictionStep[], bounds: RecordBounds): void {
-    const state = JSON.stringify(record.decision.state);
+  #saveRound(
+    record: RoundRecord,
+    written: { state: string; isReplaced?: true; steps: readonly EvictionStep[] },
+  ): void {
     const { pods } = record.input;
     const shared = this.#sharedBase(pods);
     const basePods = shared?.pods ?? new Map(pods.map((pod) => [pod.uid, pod]));
@@ -193,7 +201,7 @@ export class EvictionRecords {
     };
     // If the write fails, it is unknown whether the base was stored.
     this.#base = undefined;
-    const id = this.#options.store.save({ state, round, steps }, bounds);
+    const id = this.#options.store.save({ ...written, round }, this.#bounds());
     if (id !== undefined) this.#base = { id, pods: basePods };
   }
 
@@ -332,12 +340,6 @@ export function waitingRounds(): Backlog<RoundRecord> {
     const { consequence, plugins } = consequenceOf(record);
     return { rank: ranks.indexOf(consequence), groups: plugins };
   });
-}
-
-// Returns whether the database's state is newer than the file of this boot, which may be outdated if it could be
-// neither replaced nor removed.
-function isLater(state: EvictionState, than: EvictionState): boolean {
-  return state.boot?.id === than.boot?.id && (state.boot?.uptimeMs ?? 0) > (than.boot?.uptimeMs ?? 0);
 }
 
 const DROPPED = "the state directory could not be written, and more rounds than fit in memory waited";

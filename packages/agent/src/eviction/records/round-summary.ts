@@ -1,4 +1,4 @@
-import { type MetThreshold, referenceTo, thresholdText } from "@nodekeeper/api/decide";
+import { endOf, type MetThreshold, referenceTo, thresholdText } from "@nodekeeper/api/decide";
 import type { PausedSummary, RoundRecord, RoundSummary } from "@nodekeeper/api/records";
 import { failureText, heldText, unservedText } from "@nodekeeper/api/wording";
 
@@ -17,12 +17,11 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
     refusals: decision.refusalCounts,
     paused: pausedOf(decision),
     withdrawals: decision.withdrawals.length,
-    outcomes: input.outcomes.map(({ uid, namespace, name, result, message }) => ({
-      ...nameOf(uid),
-      ...(namespace !== undefined && name !== undefined ? { namespace, name } : {}),
-      result,
-      message,
-    })),
+    outcomes: input.outcomes.map((outcome) => {
+      const { uid, namespace, name } = outcome;
+      const known = namespace !== undefined && name !== undefined ? { namespace, name } : {};
+      return { ...nameOf(uid), ...known, ...endOf(outcome) };
+    }),
     failures: decision.failures.map(failureText),
   };
 }

@@ -11,6 +11,7 @@ import { afterEach, expect } from "vitest";
 import { EvictionSender } from "../act/eviction-sender.ts";
 import { PodEvictor } from "../act/evictor.ts";
 import type { KillEnd, Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
+import type { EvictionContext } from "../context.ts";
 import { createEvictionMetrics } from "../metrics.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
 import type { NodePods } from "../parts.ts";
@@ -67,11 +68,15 @@ export class TestEvictor implements NodePods {
   readonly ended: string[] = [];
   /** Every call that reached a killer, in order. */
   readonly kills: KillRequest[] = [];
+  /** UIDs of pods that the evictor found to be gone. */
+  readonly forgotten: string[] = [];
   /** The names of pods that were read. */
   readonly reads: string[] = [];
   readonly ledger = new TestLedger(this.clock);
   readonly evictor: PodEvictor;
   isSynced = true;
+  /** UIDs of pods that the watch does not have. */
+  readonly unwatched = new Set<string>();
   /** Names of the running containers of every pod; undefined if no runtime is used. */
   running: string[] | undefined;
   killer: KillerName = "evictionApi";
@@ -109,9 +114,14 @@ export class TestEvictor implements NodePods {
       clock,
       metrics,
     });
+    const marks: EvictionContext["marks"] = {
+      add: (made) => void this.ended.push(...made.map(({ title }) => title.replace(/^\S+ /, ""))),
+    };
+    const queueMetrics = createWorkQueueMetrics(registry);
+    const policy = () => this.policy;
     this.evictor = new PodEvictor({
+      context: { marks, policy, events, clock, log: silentLogger, metrics, queueMetrics },
       ledger: this.ledger,
-      marks: { add: (made) => void this.ended.push(...made.map(({ title }) => title.replace(/^\S+ /, ""))) },
       sender,
       pods: this,
       containers: running && {
@@ -121,12 +131,6 @@ export class TestEvictor implements NodePods {
         podDeleted: () => {},
         running: () => this.running ?? [],
       },
-      policy: () => this.policy,
-      events,
-      clock,
-      log: silentLogger,
-      metrics,
-      queueMetrics: createWorkQueueMetrics(registry),
     });
   }
 
@@ -188,8 +192,13 @@ export class TestEvictor implements NodePods {
   }
 
   get(uid: string): EncodablePod | undefined {
+    if (this.unwatched.has(uid)) return undefined;
     const object = [...this.pods.values()].find(({ metadata }) => metadata.uid === uid);
     return object && observeJson(object);
+  }
+
+  forget(uid: string): void {
+    this.forgotten.push(uid);
   }
 
   onDeleted(listener: (uid: string) => void): () => void {

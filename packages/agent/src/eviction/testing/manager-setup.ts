@@ -58,9 +58,10 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
     pods: NodePods,
     inTree: EvictionSource[] = [],
     clock = new FakeClock() as Clock as C,
+    bootDirectory?: string,
   ) {
     this.clock = clock;
-    this.database = StateDatabase.open({ directory, clock, log: silentLogger });
+    this.database = StateDatabase.open({ directory, bootDirectory, clock, log: silentLogger });
     const common = { clock, log: silentLogger };
     this.records = new EvictionRecords({
       store: new EvictionStore(this.database),

@@ -42,6 +42,10 @@ export class FakePods implements NodePods {
     return this.pods.get(uid);
   }
 
+  forget(uid: string): void {
+    this.pods.delete(uid);
+  }
+
   onDeleted(): () => void {
     return () => {};
   }

@@ -4,14 +4,15 @@ import type { Reading } from "../../host/index.ts";
 import { customNodeResource } from "../../reporting/index.ts";
 import type { ResourceListReader } from "./in-tree-plugin.ts";
 
+// Of a request to the API server.
+const DEADLINE_MS = 3_000;
+
 export interface AllocatableOptions {
   client: Pick<KubeClient, "resolve" | "get">;
   nodeName: string;
   clock: Clock;
   /** How long a reading is cached, milliseconds. Default 10000. */
   maxAgeMs?: number;
-  /** Timeout of a request, milliseconds. Default 3000. */
-  deadlineMs?: number;
 }
 
 /** Reads status.resources.allocatable of this node's CustomNodeResource from the API server. */
@@ -26,13 +27,13 @@ export function customNodeResourceAllocatable(options: AllocatableOptions): Reso
 }
 
 async function readAllocatable(options: AllocatableOptions): Promise<Reading<Record<string, string>>> {
-  const { client, nodeName, clock, deadlineMs = 3_000 } = options;
+  const { client, nodeName, clock } = options;
   const at = clock.monotonic();
   try {
-    const resource = await client.resolve(customNodeResource, { deadlineMs });
+    const resource = await client.resolve(customNodeResource, { deadlineMs: DEADLINE_MS });
     if (!resource)
       return { state: "missing", at, message: "the API server does not serve CustomNodeResources" };
-    const allocatable = allocatableOf(await client.get(resource, nodeName, { deadlineMs }));
+    const allocatable = allocatableOf(await client.get(resource, nodeName, { deadlineMs: DEADLINE_MS }));
     if (allocatable) return { state: "read", at, value: allocatable, problems: [] };
     return {
       state: "missing",

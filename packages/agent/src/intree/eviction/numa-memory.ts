@@ -11,7 +11,14 @@ import type {
   Victims,
 } from "./in-tree-plugin.ts";
 import { RegularRounds } from "./regular-rounds.ts";
-import { bytesOnNode, candidatesFor, graceFor, memoryVictims, type Severity } from "./victims.ts";
+import {
+  bytesOnNode,
+  candidatesFor,
+  graceFor,
+  measuredPods,
+  memoryVictims,
+  type Severity,
+} from "./victims.ts";
 
 export type NumaMemorySettings = EvictionSettings["numaMemory"];
 
@@ -174,7 +181,7 @@ class NumaMemoryRule implements PressureRule<NumaPressure> {
     for (const { node, severity } of pressed) {
       const candidates = candidatesFor(pods, severity);
       const onNode = (memory: PodMemory) => bytesOnNode(memory, node, nodes);
-      const ranked = memoryVictims(candidates, known, node, onNode, settings);
+      const ranked = memoryVictims(measuredPods(candidates, known, onNode), node, settings);
       if (ranked.length > 0)
         return { pods: ranked.slice(0, topN), gracePeriodSeconds: graceFor(severity, settings) };
     }

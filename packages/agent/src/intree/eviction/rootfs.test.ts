@@ -35,7 +35,7 @@ it.each([
 ] as [string, Partial<typeof calm>, Partial<RootfsPressureSettings>, string | undefined][])(
   "a shortage: %s",
   (_, state, settings, of) => {
-    expect(rootfsShortage({ path: "/", ...calm, ...state }, { ...defaults, ...settings })?.of).toBe(of);
+    expect(rootfsShortage({ ...calm, ...state }, { ...defaults, ...settings })?.of).toBe(of);
   },
 );
 

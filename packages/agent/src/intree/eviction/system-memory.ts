@@ -15,6 +15,7 @@ import {
   bytesOnNode,
   candidatesFor,
   graceFor,
+  measuredPods,
   memoryVictims,
   type Severity,
   worseOf,
@@ -163,7 +164,7 @@ class SystemMemoryRule implements PressureRule<Severity> {
     // pressure.
     const onNode = (memory: PodMemory) =>
       bytesOnNode(memory, node, nodes) ?? (memory.nodeBytes ? undefined : memory.usageBytes);
-    const ranked = memoryVictims(atRisk, known, node, onNode, settings);
+    const ranked = memoryVictims(measuredPods(atRisk, known, onNode), node, settings);
     return { pods: ranked.slice(0, topN), gracePeriodSeconds: graceFor(severity, settings) };
   }
 

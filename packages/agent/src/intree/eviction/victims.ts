@@ -79,25 +79,33 @@ export function rankVictims(pods: readonly MeasuredPod[], ranking: readonly Rank
   return victimOrder(pods, (pod) => ranking.map((metric) => figureOf[metric](pod)));
 }
 
+/**
+ * Returns the pods that have a reading, with it.
+ * @param nodeBytesOf returns a pod's memory on the node, bytes; undefined if unknown
+ */
+export function measuredPods(
+  pods: readonly ObservedPod[],
+  memories: ReadonlyMap<string, PodMemory>,
+  nodeBytesOf: (memory: PodMemory) => number | undefined,
+): MeasuredPod[] {
+  return pods.flatMap(({ pod, details }) => {
+    const memory = memories.get(pod.uid);
+    return memory ? [{ pod, details, memory, nodeBytes: nodeBytesOf(memory) }] : [];
+  });
+}
+
 /** How victims of memory pressure are selected. */
 export type MemoryVictimSettings = EvictionSettings["systemMemory" | "numaMemory"];
 
 /**
  * Returns the pods to evict for a shortage of a NUMA node's memory, in order.
- * @param pods the candidates of the severity; those without a reading are excluded
- * @param nodeBytesOf returns a pod's memory on the node, bytes; undefined if unknown
+ * @param measured the candidates of the severity that have a reading
  */
 export function memoryVictims(
-  pods: readonly ObservedPod[],
-  memories: ReadonlyMap<string, PodMemory>,
+  measured: readonly MeasuredPod[],
   { totalBytes }: NodeMemory,
-  nodeBytesOf: (memory: PodMemory) => number | undefined,
   { victimMinimumShare, ranking }: MemoryVictimSettings,
 ): MeasuredPod[] {
-  const measured = pods.flatMap(({ pod, details }): MeasuredPod[] => {
-    const memory = memories.get(pod.uid);
-    return memory ? [{ pod, details, memory, nodeBytes: nodeBytesOf(memory) }] : [];
-  });
   const large = measured.filter(({ nodeBytes }) => (nodeBytes ?? -1) >= victimMinimumShare * totalBytes);
   return rankVictims(large, ranking);
 }

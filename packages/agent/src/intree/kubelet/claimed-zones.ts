@@ -2,7 +2,7 @@ import { quote } from "@nodekeeper/core/lib";
 import type { ClaimedDevice } from "./answer.ts";
 import { MAX_ZONES_OF_A_RESOURCE } from "./device-zones.ts";
 import type { Problems } from "./problems.ts";
-import { ZoneLedger } from "./zones.ts";
+import { ZoneLedger, type ZoneTree } from "./zones.ts";
 
 /** Default zone type of DRA devices. */
 export const CLAIMED_DEVICE_ZONE = "DRADevice";
@@ -54,11 +54,10 @@ const OTHER_NUMA_NODES = ["dra.net/numaNode", "dra.cpu/numaNodeID"];
  * @returns the zones of devices whose NUMA node is unknown
  */
 export function enterClaimedDevices(
-  nodes: ReadonlyMap<number, ZoneLedger>,
+  { nodes, problems }: ZoneTree,
   holders: readonly ClaimHolder[],
   zoneTypes: ReadonlyMap<string, string>,
   attributesOf: DeviceAttributesLookup,
-  problems: Problems,
 ): ZoneLedger[] {
   const apart: ZoneLedger[] = [];
   for (const [driver, devices] of collect(holders, problems)) {

@@ -1,7 +1,6 @@
 import { quote } from "@nodekeeper/core/lib";
 import type { Devices, KubeletAnswer } from "./answer.ts";
-import type { Problems } from "./problems.ts";
-import { add, ZoneLedger } from "./zones.ts";
+import { add, ZoneLedger, type ZoneTree } from "./zones.ts";
 
 /** A pod with allocations and its consumer name in zones; undefined if its UID is unknown. */
 export interface DeviceHolder {
@@ -32,13 +31,13 @@ interface Device {
  * @returns the zones of devices without affinity
  */
 export function enterDevices(
-  nodes: ReadonlyMap<number, ZoneLedger>,
+  tree: ZoneTree,
   allocatable: KubeletAnswer["allocatable"],
   holders: readonly DeviceHolder[],
   zoneTypes: ReadonlyMap<string, string>,
-  problems: Problems,
 ): ZoneLedger[] {
-  const byResource = collect(nodes, allocatable, holders, problems);
+  const { nodes, problems } = tree;
+  const byResource = collect(tree, allocatable, holders);
   const zones = new Map<string, { ledger: ZoneLedger; nodes: Set<number> }>();
   for (const [resource, devices] of byResource) {
     for (const device of devices.values()) {
@@ -75,10 +74,9 @@ function enter(ledger: ZoneLedger, { resource, isAllocatable, holders }: Device)
 }
 
 function collect(
-  nodes: ReadonlyMap<number, ZoneLedger>,
+  { nodes, problems }: ZoneTree,
   allocatable: KubeletAnswer["allocatable"],
   holders: readonly DeviceHolder[],
-  problems: Problems,
 ): Map<string, Map<string, Device>> {
   const byResource = new Map<string, Map<string, Device>>();
   const visit = ({ resource, ids, nodes: near }: Devices, onDevice: (device: Device) => void) => {

@@ -121,10 +121,15 @@ export class KubeletReporter implements ReporterSource {
     const { clock, log, metrics, pods, settings } = this.#options;
     const what = `kubelet at ${settings.podResourcesSocket}`;
     try {
-      await withDeadline(clock, TIMEOUT_MS, "first list of pods from the container runtime", signal, (each) =>
-        pods.listed(each),
+      await withDeadline(
+        clock,
+        { ms: TIMEOUT_MS, name: "first list of pods from the container runtime" },
+        signal,
+        (each) => pods.listed(each),
       );
-      const reading = await withDeadline(clock, TIMEOUT_MS, what, signal, (each) => this.#reader.read(each));
+      const reading = await withDeadline(clock, { ms: TIMEOUT_MS, name: what }, signal, (each) =>
+        this.#reader.read(each),
+      );
       metrics.readings.inc({ result: reading.isComplete ? "ok" : "incomplete" });
       metrics.unknownPods.set(reading.unknownPods.length);
       if (this.#isUnavailable) log.info({}, "kubelet's PodResources can be read again");

@@ -36,7 +36,7 @@ describe("machineOf", () => {
       { id: 2, cpus: [] },
     ];
     const cpus = [{ id: 0, socket: 4 }, { id: 1, socket: 5 }, { id: 2 }];
-    expect(machineOf(nodes, { online: [], present: [], cpus })).toEqual([
+    expect(machineOf(nodes, cpus)).toEqual([
       { id: 0, cpus: [0, 1], socket: 4 },
       { id: 1, cpus: [2, 3], socket: 0 },
       { id: 2, cpus: [] },
@@ -54,9 +54,7 @@ describe("machineOf", () => {
       ...(core === undefined ? {} : { core }),
     });
     const cpus = [at(0, 0, 0), at(1, 0, 1), at(2, 1, 0), at(3, 1), at(4, 0, 0), at(5, 0, 1), at(6, 1)];
-    expect(
-      machineOf(nodes, { online: [], present: [], cpus }).map(({ threadSiblings }) => threadSiblings),
-    ).toEqual([
+    expect(machineOf(nodes, cpus).map(({ threadSiblings }) => threadSiblings)).toEqual([
       [
         [0, 4],
         [1, 5],

@@ -1,5 +1,5 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { CacheGroup, CpuTopology, Host, LogicalCpu, NumaNode, Reading } from "../../host/index.ts";
+import type { CacheGroup, Host, LogicalCpu, NumaNode, Reading } from "../../host/index.ts";
 
 /** A NUMA node with its socket. */
 export interface MachineNode extends NumaNode {
@@ -20,11 +20,11 @@ export type Machine = readonly MachineNode[];
  */
 export function machineOf(
   nodes: readonly NumaNode[],
-  topology: CpuTopology | undefined,
+  cpus: readonly LogicalCpu[],
   caches: readonly CacheGroup[] = [],
 ): Machine {
-  const sockets = new Map(topology?.cpus.map(({ id, socket }) => [id, socket]));
-  const threads = threadPairs(topology?.cpus ?? []);
+  const sockets = new Map(cpus.map(({ id, socket }) => [id, socket]));
+  const threads = threadPairs(cpus);
   return nodes
     .map((node) => {
       const [first] = node.cpus;

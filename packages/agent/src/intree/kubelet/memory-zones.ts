@@ -1,7 +1,6 @@
 import { quote } from "@nodekeeper/core/lib";
 import type { KubeletAnswer, MemoryBlock } from "./answer.ts";
-import type { Problems } from "./problems.ts";
-import { add, type ZoneLedger } from "./zones.ts";
+import { add, type ZoneLedger, type ZoneTree } from "./zones.ts";
 
 /** A pod with allocations and its consumer name in zones. */
 export interface Consumer {
@@ -14,13 +13,13 @@ export interface Consumer {
  * capacity of huge pages is the allocatable amount, because the kubelet manages all of them.
  */
 export function enterMemory(
-  nodes: ReadonlyMap<number, ZoneLedger>,
+  tree: ZoneTree,
   allocatable: KubeletAnswer["allocatable"],
   consumers: readonly Consumer[],
-  problems: Problems,
 ): void {
+  const { nodes } = tree;
   for (const block of allocatable.memory) {
-    const whole = onKnownNodes(nodes, block, problems);
+    const whole = onKnownNodes(tree, block);
     const [first] = whole.nodes;
     if (first === undefined) continue;
     const { allocatable: amounts, capacity } = nodes.get(first)!;
@@ -31,9 +30,7 @@ export function enterMemory(
   // Blocks on a single node come first, because their placement is known; the others in an order independent of the
   // response.
   const blocks = consumers
-    .flatMap(({ consumer, memory }) =>
-      memory.map((block) => ({ consumer, ...onKnownNodes(nodes, block, problems) })),
-    )
+    .flatMap(({ consumer, memory }) => memory.map((block) => ({ consumer, ...onKnownNodes(tree, block) })))
     .sort(byPlaceAndSize);
   for (const { consumer, type, bytes, nodes: on } of blocks) {
     for (const [node, part] of room.take(type, bytes, on)) nodes.get(node)!.hold(consumer, type, part);
@@ -51,11 +48,7 @@ function byPlaceAndSize(a: PlacedBlock, b: PlacedBlock): number {
   return left < right ? -1 : 1;
 }
 
-function onKnownNodes(
-  nodes: ReadonlyMap<number, ZoneLedger>,
-  block: MemoryBlock,
-  problems: Problems,
-): MemoryBlock {
+function onKnownNodes({ nodes, problems }: ZoneTree, block: MemoryBlock): MemoryBlock {
   const known = block.nodes.filter((id) => nodes.has(id));
   if (known.length < block.nodes.length || known.length === 0) {
     const where =

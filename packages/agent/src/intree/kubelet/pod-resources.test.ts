@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 async function read(ms = 5_000) {
-  using scope = deadlineScope(systemClock, ms, "test");
+  using scope = deadlineScope(systemClock, { ms, name: "test" });
   return await client.read(scope.signal);
 }
 

@@ -5,7 +5,7 @@ import type { Machine, MachineNode } from "./machine.ts";
 import { enterMemory } from "./memory-zones.ts";
 import { cpuListText, enterNumaAttributes } from "./numa-attributes.ts";
 import { Problems } from "./problems.ts";
-import { add, type TopologyZone, ZoneLedger, zonesOf } from "./zones.ts";
+import { add, type TopologyZone, ZoneLedger, type ZoneTree, zonesOf } from "./zones.ts";
 
 export interface ZoneInput {
   readonly machine: Machine;
@@ -41,7 +41,6 @@ export function topologyZones(input: ZoneInput): ZoneOutput {
   const nodes = new Map(machine.map((node) => [node.id, nodeLedger(node)]));
   const allocatableCpus = answer.allocatable.cpus;
   enterNumaAttributes({ machine, nodes, allocatableCpus, siblingNumaMaxDistance });
-  const groups = enterCacheGroups(machine, nodes);
   const unknownPods = new Set<string>();
   const holders = answer.pods.filter(holdsAnything).map((pod) => {
     const uid = podUid(pod.namespace, pod.name);
@@ -52,11 +51,12 @@ export function topologyZones(input: ZoneInput): ZoneOutput {
     holder.consumer === undefined ? [] : [{ ...holder, consumer: holder.consumer }],
   );
 
-  enterCpus(machine, nodes, groups, allocatableCpus, consumers, problems);
-  enterMemory(nodes, answer.allocatable, consumers, problems);
+  const tree = { nodes, problems };
+  enterCpus(tree, machine, allocatableCpus, consumers);
+  enterMemory(tree, answer.allocatable, consumers);
   const apart = [
-    ...enterDevices(nodes, answer.allocatable, holders, deviceZones, problems),
-    ...enterClaimedDevices(nodes, consumers, deviceZones, deviceAttributes, problems),
+    ...enterDevices(tree, answer.allocatable, holders, deviceZones),
+    ...enterClaimedDevices(tree, consumers, deviceZones, deviceAttributes),
   ];
   return {
     zones: zonesOf([...underSockets(machine, nodes), ...apart]),
@@ -98,13 +98,12 @@ function enterCacheGroups(
 }
 
 function enterCpus(
+  { nodes, problems }: ZoneTree,
   machine: Machine,
-  nodes: ReadonlyMap<number, ZoneLedger>,
-  groups: ReadonlyMap<number, ZoneLedger>,
   allocatable: readonly number[],
   consumers: readonly { consumer: string; cpus: readonly number[] }[],
-  problems: Problems,
 ): void {
+  const groups = enterCacheGroups(machine, nodes);
   const nodeOf = new Map(machine.flatMap(({ id, cpus }) => cpus.map((cpu) => [cpu, nodes.get(id)!])));
   const place = (cpus: readonly number[], onCpu: (ledger: ZoneLedger) => void) => {
     // A sidecar and later containers may share a CPU.

@@ -1,4 +1,5 @@
 import { formatQuantity, quantityOf } from "@nodekeeper/core/lib";
+import type { Problems } from "./problems.ts";
 
 /** Quantities by resource name. */
 export type ResourceList = Record<string, string>;
@@ -37,6 +38,12 @@ export interface TopologyZone {
 }
 
 type Amounts = Map<string, bigint>;
+
+/** The zones of NUMA nodes by ID, which receive what the kubelet reports, and the problems of its response. */
+export interface ZoneTree {
+  readonly nodes: ReadonlyMap<number, ZoneLedger>;
+  readonly problems: Problems;
+}
 
 /** Accumulates a zone's resources and allocations. */
 export class ZoneLedger {

@@ -117,7 +117,7 @@ export class MemoryRuntime implements Runtime {
   async version(signal: AbortSignal): Promise<RuntimeVersion> {
     await this.#begin("version", "", signal);
     const { runtimeName, runtimeVersion } = this;
-    return { runtimeName, runtimeVersion, runtimeApiVersion: "v1" };
+    return { runtimeName, runtimeVersion };
   }
 
   async listPods(signal: AbortSignal): Promise<Pod[]> {

@@ -27,7 +27,7 @@ export class StreamedStates {
         const handler = async (signal: AbortSignal) =>
           JSON.stringify(await handle(new URLSearchParams(), signal));
         const read = (signal: AbortSignal) =>
-          withDeadline(clock, HANDLER_DEADLINE_MS, `route ${path}`, signal, handler);
+          withDeadline(clock, { ms: HANDLER_DEADLINE_MS, name: `route ${path}` }, signal, handler);
         return [path, new SharedWork(read)];
       }),
     );

@@ -47,8 +47,8 @@ beforeEach(async () => {
   streams = new Streams({ states, events: undefined, numbered, clock });
   warnings = [];
   const log = { ...silentLogger, warn: (fields: unknown) => void warnings.push(fields) } as Logger;
-  const common = { clock, registry, log };
-  const server = new StatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
+  const served = { checks: [], routes: [], streams };
+  const server = new StatusServer({ context: { clock, registry, log }, served, address: "127.0.0.1:0" });
   const stop = new AbortController();
   const running = server.run(stop.signal);
   port = Number((await server.ready()).split(":").at(-1));

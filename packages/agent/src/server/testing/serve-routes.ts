@@ -16,8 +16,8 @@ export async function serveRoutes(
   routes: readonly JsonRoute[],
   address = "127.0.0.1:0",
 ): Promise<ServedRoutes> {
-  const common = { clock: new FakeClock(), log: silentLogger, registry: new Registry() };
-  const server = new StatusServer({ ...common, address, checks: [], routes });
+  const context = { clock: new FakeClock(), log: silentLogger, registry: new Registry() };
+  const server = new StatusServer({ context, address, served: { checks: [], routes } });
   const controller = new AbortController();
   const running = server.run(controller.signal);
   return {

@@ -1,7 +1,7 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { conditionTaintsText, nodeTaintText, shownTaints } from "@nodekeeper/api/wording";
-import { addressOf } from "../../address.ts";
 import { Waiting } from "../../parts/notice.tsx";
+import { PluginLink } from "../../parts/plugin-links.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -68,7 +68,7 @@ function cellsOf(condition: Condition, transitionMs: number | null) {
       {shown(name)} <small>{target === "node" ? "Node" : "CustomNodeResource"}</small>
     </>,
     shown(conditionTaintsText(condition), 500),
-    <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
+    <PluginLink name={plugin} />,
     shown(cause ?? "", 500),
     <Age since={since} />,
     <Until condition={condition} transitionMs={transitionMs} />,

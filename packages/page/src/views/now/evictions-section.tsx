@@ -6,6 +6,7 @@ import type { Live } from "../../live.ts";
 import { nodeNow } from "../../node-clock.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
+import { PluginLink } from "../../parts/plugin-links.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -85,7 +86,7 @@ function cellsOf({ last, times }: EvictionGroup) {
       <Badge tone="warn">in progress</Badge>
     ),
     <>
-      <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a> <small>({kind})</small>
+      <PluginLink name={plugin} /> <small>({kind})</small>
     </>,
     shown(reason, 300),
   ];

@@ -1,9 +1,9 @@
 import { isDryRun, thresholdText } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { heldText, unservedText } from "@nodekeeper/api/wording";
-import { addressOf } from "../../address.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Waiting } from "../../parts/notice.tsx";
+import { PluginLink } from "../../parts/plugin-links.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { useTicking } from "../../parts/ticker.ts";
@@ -54,7 +54,7 @@ export function ThresholdsSection({ budgets, dryRunPlugins }: Props) {
 function cellsOf(threshold: Threshold, isDry: boolean) {
   const { plugin, scope, metType, since } = threshold;
   return [
-    <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
+    <PluginLink name={plugin} />,
     shown(thresholdText(scope, threshold)),
     <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
     <Age since={since} bare />,

@@ -1,4 +1,5 @@
 import { useMemo } from "preact/hooks";
+import { Joined } from "../../parts/joined.tsx";
 import { Waiting } from "../../parts/notice.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
@@ -38,14 +39,11 @@ function NoPlugins() {
       <p>No plugin has registered, and no in-tree plugin is enabled.</p>
       <p>
         A plugin appears here once it serves a socket in{" "}
-        {directories.length > 0
-          ? directories.map((each, at) => (
-              <>
-                {at > 0 && ", "}
-                <code>{each}</code>
-              </>
-            ))
-          : "a directory of plugins.directories"}
+        {directories.length > 0 ? (
+          <Joined items={directories.map((each) => <code>{each}</code>)} />
+        ) : (
+          "a directory of plugins.directories"
+        )}
         . In-tree plugins are enabled with <code>eviction.inTreePlugins</code> and{" "}
         <code>reporting.inTreePlugins</code>.
       </p>

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { addressOf } from "../../address.ts";
 import type { Live } from "../../live.ts";
 import { Problem, Waiting } from "../../parts/notice.tsx";
@@ -12,8 +12,6 @@ import { RoundsSection } from "./rounds-section.tsx";
 import { RuntimeSection } from "./runtime-section.tsx";
 import { Steps } from "./steps.tsx";
 import { isUnderWay, recordedPod, runtimePod } from "./story.ts";
-import { useBeat } from "./use-beat.ts";
-import { useLiveVersion } from "./use-live-version.ts";
 import { VerdictPanel } from "./verdict-panel.tsx";
 
 const UNDER_WAY_EVERY_MS = 5_000;
@@ -84,4 +82,24 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
       {uid !== undefined && <PodEvents uid={running?.uid ?? uid} live={live} />}
     </>
   );
+}
+
+/** Returns a counter incremented every `everyMs` milliseconds. Stopped if that is undefined. */
+function useBeat(everyMs: number | undefined): number {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    if (everyMs === undefined) return;
+    const timer = setInterval(() => setCount((before) => before + 1), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return count;
+}
+
+/** Returns a version that is stable while the agent is unreachable, and changes when it is reachable again. */
+function useLiveVersion({ connection }: Pick<Live, "connection">, version: string): string {
+  const lostAt = useRef(0);
+  const kept = useRef(version);
+  if (connection.state === "lost") lostAt.current = connection.at;
+  else kept.current = `${version} ${lostAt.current}`;
+  return kept.current;
 }

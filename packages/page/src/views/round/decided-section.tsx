@@ -1,4 +1,5 @@
 import { Badge } from "../../parts/badge.tsx";
+import { Joined } from "../../parts/joined.tsx";
 import { PluginLinks } from "../../parts/plugin-links.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Prose } from "../../parts/prose.tsx";
@@ -33,12 +34,14 @@ export function DecidedSection({ record }: { record: RoundRecord }) {
       {conditions.length > 0 && (
         <p>
           Conditions in force:{" "}
-          {conditions.map(({ name, plugins, why }, index) => (
-            <span key={`${name} ${index}`}>
-              {index > 0 && "; "}
-              <b>{shown(name)}</b> (<PluginLinks names={plugins} />: {shown(why, 300)})
-            </span>
-          ))}
+          <Joined
+            by="; "
+            items={conditions.map(({ name, plugins, why }) => (
+              <>
+                <b>{shown(name)}</b> (<PluginLinks names={plugins} />: {shown(why, 300)})
+              </>
+            ))}
+          />
           . Taints:{" "}
           {[...taints.node, ...taints.customNodeResource]
             .map(({ key, effect }) => shown(`${key}:${effect}`))

@@ -1,6 +1,6 @@
 import { counted, reasonText, refusalCountTexts } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { PluginLinks } from "../../parts/plugin-links.tsx";
+import { PluginLink } from "../../parts/plugin-links.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -25,7 +25,7 @@ export function RefusedSection({ record: { decision } }: { record: RoundRecord }
           key: `${index} ${one.uid}`,
           cells: [
             <PodLink {...one} />,
-            <PluginLinks names={[one.plugin]} />,
+            <PluginLink name={one.plugin} />,
             <Prose text={reasonText(one.reason, one.message)} longest={500} />,
           ],
         }))}

@@ -1,7 +1,7 @@
 import { thresholdText } from "@nodekeeper/api/decide";
 import { methodOf } from "@nodekeeper/api/wording";
-import { addressOf } from "../../address.ts";
 import { Badge } from "../../parts/badge.tsx";
+import { PluginLink } from "../../parts/plugin-links.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { shown } from "../../text.ts";
@@ -34,8 +34,7 @@ export function ThresholdsSection({ record }: { record: RoundRecord }) {
             {record.decision.failures.map(({ plugin, call, failure, late }, index) => (
               <li key={index} class="failed">
                 {late ? "late: " : ""}
-                {methodOf(call)} of <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>:{" "}
-                {shown(failure, 500)}
+                {methodOf(call)} of <PluginLink name={plugin} />: {shown(failure, 500)}
               </li>
             ))}
           </ul>
@@ -52,7 +51,7 @@ function classOf({ threshold }: Answers): string | undefined {
 }
 
 function cellsOf({ plugin, threshold, evictPods }: Answers, { input, decision }: RoundRecord) {
-  const link = <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>;
+  const link = <PluginLink name={plugin} />;
   const pods = "answer" in evictPods ? evictPods.answer.pods : [];
   const named =
     pods.length > 0 && `${pods.length}, ${pods.filter(({ force }) => force).length} of them forced`;

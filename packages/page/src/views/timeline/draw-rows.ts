@@ -29,9 +29,8 @@ export function drawRows(canvas: CanvasRenderingContext2D, rows: DrawnRows, spri
   fill(canvas, shapes.bars.bad, colours.bad, 0.5);
   fill(canvas, shapes.starts, colours.text);
   if (shapes.selected) outline(canvas, shapes.selected, colours.text);
-  for (const { text, x, y, room } of shapes.labels) sprites.text(canvas, text, x, y, room, colours.text);
-  for (const { glyph, tone, x, y } of shapes.signs)
-    sprites.sign(canvas, glyph, x, y, colours[tone], colours.ground);
+  for (const label of shapes.labels) sprites.text(canvas, label, colours.text);
+  for (const sign of shapes.signs) sprites.sign(canvas, sign, colours);
   canvas.restore();
 }
 

@@ -26,9 +26,8 @@ import { readingAt, type Signal } from "./signals.ts";
 import { Stack } from "./stack.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { useAxis } from "./use-axis.ts";
-import { useData } from "./use-data.ts";
+import { useData, useWanted } from "./use-data.ts";
 import { useOrder } from "./use-order.ts";
-import { useWanted } from "./use-wanted.ts";
 
 const WIDE_PX = 700;
 const WIDER_PX = 1_200;

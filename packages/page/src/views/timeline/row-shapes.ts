@@ -34,14 +34,22 @@ export interface Sign {
   y: number;
 }
 
+/** A text that ends at `x` and is at most `room` wide. */
+export interface Label {
+  text: string;
+  x: number;
+  y: number;
+  room: number;
+}
+
 /** Shapes to draw; later ones of a kind cover earlier ones. */
 export interface RowShapes {
   bars: Record<BarTone, Box[]>;
   sandboxes: Box[];
   starts: Box[];
   selected: Box | undefined;
-  /** How bars ended. Texts end at `x` and are at most `room` wide. */
-  labels: { text: string; x: number; y: number; room: number }[];
+  /** How bars ended. */
+  labels: Label[];
   signs: Sign[];
 }
 

@@ -65,18 +65,16 @@ export function signalsOf(rounds: readonly RoundReadings[]): Signal[] {
         signals.set(key, signal);
       }
       const last = signal.at.at(-1);
-      if (last !== undefined && at - last > longest) add(signal, last + 1, null, null, "none");
-      add(signal, at, observed, threshold, met);
+      if (last !== undefined && at - last > longest)
+        add(signal, { at: last + 1, observed: null, threshold: null, met: "none" });
+      add(signal, { at, observed, threshold, met });
     }
   return [...signals.values()].filter(({ observed }) => observed.some((value) => value !== null));
 }
 
 function add(
   signal: Signal,
-  at: number,
-  observed: number | null,
-  threshold: number | null,
-  met: Reading["met"],
+  { at, observed, threshold, met }: Pick<Reading, "observed" | "threshold" | "met"> & { at: number },
 ): void {
   signal.at.push(at);
   signal.observed.push(observed);

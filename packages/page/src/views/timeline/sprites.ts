@@ -1,3 +1,6 @@
+import type { Colours } from "./colours.ts";
+import type { Label, Sign } from "./row-shapes.ts";
+
 const FONT = "11px system-ui, sans-serif";
 const SIGN_FONT = "bold 12px system-ui, sans-serif";
 const SIGN_BOX = 22;
@@ -11,14 +14,8 @@ export class Sprites {
   readonly #widths = new Map<string, number>();
 
   /** Draws a sign outlined in the background color, so that it is visible on bars and next to them. */
-  sign(
-    canvas: CanvasRenderingContext2D,
-    glyph: string,
-    x: number,
-    y: number,
-    colour: string,
-    ground: string,
-  ): void {
+  sign(canvas: CanvasRenderingContext2D, { glyph, tone, x, y }: Sign, colours: Colours): void {
+    const [colour, { ground }] = [colours[tone], colours];
     const ratio = devicePixelRatio || 1;
     const key = `${glyph} ${colour} ${ground} ${ratio}`;
     let sprite = this.#signs.get(key);
@@ -32,14 +29,7 @@ export class Sprites {
   }
 
   /** Draws a text that ends at `x`, if there is space for it. */
-  text(
-    canvas: CanvasRenderingContext2D,
-    text: string,
-    x: number,
-    y: number,
-    room: number,
-    colour: string,
-  ): void {
+  text(canvas: CanvasRenderingContext2D, { text, x, y, room }: Label, colour: string): void {
     canvas.font = FONT;
     let width = this.#widths.get(text);
     if (width === undefined) {

@@ -2,7 +2,7 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Target } from "../catalogue/definition.ts";
 import { at, isTree, type Tree, timestamp } from "../json.ts";
 import { labelSelectorTest } from "../selectors.ts";
-import { badRequest, StatusError } from "../status.ts";
+import { badRequest, type StatusDetails, StatusError } from "../status.ts";
 import { findLive, type WriteContext } from "./context.ts";
 import { type DeleteRequest, deleteObject } from "./delete.ts";
 
@@ -10,7 +10,8 @@ const BUDGETS = "poddisruptionbudgets.policy";
 
 /**
  * Handles POST of an Eviction: deletes the pod unless a PodDisruptionBudget forbids it (429). Uses and decrements the
- * budget's stored `status.disruptionsAllowed`. If it is absent, counts ready pods.
+ * budget's stored `status.disruptionsAllowed`, and refuses all while the stored `status.observedGeneration` is not the
+ * budget's. If they are absent, counts ready pods.
  */
 export function evictPod(context: WriteContext, target: Target, eviction: unknown, dryRun: boolean): void {
   if (!isTree(eviction)) throw badRequest("the body of the request must be an Eviction");
@@ -60,6 +61,8 @@ function spendDisruption(context: WriteContext, budget: KubeObject, pod: KubeObj
     const always = at(budget, "spec", "unhealthyPodEvictionPolicy") === "AlwaysAllow";
     if (always || (counted.currentHealthy >= counted.desiredHealthy && counted.desiredHealthy > 0)) return;
   }
+  const observed = at(budget, "status", "observedGeneration");
+  if (typeof observed === "number" && observed < (budget.metadata.generation ?? 0)) throw notObserved(budget);
   const allowed = typeof stored === "number" ? stored : counted.allowed;
   if (allowed <= 0) throw refusal(budget, counted);
   if (dryRun || typeof stored !== "number") return;
@@ -67,16 +70,24 @@ function spendDisruption(context: WriteContext, budget: KubeObject, pod: KubeObj
   context.store.put(BUDGETS, { ...budget, status });
 }
 
-function refusal(budget: KubeObject, { desiredHealthy, currentHealthy }: Allowance): StatusError {
-  const { name } = budget.metadata;
-  const message = `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+function refusal({ metadata }: KubeObject, { desiredHealthy, currentHealthy }: Allowance): StatusError {
+  const counts = `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  return violation(`The disruption budget ${metadata.name} ${counts}`);
+}
+
+// As createTooManyRequestsError in pkg/registry/core/pod/storage/eviction.go.
+function notObserved({ metadata }: KubeObject): StatusError {
+  return violation(`The disruption budget ${metadata.name} is still being processed by the server.`, {
+    retryAfterSeconds: 10,
+  });
+}
+
+function violation(message: string, details: StatusDetails = {}): StatusError {
   return new StatusError(
     429,
     "TooManyRequests",
     "Cannot evict pod as it would violate the pod's disruption budget.",
-    {
-      causes: [{ reason: "DisruptionBudget", message }],
-    },
+    { ...details, causes: [{ reason: "DisruptionBudget", message }] },
   );
 }
 

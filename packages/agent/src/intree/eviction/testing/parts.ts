@@ -57,7 +57,7 @@ export function testPod(name: string, pod: TestPod = {}): ObservedPod {
 }
 
 export function stall(avg10: number): Pressure {
-  return { some: { avg10, avg60: 0, avg300: 0, totalMs: 0 }, full: undefined };
+  return { some: { avg10, avg60: 0, avg300: 0 }, full: undefined };
 }
 
 /** Returns the memory of a pod, by default all of it anonymous. */
@@ -118,7 +118,7 @@ export class TestMachine {
     if (!this.pods) return undefined;
     const pods = Object.entries(this.pods).map(([uid, use]): [string, PodUse] => [
       uid,
-      { uid, cgroup: `/${uid}`, memoryPressure: undefined, ...use },
+      { memoryPressure: undefined, ...use },
     ]);
     return {
       pods: new Map(pods),

@@ -1,13 +1,16 @@
+import { kubeletTexts } from "@nodekeeper/api/wording";
 import { addressOf } from "../../../address.ts";
 import { type Fact, Facts } from "../../../parts/facts.tsx";
+import { PodLinks } from "../../../parts/pod-links.tsx";
+import { Table } from "../../../parts/table.tsx";
 import { Age } from "../../../parts/time.tsx";
 import { shown } from "../../../text.ts";
-import { ClaimTable } from "./claim-table.tsx";
 import { DeviceGrid } from "./device-grid.tsx";
 import type { Driver, DriverClaims } from "./device-state.ts";
-import { kubeletText, streamText } from "./driver-text.ts";
 import { DriverTrouble } from "./driver-trouble.tsx";
-import { SliceTable } from "./slice-table.tsx";
+
+// In a table of claims or ResourceSlices.
+const MOST_ROWS = 200;
 
 interface DriverSectionProps {
   driver: Driver;
@@ -47,5 +50,81 @@ export function DriverSection({ driver, claims, chosen, isAlone }: DriverSection
       {claims && claims.claims.length > 0 && <ClaimTable claims={claims} />}
       <SliceTable driver={driver} />
     </section>
+  );
+}
+
+const streams: Record<Driver["state"], string> = {
+  waiting: "waiting for the first message",
+  streaming: "streaming",
+  unresponsive: "the driver does not answer",
+  ended: "ended by the driver",
+  failing: "failing",
+  none: "the driver does not stream devices",
+};
+
+/** Returns the state of a driver's device stream in words. */
+function streamText({ isRegistered, state }: Pick<Driver, "isRegistered" | "state">): string {
+  return isRegistered ? streams[state] : "disconnected";
+}
+
+/** Returns the registration state with the kubelet for a driver. If the agent prepares no claims, names the setting. */
+function kubeletText(claims: DriverClaims | undefined): string {
+  if (!claims) return "the agent prepares no claims (devices.kubeletPlugin.enabled)";
+  const text = kubeletTexts[claims.kubelet];
+  return claims.reason ? `${text}: ${shown(claims.reason, 500)}` : text;
+}
+
+/** The ResourceClaims for a driver's devices, and their pods. */
+function ClaimTable({ claims: { claims } }: { claims: DriverClaims }) {
+  return (
+    <>
+      <h3>Claims</h3>
+      <Table
+        label="Claims"
+        columns={["Claim", "Pod", "State", "Devices"]}
+        rows={claims
+          .slice(0, MOST_ROWS)
+          .map(({ namespace, name, uid, pods = [], state, updatedAt, devices }) => ({
+            key: uid,
+            cells: [
+              `${shown(namespace)}/${shown(name)}`,
+              pods.length > 0 ? <PodLinks names={pods} /> : "–",
+              <>
+                {state}{" "}
+                <small>
+                  for <Age since={updatedAt} bare />
+                </small>
+              </>,
+              devices.map((device) => shown(device)).join(", ") || "–",
+            ],
+          }))}
+      />
+      {claims.length > MOST_ROWS && <p>and {claims.length - MOST_ROWS} more</p>}
+    </>
+  );
+}
+
+/** A driver's ResourceSlices by pool, as in the API server. */
+function SliceTable({ driver: { pools, slices } }: { driver: Driver }) {
+  if (slices.length === 0)
+    return <p>No ResourceSlice is published: it is written once the driver has reported a valid device.</p>;
+  const keyOf = ({ pool, name }: Driver["slices"][number]) => `${pool}\n${name}`;
+  const byPool = [...slices].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return (
+    <details>
+      <summary>
+        {slices.length === 1 ? "1 ResourceSlice" : `${slices.length} ResourceSlices`} in{" "}
+        {pools.length === 1 ? "1 pool" : `${pools.length} pools`}
+      </summary>
+      <Table
+        label="ResourceSlices"
+        columns={["ResourceSlice", "Pool", "Generation", "Devices"]}
+        rows={byPool.slice(0, MOST_ROWS).map(({ name, pool, generation, devices }) => ({
+          key: name,
+          cells: [shown(name), shown(pool) || "–", generation, devices],
+        }))}
+      />
+      {byPool.length > MOST_ROWS && <p>and {byPool.length - MOST_ROWS} more</p>}
+    </details>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { PluginLink, PluginLinks } from "../../../parts/plugin-links.tsx";
 import { Table } from "../../../parts/table.tsx";
 import { useDeferred } from "../../../parts/use-deferred.ts";
 import { shown } from "../../../text.ts";
@@ -16,8 +16,9 @@ export function Fields({ object }: { object: PublishedObject }) {
   const [most, setMost] = useState(PAGE);
   const wanted = useDeferred(search, 200);
   const version = `${object.writes} ${object.lastWriteAt}`;
-  const { fields, isWhole, problem } = useFields(object.object, wanted === "" ? most : ALL, version);
-  const found = fields && searchFields(fields, wanted);
+  const { value, problem } = useFields(object.object, wanted === "" ? most : ALL, version);
+  const isWhole = value?.isWhole ?? false;
+  const found = value && searchFields(value.fields, wanted);
   return (
     <>
       <h3>Fields</h3>
@@ -36,7 +37,9 @@ export function Fields({ object }: { object: PublishedObject }) {
         </label>
       </p>
       {problem && (
-        <p role="alert">Fields can't be read: {shown(problem, 500)}. What is shown is as of before.</p>
+        <p role="alert">
+          Fields can't be read: {shown(problem.message, 500)}. What is shown is as of before.
+        </p>
       )}
       <p role="status">{statusText(found?.length, wanted, isWhole)}</p>
       {found && found.length > 0 && (
@@ -64,7 +67,7 @@ function rowOf({ path, value, plugin, others }: Field) {
       shown(path, 1_000),
       <code>{shown(value, 300)}</code>,
       <>
-        <PluginLinks names={[plugin]} />
+        <PluginLink name={plugin} />
         {others.length > 0 && (
           <small>
             {" "}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { PluginLink, PluginLinks } from "../../../parts/plugin-links.tsx";
 import { Table } from "../../../parts/table.tsx";
 import { shown } from "../../../text.ts";
 import type { PublishedObject } from "./objects.ts";
@@ -22,7 +22,7 @@ export function ObjectTrouble({ object }: { object: PublishedObject }) {
           title="Refused content"
           about="The API server rejects it. The last content of the plugin that was accepted stays published; what is reported next is tried again."
           headings={["Plugin", "Why"]}
-          rows={refused.map(([plugin, why]) => [<PluginLinks names={[plugin]} />, shown(why, LONGEST)])}
+          rows={refused.map(([plugin, why]) => [<PluginLink name={plugin} />, shown(why, LONGEST)])}
         />
       )}
       {conflicts.length > 0 && (
@@ -32,7 +32,7 @@ export function ObjectTrouble({ object }: { object: PublishedObject }) {
           headings={["Field", "Published is", "Not used"]}
           rows={conflicts.map(({ path, winner, others }) => [
             shown(path, LONGEST),
-            <PluginLinks names={[winner]} />,
+            <PluginLink name={winner} />,
             <PluginLinks names={others} />,
           ])}
         />

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { BootDirectory } from "../state/boot-directory.ts";
+import { StateDatabase } from "../state/index.ts";
+import { forcing, TestAgent } from "./testing/manager-setup.ts";
+import { FakePods } from "./testing/round-parts.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "nke-"));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(root, { recursive: true });
+});
+
+const terminated = { uid: "b", result: "terminated", message: "pod deleted" } as const;
+
+/** An agent whose state has a copy for the boot. */
+function start(pods: FakePods, ...names: string[]): TestAgent {
+  return new TestAgent(join(root, "state"), pods, [forcing(...names)], new FakeClock(), join(root, "run"));
+}
+
+/** Kills the agent between its next two writes of state, whichever comes first. */
+function killBetweenCopies(agent: TestAgent): void {
+  let writes = 0;
+  const transaction = StateDatabase.prototype.transaction;
+  const write = BootDirectory.prototype.write;
+  const die = () => {
+    agent.kill();
+    throw new Error("killed");
+  };
+  vi.spyOn(StateDatabase.prototype, "transaction").mockImplementation(function (
+    this: StateDatabase,
+    ...args
+  ) {
+    return ++writes > 1 ? die() : transaction.apply(this, args);
+  });
+  vi.spyOn(BootDirectory.prototype, "write").mockImplementation(function (this: BootDirectory, ...args) {
+    return ++writes > 1 ? die() : write.apply(this, args);
+  });
+}
+
+function failWrites({ database }: TestAgent) {
+  return vi.spyOn(database, "transaction").mockImplementation(() => {
+    throw new Error("database or disk is full");
+  });
+}
+
+/** The recorded outcomes. */
+function recorded({ records }: TestAgent): string[] {
+  return [...records.rounds()].flatMap(({ input }) =>
+    input.outcomes.map(({ uid, result }) => `${uid} ${result}`),
+  );
+}
+
+/** Evicts a pod, which then ends. No round has recorded that yet. */
+async function evict(agent: TestAgent, pods: FakePods): Promise<void> {
+  await agent.round();
+  const at = agent.clock.monotonic();
+  agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
+  agent.evictor.outcomes.push(terminated);
+  pods.pods.delete("b");
+}
+
+describe("an agent that is killed", () => {
+  it("between the two copies of its state has recorded the outcomes of its last round, or follows their evictions", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = start(pods, "b");
+      await evict(agent, pods);
+      killBetweenCopies(agent);
+      await agent.round().catch(() => {});
+    }
+    vi.restoreAllMocks();
+    using next = start(pods);
+    await next.round();
+    if (next.evictor.resumed.length > 0) next.evictor.outcomes.push(terminated);
+    await next.round();
+    expect(recorded(next)).toEqual(["b terminated"]);
+    expect(next.manager.state).toMatchObject({ pending: [], recent: [{ uid: "b" }] });
+  });
+
+  it("while the disk is full, has kept the state of the last round", async () => {
+    const pods = new FakePods("a", "b", "c", "d");
+    {
+      using agent = start(pods, "a", "b", "c");
+      failWrites(agent);
+      await evict(agent, pods);
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.advance({ uid: "c", stage: "sending", at, deadline: null });
+    }
+    using next = start(pods);
+    const { stored } = next.ledger.restore();
+    expect(stored?.pending).toMatchObject([
+      { uid: "a", sendingAt: null },
+      { uid: "c", sendingAt: expect.any(Number) },
+    ]);
+  });
+
+  it("while it writes rounds that waited for space, keeps the state of the last round", async () => {
+    const pods = new FakePods("a", "b", "c", "d");
+    {
+      using agent = start(pods, "a", "b", "c");
+      const full = failWrites(agent);
+      await evict(agent, pods);
+      await agent.round();
+      expect(agent.ledger.recordError).toMatch(/full/);
+      full.mockRestore();
+      killBetweenCopies(agent);
+      await agent.round().catch(() => {});
+    }
+    vi.restoreAllMocks();
+    using next = start(pods);
+    const { stored } = next.ledger.restore();
+    expect(stored?.pending.map(({ uid }) => uid)).not.toContain("b");
+    expect(stored?.recent.map(({ uid }) => uid)).toContain("b");
+  });
+
+  it("while it writes rounds that waited for space, without a copy for the boot, records each outcome once", async () => {
+    const pods = new FakePods("a", "b");
+    const startWithoutCopy = (...names: string[]) =>
+      new TestAgent(join(root, "state"), pods, [forcing(...names)]);
+    {
+      using agent = startWithoutCopy("b");
+      await agent.round();
+      agent.evictor.accept({ uid: "b", at: agent.clock.monotonic(), deadline: null });
+      const full = failWrites(agent);
+      agent.evictor.outcomes.push(terminated);
+      pods.pods.delete("b");
+      await agent.round();
+      full.mockRestore();
+      killBetweenCopies(agent);
+      await agent.round().catch(() => {});
+    }
+    vi.restoreAllMocks();
+    using next = startWithoutCopy();
+    expect(recorded(next)).toEqual(["b terminated"]);
+    expect(next.ledger.restore().stored).toMatchObject({ pending: [], recent: [{ uid: "b" }] });
+  });
+});

@@ -1,0 +1,91 @@
+import { NODE } from "../world/api-server.ts";
+import { request } from "../world/status.ts";
+import type { World } from "../world/world.ts";
+import { withoutCondition } from "./partial-outage.ts";
+import type { Rule } from "./rule.ts";
+
+// Takes as long as the calm, so not in each world, and not in those that the outages judge.
+const EVERY = 9;
+// A round of a longer period may have begun, and the write takes a moment.
+const MARGIN_MS = 2_000;
+// Until evictions, cooldowns and transitions have ended.
+const SETTLE_MS = 60_000;
+const MINUTE_MS = 60_000;
+
+export const quiet: readonly Rule[] = [
+  {
+    promise:
+      "A condition's taint is on the Node one round after it is reported, and gone one round after its transition period.",
+    atRest: async (world) => {
+      const plugin = withoutCondition(world);
+      if (world.seed % EVERY !== 2 || !plugin) return [];
+      const { machine, operator } = world;
+      const { taintPrefix, syncPeriodMs, transitionS } = operator.settings;
+      const key = `${taintPrefix}/${plugin.condition.name}`;
+      const roundMs = 2 * syncPeriodMs + MARGIN_MS;
+      const transitionMs = transitionS * 1_000 + roundMs;
+      plugin.hasCondition = true;
+      plugin.pressure = "soft";
+      await machine.scheduler.run(machine.scheduler.now + roundMs);
+      const isSet = taintsOf(world).includes(key);
+      plugin.pressure = "none";
+      await machine.scheduler.run(machine.scheduler.now + transitionMs);
+      const isLeft = taintsOf(world).includes(key);
+      return [
+        ...(isSet ? [] : [`${key} is not set after ${roundMs / 1_000} s`]),
+        ...(isLeft ? [`${key} is left after ${transitionMs / 1_000} s`] : []),
+      ];
+    },
+  },
+  {
+    promise:
+      "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.",
+    atRest: async (world) => {
+      if (world.seed % EVERY !== 5) return [];
+      const { machine, evictionPlugins, policies, history, api, agent, operator } = world;
+      for (const plugin of evictionPlugins) plugin.pressure = "none";
+      machine.init.run(() => policies.relieve());
+      await machine.scheduler.run(machine.scheduler.now + SETTLE_MS);
+      const before = {
+        calls: history.pluginCalls.length,
+        requests: api.requests,
+        steps: agent.process!.steps,
+      };
+      const writes = history.writes.length;
+      await machine.scheduler.run(machine.scheduler.now + MINUTE_MS);
+      const rounds = Math.ceil(MINUTE_MS / operator.settings.syncPeriodMs) + 1;
+      const { body } = await request(world, "/metrics");
+      const used = [
+        ["calls of plugins", history.pluginCalls.length - before.calls, 2 * rounds * evictionPlugins.length],
+        ["writes", history.writes.slice(writes).filter(({ client }) => client === "nodekeeper").length, 0],
+        ["requests", api.requests - before.requests, MOST_REQUESTS],
+        [
+          "wake-ups",
+          agent.process!.steps - before.steps,
+          MOST_STEPS + STEPS_PER_CALL * rounds * evictionPlugins.length,
+        ],
+        ["keys in queues", gaugeOf(body, "nodekeeper_workqueue_depth"), 0],
+      ] as const;
+      return used
+        .filter(([, count, most]) => count > most)
+        .map(([what, count, most]) => `${what} in a minute: ${count}, at most ${most}`);
+    },
+  },
+];
+
+// Watches that end are opened again.
+const MOST_REQUESTS = 10;
+// Lists of containers, resyncs and health probes; then twice what the calls of a plugin take.
+const MOST_STEPS = 1_500;
+const STEPS_PER_CALL = 20;
+
+function taintsOf({ api }: World): string[] {
+  const { spec } = api.store.get("nodes", NODE) as { spec?: { taints?: { key: string }[] } };
+  return (spec?.taints ?? []).map(({ key }) => key);
+}
+
+/** Returns the sum of a gauge's samples. */
+function gaugeOf(page: string, name: string): number {
+  const samples = page.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
+  return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
+}

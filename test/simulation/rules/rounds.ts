@@ -1,0 +1,118 @@
+import { NODE } from "../world/api-server.ts";
+import type { PluginCall } from "../world/history.ts";
+import { namesOf } from "../world/plugins.ts";
+import { allPages, read } from "../world/statements.ts";
+import type { World } from "../world/world.ts";
+import type { Rule } from "./rule.ts";
+
+/** What a round records about a call: the plugin's answer, or why the call failed. */
+type Recorded<T> = { answer: T } | { failure: string };
+
+interface Round {
+  id: number;
+  input: {
+    now: number;
+    plugins: {
+      plugin: string;
+      evictPods: Recorded<{ pods: { pod: { name: string } }[] }>;
+      threshold: Recorded<{ metType: string }>;
+    }[];
+    tops: { plugin: string; top: Recorded<{ pods: { name: string }[] }> }[];
+  };
+}
+
+export const rounds: readonly Rule[] = [
+  {
+    promise: "What a round records as the answer of a plugin is what the plugin answered in this round.",
+    atRest: async (world) => {
+      // The times of rounds are those of the wall clock.
+      if (world.machine.wallOffset !== 0) return [];
+      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      return all.flatMap((round) =>
+        answersOf(round).flatMap(({ plugin, method, answer, isAfter }) => {
+          // In-tree plugins and policies are not called by messages.
+          if (!world.evictionPlugins.some(({ name }) => name === plugin)) return [];
+          const at = round.input.now - world.machine.wallAtStart;
+          const given = callsOf(world, { plugin, method }, at, isAfter).map((call) => call.answer);
+          if (given.includes(answer)) return [];
+          const others = given.map((other) => (other === undefined ? "none" : `"${other}"`));
+          return [`round ${round.id}: ${method} of ${plugin}: "${answer}" instead of ${others.join(" or ")}`];
+        }),
+      );
+    },
+  },
+  {
+    promise: "At rest the agent knows the pods of its node as the API server has them.",
+    atRest: async (world) => {
+      const before = await unlikeApiServer(world);
+      if (before.size === 0) return [];
+      // A pod may come or go while the agent answers.
+      await world.machine.scheduler.run(world.machine.scheduler.now + NEWS_MS);
+      const after = await unlikeApiServer(world);
+      return [...before].filter((difference) => after.has(difference));
+    },
+  },
+];
+
+const NEWS_MS = 5_000;
+
+/** Returns how the pods that the agent lists differ from those of the API server. */
+async function unlikeApiServer(world: World): Promise<ReadonlySet<string>> {
+  const known: { items: { name: string; leftAt: number | null }[] } = await read(
+    world,
+    "eviction/pods?limit=1000",
+  );
+  const present = new Set(known.items.filter(({ leftAt }) => leftAt === null).map(({ name }) => name));
+  const actual = new Set(
+    world.api.store
+      .list("pods")
+      .filter(({ spec }) => (spec as { nodeName?: string }).nodeName === NODE)
+      .map(({ metadata }) => metadata.name!),
+  );
+  return new Set([
+    ...[...actual].filter((name) => !present.has(name)).map((name) => `${name} is not known`),
+    ...[...present].filter((name) => !actual.has(name)).map((name) => `${name} is gone, and listed`),
+  ]);
+}
+
+function answersOf({ input: { plugins, tops } }: Round) {
+  const before = plugins.flatMap(({ plugin, evictPods, threshold }) => [
+    ...("answer" in evictPods
+      ? [{ plugin, method: "GetEvictPods", answer: namesOf(evictPods.answer.pods.map(({ pod }) => pod)) }]
+      : []),
+    ...("answer" in threshold ? [{ plugin, method: "ThresholdMet", answer: threshold.answer.metType }] : []),
+  ]);
+  const after = tops.flatMap(({ plugin, top }) =>
+    "answer" in top ? [{ plugin, method: "GetTopEvictionPods", answer: namesOf(top.answer.pods) }] : [],
+  );
+  return [
+    ...before.map((each) => ({ ...each, isAfter: false })),
+    ...after.map((each) => ({ ...each, isAfter: true })),
+  ];
+}
+
+// eviction.callTimeout, and what messages take.
+const LONGEST_CALL_MS = 10_000;
+const SLACK_MS = 100;
+
+/**
+ * Returns the calls that may be those of a round at this time: the last one before it, or the first one after it.
+ * Plugins are called once in a round. The wall clock has whole milliseconds, within which the next round may begin.
+ */
+function callsOf(
+  { history: { pluginCalls }, operator }: World,
+  wanted: { plugin: string; method: string },
+  at: number,
+  isAfter: boolean,
+): PluginCall[] {
+  const calls = pluginCalls.filter(
+    ({ plugin, method }) => plugin === wanted.plugin && method === wanted.method,
+  );
+  // GetEvictPods and ThresholdMet are called one after the other, each with a deadline of at most the period.
+  const periods = operator.inForce.map(({ settings }) => settings.syncPeriodMs);
+  const oldest = at - 2 * Math.min(LONGEST_CALL_MS, Math.max(...periods)) - SLACK_MS;
+  const nearest = isAfter
+    ? calls.find((call) => call.at > at)
+    : calls.findLast((call) => call.at < at && call.at >= oldest);
+  return [...(nearest ? [nearest] : []), ...calls.filter((call) => call.at >= at && call.at < at + 1)];
+}

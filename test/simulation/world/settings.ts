@@ -1,0 +1,72 @@
+import type { Machine } from "../machine/machine.ts";
+
+/** Settings of the agent that an operator changes: the file has them in sections, as `sectionsOf` writes them. */
+export interface Settings {
+  syncPeriodMs: number;
+  /** 0: no limit. */
+  limitPerNode: number;
+  limitPerOwner: number;
+  limitWindowMs: number;
+  burst: number;
+  cooldownS: number;
+  transitionS: number;
+  dryRunPlugins: readonly string[];
+  skipLabels: readonly string[];
+  killer: "evictionApi" | "deletion";
+  /** Takes effect after a restart. */
+  taintPrefix: string;
+}
+
+/** Prefixes of taints that the agent may have been configured with. */
+export const taintPrefixes = ["nodekeeper.dev", "pressure.example.com"] as const;
+
+/** A label of some pods, which an operator protects and releases. */
+export const KEEP_LABEL = "example.org/keep";
+
+/** Draws the settings with which an agent is started first. */
+export function drawSettings(machine: Machine): Settings {
+  return {
+    syncPeriodMs: machine.pick([1_000, 2_000, 5_000]),
+    limitPerNode: machine.pick([0, 1, 3, 10]),
+    limitPerOwner: machine.pick([0, 0, 0, 2]),
+    limitWindowMs: machine.pick([30, 120, 600]) * 1_000,
+    burst: 3,
+    cooldownS: 5,
+    transitionS: 20,
+    dryRunPlugins: machine.chance(0.1) ? ["*"] : [],
+    skipLabels: [],
+    killer: "evictionApi",
+    taintPrefix: taintPrefixes[0],
+  };
+}
+
+/**
+ * Returns the section `eviction` of the agent's configuration.
+ * @param policyFile path of the file with policies; undefined if there is none
+ */
+export function evictionSection(settings: Settings, policyFile: string | undefined): Record<string, unknown> {
+  const { syncPeriodMs, limitPerNode, limitPerOwner, limitWindowMs, burst, cooldownS, transitionS } =
+    settings;
+  const { dryRunPlugins, skipLabels, killer, taintPrefix } = settings;
+  return {
+    syncPeriod: `${syncPeriodMs}ms`,
+    inTreePlugins: [],
+    policies: { files: policyFile === undefined ? [] : [policyFile] },
+    conditionTransitionPeriod: `${transitionS}s`,
+    cooldown: `${cooldownS}s`,
+    limits: { window: `${limitWindowMs}ms`, perNode: limitPerNode, perOwner: limitPerOwner },
+    grace: { shortest: "0s" },
+    ...{ burst, dryRunPlugins, skip: { labels: skipLabels }, killer, taintPrefix },
+  };
+}
+
+/** Returns whether a plugin is in dry run. As documented, its own name takes precedence over "*". */
+export function isDryRun({ dryRunPlugins }: Settings, plugin: string): boolean {
+  const own = dryRunPlugins.find((pattern) => pattern === plugin || pattern === `-${plugin}`);
+  return own === undefined ? dryRunPlugins.includes("*") : own === plugin;
+}
+
+/** Returns whether all plugins are in dry run, so that eviction writes nothing. */
+export function isFullDryRun({ dryRunPlugins }: Settings): boolean {
+  return dryRunPlugins.includes("*") && !dryRunPlugins.some((pattern) => pattern.startsWith("-"));
+}
