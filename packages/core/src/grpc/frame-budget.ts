@@ -8,7 +8,8 @@ export const FRAMES_PER_SECOND = 5_000;
 /** Payload in bytes that earns one more frame. A peer whose frames average at least this size is not limited. */
 export const PAYLOAD_OF_A_FRAME = 32;
 
-const HEADER_BYTES = 9;
+/** Size of a frame's header: RFC 9113, 4.1. */
+export const FRAME_HEADER_BYTES = 9;
 const LENGTH_BYTES = 3;
 
 /**
@@ -60,12 +61,22 @@ export class FrameBudget {
   #addHeaderByte(byte: number): void {
     this.#headerBytes += 1;
     if (this.#headerBytes <= LENGTH_BYTES) this.#length = this.#length * 256 + byte;
-    if (this.#headerBytes < HEADER_BYTES) return;
-    this.#frames = Math.min(this.#frames - 1 + this.#length / PAYLOAD_OF_A_FRAME, FRAMES_AT_ONCE);
-    if (this.#frames < 0) throw tooMany();
+    if (this.#headerBytes < FRAME_HEADER_BYTES) return;
+    this.#spend(1, this.#length);
     this.#skip = this.#length;
     this.#headerBytes = 0;
     this.#length = 0;
+  }
+
+  /** Counts frames that something else read, with their payload in bytes. Throws as `read` does. */
+  take(frames: number, payload: number): void {
+    this.#fill();
+    this.#spend(frames, payload);
+  }
+
+  #spend(frames: number, payload: number): void {
+    this.#frames = Math.min(this.#frames - frames + payload / PAYLOAD_OF_A_FRAME, FRAMES_AT_ONCE);
+    if (this.#frames < 0) throw tooMany();
   }
 
   #fill(): void {

@@ -1,6 +1,11 @@
-import { type ClientHttp2Session, connect as connectHttp2, type Settings } from "node:http2";
-import { PacedSocket } from "../lib/index.ts";
-import { FramePace } from "./frame-pace.ts";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  type Settings,
+} from "node:http2";
+import { connect } from "node:net";
+import { SampledFrames } from "./sampled-frames.ts";
 
 export interface Http2SessionOptions {
   settings?: Settings;
@@ -16,10 +21,26 @@ export function openHttp2Session(
   path: string,
   { settings = {}, maxSessionMegabytes }: Http2SessionOptions = {},
 ): ClientHttp2Session {
+  // With `onread`, `pause` stops reads from the kernel. node:http2 receives the data itself; the buffer is never used.
+  const socket = connect({ path, onread: { buffer: new Uint8Array(1), callback: () => true } });
   // The host name sets :authority. Servers reject one that is empty or looks like a path.
-  return connectHttp2("http://localhost", {
-    createConnection: () => PacedSocket.connect(path, new FramePace()),
+  const session = connectHttp2("http://localhost", {
+    createConnection: () => socket,
     settings: { enablePush: false, ...settings },
     ...(maxSessionMegabytes === undefined ? {} : { maxSessionMemory: maxSessionMegabytes }),
   });
+  const frames = new SampledFrames(session, socket);
+  const request = session.request.bind(session);
+  session.request = (...args) => countData(request(...args), frames);
+  return session;
+}
+
+// node:http2 calls `push` for each DATA frame, also while the stream is paused.
+function countData(stream: ClientHttp2Stream, frames: SampledFrames): ClientHttp2Stream {
+  const push = stream.push.bind(stream);
+  stream.push = (chunk: Buffer | null) => {
+    if (chunk) frames.addData(chunk.length);
+    return push(chunk);
+  };
+  return stream;
 }

@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
 /** Decides how much of the received data is passed on, and when. */
@@ -11,11 +11,6 @@ export interface Pace {
   /** Calls `callback` when `next` may pass on more data. */
   later(callback: () => void): void;
 }
-
-// node:http2 copies each read into memory that the next scavenge frees. With larger reads there are so few young objects
-// that V8 collects the whole heap before it scavenges. Measured: 60 messages of 1.6 MB cause 9 full collections with
-// 64 KiB, and 3 with 16 KiB.
-const READ_BYTES = 16 * 1024;
 
 /**
  * A socket that passes on received data in pieces. node:http and node:http2 process a chunk of 64 KiB in one turn of
@@ -46,30 +41,6 @@ export class PacedSocket extends Duplex {
       if (this.readableEnded || !this.#hasEnded) this.destroy();
       else this.once("end", () => this.destroy());
     });
-  }
-
-  /**
-   * Connects to a unix socket. Received data is passed on in memory that is reused: a listener for `data` must not keep
-   * a chunk beyond its call. Only for node:http2, which copies the data at once.
-   * @param path absolute, at most 107 bytes
-   */
-  static connect(path: string, pace: Pace): PacedSocket {
-    let memory = Buffer.allocUnsafeSlow(READ_BYTES);
-    const socket = connect({
-      path,
-      onread: {
-        // Called for each read, after the callback for the previous one.
-        buffer: () => memory,
-        callback: (length) => {
-          paced.#receive(memory.subarray(0, length));
-          // Data that waits must not be overwritten by the next read.
-          if (paced.#isHolding) memory = Buffer.allocUnsafeSlow(READ_BYTES);
-          return true;
-        },
-      },
-    });
-    const paced = new PacedSocket(socket, pace);
-    return paced;
   }
 
   get remoteAddress(): string | undefined {
@@ -125,11 +96,6 @@ export class PacedSocket extends Duplex {
     this.#held.length = 0;
     this.#socket.destroy();
     done(error);
-  }
-
-  // Whether received data waits here or for the reader.
-  get #isHolding(): boolean {
-    return this.#held.length > 0 || this.readableLength > 0;
   }
 
   #receive(chunk: Buffer): void {
