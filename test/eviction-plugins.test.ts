@@ -158,7 +158,7 @@ describe("one plugin is one plugin", () => {
     const { rounds } = plugin;
     await until("more rounds", () => plugin.rounds > rounds + 2);
     expect(asked).toBe(1);
-    expect(await node.agent.plugin("partial")).not.toHaveProperty("error");
+    await eventually(async () => expect(await node.agent.plugin("partial")).not.toHaveProperty("error"));
     await eventually(async () =>
       expect(await node.agent.metrics()).toMatch(/plugin_call_duration_seconds_count\{plugin="partial"/),
     );
@@ -175,11 +175,11 @@ describe("one plugin is one plugin", () => {
     Object.defineProperty(plugin, "threshold", {
       get: refuse(Status.UNIMPLEMENTED, "Method not implemented!"),
     });
-    const row = await until("its error", async () => {
-      const found = await node.agent.plugin("mute");
-      return found?.error === undefined ? undefined : found;
-    });
-    expect(row.error).toBe("the plugin implements neither ThresholdMet nor GetEvictPods");
+    await eventually(async () =>
+      expect((await node.agent.plugin("mute"))?.error).toBe(
+        "the plugin implements neither ThresholdMet nor GetEvictPods",
+      ),
+    );
   });
 
   it("that fails is shown as failing, and neither the agent nor another plugin fails with it", async () => {
@@ -192,8 +192,7 @@ describe("one plugin is one plugin", () => {
     good.top = pick(["web"]);
     good.threshold = { ...hardPressure };
     await until("the other plugin's pod is evicted", () => !podNames().includes("web"));
-    expect((await node.agent.plugin("failing"))?.error).toContain("disk on fire");
-    // On a busy machine the good one's answer can be late as well, now and then.
+    // On a busy machine an answer can be late, now and then.
     await eventually(async () => {
       const printed: string[] = [];
       const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 200 };

@@ -336,10 +336,13 @@ describe("while a hard threshold is met and no pod may be selected for it", () =
 
   it("health and metric have the reason at once; after a minute the Node's condition and an Event, until it is over", async () => {
     const pressure = await failing();
-    const ready = await agent.ready();
-    expect(ready.status).toBe(200);
-    expect(ready.text).toMatch(
-      /EvictionVictimsFound ok, but: pressure: memory > 0.8 is met and no pod may be selected since .*: the call for pods failed: no ranking/,
+    await eventually(async () =>
+      expect(await agent.ready()).toMatchObject({
+        status: 200,
+        text: expect.stringMatching(
+          /EvictionVictimsFound ok, but: pressure: memory > 0.8 is met and no pod may be selected since .*: the call for pods failed: no ranking/,
+        ),
+      }),
     );
     expect(blocked()).toBeUndefined();
     expect(reported()).toEqual([]);
