@@ -198,7 +198,7 @@ async function watchSlices(kubeconfig: string, signal: AbortSignal) {
   const resource = await client.resolve({ group: "resource.k8s.io", version: "v1", kind: "ResourceSlice" });
   if (!resource) throw new Error("the API server serves no ResourceSlices");
   const sightings = new Sightings();
-  const watcher = new Watcher({ ...common, client, resource, handler: sightings });
+  const watcher = new Watcher({ ...common, client }, { resource, handler: sightings });
   const watching = watcher.run(signal).finally(() => client.close());
   await watcher.synced;
   return { sightings, watching };

@@ -8,7 +8,7 @@ import {
   type KubeMetrics,
   loadClusterAccess,
   Watcher,
-  type WatcherOptions,
+  type WatchTarget,
 } from "@nodekeeper/core/kube";
 import {
   type Clock,
@@ -60,9 +60,7 @@ export interface AgentContext {
   /** The API server's URL, and the source of the credentials. */
   server: { url: string; access: string };
   /** Creates a watcher with the agent's client. The caller runs it. */
-  watch: (
-    options: Pick<WatcherOptions, "resource" | "fieldSelector" | "labelSelector" | "parse" | "handler">,
-  ) => Watcher;
+  watch: (target: WatchTarget) => Watcher;
   events: EventRecorder;
   /** Records an Event about this Node. */
   notify: (event: { type: "Normal" | "Warning"; reason: string; message: string }) => void;
@@ -133,7 +131,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     registry,
     client,
     server: { url: access.server.href, access: access.source },
-    watch: (watched) => new Watcher({ client, clock, log: kubeLog, metrics: kubeMetrics, ...watched }),
+    watch: (target) => new Watcher({ client, clock, log: kubeLog, metrics: kubeMetrics }, target),
     events,
     notify: (event) => events.record({ ...event, regarding }),
     database,

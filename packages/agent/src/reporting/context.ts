@@ -1,6 +1,6 @@
 import { KindNotPublishable, KindNotServed } from "@nodekeeper/api/errors";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
-import type { ApiResource, KubeClient, Watcher, WatcherOptions } from "@nodekeeper/core/kube";
+import type { ApiResource, KubeClient, Watcher, WatchTarget } from "@nodekeeper/core/kube";
 import type { Clock, Logger, LoopTurns, WorkQueueMetrics } from "@nodekeeper/core/lib";
 import type { ReporterStore } from "../state/index.ts";
 import type { Contents } from "./content.ts";
@@ -43,9 +43,7 @@ export interface PublisherOptions {
   /** Field manager of the client's applies. */
   fieldManager: string;
   /** Creates a watch, which the publisher runs. */
-  watch: (
-    options: Pick<WatcherOptions, "resource" | "fieldSelector" | "handler">,
-  ) => Pick<Watcher, "run" | "healthCheck">;
+  watch: (target: WatchTarget) => Pick<Watcher, "run" | "healthCheck">;
   /** Name of the Node, and of the CustomNodeResource and every other published object. */
   nodeName: string;
   reports: Reports;

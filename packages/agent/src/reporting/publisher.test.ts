@@ -120,7 +120,7 @@ async function setUp(setup: Setup = {}) {
   const publisher = new Publisher(context, {
     client,
     fieldManager: "nodekeeper",
-    watch: (watched) => new Watcher({ ...common, client, ...watched }),
+    watch: (target) => new Watcher({ ...common, client }, target),
     nodeName: "n1",
     reports: reportsOf(contents),
     isFrozenTaint: ({ key }) => frozen.has(String(key)),

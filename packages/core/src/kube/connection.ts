@@ -33,12 +33,6 @@ export interface ConnectionOptions {
   qps?: number;
   /** Burst of requests above `qps`. Default 40. */
   burst?: number;
-  /** Maximum number of connections for calls. Default 8. */
-  maxSockets?: number;
-  /** Maximum number of concurrent watches. Each has a separate connection. Default 32. */
-  maxWatches?: number;
-  /** Maximum size of a response, in bytes. Default 32 MiB. */
-  maxResponseBytes?: number;
 }
 
 /** A request to the API server. */
@@ -52,7 +46,7 @@ export interface ApiRequest {
   /** Labels of the request's metrics. */
   verb: string;
   resource: string;
-  /** Maximum size of the response, in bytes, if lower than the connection's limit. */
+  /** Maximum size of the response, in bytes, if lower than 32 MiB. */
   longest?: number;
   /** A secret in the body. Errors of the request never quote it. */
   secret?: string;
@@ -78,6 +72,11 @@ interface Limits {
 }
 
 const MAX_OUTSTANDING_CALLS = 1024;
+/** Connections for calls. */
+const MAX_SOCKETS = 8;
+/** Concurrent watches. Each has a separate connection. */
+const MAX_WATCHES = 32;
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /** Connections to one API server, with deadlines, limits, credentials, and errors of the catalog. */
@@ -93,12 +92,11 @@ export class Connection {
   #watches = 0;
 
   constructor(options: ConnectionOptions) {
-    const defaults = { deadlineMs: 10_000, qps: 20, burst: 40, maxSockets: 8, maxWatches: 32 };
-    this.#options = { ...defaults, maxResponseBytes: 32 * 1024 * 1024, ...options };
-    const { access, clock, log, maxSockets, maxWatches, qps, burst } = this.#options;
+    this.#options = { deadlineMs: 10_000, qps: 20, burst: 40, ...options };
+    const { access, clock, log, qps, burst } = this.#options;
     this.#credentials = new Credentials(access, clock, log);
     this.#turns = new LoopTurns(clock);
-    this.#agents = new Agents(access, { calls: maxSockets, watches: maxWatches });
+    this.#agents = new Agents(access, { calls: MAX_SOCKETS, watches: MAX_WATCHES });
     this.#limiter = new TokenBucket(clock, { perSecond: qps, burst });
   }
 
@@ -133,7 +131,7 @@ export class Connection {
     listener: StreamListener,
     options: CallOptions & { signal: AbortSignal },
   ) {
-    if (this.#watches >= this.#options.maxWatches) {
+    if (this.#watches >= MAX_WATCHES) {
       throw new RequestsThrottled({
         request: nameOf(request),
         problem: `${this.#watches} watches are open already`,
@@ -255,7 +253,7 @@ export class Connection {
     signal: AbortSignal,
     parse: (text: string) => unknown,
   ): Promise<ApiAnswer> {
-    const longest = Math.min(request.longest ?? Number.POSITIVE_INFINITY, this.#options.maxResponseBytes);
+    const longest = Math.min(request.longest ?? Number.POSITIVE_INFINITY, MAX_RESPONSE_BYTES);
     const { text, bytes } = await readText(response, signal, { longest, cut: false });
     try {
       return { value: parse(text), bytes };

@@ -32,4 +32,4 @@ export type {
   WatchHandler,
   WatchOptions,
 } from "./types.ts";
-export { Watcher, type WatcherOptions } from "./watcher.ts";
+export { Watcher, type WatchTarget } from "./watcher.ts";

@@ -67,11 +67,11 @@ async function startFleet(): Promise<{ clock: FakeClock; server: FleetServer }> 
   const clock = new FakeClock();
   const server = new FleetServer(clock);
   const controller = new AbortController();
-  const common = { client: server.client(), resource: nodes, clock, log: silentLogger };
   const metrics = createKubeMetrics(new Registry());
+  const context = { client: server.client(), clock, log: silentLogger, metrics };
   const handler = { onReplace: () => {}, onUpsert: () => {}, onDelete: () => {} };
   const running = Array.from({ length: AGENTS }, () =>
-    new Watcher({ ...common, metrics, handler }).run(controller.signal),
+    new Watcher(context, { resource: nodes, handler }).run(controller.signal),
   );
   onTestFinished(async () => {
     controller.abort(new Error("test over"));

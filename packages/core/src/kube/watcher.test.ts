@@ -51,14 +51,11 @@ afterEach(async () => {
 });
 
 function start(handler: Partial<WatchHandler> = {}): Watcher {
-  const watcher = new Watcher({
-    client: connection.client,
+  const { client, metrics } = connection;
+  const context = { client, clock, log: silentLogger, metrics, random: () => 0.2 };
+  const watcher = new Watcher(context, {
     resource: nodes,
     fieldSelector: "metadata.name=a",
-    clock,
-    log: silentLogger,
-    metrics: connection.metrics,
-    random: () => 0.2,
     handler: {
       onReplace: (objects) => delivered.push(`replace ${objects.map(({ metadata }) => metadata.name)}`),
       onUpsert: ({ metadata }) => delivered.push(`upsert ${metadata.name}`),

@@ -20,31 +20,31 @@ import type { ApiResource, KubeApiClient, ListOptions, WatchEvent, WatchHandler 
 import { BOOKMARK_SILENCE_MS, MalformedStreamError, StreamStatusError } from "./watch.ts";
 import { WatchedObjects } from "./watch-budget.ts";
 
-export interface WatcherOptions {
+/** Dependencies of all watchers of one API server. */
+export interface WatcherContext {
   client: KubeApiClient;
-  resource: ApiResource;
-  namespace?: string;
-  fieldSelector?: string;
-  labelSelector?: string;
-  /** See ListOptions. */
-  pageSize?: number;
-  /** See CallOptions. */
-  parse?: (text: string) => unknown;
-  handler: WatchHandler;
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
-  /**
-   * Range of the random timeout requested for each watch, in seconds. Default 300 to 600, and 1200 to 2400 once the
-   * server has sent a bookmark: missing bookmarks then reveal a broken connection, and every restarted watch is one
-   * more request of every node.
-   */
-  timeoutSeconds?: { min: number; max: number };
-  /** The health check fails after this time without a watch, in milliseconds. Default 60,000. */
-  lostContactMs?: number;
   random?: () => number;
 }
 
+/** The objects that a watcher reads, and who is notified of them. */
+export interface WatchTarget
+  extends Pick<ListOptions, "fieldSelector" | "labelSelector" | "pageSize" | "parse"> {
+  resource: ApiResource;
+  handler: WatchHandler;
+}
+
+/** Range of the random timeout requested for each watch, in seconds. */
+const TIMEOUT = { min: 300, max: 600 };
+/**
+ * The same once the server has sent a bookmark: missing bookmarks then reveal a broken connection, and every restarted
+ * watch is one more request of every node.
+ */
+const TIMEOUT_WITH_BOOKMARKS = { min: 1_200, max: 2_400 };
+/** The health check fails after this time without a watch. */
+const LOST_CONTACT_MS = 60_000;
 /**
  * A watch that ends earlier than this before its timeout counts as failed. A server that shuts down ends the watches of
  * all nodes at once, and they must not restart at once.
@@ -70,7 +70,8 @@ export class Watcher implements Runnable {
   readonly name: string;
   /** Resolves after the first onReplace. Never rejects. Stays pending if the watcher is stopped before. */
   readonly synced: Promise<void>;
-  readonly #options: WatcherOptions;
+  readonly #context: WatcherContext;
+  readonly #target: WatchTarget;
   readonly #handler: ContainedHandler;
   readonly #backoff: Backoff;
   readonly #markSynced: () => void;
@@ -92,13 +93,14 @@ export class Watcher implements Runnable {
   #sendsBookmarks = false;
   #lastError: unknown;
 
-  constructor(options: WatcherOptions) {
-    const { resource, clock, random = Math.random } = options;
-    this.#options = options;
+  constructor(context: WatcherContext, target: WatchTarget) {
+    const { clock, random = Math.random } = context;
+    this.#context = context;
+    this.#target = target;
     this.#random = random;
-    this.name = `watch ${resource.plural}`;
+    this.name = `watch ${target.resource.plural}`;
     this.#watched = new WatchedObjects(this.name);
-    this.#handler = new ContainedHandler(options);
+    this.#handler = new ContainedHandler({ ...context, ...target });
     this.#backoff = new Backoff({ ...retryPolicies.apiWatch, random });
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
@@ -117,7 +119,7 @@ export class Watcher implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    this.#lostAt = this.#options.clock.monotonic();
+    this.#lostAt = this.#context.clock.monotonic();
     while (!signal.aborted) {
       try {
         if (this.#needed) await this.#list(this.#needed, signal);
@@ -126,13 +128,13 @@ export class Watcher implements Runnable {
       } catch (error) {
         if (signal.aborted) return;
         const delayMs = this.#failed(error);
-        await sleepOrAbort(this.#options.clock, delayMs, signal);
+        await sleepOrAbort(this.#context.clock, delayMs, signal);
       }
     }
   }
 
   /**
-   * Fails until the first list, while the watch is forbidden, and after `lostContactMs` without a list, an event, or a
+   * Fails until the first list, while the watch is forbidden, and after 60 s without a list, an event, or a
    * watch that lasted 5 s.
    */
   healthCheck(kind: HealthCheck["kind"] = "ready"): HealthCheck {
@@ -140,8 +142,8 @@ export class Watcher implements Runnable {
   }
 
   async #list(needed: Freshness, signal: AbortSignal): Promise<void> {
-    const { client, resource, pageSize } = this.#options;
-    const { items, resourceVersion } = await client.list(resource, {
+    const { resource, pageSize } = this.#target;
+    const { items, resourceVersion } = await this.#context.client.list(resource, {
       ...this.#selection(),
       ...this.#listVersion(needed),
       ...(pageSize ? { pageSize } : {}),
@@ -168,11 +170,10 @@ export class Watcher implements Runnable {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { client, clock, handler, resource } = this.#options;
+    const { client, clock } = this.#context;
+    const { handler, resource } = this.#target;
     // Without bookmarks, a broken connection is detected only at the end of the watch.
-    const { min, max } =
-      this.#options.timeoutSeconds ??
-      (this.#sendsBookmarks ? { min: 1_200, max: 2_400 } : { min: 300, max: 600 });
+    const { min, max } = this.#sendsBookmarks ? TIMEOUT_WITH_BOOKMARKS : TIMEOUT;
     const timeoutSeconds = Math.round(min + this.#random() * (max - min));
     const startedAt = clock.monotonic();
     try {
@@ -208,18 +209,18 @@ export class Watcher implements Runnable {
   }
 
   #opened(): void {
-    this.#openedAt = this.#options.clock.monotonic();
+    this.#openedAt = this.#context.clock.monotonic();
     this.#lastError = undefined;
     this.#handler.open();
   }
 
   // An accepted watch that ends at once, or with an expired version, may have brought none of the changes so far.
   get #isProven(): boolean {
-    return this.#openedAt !== undefined && this.#options.clock.monotonic() - this.#openedAt >= PROOF_MS;
+    return this.#openedAt !== undefined && this.#context.clock.monotonic() - this.#openedAt >= PROOF_MS;
   }
 
   #heard(): void {
-    this.#lostAt = this.#options.clock.monotonic();
+    this.#lostAt = this.#context.clock.monotonic();
   }
 
   #progressed(): void {
@@ -257,11 +258,11 @@ export class Watcher implements Runnable {
     const delayMs = this.#backoff.next(retryAfterOf(error));
     const fields = {
       err: error,
-      resource: this.#options.resource.plural,
+      resource: this.#target.resource.plural,
       reason,
       delayMs: Math.round(delayMs),
     };
-    this.#options.log.warn(fields, "watch failed, retrying");
+    this.#context.log.warn(fields, "watch failed, retrying");
     return delayMs;
   }
 
@@ -280,21 +281,20 @@ export class Watcher implements Runnable {
   }
 
   #count(reason: string): void {
-    this.#options.metrics.watchRestarts.inc({ resource: this.#options.resource.plural, reason });
+    this.#context.metrics.watchRestarts.inc({ resource: this.#target.resource.plural, reason });
   }
 
   #selection() {
-    const { namespace, fieldSelector, labelSelector, parse } = this.#options;
+    const { fieldSelector, labelSelector, parse } = this.#target;
     return {
       ...(parse ? { parse } : {}),
-      ...(namespace ? { namespace } : {}),
       ...(fieldSelector ? { fieldSelector } : {}),
       ...(labelSelector ? { labelSelector } : {}),
     };
   }
 
   #check(): HealthResult {
-    const { clock, lostContactMs = 60_000 } = this.#options;
+    const { clock } = this.#context;
     const seconds = Math.round((clock.monotonic() - this.#lostAt) / 1000);
     const because = this.#lastError === undefined ? "" : `: ${messageOf(this.#lastError)}`;
     const errorId = errorIdOf(this.#lastError);
@@ -302,7 +302,7 @@ export class Watcher implements Runnable {
     if (this.#isProven) return { ok: true, message: "watching" };
     // A lost connection recovers without intervention. A missing permission does not, so it is reported immediately.
     const isRefused = this.#lastError !== undefined && codeOf(this.#lastError) === "forbidden";
-    const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
+    const ok = !isRefused && clock.monotonic() - this.#lostAt <= LOST_CONTACT_MS;
     if (ok && this.#openedAt !== undefined) return { ok, message: "watching" };
     return { ok, message: `no watch for ${seconds} s${because}`, errorId };
   }

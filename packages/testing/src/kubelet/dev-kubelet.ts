@@ -45,23 +45,22 @@ export class DevKubelet implements Runnable {
   readonly #stops = new Set<Promise<void>>();
 
   constructor(options: DevKubeletOptions) {
-    const { client, nodeName, runtime, clock, log, kubeMetrics, stopAfterMs = 1_000 } = options;
+    const { client, nodeName, runtime, clock, log, kubeMetrics: metrics, stopAfterMs = 1_000 } = options;
     this.#options = options;
     this.#runs = new PodRuns({ runtime, stopAfterMs });
     this.#queue = new WorkQueue({ name: this.name, clock, log, backoff: RETRY, maxKeys: 2 * MOST_PODS });
-    this.#watcher = new Watcher({
-      client,
-      resource: PODS,
-      fieldSelector: `spec.nodeName=${nodeName}`,
-      handler: {
-        onReplace: (pods) => this.#replace(pods),
-        onUpsert: (pod) => this.#upsert(pod),
-        onDelete: (pod) => this.#delete(pod.metadata.uid),
+    this.#watcher = new Watcher(
+      { client, clock, log, metrics },
+      {
+        resource: PODS,
+        fieldSelector: `spec.nodeName=${nodeName}`,
+        handler: {
+          onReplace: (pods) => this.#replace(pods),
+          onUpsert: (pod) => this.#upsert(pod),
+          onDelete: (pod) => this.#delete(pod.metadata.uid),
+        },
       },
-      clock,
-      log,
-      metrics: kubeMetrics,
-    });
+    );
   }
 
   async run(signal: AbortSignal): Promise<void> {

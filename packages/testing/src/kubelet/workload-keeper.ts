@@ -45,23 +45,22 @@ export class WorkloadKeeper implements Runnable {
   readonly #reported = new Set<string>();
 
   constructor(options: WorkloadKeeperOptions) {
-    const { client, clock, log, kubeMetrics, workloads } = options;
+    const { client, clock, log, kubeMetrics: metrics, workloads } = options;
     this.#options = options;
     this.#workloads = new Map(workloads.map((workload) => [workload.name, workload]));
     this.#queue = new WorkQueue({ name: this.name, clock, log, backoff: RETRY });
-    this.#watcher = new Watcher({
-      client,
-      resource: PODS,
-      labelSelector: WORKLOAD_LABEL,
-      handler: {
-        onReplace: (pods) => this.#replace(pods),
-        onUpsert: (pod) => this.#upsert(pod),
-        onDelete: (pod) => this.#delete(pod),
+    this.#watcher = new Watcher(
+      { client, clock, log, metrics },
+      {
+        resource: PODS,
+        labelSelector: WORKLOAD_LABEL,
+        handler: {
+          onReplace: (pods) => this.#replace(pods),
+          onUpsert: (pod) => this.#upsert(pod),
+          onDelete: (pod) => this.#delete(pod),
+        },
       },
-      clock,
-      log,
-      metrics: kubeMetrics,
-    });
+    );
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { watchHeartbeat } from "@nodekeeper/core/grpc";
-import type { EventInput, KubeApiClient, Watcher, WatcherOptions } from "@nodekeeper/core/kube";
+import type { EventInput, KubeApiClient, Watcher, WatchTarget } from "@nodekeeper/core/kube";
 import type { Clock, Logger, LoopTurns, WorkQueue } from "@nodekeeper/core/lib";
 import type { DeviceMetrics } from "./metrics.ts";
 import type { NodeUid } from "./node-uid.ts";
@@ -12,7 +12,7 @@ export type DeviceSettings = AgentConfiguration["devices"];
 export interface DeviceContext {
   client: KubeApiClient;
   /** Creates a watch, which the caller runs. */
-  watch: (options: Pick<WatcherOptions, "resource" | "fieldSelector" | "parse" | "handler">) => Watcher;
+  watch: (target: WatchTarget) => Watcher;
   nodeName: string;
   nodeUid: NodeUid;
   settings: () => DeviceSettings;

@@ -180,14 +180,11 @@ export async function setUp(setup: Setup = {}) {
   const sync = new DeviceSync({
     ...common,
     client,
-    watch: ({ handler, ...watched }) =>
-      new Watcher({
-        ...common,
-        metrics,
-        client,
-        ...watched,
-        handler: setup.deaf ? deafened(handler) : handler,
-      }),
+    watch: ({ handler, ...target }) =>
+      new Watcher(
+        { ...common, metrics, client },
+        { ...target, handler: setup.deaf ? deafened(handler) : handler },
+      ),
     nodeName: NODE,
     settings: () => ({
       ...defaultDeviceSettings,

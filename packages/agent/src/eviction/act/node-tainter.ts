@@ -70,22 +70,21 @@ export class NodeTainter implements Runnable {
 
   constructor(options: NodeTainterOptions) {
     this.#options = options;
-    const { client, nodeName, clock, log, kubeMetrics } = options.context;
+    const { client, nodeName, clock, log, kubeMetrics: metrics } = options.context;
     this.#reports = new TaintReports(options);
     this.#writes = new NodeWrites(this.name, options.context);
-    this.#watcher = new Watcher({
-      client,
-      resource: nodes,
-      fieldSelector: `metadata.name=${nodeName}`,
-      handler: {
-        onReplace: ([node]) => this.#watch(node, false),
-        onUpsert: (node) => this.#watch(node, true),
-        onDelete: () => this.#watch(undefined, true),
+    this.#watcher = new Watcher(
+      { client, clock, log, metrics },
+      {
+        resource: nodes,
+        fieldSelector: `metadata.name=${nodeName}`,
+        handler: {
+          onReplace: ([node]) => this.#watch(node, false),
+          onUpsert: (node) => this.#watch(node, true),
+          onDelete: () => this.#watch(undefined, true),
+        },
       },
-      clock,
-      log,
-      metrics: kubeMetrics,
-    });
+    );
   }
 
   /** Like `Tainter.setDesired`, for the Node. Nothing is written before the first call. */

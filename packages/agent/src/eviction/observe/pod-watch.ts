@@ -42,24 +42,23 @@ export class PodWatch implements NodePods, Runnable {
 
   constructor(options: PodWatchOptions) {
     this.#options = options;
-    const { client, nodeName, clock, log, kubeMetrics } = options;
-    this.#watcher = new Watcher({
-      client,
-      resource: podResource,
-      pageSize: PAGE_SIZE,
-      fieldSelector: `spec.nodeName=${nodeName}`,
-      handler: {
-        onReplace: (objects) => this.#replace(objects),
-        onUpsert: (object) => this.#upsert(object),
-        onDelete: (object) => {
-          this.#gone.delete(object.metadata.uid ?? "");
-          this.#delete(object.metadata.uid, object);
+    const { client, nodeName, clock, log, kubeMetrics: metrics } = options;
+    this.#watcher = new Watcher(
+      { client, clock, log, metrics },
+      {
+        resource: podResource,
+        pageSize: PAGE_SIZE,
+        fieldSelector: `spec.nodeName=${nodeName}`,
+        handler: {
+          onReplace: (objects) => this.#replace(objects),
+          onUpsert: (object) => this.#upsert(object),
+          onDelete: (object) => {
+            this.#gone.delete(object.metadata.uid ?? "");
+            this.#delete(object.metadata.uid, object);
+          },
         },
       },
-      clock,
-      log,
-      metrics: kubeMetrics,
-    });
+    );
   }
 
   get isSynced(): boolean {
