@@ -53,7 +53,6 @@ async function setUp(
     const api = new LocalApi({
       ...common,
       path: socket,
-      checkIntervalMs: 50,
       addServices: (server, signal) => {
         server.add(
           lifecycleDefinition,

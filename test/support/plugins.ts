@@ -50,7 +50,6 @@ export async function startGoodPlugin(
   const plugin = serveReporterPlugin({
     name,
     socketDir,
-    checkIntervalMs: 500,
     async *report(signal) {
       for (let said: ReportContent[] | undefined; ; ) {
         if (said === current) await once(changes, "change", { signal });

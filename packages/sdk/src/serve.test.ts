@@ -37,7 +37,6 @@ function serve(options: Partial<ReporterPluginOptions> = {}): ReporterPlugin {
   const plugin = serveReporterPlugin({
     name: "sample",
     socketDir: directory.path,
-    checkIntervalMs: 100,
     report: async function* () {
       yield numbered(1);
     },

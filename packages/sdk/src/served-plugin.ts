@@ -37,8 +37,6 @@ export interface PluginOptions {
   onRegistered?: () => void;
   /** Called when the agent refuses the plugin. The reason includes what it would accept. */
   onRefused?: (reason: string) => void;
-  /** Interval of checks of the socket file without an event, milliseconds. Default 2 s. */
-  checkIntervalMs?: number;
   clock?: Clock;
 }
 
@@ -159,11 +157,10 @@ export class ServedPlugin implements Plugin {
   }
 
   #server(): KeptServer {
-    const { name, checkIntervalMs } = this.#options;
+    const { name } = this.#options;
     return new KeptServer({
       path: this.socketPath,
-      maxRequestBytes: this.#kind.maxRequestBytes,
-      checkIntervalMs,
+      limits: { maxRequestBytes: this.#kind.maxRequestBytes },
       addServices: (server) => {
         server.add(
           RegistrationDefinition,
@@ -174,8 +171,8 @@ export class ServedPlugin implements Plugin {
         );
         this.#kind.addService(server, this.#parts);
       },
-      onServing: () => this.#watch.start(),
-      onLost: () => {
+      onServing: (isServing) => {
+        if (isServing) return this.#watch.start();
         this.registration = { state: "waiting" };
         this.#watch.lost();
       },

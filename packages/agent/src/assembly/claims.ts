@@ -1,5 +1,11 @@
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
-import { ClaimManager, type ClaimSources } from "../claims/index.ts";
+import {
+  ClaimManager,
+  ClaimRecords,
+  type ClaimSources,
+  DriverStates,
+  type DriverStatesOptions,
+} from "../claims/index.ts";
 import type { DeviceSync } from "../devices/index.ts";
 import { devicesInUse } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
@@ -9,22 +15,24 @@ import type { AgentContext } from "./context.ts";
 const KUBELET_TIMEOUT_MS = 10_000;
 
 /** Dependencies of preparing claims that other parts provide. */
-type ClaimParts = Pick<ClaimSources, "devices" | "pods">;
+type ClaimParts = Pick<ClaimSources, "pods"> & Pick<DriverStatesOptions, "devices">;
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
-export function claimsOf(context: AgentContext, parts: ClaimParts): ClaimManager | undefined {
-  const { configuration, clock, database, log } = context;
+export function claimsOf(
+  context: AgentContext,
+  { devices: sync, pods }: ClaimParts,
+): ClaimManager | undefined {
+  const { configuration, client, clock, database, log } = context;
   const { nodeName, hostRoot, devices } = configuration();
   if (!devices.kubeletPlugin.enabled) return undefined;
+  const common = { clock, log: log.child({ logger: "claims" }), settings: () => configuration().devices };
   const sources: ClaimSources = {
-    ...context,
-    ...parts,
-    log: log.child({ logger: "claims" }),
-    store: new ClaimStore(database),
-    boot: readBootTime()?.id ?? "unknown",
-    nodeName,
+    ...common,
+    client,
+    records: new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock),
+    drivers: new DriverStates({ ...common, nodeName, devices: sync }),
     hostRoot,
-    settings: () => configuration().devices,
+    pods,
   };
   return new ClaimManager(sources, {
     ...context,

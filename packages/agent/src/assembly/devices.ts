@@ -21,12 +21,12 @@ export interface DevicesPart extends AgentPart {
  */
 export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | undefined): DevicesPart {
   const { configuration, log } = context;
-  const sync = new DeviceSync({
-    ...context,
-    nodeName: configuration().nodeName,
-    settings: () => configuration().devices,
-    log: log.child({ logger: "devices" }),
-  });
+  const { nodeName } = configuration();
+  const settings = () => configuration().devices;
+  const sync = new DeviceSync(
+    { ...context, nodeName, settings, log: log.child({ logger: "devices" }) },
+    context,
+  );
   const claims = claimsOf(context, { devices: sync, pods: lifecycle?.generator });
   return {
     sync,

@@ -106,8 +106,8 @@ export class KubeletPlugin {
     const options: KeptServerOptions = {
       path: join(registryDirectory, socketName(registryDirectory, driver, instance)),
       addServices: (services) => this.#addServices(services),
-      onLost: () => {
-        this.registration = { state: "waiting" };
+      onServing: (isServing) => {
+        if (!isServing) this.registration = { state: "waiting" };
       },
       clock,
       log,

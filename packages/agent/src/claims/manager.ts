@@ -16,15 +16,14 @@ import {
 import type { DriverPreparation } from "../devices/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
-import type { ClaimStore } from "../state/index.ts";
 import { CdiCheck } from "./cdi-check.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
 import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
-import { ClaimRecords } from "./claim-records.ts";
+import type { ClaimRecords } from "./claim-records.ts";
 import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
-import { DriverStates, type DriverStatesOptions } from "./driver-state.ts";
+import type { DriverStates } from "./driver-state.ts";
 import { EndedClaims } from "./ended-claims.ts";
 import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
@@ -38,17 +37,13 @@ import type { StandbyPlugins } from "./standby-plugins.ts";
 import { type DriverClaims, driverClaims } from "./status.ts";
 
 /** What the module takes from the agent. */
-export interface ClaimSources extends DriverStatesOptions {
+export interface ClaimSources
+  extends Pick<DriverContext, "records" | "drivers" | "settings" | "clock" | "log"> {
   client: ClaimReaderClient;
-  store: ClaimStore;
-  /** Boot ID of the machine. */
-  boot: string;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
   pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
-  /** Starts the watches of directories. Default: separate instances that do not log. */
-  watches?: InotifyWatches;
 }
 
 export interface ClaimManagerOptions {
@@ -61,6 +56,8 @@ export interface ClaimManagerOptions {
   standby?: StandbyPlugins | undefined;
   registry: Registry;
   queueMetrics?: WorkQueueMetrics;
+  /** Starts the watches of directories. Default: separate instances that do not log. */
+  watches?: InotifyWatches;
 }
 
 // Unlimited, so that a driver that does not answer does not delay others.
@@ -92,13 +89,11 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 
   constructor(sources: ClaimSources, options: ClaimManagerOptions) {
     this.#sources = sources;
-    const { clock, log, pods, watches } = sources;
-    const { devicesInUse, queueMetrics: metrics, registry, standby } = options;
+    const { clock, drivers, log, pods, records } = sources;
+    const { devicesInUse, queueMetrics: metrics, registry, standby, watches } = options;
     this.#standby = standby;
-    const drivers = new DriverStates(sources);
-    const records = new ClaimRecords(sources.store, sources.boot, clock);
     this.#queue = new WorkQueue({ name: "claims", clock, log, backoff: retryPolicies.claims, metrics });
-    const context = contextOf(sources, { drivers, records, queue: this.#queue, stop: this.#stop.signal });
+    const context = contextOf(sources, { queue: this.#queue, stop: this.#stop.signal }, watches);
     const preparation = new Preparation(context);
     this.#records = records;
     this.#drivers = drivers;
@@ -231,10 +226,11 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  sources: ClaimSources,
-  parts: Pick<DriverContext, "drivers" | "records" | "queue" | "stop">,
+  { client, hostRoot: root, ...sources }: ClaimSources,
+  parts: Pick<DriverContext, "queue" | "stop">,
+  watches: InotifyWatches | undefined,
 ): DriverContext {
-  const { client, hostRoot: root, pods, settings, watches, clock, log } = sources;
+  const { pods, records, settings, log } = sources;
   const { cdiDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
   if (!pods)
     log.warn(
@@ -242,13 +238,10 @@ function contextOf(
       "lifecycle is disabled: the container runtime is not read, and only the kubelet can state that a device is free",
     );
   return {
+    ...sources,
     ...parts,
-    settings,
-    allocations: new ClaimAllocations(new ClaimReader(client), parts.records),
+    allocations: new ClaimAllocations(new ClaimReader(client), records),
     directory: new CdiDirectory(cdiDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),
-    pods,
-    clock,
-    log,
   };
 }

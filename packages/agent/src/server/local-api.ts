@@ -16,8 +16,6 @@ export interface LocalApiOptions {
   path: string;
   /** Adds the services. They must end their streams when the signal aborts. */
   addServices: (server: Server, signal: AbortSignal) => void;
-  /** How often the socket file is checked, milliseconds. Default: 5 s. */
-  checkIntervalMs?: number;
   clock: Clock;
   log: Logger;
   /** Starts the watch of the socket's directory. Default: a private one that reports nothing. */
@@ -26,7 +24,6 @@ export interface LocalApiOptions {
 
 // Members of the socket's group may connect; the directory's mode restricts access further.
 const SOCKET_MODE = 0o660;
-const CHECK_INTERVAL_MS = 5_000;
 const NOT_SERVED: ErrorId = LocalApiNotServed.id;
 // Requests are small: a cursor, names.
 const LONGEST_REQUEST = 64 * 1024;
@@ -65,21 +62,16 @@ export class LocalApi implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { path, addServices, checkIntervalMs, clock, log, watches } = this.#options;
+    const { path, addServices, clock, log, watches } = this.#options;
     const options: KeptServerOptions = {
       path,
       mode: SOCKET_MODE,
-      maxRequestBytes: LONGEST_REQUEST,
-      maxStreams: MOST_STREAMS_OF_A_CONNECTION,
-      checkIntervalMs: checkIntervalMs ?? CHECK_INTERVAL_MS,
+      limits: { maxRequestBytes: LONGEST_REQUEST, maxStreams: MOST_STREAMS_OF_A_CONNECTION },
       addServices: (server) => addServices(server, signal),
-      onServing: () => {
-        this.#problem = undefined;
-        this.#isFailing = false;
-      },
-      onLost: () => {
-        this.#problem = `local API: ${path} was removed`;
+      onServing: (isServing) => {
+        this.#problem = isServing ? undefined : `local API: ${path} was removed`;
         this.#errorId = NOT_SERVED;
+        if (isServing) this.#isFailing = false;
       },
       clock,
       log,

@@ -22,7 +22,7 @@ it("a server that is stopped while it looks for its socket does not serve a remo
     monotonic: () => fake.monotonic(),
     sleep: (ms, signal) => fake.sleep(ms, signal),
     after(ms, callback) {
-      if (ms === 7_000) lookAgain = callback;
+      if (ms === 2_000) lookAgain = callback;
       return fake.after(ms, callback);
     },
   };
@@ -33,8 +33,9 @@ it("a server that is stopped while it looks for its socket does not serve a remo
   const server = new KeptServer({
     path,
     addServices: () => {},
-    onLost: () => losses.push("lost"),
-    checkIntervalMs: 7_000,
+    onServing: (isServing) => {
+      if (!isServing) losses.push("lost");
+    },
     clock,
     log: silentLogger,
   });

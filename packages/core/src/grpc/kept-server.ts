@@ -13,29 +13,31 @@ import {
 import { listenBounded } from "./bounded-listener.ts";
 import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";
 
+/** Limits that the server sets its clients. */
+export interface ServerLimits {
+  /** Maximum size of a request, in bytes. Default: gRPC's, 4 MiB. */
+  maxRequestBytes?: number | undefined;
+  /** Maximum number of concurrent streams per connection. Further calls wait in the client. Default: unlimited. */
+  maxStreams?: number;
+}
+
 export interface KeptServerOptions {
   /** Absolute path, at most 107 bytes. Its directory is created if missing. */
   path: string;
   /** Adds the services. Called for each new socket. */
   addServices: (server: Server) => void;
-  /** Maximum size of a request, in bytes. Default: gRPC's, 4 MiB. */
-  maxRequestBytes?: number | undefined;
-  /** Maximum number of concurrent streams per connection. Further calls wait in the client. Default: unlimited. */
-  maxStreams?: number | undefined;
+  limits?: ServerLimits;
   /** Mode of the socket file. Default 0600. */
   mode?: number | undefined;
-  /** Interval of checks of the socket file without an event, in milliseconds. Default 2 s. */
-  checkIntervalMs?: number | undefined;
-  /** Called each time the socket is served. */
-  onServing?: () => void;
-  /** Called when the socket disappeared, before it is served again. */
-  onLost?: () => void;
+  /** Called with true each time the socket is served, and with false when it disappeared. */
+  onServing?: (isServing: boolean) => void;
   clock: Clock;
   log: Logger;
   /** Starts the inotify watch of the socket's directory. Default: an instance that does not log. */
   watches?: InotifyWatches | undefined;
 }
 
+/** Interval of checks of the socket file without an event. */
 const CHECK_INTERVAL_MS = 2_000;
 const SHUTDOWN_MS = 1_000;
 const RETRY_MS = 5_000;
@@ -79,7 +81,8 @@ export class KeptServer {
   }
 
   async #serve(): Promise<void> {
-    const { path, mode, maxRequestBytes, maxStreams, addServices, onServing, clock, log } = this.#options;
+    const { path, mode, limits = {}, addServices, onServing, clock, log } = this.#options;
+    const { maxRequestBytes, maxStreams } = limits;
     const previous = this.#server;
     const server = createServer({
       "grpc.enable_channelz": 0,
@@ -100,12 +103,12 @@ export class KeptServer {
     this.#server = server;
     previous?.forceShutdown();
     log.info({ socket: path }, "serving");
-    onServing?.();
+    onServing?.(true);
   }
 
   /** Waits for an event of the socket file or the interval, then serves the socket again if its file was removed. */
   async #keep(signal: AbortSignal): Promise<void> {
-    const { path, clock, log, onLost } = this.#options;
+    const { path, clock, log, onServing } = this.#options;
     await this.#directoryChanged(signal);
     if (signal.aborted || !this.#socket) return;
     const ownership = await ownershipOf(this.#socket, clock);
@@ -115,7 +118,7 @@ export class KeptServer {
       throw new SocketInUse({ problem: `took the socket ${path}` });
     }
     log.warn({ socket: path }, "socket disappeared, serving again");
-    onLost?.();
+    onServing?.(false);
     try {
       await this.#serve();
     } catch (error) {
@@ -126,7 +129,7 @@ export class KeptServer {
   }
 
   #directoryChanged(signal: AbortSignal): Promise<void> {
-    const { path, clock, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
+    const { path, clock } = this.#options;
     return new Promise((resolve) => {
       const finish = () => {
         timer.cancel();
@@ -140,7 +143,7 @@ export class KeptServer {
       const watcher = this.#watches.start(dirname(path), (event, file) => {
         if (event === "rename" && names.includes(file)) finish();
       });
-      const timer = clock.after(checkIntervalMs, finish);
+      const timer = clock.after(CHECK_INTERVAL_MS, finish);
       signal.addEventListener("abort", finish, { once: true });
       if (signal.aborted) finish();
     });

@@ -8,18 +8,14 @@ import type { NodeUid } from "./node-uid.ts";
 /** The `devices` section of the configuration. */
 export type DeviceSettings = AgentConfiguration["devices"];
 
-/** Dependencies shared by the parts of this directory. */
+/** What the module takes from the agent. */
 export interface DeviceContext {
   client: KubeApiClient;
   /** Creates a watch, which the caller runs. */
   watch: (target: WatchTarget) => Watcher;
   nodeName: string;
-  nodeUid: NodeUid;
   settings: () => DeviceSettings;
-  /** Names of drivers whose slices must be compared with the desired state, and `EVERY_DRIVER`. */
-  queue: WorkQueue;
   notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
-  metrics: DeviceMetrics;
   /** Spreads work on large messages over turns of the event loop. */
   turns: LoopTurns;
   clock: Clock;
@@ -32,6 +28,14 @@ export interface DeviceContext {
   random?: () => number;
   /** Default `watchHeartbeat`. Replaced in tests whose clock does not wait for answers. */
   heartbeat?: typeof watchHeartbeat;
+}
+
+/** Dependencies shared by the parts of this directory. */
+export interface SyncContext extends DeviceContext {
+  nodeUid: NodeUid;
+  /** Names of drivers whose slices must be compared with the desired state, and `EVERY_DRIVER`. */
+  queue: WorkQueue;
+  metrics: DeviceMetrics;
 }
 
 /** Queue key for all drivers. No driver has this name. */

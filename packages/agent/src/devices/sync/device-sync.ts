@@ -10,7 +10,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { Device } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
-import { type DeviceContext, EVERY_DRIVER, taintDelayOf } from "./context.ts";
+import { type DeviceContext, EVERY_DRIVER, type SyncContext, taintDelayOf } from "./context.ts";
 import { Drivers } from "./drivers.ts";
 import { sliceHealth, streamHealth } from "./health.ts";
 import { createDeviceMetrics } from "./metrics.ts";
@@ -21,7 +21,7 @@ import { listSlices } from "./slice-api.ts";
 import { SliceSync } from "./slice-sync.ts";
 import { type DriverStatus, driverStatus, type PublishedDevice, slicesByDevice } from "./status.ts";
 
-export interface DeviceSyncOptions extends Omit<DeviceContext, "nodeUid" | "queue" | "metrics"> {
+export interface DeviceSyncOptions {
   /** Each registry serves only one `DeviceSync`. */
   registry: Registry;
   queueMetrics?: WorkQueueMetrics;
@@ -34,20 +34,20 @@ export class DeviceSync implements Runnable {
   readonly name = "devices";
   /** Handles the registrations of drivers. */
   readonly handler: Drivers;
-  readonly #context: DeviceContext;
+  readonly #context: SyncContext;
   readonly #sessions: Sessions;
   readonly #slices: SliceSync;
 
-  constructor(options: DeviceSyncOptions) {
+  constructor(agent: DeviceContext, { registry, queueMetrics: metrics }: DeviceSyncOptions) {
     // Preserves integers beyond 2^53 when slices are compared and written.
-    const client = parsingWith(options.client, parseWithBigInts);
-    const { clock, log, nodeName, queueMetrics, registry } = options;
-    const context: DeviceContext = {
-      ...options,
+    const client = parsingWith(agent.client, parseWithBigInts);
+    const { clock, log, nodeName } = agent;
+    const context: SyncContext = {
+      ...agent,
       client,
       nodeUid: new NodeUid(client, nodeName),
       metrics: createDeviceMetrics(registry, () => this.status()),
-      queue: new WorkQueue({ name: "devices", untimed: EVERY_DRIVER, clock, log, metrics: queueMetrics }),
+      queue: new WorkQueue({ name: "devices", untimed: EVERY_DRIVER, clock, log, metrics }),
     };
     this.#context = context;
     const drivers = new Drivers(context);

@@ -1,9 +1,9 @@
 import type { Timer, WorkQueue } from "@nodekeeper/core/lib";
 import { disconnectedTaint, type TaintReasons } from "../plan/added-taints.ts";
-import { type DeviceContext, taintDelayOf } from "./context.ts";
+import { type SyncContext, taintDelayOf } from "./context.ts";
 import type { Driver } from "./driver.ts";
 
-type Context = Pick<DeviceContext, "settings" | "clock"> & { queue: Pick<WorkQueue, "add"> };
+type Context = Pick<SyncContext, "settings" | "clock"> & { queue: Pick<WorkQueue, "add"> };
 
 const nothingAdded: TaintReasons = { byDevice: new Map(), isStuck: false };
 

@@ -13,13 +13,13 @@ import type { PluginHandler, PluginRegistration, PresentedPlugin } from "../../p
 import { isDriverName } from "../model/field-names.ts";
 import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
-import type { DeviceContext } from "./context.ts";
+import type { SyncContext } from "./context.ts";
 import { Driver } from "./driver.ts";
 import { deviceApiVersion, followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
 
 type Context = Pick<
-  DeviceContext,
+  SyncContext,
   "nodeName" | "settings" | "heartbeat" | "metrics" | "clock" | "log" | "random"
 > & { queue: Pick<WorkQueue, "add"> };
 

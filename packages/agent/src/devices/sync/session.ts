@@ -7,7 +7,7 @@ import {
   retryPolicies,
   sleepOrAbort,
 } from "@nodekeeper/core/lib";
-import { type DeviceContext, EVERY_DRIVER } from "./context.ts";
+import { EVERY_DRIVER, type SyncContext } from "./context.ts";
 import { type WriteProblem, writeProblem } from "./driver-sync.ts";
 import type { Drivers } from "./drivers.ts";
 import { ServerFeatures } from "./server-features.ts";
@@ -25,7 +25,7 @@ export interface Session {
   features: ServerFeatures;
 }
 
-interface Context extends DeviceContext {
+interface Context extends SyncContext {
   /** Without drivers, a cluster that does not serve the API is not a problem. */
   drivers: Pick<Drivers, "isEmpty" | "untilAny">;
 }

@@ -2,11 +2,11 @@ import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
 import { codeOf, messageOf } from "@nodekeeper/core/lib";
 import type { SliceIdentity, StoredSlice } from "../model/checked.ts";
 import type { StoredModel } from "../model/stored-model.ts";
-import type { DeviceContext } from "./context.ts";
+import type { SyncContext } from "./context.ts";
 import { isMarked, isStale, knownSlice, managedByLabel, type SliceApi } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 
-interface Context extends Pick<DeviceContext, "client" | "nodeName" | "nodeUid" | "metrics"> {
+interface Context extends Pick<SyncContext, "client" | "nodeName" | "nodeUid" | "metrics"> {
   api: SliceApi;
   cache: SliceCache;
 }

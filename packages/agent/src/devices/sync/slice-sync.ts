@@ -1,13 +1,13 @@
 import { SliceFieldsDropped, SlicesNotAsPlanned } from "@nodekeeper/api/errors";
 import type { Feature } from "../model/feature-bits.ts";
-import { type DeviceContext, EVERY_DRIVER } from "./context.ts";
+import { EVERY_DRIVER, type SyncContext } from "./context.ts";
 import { type Desired, nothingDesired } from "./driver.ts";
 import { DriverSync, type WriteResult } from "./driver-sync.ts";
 import type { Drivers } from "./drivers.ts";
 import { learnFeatures } from "./server-features.ts";
 import type { Session, Sessions } from "./session.ts";
 
-type Context = DeviceContext & { drivers: Drivers; sessions: Pick<Sessions, "current"> };
+type Context = SyncContext & { drivers: Drivers; sessions: Pick<Sessions, "current"> };
 
 const WORKERS = 4;
 

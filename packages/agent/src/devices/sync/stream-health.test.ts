@@ -9,18 +9,20 @@ import { streamHealth } from "./health.ts";
 
 test("a stream fails the readiness check after a minute on the monotonic clock, whatever the wall clock does", async () => {
   const clock = new FakeClock();
-  const sync = new DeviceSync({
-    // Not run: only streams are followed.
-    client: {} as KubeApiClient,
-    watch: () => expect.fail("no watch is opened"),
-    nodeName: "worker-1",
-    settings: () => defaultDeviceSettings,
-    notify: () => {},
-    turns: new LoopTurns(clock),
-    clock,
-    log: silentLogger,
-    registry: new Registry(),
-  });
+  const sync = new DeviceSync(
+    {
+      // Not run: only streams are followed.
+      client: {} as KubeApiClient,
+      watch: () => expect.fail("no watch is opened"),
+      nodeName: "worker-1",
+      settings: () => defaultDeviceSettings,
+      notify: () => {},
+      turns: new LoopTurns(clock),
+      clock,
+      log: silentLogger,
+    },
+    { registry: new Registry() },
+  );
   const health = () =>
     sync
       .healthChecks()

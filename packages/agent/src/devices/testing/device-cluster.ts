@@ -177,27 +177,29 @@ export async function setUp(setup: Setup = {}) {
     deadlineMs: 30_000,
   });
   const events: string[] = [];
-  const sync = new DeviceSync({
-    ...common,
-    client,
-    watch: ({ handler, ...target }) =>
-      new Watcher(
-        { ...common, metrics, client },
-        { ...target, handler: setup.deaf ? deafened(handler) : handler },
-      ),
-    nodeName: NODE,
-    settings: () => ({
-      ...defaultDeviceSettings,
-      minWriteInterval: 20,
-      wipeDelay: 200,
-      settleTime: 300,
-      ...setup.settings,
-    }),
-    notify: ({ message }) => void events.push(message),
-    turns: new LoopTurns(clock),
-    registry,
-    recheckMs: setup.recheckMs,
-  });
+  const sync = new DeviceSync(
+    {
+      ...common,
+      client,
+      watch: ({ handler, ...target }) =>
+        new Watcher(
+          { ...common, metrics, client },
+          { ...target, handler: setup.deaf ? deafened(handler) : handler },
+        ),
+      nodeName: NODE,
+      settings: () => ({
+        ...defaultDeviceSettings,
+        minWriteInterval: 20,
+        wipeDelay: 200,
+        settleTime: 300,
+        ...setup.settings,
+      }),
+      notify: ({ message }) => void events.push(message),
+      turns: new LoopTurns(clock),
+      recheckMs: setup.recheckMs,
+    },
+    { registry },
+  );
   const controller = new AbortController();
   const running = sync.run(controller.signal);
   const stop = async () => {
