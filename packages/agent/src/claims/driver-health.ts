@@ -131,7 +131,7 @@ export class DriverHealth {
     const request = WatchDeviceHealthRequest.encode({}).finish();
     const limit = { maxReceiveBytes: MOST_BYTES };
     using scope = childScope(signal);
-    const stream = streamMessages(endpoint, method, request, limit, scope.signal);
+    const stream = streamMessages(endpoint, { method, request }, limit, scope.signal);
     try {
       for await (const bytes of pacedReports(stream, this.#options.clock)) {
         const { devices } = decodeMessage(WatchDeviceHealthResponse, bytes, bounds);

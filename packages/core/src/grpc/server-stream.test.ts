@@ -44,7 +44,8 @@ function end(stream: ServerHttp2Stream, status: string): void {
 
 function messages(signal = new AbortController().signal): AsyncGenerator<Buffer> {
   const path = join(directory, "s.sock");
-  return streamMessages(path, "a.B/C", new Uint8Array(), { maxReceiveBytes: 1_000_000 }, signal);
+  const call = { method: "a.B/C", request: new Uint8Array() };
+  return streamMessages(path, call, { maxReceiveBytes: 1_000_000 }, signal);
 }
 
 describe("a stream of messages", () => {

@@ -10,17 +10,22 @@ import { RawConnection } from "./raw-connection.ts";
 const STREAM_WINDOW = 4 * 1024 * 1024;
 const SESSION_WINDOW = 8 * 1024 * 1024;
 
+/** A call, with its encoded request. */
+interface StreamRequest {
+  /** "package.Service/Method" */
+  method: string;
+  request: Uint8Array;
+}
+
 /**
  * Calls a server-streaming gRPC method over a unix socket and yields the encoded messages. Returns when the server ends
  * the stream with OK. Otherwise throws a NodekeeperError (see `fromGrpcError`), or the signal's reason if it aborts.
  * @param path absolute, at most 107 bytes; otherwise throws `invalid`
- * @param method "package.Service/Method"
  * @param options `buffers` provides memory for messages; callers return it after reading
  */
 export async function* streamMessages(
   path: string,
-  method: string,
-  request: Uint8Array,
+  { method, request }: StreamRequest,
   { maxReceiveBytes, buffers = new MessageBuffers() }: DialOptions & { buffers?: MessageBuffers },
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {

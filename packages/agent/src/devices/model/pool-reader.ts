@@ -1,4 +1,3 @@
-import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { completed, messageOf, StepMeter, type Steps } from "@nodekeeper/core/lib";
 import { Canonical } from "./canonical.ts";
 import type { CheckedPool, CheckedPools } from "./checked.ts";
@@ -6,7 +5,7 @@ import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } fro
 import type { CounterSet, DeviceProblem } from "./model.ts";
 import { PoolBytes } from "./pool-bytes.ts";
 import { readCounterSet, readDevice } from "./read-device.ts";
-import { UnknownFields } from "./read-fields.ts";
+import { FieldReader } from "./read-fields.ts";
 import type { DeviceMessage } from "./read-message.ts";
 import { readPool } from "./read-pool.ts";
 import {
@@ -51,7 +50,6 @@ export class PoolReader {
   readonly #options: PoolReaderOptions;
   readonly #validation: ValidationOptions;
   readonly #canonical = new Canonical();
-  readonly #unknownFields = new UnknownFields();
   #states: (PoolState | Refusal)[] = [];
   #unknown: readonly string[] = [];
 
@@ -115,7 +113,7 @@ export class PoolReader {
     const next = nextOf(state.bytes, bytes);
     if (!next) return undefined;
     const examined = [];
-    const reader = new BinaryReader(bytes);
+    const reader = new FieldReader(bytes);
     for (let at = next.from; at < next.to; at++) {
       const { from, to } = next.pool.range(at);
       examined.push(this.#examineField(reader, from, to, state.context));
@@ -132,16 +130,15 @@ export class PoolReader {
   ): Steps<PoolState | Refusal> {
     const problems: DeviceProblem[] = [];
     const { maxDevices } = this.#validation;
-    this.#unknownFields.take();
-    const reader = new BinaryReader(bytes);
-    const parts = readPool(reader, maxDevices, this.#unknownFields);
+    const reader = new FieldReader(bytes);
+    const parts = readPool(reader, maxDevices);
     const { starts, ends, fields } = parts;
     if (parts.error) {
       const message = `number ${at} of the message is not a pool: ${messageOf(parts.error)}`;
       return { problem: { pool: "", field: "pools", message }, quarantined: starts.length };
     }
     const meter = stepMeter();
-    let unknown = this.#unknownFields.take();
+    let unknown = reader.unknown.take();
     const name = parts.name || this.#options.nodeName;
     const sink: ProblemSink = (problem) => {
       if (problems.length < this.#validation.maxProblems) problems.push(problem);
@@ -156,9 +153,9 @@ export class PoolReader {
         if (meter.spend(costOf(to - from))) yield;
         checkSize(to - from);
         reader.pos = from;
-        this.#unknownFields.enter("sharedCounters");
-        sets.push(readCounterSet(reader, to, this.#unknownFields));
-        unknown = unknown.concat(this.#unknownFields.take());
+        reader.unknown.enter("sharedCounters");
+        sets.push(readCounterSet(reader, to));
+        unknown = unknown.concat(reader.unknown.take());
       }
     } catch (error) {
       const message = `counter set ${sets.length}: ${messageOf(error)}`;
@@ -227,7 +224,7 @@ export class PoolReader {
     return { ...state, pool: { ...state.pool, devices } };
   }
 
-  #examineField(reader: BinaryReader, from: number, to: number, context: DeviceContext): ExaminedDevice {
+  #examineField(reader: FieldReader, from: number, to: number, context: DeviceContext): ExaminedDevice {
     reader.pos = from;
     // Skip its tag and length.
     reader.uint32();
@@ -235,13 +232,13 @@ export class PoolReader {
     return this.#examine(reader, to, context);
   }
 
-  #examine(reader: BinaryReader, end: number, context: DeviceContext): ExaminedDevice {
-    this.#unknownFields.take();
+  #examine(reader: FieldReader, end: number, context: DeviceContext): ExaminedDevice {
+    reader.unknown.take();
     try {
       checkSize(end - reader.pos);
-      const device = readDevice(reader, end, this.#unknownFields);
+      const device = readDevice(reader, end);
       const examined = examineDevice(device, context, this.#canonical);
-      const unknown = this.#unknownFields.take();
+      const unknown = reader.unknown.take();
       if (unknown.length === 0) return examined;
       const problems = unknown.map((field) => ({ field, message: unknownField }));
       return { ...examined, problems: [...examined.problems, ...problems] };

@@ -1,4 +1,3 @@
-import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import type {
   CounterConsumption,
   CounterSet,
@@ -12,6 +11,7 @@ import type {
 import {
   BYTES,
   entry,
+  type FieldReader,
   type Fields,
   flag,
   int64,
@@ -24,7 +24,6 @@ import {
   readFields,
   text,
   texts,
-  type UnknownFields,
   VARINT,
 } from "./read-fields.ts";
 
@@ -34,21 +33,21 @@ import {
  */
 
 /** Reads one Device, from the reader's position to `end`. Throws if the bytes are not a message. */
-export function readDevice(reader: BinaryReader, end: number, unknown: UnknownFields): Device {
+export function readDevice(reader: FieldReader, end: number): Device {
   const device: Device & Foreign = { name: "" };
-  readFields(reader, end, device, deviceFields, unknown);
+  readFields(reader, end, device, deviceFields);
   return device;
 }
 
 /** Reads one CounterSet, from the reader's position to `end`. Throws if the bytes are not a message. */
-export function readCounterSet(reader: BinaryReader, end: number, unknown: UnknownFields): CounterSet {
+export function readCounterSet(reader: FieldReader, end: number): CounterSet {
   const set: CounterSet = { name: "", counters: {} };
-  readFields(reader, end, set, counterSetFields, unknown);
+  readFields(reader, end, set, counterSetFields);
   return set;
 }
 
-const readText = (reader: BinaryReader): string => reader.string();
-const readBool = (reader: BinaryReader): boolean => reader.bool();
+const readText = (reader: FieldReader): string => reader.string();
+const readBool = (reader: FieldReader): boolean => reader.bool();
 
 const attributeFields: Fields<DeviceAttribute> = [
   undefined,

@@ -1,4 +1,4 @@
-import type { BinaryReader } from "@bufbuild/protobuf/wire";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { Int64 } from "./model.ts";
 
 /*
@@ -7,7 +7,7 @@ import type { Int64 } from "./model.ts";
  */
 
 /** Collects the paths of unknown fields, such as "capacity.17". */
-export class UnknownFields {
+class UnknownFields {
   readonly #most: number;
   readonly #within: string[] = [];
   #found: string[] = [];
@@ -39,8 +39,13 @@ export class UnknownFields {
   }
 }
 
+/** Reads fields and collects the unknown ones. */
+export class FieldReader extends BinaryReader {
+  readonly unknown = new UnknownFields();
+}
+
 /** Reads one field's value. */
-export type Read<Into> = (reader: BinaryReader, into: Into, unknown: UnknownFields) => void;
+export type Read<Into> = (reader: FieldReader, into: Into) => void;
 /** By field number. `readOne` reads an item of an unpacked list of numbers. */
 export type Fields<Into> = readonly (
   | { wireType: number; read: Read<Into>; readOne?: Read<Into> }
@@ -52,13 +57,7 @@ export const VARINT = 0;
 export const BYTES = 2;
 
 /** Reads all fields of a message that ends at `end`. A field with an unexpected wire type counts as unknown. */
-export function readFields<Into>(
-  reader: BinaryReader,
-  end: number,
-  into: Into,
-  fields: Fields<Into>,
-  unknown: UnknownFields,
-): void {
+export function readFields<Into>(reader: FieldReader, end: number, into: Into, fields: Fields<Into>): void {
   while (reader.pos < end) {
     const tag = reader.uint32();
     const number = tag >>> 3;
@@ -66,11 +65,11 @@ export function readFields<Into>(
     const wireType = tag & 7;
     const read = field?.wireType === wireType ? field.read : wireType === VARINT && field?.readOne;
     if (read) {
-      read(reader, into, unknown);
+      read(reader, into);
       continue;
     }
     if (number === 0) throw new RangeError("field number 0");
-    unknown.add(number);
+    reader.unknown.add(number);
     reader.skip(wireType, number);
   }
   if (reader.pos > end) throw new RangeError("a field is longer than its message");
@@ -129,8 +128,8 @@ export function message<Key extends string, Value>(
 ): Member<Key, Value> {
   return {
     wireType: BYTES,
-    read(reader, into: Record<string, Value | undefined>, unknown) {
-      into[key] = messageWithin(key, make(), fields, reader, unknown);
+    read(reader, into: Record<string, Value | undefined>) {
+      into[key] = messageWithin(reader, key, make(), fields);
     },
   };
 }
@@ -143,23 +142,17 @@ export function messages<Key extends string, Value>(
 ): Member<Key, Value[]> {
   return {
     wireType: BYTES,
-    read(reader, into: Record<string, Value[] | undefined>, unknown) {
-      into[key] = appended(into[key], messageWithin(key, make(), fields, reader, unknown));
+    read(reader, into: Record<string, Value[] | undefined>) {
+      into[key] = appended(into[key], messageWithin(reader, key, make(), fields));
     },
   };
 }
 
-function messageWithin<Value>(
-  path: string,
-  value: Value,
-  fields: Fields<Value>,
-  reader: BinaryReader,
-  unknown: UnknownFields,
-): Value {
+function messageWithin<Value>(reader: FieldReader, path: string, value: Value, fields: Fields<Value>): Value {
   const end = reader.uint32() + reader.pos;
-  unknown.enter(path);
-  readFields(reader, end, value, fields, unknown);
-  unknown.leave();
+  reader.unknown.enter(path);
+  readFields(reader, end, value, fields);
+  reader.unknown.leave();
   return value;
 }
 
@@ -171,36 +164,35 @@ const VALUE = 18;
 export function map<Key extends string, Value>(
   path: Key,
   make: () => Value,
-  readValue: (reader: BinaryReader, value: Value, unknown: UnknownFields) => void,
+  readValue: Read<Value>,
 ): Member<Key, Record<string, Value>> {
   return {
     wireType: BYTES,
-    read(reader, into: Record<string, Record<string, Value> | undefined>, unknown) {
+    read(reader, into: Record<string, Record<string, Value> | undefined>) {
       const end = reader.uint32() + reader.pos;
       let key = "";
       const value = make();
-      unknown.enter(path);
+      reader.unknown.enter(path);
       while (reader.pos < end) {
         const tag = reader.uint32();
         if (tag === KEY) key = reader.string();
-        else if (tag === VALUE) readValue(reader, value, unknown);
+        else if (tag === VALUE) readValue(reader, value);
         else {
           if (tag >>> 3 === 0) throw new RangeError("field number 0");
-          unknown.add(tag >>> 3);
+          reader.unknown.add(tag >>> 3);
           reader.skip(tag & 7, tag >>> 3);
         }
       }
       if (reader.pos > end) throw new RangeError("an entry is longer than its map");
-      unknown.leave();
+      reader.unknown.leave();
       into[path] = put(into[path], key, value);
     },
   };
 }
 
 /** The value of a map entry that is a message. */
-export function entry<Value>(fields: Fields<Value>) {
-  return (reader: BinaryReader, value: Value, unknown: UnknownFields): void =>
-    readFields(reader, reader.uint32() + reader.pos, value, fields, unknown);
+export function entry<Value>(fields: Fields<Value>): Read<Value> {
+  return (reader, value) => readFields(reader, reader.uint32() + reader.pos, value, fields);
 }
 
 /** Reads a 64-bit integer. */
@@ -238,7 +230,7 @@ export function put<Value>(record: Record<string, Value> | undefined, key: strin
 /** A message field that wraps a list of strings, or of numbers of one wire type. */
 export function list<Key extends string, Value>(
   key: Key,
-  read: (reader: BinaryReader) => Value,
+  read: (reader: FieldReader) => Value,
   wireType: number,
 ): Member<Key, Value[]> {
   const readOne: Read<Value[]> = (reader, into) => void into.push(read(reader));

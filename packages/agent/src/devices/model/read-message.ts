@@ -1,7 +1,5 @@
-import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { NodekeeperError } from "@nodekeeper/api/errors";
 import { checkEntries } from "@nodekeeper/core/grpc";
-import { BYTES, type Fields, readFields, UnknownFields, VARINT } from "./read-fields.ts";
+import { BYTES, FieldReader, type Fields, readFields } from "./read-fields.ts";
 
 /** A response of ListAndWatchDevices, decoded only at the top level: pools and devices stay bytes. */
 export interface DeviceMessage {
@@ -31,18 +29,6 @@ const messageFields: Fields<DeviceMessage> = [
       }
     },
   },
-  {
-    wireType: VARINT,
-    // A revision number of old drivers, from when a response could be a change of an earlier one.
-    read: (reader) => void reader.int64(),
-  },
-  {
-    wireType: BYTES,
-    // A change of an earlier response, which was field 3: without pools it would mean that the driver has no devices.
-    read() {
-      throw new NodekeeperError("unsupported", "field 3 (delta) is no longer supported: send all pools");
-    },
-  },
 ];
 
 /**
@@ -52,8 +38,8 @@ const messageFields: Fields<DeviceMessage> = [
 export function readMessage(bytes: Uint8Array): DeviceMessage {
   checkEntries(bytes, { 1: {} }, MOST_ENTRIES, "pools");
   const message: DeviceMessage = { pools: [], otherPools: 0, unknown: [] };
-  const unknown = new UnknownFields();
-  readFields(new BinaryReader(bytes), bytes.length, message, messageFields, unknown);
-  message.unknown = unknown.take();
+  const reader = new FieldReader(bytes);
+  readFields(reader, bytes.length, message, messageFields);
+  message.unknown = reader.unknown.take();
   return message;
 }

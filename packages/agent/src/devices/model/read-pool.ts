@@ -1,6 +1,5 @@
-import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { PoolFields } from "./model.ts";
-import { appended, BYTES, type Fields, readFields, text, type UnknownFields, VARINT } from "./read-fields.ts";
+import { appended, BYTES, type FieldReader, type Fields, readFields, text, VARINT } from "./read-fields.ts";
 
 /** The parts of a Pool's bytes. Its devices and counter sets are not decoded. */
 export interface PoolParts {
@@ -25,7 +24,7 @@ const MOST_OPERATIONS = 100;
 // Counting stops if a pool has this many times the allowed devices.
 const TIMES_TOO_MANY = 4;
 
-const ofOtherNodes = (reader: BinaryReader, into: PoolParts, wireType: number) => {
+const ofOtherNodes = (reader: FieldReader, into: PoolParts, wireType: number) => {
   if (wireType === BYTES) reader.skip(BYTES);
   else if (!reader.bool()) return;
   into.ofOtherNodes = true;
@@ -89,7 +88,7 @@ const poolFields: Fields<PoolParts> = [
  * device, a message may have millions.
  * @param limit maximum number of devices whose offsets are stored
  */
-export function readPool(reader: BinaryReader, limit: number, unknown: UnknownFields): PoolParts {
+export function readPool(reader: FieldReader, limit: number): PoolParts {
   const parts: PoolParts = {
     name: "",
     fields: {},
@@ -101,7 +100,7 @@ export function readPool(reader: BinaryReader, limit: number, unknown: UnknownFi
     sets: [],
   };
   try {
-    readFields(reader, reader.len, parts, poolFields, unknown);
+    readFields(reader, reader.len, parts, poolFields);
   } catch (error) {
     parts.error = error;
   }

@@ -131,7 +131,8 @@ async function* messagesOf(
   const request = isOld ? new Uint8Array() : ListAndWatchDevicesRequest.encode({ nodeName }).finish();
   let before: Uint8Array | undefined;
   const buffers = new MessageBuffers();
-  for await (const bytes of streamMessages(endpoint, method, request, { maxReceiveBytes, buffers }, signal)) {
+  const call = { method, request };
+  for await (const bytes of streamMessages(endpoint, call, { maxReceiveBytes, buffers }, signal)) {
     if (before && Buffer.compare(before, bytes) === 0) {
       buffers.give(bytes);
       yield { state: "streaming" };
