@@ -94,7 +94,7 @@ export class Devices {
     return this.#api.store.list(SLICES).filter(({ metadata }) => !isForeign(metadata.name));
   }
 
-  /** ResourceSlices, also of strangers, in pools in which the agent has any. It does not change other pools. */
+  /** ResourceSlices, also of other clients, in pools in which the agent has any. It does not change other pools. */
   get slicesOfOwnPools() {
     const { slices } = this;
     const poolOf = ({ spec }: (typeof slices)[number]) => {
@@ -168,7 +168,7 @@ export class Devices {
     else spec.devices?.pop();
     if (this.#machine.chance(0.5)) spec.pool.generation += this.#machine.between(0, 2);
     const name = isNew ? `${STRAY}${this.#strays}` : metadata.name!;
-    this.#history.note("stranger", `${isNew ? "adds" : "changes"} ResourceSlice ${name}`);
+    this.#history.note("another client", `${isNew ? "adds" : "changes"} ResourceSlice ${name}`);
     this.#api.process.run(() =>
       this.#api.store.put({ ...slice, spec, metadata: isNew ? { name } : metadata }),
     );
@@ -191,7 +191,7 @@ export function isForeign(name: string | undefined): boolean {
   return foreignSlices.some(({ metadata }) => metadata.name === name);
 }
 
-/** Returns whether a ResourceSlice was added by a stranger to a pool of the agent. */
+/** Returns whether a ResourceSlice was added by another client to a pool of the agent. */
 export function isStray(name: string | undefined): boolean {
   return name?.startsWith(STRAY) ?? false;
 }
