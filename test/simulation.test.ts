@@ -4,6 +4,10 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { mutations } from "./simulation/mutations.ts";
+import { shrink } from "./simulation/shrink.ts";
+import type { Outcome } from "./simulation/simulate.ts";
+import { noFaults } from "./simulation/world/faults.ts";
+import type { PlanChanges } from "./simulation/world/world.ts";
 import { sized } from "./support/sizes.ts";
 
 const run = promisify(execFile);
@@ -50,6 +54,22 @@ describe("the whole agent in worlds of virtual time", () => {
     expect(await once(child, "close")).toEqual([130, null]);
     expect(output).toMatch(/interrupted after \d+ of 100000 worlds/);
     expect(output).toMatch(/\d+ of \d+ worlds broke a rule\n$/);
+  });
+
+  it("leaves out each fault of a world that does not lead to the finding", async () => {
+    const all = Object.fromEntries(Object.keys(noFaults).map((name) => [name, 0.5]));
+    const simulated = ({ faults }: PlanChanges = {}) =>
+      ({
+        broken: (faults?.lostRequests ?? 0.5) > 0 ? [{ promise: "A promise." }] : [],
+        plan: { faults: { ...all, ...faults } },
+        events: [],
+      }) as unknown as Outcome;
+    const found = await shrink(
+      async (_seed, changes) => simulated(changes),
+      simulated(),
+      () => {},
+    );
+    expect(found.plan.faults).toEqual({ ...noFaults, lostRequests: 0.5 });
   });
 
   it("refuses arguments that make no sense", async () => {

@@ -1,46 +1,12 @@
 import type { Outcome, simulate as simulateWorld } from "./simulate.ts";
-import type { TimedFault } from "./world/faults.ts";
+import { type FaultRates, noFaults } from "./world/faults.ts";
 import type { PlanChanges } from "./world/world.ts";
-
-const timed: readonly TimedFault[] = [
-  "cutWatches",
-  "stalledWatches",
-  "apiOutages",
-  "agentKills",
-  "agentStops",
-  "edits",
-  "memoryChanges",
-  "policyEdits",
-  "budgetChanges",
-  "drains",
-  "pluginKills",
-  "pluginFreezes",
-  "consumerKills",
-  "runtimeFreezes",
-  "runtimeRestarts",
-  "wallSteps",
-  "driverReplacements",
-  "driverRemovals",
-  "kubeletRestarts",
-  "forcedDeletions",
-  "sliceDeletions",
-  "meddling",
-  "cdiRemovals",
-  "fullDisks",
-];
 
 // What can be left out of a world, one after the other. What remains is needed for the finding.
 const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
-  ...timed.map((name) => () => ({ faults: { [name]: Number.POSITIVE_INFINITY } })),
-  () => ({ faults: { refusals: {} } }),
-  () => ({ faults: { expiredWatches: 0 } }),
-  () => ({ faults: { lostRequests: 0 } }),
-  () => ({ faults: { lostResponses: 0 } }),
-  () => ({ faults: { slow: 0 } }),
-  () => ({ faults: { killsAtEvictions: 0, killsAtWrites: 0 } }),
-  () => ({ faults: { changesAtWrites: 0 } }),
-  () => ({ faults: { slowStarts: 0 } }),
-  () => ({ faults: { runtimeEvents: {} } }),
+  ...(Object.keys(noFaults) as (keyof FaultRates)[]).map((name) => () => ({
+    faults: { [name]: noFaults[name] },
+  })),
   () => ({ reporters: 1 }),
   () => ({ evictionPlugins: 1 }),
   () => ({ drivers: 0 }),

@@ -2,57 +2,7 @@ import type { DevApiServerOptions, EventFaults } from "@nodekeeper/testing";
 import type { Machine } from "../machine/machine.ts";
 import type { Weather } from "../machine/network.ts";
 
-/** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
-export interface FaultRates {
-  /** Share of requests to the API server that are refused, by status. */
-  refusals: Readonly<Record<number, number>>;
-  /** Share of watches that are accepted and end with the error that their version has expired. */
-  expiredWatches: number;
-  /** Share of requests that break before they arrive, and before the response does. */
-  lostRequests: number;
-  lostResponses: number;
-  /** Share of messages that take long, and how long at most, in milliseconds. */
-  slow: number;
-  slowestMs: number;
-  /** What happens to events of containers between the runtime and the agent. */
-  runtimeEvents: EventFaults;
-  /** Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. */
-  killsAtEvictions: number;
-  killsAtWrites: number;
-  /** Share of the agent's writes that a reporter meets with another report. */
-  changesAtWrites: number;
-  /** Share of starts of a plugin during which it stops for a while. */
-  slowStarts: number;
-  /** Mean time between faults of each kind, in milliseconds. Infinity: none. */
-  cutWatches: number;
-  stalledWatches: number;
-  apiOutages: number;
-  agentKills: number;
-  agentStops: number;
-  edits: number;
-  memoryChanges: number;
-  policyEdits: number;
-  budgetChanges: number;
-  drains: number;
-  pluginKills: number;
-  pluginFreezes: number;
-  consumerKills: number;
-  runtimeFreezes: number;
-  runtimeRestarts: number;
-  wallSteps: number;
-  driverReplacements: number;
-  driverRemovals: number;
-  kubeletRestarts: number;
-  forcedDeletions: number;
-  sliceDeletions: number;
-  meddling: number;
-  cdiRemovals: number;
-  fullDisks: number;
-  powerLosses: number;
-  reboots: number;
-}
-
-/** Faults that happen by themselves, after some time. */
+/** Faults that happen by themselves. Their rate is the mean time between them, in milliseconds. Infinity: none. */
 export type TimedFault =
   | "cutWatches"
   | "stalledWatches"
@@ -81,6 +31,29 @@ export type TimedFault =
   | "powerLosses"
   | "reboots";
 
+/** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
+export interface FaultRates extends Record<TimedFault, number> {
+  /** Share of requests to the API server that are refused, by status. */
+  refusals: Readonly<Record<number, number>>;
+  /** Share of watches that are accepted and end with the error that their version has expired. */
+  expiredWatches: number;
+  /** Share of requests that break before they arrive, and before the response does. */
+  lostRequests: number;
+  lostResponses: number;
+  /** Share of messages that take long, and how long at most, in milliseconds. */
+  slow: number;
+  slowestMs: number;
+  /** What happens to events of containers between the runtime and the agent. */
+  runtimeEvents: EventFaults;
+  /** Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. */
+  killsAtEvictions: number;
+  killsAtWrites: number;
+  /** Share of the agent's writes that a reporter meets with another report. */
+  changesAtWrites: number;
+  /** Share of starts of a plugin during which it stops for a while. */
+  slowStarts: number;
+}
+
 /** Number of faults by name. */
 export type Counts = Record<string, number>;
 
@@ -96,7 +69,9 @@ export interface ApiFaults {
 }
 
 /** Draws the faults of a world. */
-export function drawFaults(machine: Machine): Omit<FaultRates, keyof PowerRates> {
+export function drawFaults(
+  machine: Pick<Machine, "chance" | "random" | "between" | "pick">,
+): Omit<FaultRates, keyof PowerRates> {
   const share = (often: number, most: number) => (machine.chance(often) ? machine.random() * most : 0);
   const meanMs = (often: number, leastS: number, mostS: number) =>
     machine.chance(often) ? machine.between(leastS, mostS) * 1_000 : Number.POSITIVE_INFINITY;
@@ -160,6 +135,17 @@ export function drawPowerFaults(random: () => number): PowerRates {
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
   return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
 }
+
+/** The rates of a world where nothing happens: as they are drawn if chance never has it. */
+export const noFaults: FaultRates = {
+  ...drawFaults({
+    chance: () => false,
+    random: () => 0,
+    between: (least) => least,
+    pick: ([first]) => first!,
+  }),
+  ...drawPowerFaults(() => 1),
+};
 
 /** Messages of a world: mostly quick, some slow, some lost. */
 export function weatherOf(
