@@ -7,6 +7,8 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   ...(Object.keys(noFaults) as (keyof FaultRates)[]).map((name) => () => ({
     faults: { [name]: noFaults[name] },
   })),
+  () => ({ mostReplicas: 1 }),
+  () => ({ consumers: 1 }),
   () => ({ reporters: 1 }),
   () => ({ evictionPlugins: 1 }),
   () => ({ drivers: 0 }),

@@ -1,18 +1,21 @@
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
+import { type Ending, endsBy } from "./endings.ts";
 import type { Rule } from "./rule.ts";
 
 const OUTAGE_MS = 80_000;
 
-/** Outages of the API server that a health check must notice, of which a world has at most one. */
-const outages: readonly { promise: string; begin(api: World["api"]): void }[] = [
+/** Outages of the API server that a health check must notice. */
+const outages: readonly { ending: Ending; promise: string; begin(api: World["api"]): void }[] = [
   {
+    ending: "refusals",
     promise: "While the API server refuses every request, a health check fails.",
     begin(api) {
       api.faults = { of: () => ({ status: 500, headers: {}, body: {} }) };
     },
   },
   {
+    ending: "endedWatches",
     promise: "While the API server ends each watch at once, a health check fails.",
     begin(api) {
       api.endsWatches = true;
@@ -23,6 +26,7 @@ const outages: readonly { promise: string; begin(api: World["api"]): void }[] = 
     },
   },
   {
+    ending: "expiredWatches",
     promise: "While versions of watches have expired, and lists are refused, a health check fails.",
     begin(api) {
       const expired = {
@@ -38,14 +42,12 @@ const outages: readonly { promise: string; begin(api: World["api"]): void }[] = 
 ];
 
 const REFUSED = { status: 500, headers: {}, body: {} };
-// Takes nearly as long as the calm, so not in each world.
-const EVERY = 3;
 
 /** Rules that end the calm. They come after all others. */
-export const outage: readonly Rule[] = outages.map(({ promise, begin }, at) => ({
+export const outage: readonly Rule[] = outages.map(({ ending, promise, begin }) => ({
   promise,
   atRest: async (world) => {
-    if (world.seed % (EVERY * outages.length) !== at * EVERY) return [];
+    if (!endsBy(world, ending)) return [];
     const { api, machine } = world;
     begin(api);
     api.process.run(() => api.server.cutWatches());

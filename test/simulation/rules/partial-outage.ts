@@ -2,17 +2,17 @@ import type { EvictionActor } from "../world/plugins.ts";
 import { isDryRun } from "../world/settings.ts";
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
+import { type Ending, endsBy } from "./endings.ts";
 import type { Rule } from "./rule.ts";
 
 // A check fails if what it is about has been late for a minute.
 const OUTAGE_MS = 80_000;
 // Longest delay before a write is tried again, and the write itself.
 const RECOVERY_MS = 80_000;
-// Takes longer than the calm, so not in each world, and not in those that `outage` judges.
-const EVERY = 9;
 
 /** Requests that are refused, what the agent then can't do, and the check that is about it. */
 interface PartialOutage {
+  ending: Ending;
   check: string;
   refuses: (request: { method: string; path: string }) => boolean;
   /** Changes what is to be written. Returns false if this world has nothing of the kind. */
@@ -21,6 +21,7 @@ interface PartialOutage {
 
 const partialOutages: readonly PartialOutage[] = [
   {
+    ending: "refusedTaints",
     check: "EvictionTaintsPublished",
     refuses: ({ method, path }) => method === "PATCH" && path.startsWith("/api/v1/nodes/"),
     change: (world) => {
@@ -32,6 +33,7 @@ const partialOutages: readonly PartialOutage[] = [
     },
   },
   {
+    ending: "refusedReports",
     check: "ReporterPublished",
     refuses: ({ method, path }) => method !== "GET" && path.includes("/customnoderesources/"),
     change: ({ reporters: [reporter] }) => {
@@ -40,6 +42,7 @@ const partialOutages: readonly PartialOutage[] = [
     },
   },
   {
+    ending: "refusedSlices",
     check: "DeviceSlicesPublished",
     refuses: ({ method, path }) => method !== "GET" && path.includes("/resourceslices"),
     change: ({ devices }) => {
@@ -52,13 +55,13 @@ const partialOutages: readonly PartialOutage[] = [
 
 const refusal = { status: 500, headers: {}, body: {} };
 
-/** Rules that end the calm, for worlds that `outage` does not judge. */
+/** Rules that end the calm. */
 export const partialOutage: readonly Rule[] = [
   {
     promise:
       "While what changed can't be written, the health check that is about it fails, and not when it is written.",
     atRest: async (world) => {
-      const partial = partialOutages.find((_each, at) => world.seed % EVERY === 1 + 3 * at);
+      const partial = partialOutages.find(({ ending }) => endsBy(world, ending));
       if (!partial?.change(world)) return [];
       const { api, machine } = world;
       const failing = async () => {

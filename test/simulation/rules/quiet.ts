@@ -1,11 +1,10 @@
 import { NODE } from "../world/api-server.ts";
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
+import { endsBy } from "./endings.ts";
 import { withoutCondition } from "./partial-outage.ts";
 import type { Rule } from "./rule.ts";
 
-// Takes as long as the calm, so not in each world, and not in those that the outages judge.
-const EVERY = 9;
 // A round of a longer period may have begun, and the write takes a moment.
 const MARGIN_MS = 2_000;
 // Until evictions, cooldowns and transitions have ended.
@@ -18,7 +17,7 @@ export const quiet: readonly Rule[] = [
       "A condition's taint is on the Node one round after it is reported, and gone one round after its transition period.",
     atRest: async (world) => {
       const plugin = withoutCondition(world);
-      if (world.seed % EVERY !== 2 || !plugin) return [];
+      if (!endsBy(world, "oneCondition") || !plugin) return [];
       const { machine, operator } = world;
       const { taintPrefix, syncPeriodMs, transitionS } = operator.settings;
       const key = `${taintPrefix}/${plugin.condition.name}`;
@@ -41,7 +40,7 @@ export const quiet: readonly Rule[] = [
     promise:
       "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.",
     atRest: async (world) => {
-      if (world.seed % EVERY !== 5) return [];
+      if (!endsBy(world, "idleness")) return [];
       const { machine, evictionPlugins, policies, history, api, agent, operator } = world;
       for (const plugin of evictionPlugins) plugin.pressure = "none";
       machine.init.run(() => policies.relieve());

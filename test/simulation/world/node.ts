@@ -81,9 +81,12 @@ export class Kubelet {
   readonly #machine: Machine;
   readonly #api: ApiServer;
   readonly #runtime: ContainerRuntime;
+  readonly #mostReplicas: number;
   #stop: AbortController | undefined;
 
-  constructor(machine: Machine, api: ApiServer, runtime: ContainerRuntime) {
+  /** @param mostReplicas most pods of a workload */
+  constructor(machine: Machine, api: ApiServer, runtime: ContainerRuntime, mostReplicas: number) {
+    this.#mostReplicas = mostReplicas;
     this.#machine = machine;
     this.#api = api;
     this.#runtime = runtime;
@@ -97,7 +100,10 @@ export class Kubelet {
       runtime: this.#runtime.runtime,
       kubeconfig: this.#api.kubeconfig,
       nodeName: NODE,
-      workloads,
+      workloads: workloads.map((each) => ({
+        ...each,
+        replicas: Math.min(each.replicas, this.#mostReplicas),
+      })),
       log: silentLogger,
     });
     for (const part of parts) void part.run(stop.signal).catch(() => {});

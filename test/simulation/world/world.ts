@@ -33,6 +33,9 @@ import { drawSettings, evictionSection, type Settings } from "./settings.ts";
 export interface Plan {
   stormMs: number;
   calmMs: number;
+  /** Most pods of a workload. */
+  mostReplicas: number;
+  consumers: number;
   faults: FaultRates;
   reporters: number;
   evictionPlugins: number;
@@ -77,14 +80,14 @@ export class World {
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
     this.runtime = new ContainerRuntime(machine, this.history);
-    this.kubelet = new Kubelet(machine, this.api, this.runtime);
-    const { reporters, evictionPlugins } = this.plan;
+    this.kubelet = new Kubelet(machine, this.api, this.runtime, this.plan.mostReplicas);
+    const { reporters, evictionPlugins, consumers } = this.plan;
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
     this.reporters = names("reporter", reporters).map((name) => new Reporter(machine, this.history, name));
     this.evictionPlugins = names("pressure", evictionPlugins).map(
       (name) => new EvictionActor(machine, this.history, name),
     );
-    this.consumers = names("consumer", CONSUMERS).map((name) => new Consumer(machine, this.history, name));
+    this.consumers = names("consumer", consumers).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
     this.devices = new Devices(machine, this.history, this, this.plan.drivers);
     this.otherWriters = new OtherWriters(machine, this.api, this.history);
@@ -325,14 +328,15 @@ export class World {
   }
 }
 
-const CONSUMERS = 2;
 // Until everything has started.
 const FIRST_MS = 2_000;
 // Long enough for all that is promised to come true after a storm.
 const CALM_MS = 70_000;
 
-// A write whose response was lost is repaired after a minute, when it can't arrive any more.
+// A write whose response was lost is repaired after a minute, when it can't arrive any more. If it arrives at once, within
+// the calm.
 const LATE_WRITE_MS = 30_000;
+const SOON_MS = 1_000;
 
 const BOOKMARKS_MS = 60_000;
 // So that watches have had one when they stall.
@@ -344,19 +348,27 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
   return Number.isFinite(faults.stalledWatches);
 }
 
+// Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
+const SMALL = 0.75;
+
 // Between the seeds of a world and of its power.
 const POWER = 1_000_003;
 
 function draw(machine: Machine, power: ReturnType<typeof drawPowerFaults>): Plan {
-  const stormMs = machine.between(15, 75) * 1_000;
+  const isSmall = machine.chance(SMALL);
+  const most = isSmall ? 2 : 4;
+  const stormMs = machine.between(10, isSmall ? 40 : 75) * 1_000;
   const faults = { ...drawFaults(machine), ...power };
+  const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
   return {
     stormMs,
-    calmMs: CALM_MS + (faults.slow > 0 ? LATE_WRITE_MS : 0) + (stalls({ faults }) ? STALL_MS : 0),
+    calmMs: CALM_MS + (isLate ? LATE_WRITE_MS : 0) + (stalls({ faults }) ? STALL_MS : 0),
+    mostReplicas: machine.between(1, most),
+    consumers: machine.between(1, 2),
     faults,
-    reporters: machine.between(1, 3),
-    evictionPlugins: machine.between(1, 3),
-    drivers: machine.between(0, 2),
+    reporters: machine.between(1, most - 1),
+    evictionPlugins: machine.between(1, most - 1),
+    drivers: machine.between(0, isSmall ? 1 : 2),
     settings: drawSettings(machine),
   };
 }

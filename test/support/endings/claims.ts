@@ -138,18 +138,22 @@ export function falsehoods(said: Statements, truth: Truth, lost: LostEvidence): 
     ],
     ["timeline", marks.length > 0 ? claimOfWords(marks.at(-1)!) : undefined],
   ];
+  // The records of an earlier eviction are left, which was withdrawn.
+  const isOfEarlier = lost.records && NOT_KEPT.test(verdict);
   const wrong: string[] = [];
   for (const [place, claim] of places) {
     if (claim === undefined) continue;
     const allowed: Claim[] = [truth === "alive" ? "kept" : truth];
     if (lost.response) allowed.push("unknown");
     if (lost.records) allowed.push("trimmed");
+    if (isOfEarlier) allowed.push("kept");
     // A pod that was not selected, or whose eviction failed or was withdrawn, and that ended otherwise.
     if (truth === "other" && (place !== "verdict" || !said.hasHistory || END_IS_STATED.test(verdict)))
       allowed.push("kept");
     if (!allowed.includes(claim)) wrong.push(`${place}: states ${claim}, is ${truth}`);
   }
-  if (truth === "ours" && NOT_OURS.test(page)) wrong.push(`page: denies ours: ${NOT_OURS.exec(page)![0]}`);
+  if (truth === "ours" && !isOfEarlier && NOT_OURS.test(page))
+    wrong.push(`page: denies ours: ${NOT_OURS.exec(page)![0]}`);
   if (truth === "other" && timeline.some((line) => /POST eviction: accepted|deletion accepted/.test(line)))
     wrong.push("What happened: an acceptance that was none");
   if (truth === "other" && /^ {2}ended +evicted/m.test(page)) wrong.push("page: ended evicted");
