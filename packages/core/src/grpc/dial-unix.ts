@@ -10,8 +10,8 @@ export interface DialOptions {
 
 export interface DialUnixOptions extends DialOptions {
   /**
-   * Whether the number of the server's frames is unlimited, as for clients of the agent. Only then does an idle channel
-   * that was not closed let the process exit. Default false.
+   * Whether the number of the server's frames is unlimited, as for the agent's clients and for its container runtime.
+   * Only then does an idle channel that was not closed let the process exit. Default false.
    */
   isTrusted?: boolean;
 }
