@@ -183,29 +183,3 @@ it("the annotation proves the agent's taints beside annotations that plugins rep
     await reporter.stop();
   }
 });
-
-it("taints of an agent that wrote no annotation are removed if its records show that it added them, others stay", async () => {
-  plugin.threshold = nodePressure;
-  await until("the record of the taint", async () => {
-    const { events } = await agent.api("eviction/node");
-    return events.some(({ message }: { message: string }) => / added/.test(message));
-  });
-  await agent.stop();
-  // As an earlier version left the Node.
-  const { metadata, spec, ...rest } = cluster.node();
-  const other = { key: "nodekeeper.dev/Other", effect: "NoSchedule", timeAdded: spec.taints[0].timeAdded };
-  delete metadata.annotations["nodekeeper.dev/own-taints"];
-  delete metadata.managedFields;
-  cluster.server.store.put({ ...rest, metadata, spec: { ...spec, taints: [...spec.taints, other] } });
-  agent = await startAgent(cluster, flags);
-  await untilRegistered();
-  await until(
-    "the annotation",
-    () =>
-      cluster.node().metadata.annotations["nodekeeper.dev/own-taints"] ===
-      '["nodekeeper.dev/Squeeze:NoSchedule"]',
-    { explain },
-  );
-  plugin.threshold = {};
-  await until("it is removed", () => keys().join() === "nodekeeper.dev/Other:NoSchedule", { explain });
-});

@@ -50,13 +50,13 @@ const rows: readonly [table: string, sql: string][] = [
   ["continuity", `INSERT OR REPLACE INTO continuity VALUES (1, 'x', ${TOO_LARGE})`],
   [
     "claim",
-    `INSERT INTO claim (driver, uid, namespace, name, state, boot, devices, cdi, updated_at)
-     VALUES ('d', 'u', 'n', 'c', 'prepared', 'b', '[]', '', ${TOO_LARGE})`,
+    `INSERT INTO claim (driver, uid, namespace, name, state, boot, devices, cdi, updated_at, configuration, pods)
+     VALUES ('d', 'u', 'n', 'c', 'prepared', 'b', '[]', '', ${TOO_LARGE}, '[]', '[]')`,
   ],
   [
     "claim",
-    `INSERT INTO claim (driver, uid, namespace, name, state, boot, devices, cdi, updated_at)
-     VALUES ('d', 'u2', 'n', 'c', 'prepared', 'b', 'no JSON', '', 1)`,
+    `INSERT INTO claim (driver, uid, namespace, name, state, boot, devices, cdi, updated_at, configuration, pods)
+     VALUES ('d', 'u2', 'n', 'c', 'prepared', 'b', 'no JSON', '', 1, '[]', '[]')`,
   ],
   [
     "eviction_round",

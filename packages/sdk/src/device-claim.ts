@@ -51,7 +51,7 @@ export interface ClaimToUnprepare {
   pods: { name: string; uid: string }[];
   /**
    * As in the last `prepare` of the claim; empty if the agent has no record of it. They have no configuration if the
-   * agent's state directory was lost since, or an earlier version of the agent prepared the claim.
+   * agent's state directory was lost since.
    */
   devices: AllocatedDevice[];
 }

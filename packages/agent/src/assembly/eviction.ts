@@ -1,7 +1,6 @@
 import { evictionPolicyOf, isFullDryRun } from "@nodekeeper/api/decide";
 import { readBootTime } from "@nodekeeper/core/lib";
 import {
-  addedTaints,
   BlockedEvictions,
   ConditionReporter,
   ContainerKiller,
@@ -240,7 +239,6 @@ function nodeTainterOf(shared: EvictionContext, history: PodHistory, condition: 
     context: shared,
     onNode: (node) => condition.seen(node),
     fieldManager: FIELD_MANAGER,
-    addedTaints: () => addedTaints(history.nodeEvents()),
     onChange: (title, kind) => {
       history.addNodeEvent(title);
       shared.marks.add([{ kind, title }]);

@@ -21,7 +21,16 @@ function checkOf(world: ClaimWorld, path: string) {
 }
 
 function textOf(uid: string): string {
-  const owner = { driver: DRIVER, namespace: "default", name: "a", uid, boot: "boot-1", devices: [] };
+  const owner = {
+    driver: DRIVER,
+    namespace: "default",
+    name: "a",
+    uid,
+    boot: "boot-1",
+    pods: [],
+    driverUid: 0,
+    devices: [],
+  };
   return `# nodekeeper: ${JSON.stringify(owner)}\n{}\n`;
 }
 

@@ -142,10 +142,10 @@ export class CdiCheck {
 export async function restoreFile(context: ClaimContext, record: ClaimRecord): Promise<void> {
   const { driver, uid, namespace, name, cdi } = record;
   if (cdi === "") return;
-  const { directory, records, host, drivers, log } = context;
+  const { directory, records, host, log } = context;
   const found = await directory.read(driver, uid);
   try {
-    await checkFile(cdi, host.forDriverOf(ownerOf(cdi)?.driverUid ?? drivers.get(driver)?.connection?.uid));
+    await checkFile(cdi, host.forDriverOf(ownerOf(cdi)?.driverUid));
   } catch (error) {
     records.withhold(record, true);
     await directory.remove(driver, uid);

@@ -19,10 +19,10 @@ export interface Prepared {
 export interface FileOwner extends ClaimReference {
   driver: string;
   boot: string;
-  /** Pods that the claim was reserved for; undefined if an earlier version wrote the file. */
-  pods: ClaimPod[] | undefined;
-  /** User ID that the driver's sockets belonged to; undefined in files of earlier versions. */
-  driverUid?: number | undefined;
+  /** Pods that the claim was reserved for. */
+  pods: ClaimPod[];
+  /** User ID that the driver's sockets belonged to. */
+  driverUid: number;
   devices: PreparedDevice[];
 }
 
@@ -92,12 +92,12 @@ export function ownerOf(text: string): FileOwner | undefined {
   try {
     const header: unknown = JSON.parse(text.slice(HEADER.length, text.indexOf("\n")));
     if (!isRecord(header)) return undefined;
-    const { driver, namespace, name, uid, boot, devices, pods } = header;
+    const { driver, namespace, name, uid, boot, devices, pods, driverUid } = header;
     const texts = [driver, namespace, name, uid, boot];
     if (!texts.every((value) => typeof value === "string" && value !== "")) return undefined;
-    if (!Array.isArray(devices)) return undefined;
+    if (!Array.isArray(devices) || !Array.isArray(pods) || typeof driverUid !== "number") return undefined;
     const owner = header as unknown as FileOwner;
-    return { ...owner, pods: Array.isArray(pods) ? pods : undefined, devices: devicesOfHeader(devices) };
+    return { ...owner, devices: devicesOfHeader(devices) };
   } catch {
     return undefined;
   }

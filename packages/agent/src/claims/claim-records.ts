@@ -15,8 +15,8 @@ import { devicesOfTexts, deviceTexts, type PreparedDevice } from "./recorded-dev
 /** A claim's devices of one driver: a `StoredClaim` with its JSON parsed. */
 export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuration" | "pods"> {
   devices: readonly PreparedDevice[];
-  /** Pods whose containers may use the devices; undefined if an earlier version wrote the record. */
-  pods: readonly ClaimPod[] | undefined;
+  /** Pods whose containers may use the devices. */
+  pods: readonly ClaimPod[];
 }
 
 /** The recorded fields of a claim. Default for the boot: the current one. */
@@ -40,7 +40,7 @@ export class ClaimRecords {
     this.#clock = clock;
     for (const { configuration, ...stored } of store.claims()) {
       const devices = devicesOfTexts({ devices: stored.devices, configuration });
-      const pods = stored.pods === "" ? undefined : (JSON.parse(stored.pods) as ClaimPod[]);
+      const pods = JSON.parse(stored.pods) as ClaimPod[];
       this.#remember({ ...stored, devices, pods });
     }
   }
@@ -67,27 +67,27 @@ export class ClaimRecords {
   }
 
   /**
-   * Completes a record from the claim's allocation: pods added to reservedFor since, and fields that an earlier version
-   * or a CDI file lacks. Throws if the disk is full.
+   * Completes a record from the claim's allocation: pods added to reservedFor since, and fields that a CDI file
+   * lacks. Throws if the disk is full.
    */
   complete(driver: string, uid: string, allocation: Allocation): void {
     const record = this.get(driver, uid);
     if (!record) return;
-    const { pods: known = [] } = record;
+    const { pods: known } = record;
     const added = allocation.pods.filter((pod) => !known.some((each) => each.uid === pod.uid));
     const devices = record.devices.map((device) => ({
       ...(allocation.devices.find((each) => sameDevice(each, device)) ?? device),
       cdiDeviceIds: device.cdiDeviceIds,
     }));
     const areSame = isDeepStrictEqual(devices, record.devices);
-    if (record.pods && added.length === 0 && areSame) return;
+    if (added.length === 0 && areSame) return;
     this.#put({ ...record, devices, pods: [...known, ...added] });
   }
 
   /** Removes pods whose containers have exited from a record. Pods added meanwhile stay. */
   removePods(driver: string, uid: string, ended: readonly ClaimPod[]): void {
     const record = this.get(driver, uid);
-    if (!record?.pods) return;
+    if (!record) return;
     this.#put({ ...record, pods: record.pods.filter((pod) => !ended.some((each) => each.uid === pod.uid)) });
   }
 
@@ -152,7 +152,7 @@ export class ClaimRecords {
 
   #put(record: ClaimRecord): void {
     const { devices, pods } = record;
-    this.#store.save({ ...record, ...deviceTexts(devices), pods: pods ? JSON.stringify(pods) : "" });
+    this.#store.save({ ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) });
     this.#remember(record);
   }
 

@@ -66,7 +66,7 @@ export class DriverClient {
 
   async unprepare(
     { namespace, name, uid }: ClaimReference,
-    { pods = [], devices }: Pick<RecordedClaim, "pods" | "devices">,
+    { pods, devices }: Pick<RecordedClaim, "pods" | "devices">,
     signal: AbortSignal,
   ): Promise<void> {
     const request = UnprepareDevicesRequest.encode({

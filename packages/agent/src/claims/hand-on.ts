@@ -83,7 +83,7 @@ export class HandOn {
    * Waits for the containers of pods that the claim is no longer reserved for, and removes these pods from its record.
    */
   async untilPodsLeft(before: ClaimRecord, { pods }: Allocation, call: KubeletCall): Promise<void> {
-    const left = before.pods?.filter((pod) => !pods.some(({ uid }) => uid === pod.uid)) ?? [];
+    const left = before.pods.filter((pod) => !pods.some(({ uid }) => uid === pod.uid));
     if (left.length === 0) return;
     await this.#context.use.whenUnused(
       () => this.#context.use.check({ ...before, pods: left }, call.signal),

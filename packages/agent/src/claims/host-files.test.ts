@@ -91,7 +91,15 @@ it("numbers without a type are refused where paths are restricted: runtimes woul
 it("CDI devices of other vendors are refused where paths are restricted", async () => {
   const identity = { request: "req", pool: "p", device: "gpu-0", shareId: "" };
   const allocated = { ...identity, consumedCapacity: {}, adminAccess: false, configuration: [] };
-  const owner = { driver: "gpu.example.com", namespace: "n", name: "c", uid: "u", boot: "b", pods: [] };
+  const owner = {
+    driver: "gpu.example.com",
+    namespace: "n",
+    name: "c",
+    uid: "u",
+    boot: "b",
+    pods: [],
+    driverUid: 0,
+  };
   const preparing = (id: string, allowed: string) =>
     preparedOf(
       owner,

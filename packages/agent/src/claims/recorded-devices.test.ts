@@ -32,11 +32,3 @@ it("devices are read as they were written, and a configuration that they share i
 it("a header has all but configuration", () => {
   expect(devicesOfHeader(headerDevices([gpu(0)]))).toEqual([gpu(0, [])]);
 });
-
-it("devices that an earlier version wrote have what it did not write by default", () => {
-  const { request, pool, device, shareId, cdiDeviceIds } = gpu(0);
-  const identity = { request, pool, device, shareId, cdiDeviceIds };
-  const expected = [{ ...identity, consumedCapacity: {}, adminAccess: false, configuration: [] }];
-  expect(devicesOfTexts({ devices: JSON.stringify([identity]), configuration: "[]" })).toEqual(expected);
-  expect(devicesOfHeader([identity])).toEqual(expected);
-});

@@ -1,4 +1,3 @@
-import { isRecord } from "@nodekeeper/core/kube";
 import type { AllocatedDevice } from "./allocation.ts";
 
 /** A device as returned to the kubelet, with its allocation as sent to the driver. */
@@ -28,13 +27,14 @@ export function deviceTexts(devices: readonly PreparedDevice[]): { devices: stri
   return { devices: JSON.stringify(numbered), configuration: JSON.stringify(configurations) };
 }
 
-/** Parses JSON from `deviceTexts`, or from an earlier version, which stored only identities and CDI devices. */
+/** Parses JSON from `deviceTexts`. */
 export function devicesOfTexts(texts: { devices: string; configuration: string }): PreparedDevice[] {
   const configurations: Configuration[] = JSON.parse(texts.configuration);
-  const numbered: (Partial<Omit<PreparedDevice, "configuration">> & { configuration?: number[] })[] =
-    JSON.parse(texts.devices);
-  return numbered.map(({ configuration = [], ...device }) => ({
-    ...completed(device),
+  const numbered: (Omit<PreparedDevice, "configuration"> & { configuration: number[] })[] = JSON.parse(
+    texts.devices,
+  );
+  return numbered.map(({ configuration, ...device }) => ({
+    ...device,
     configuration: configuration.flatMap((number) => configurations[number] ?? []),
   }));
 }
@@ -44,20 +44,9 @@ export function headerDevices(devices: readonly PreparedDevice[]) {
   return devices.map(({ configuration: _, ...device }) => device);
 }
 
-/** Returns the devices of a header, including headers of earlier versions. */
-export function devicesOfHeader(devices: readonly unknown[]): PreparedDevice[] {
-  return devices.filter(isRecord).map(completed);
-}
-
-// Fields of earlier versions may be missing.
-function completed(device: Partial<PreparedDevice>): PreparedDevice {
-  const identity = { request: "", pool: "", device: "", shareId: "" };
-  return {
-    ...identity,
-    consumedCapacity: {},
-    adminAccess: false,
-    cdiDeviceIds: [],
-    ...device,
-    configuration: [],
-  };
+/** Returns the devices of a header, without their configuration. */
+export function devicesOfHeader(
+  devices: readonly ReturnType<typeof headerDevices>[number][],
+): PreparedDevice[] {
+  return devices.map((device) => ({ ...device, configuration: [] }));
 }

@@ -9,10 +9,10 @@ import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
 it("claims that may be reserved for a pod of the node are read, and no others", async () => {
   using world = new ClaimWorld();
   const records = world.records();
-  const record = (name: string, namespace: string, pods: ClaimPod[] | undefined) =>
+  const record = (name: string, namespace: string, pods: ClaimPod[]) =>
     records.save(DRIVER, { namespace, name, uid: name }, { state: "prepared", devices: [], pods, cdi: "" });
   record("shared", "default", [{ name: "first", uid: "first" }]);
-  record("of-an-earlier-version", "default", undefined);
+  record("of-unknown-pods", "default", []);
   record("generated", "default", [{ name: "other", uid: "other", isOwner: true }]);
   record("known", "default", [{ name: "late", uid: "late" }]);
   record("elsewhere", "other", [{ name: "first", uid: "first" }]);
@@ -37,5 +37,5 @@ it("claims that may be reserved for a pod of the node are read, and no others", 
   await until("both are read", () => read.length === 2);
   ending.abort(stopped("test is over"));
   await running;
-  expect(read.sort()).toEqual(["of-an-earlier-version", "shared"]);
+  expect(read.sort()).toEqual(["of-unknown-pods", "shared"]);
 });

@@ -63,5 +63,5 @@ export class ReservedPods {
 
 function mayBeReservedFor(record: ClaimRecord, uid: string): boolean {
   if (isEnding(record)) return false;
-  return !(record.pods ?? []).some((pod) => pod.uid === uid || pod.isOwner);
+  return !record.pods.some((pod) => pod.uid === uid || pod.isOwner);
 }

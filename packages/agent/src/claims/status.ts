@@ -28,7 +28,7 @@ export function driverClaims(
       name,
       uid,
       state: of,
-      pods: pods?.map((pod) => `${namespace}/${pod.name}`),
+      pods: pods.map((pod) => `${namespace}/${pod.name}`),
       updatedAt,
       devices: devices.map(({ pool, device }) => `${pool}/${device}`),
     })),

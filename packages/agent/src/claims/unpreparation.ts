@@ -41,7 +41,7 @@ export class Unpreparation {
     const { namespace, name, uid } = claim;
     const record = records.get(driver, uid);
     const connection = drivers.get(driver)?.connection;
-    const { devices, pods } = record ?? { devices: [], pods: undefined };
+    const { devices, pods } = record ?? { devices: [], pods: [] };
     const save = (state: ClaimRecord["state"]) =>
       records.save(driver, claim, { state, devices, pods, cdi: "", boot: record?.boot });
     // Also without a record, which may be lost although the driver has prepared the claim.

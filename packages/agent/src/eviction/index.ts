@@ -48,6 +48,6 @@ export { PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";
 export { RecordQueries } from "./records/record-queries.ts";
 export type { EvictionPage } from "./records/recorded-evictions.ts";
-export { addedTaints, storedTaints } from "./records/recorded-taints.ts";
+export { storedTaints } from "./records/recorded-taints.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
 export { RoundPacing } from "./round-pacing.ts";

@@ -18,7 +18,7 @@ export interface StoredClaim {
   devices: string;
   /** Configuration that the devices refer to. */
   configuration: string;
-  /** Pods whose containers may use the devices. Empty if an earlier version wrote the record. */
+  /** Pods whose containers may use the devices. */
   pods: string;
   /** Content of the CDI file; empty if there is none. */
   cdi: string;

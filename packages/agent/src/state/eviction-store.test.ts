@@ -33,14 +33,6 @@ function run<T>(use: (store: EvictionStore, database: StateDatabase) => T): T {
 const newest = () => run((store) => JSON.parse(store.states()[0]!.text).pending[0].uid);
 
 describe("the state of eviction", () => {
-  it("in its copy for the boot can be read by an earlier version after a rollback", () => {
-    const copy = run((store, { bootDirectory }) => {
-      store.save({ state: stateOf("a"), steps: [] }, bounds);
-      return bootDirectory.read("eviction");
-    });
-    expect(JSON.parse(copy!)).toMatchObject(JSON.parse(stateOf("a")));
-  });
-
   it("is that of the copy for the boot, even after a kill, if the database was replaced by one with more saves", () => {
     run((store) => {
       for (const pod of ["old", "old", "old"]) store.save({ state: stateOf(pod), steps: [] }, bounds);

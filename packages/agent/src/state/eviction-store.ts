@@ -77,7 +77,7 @@ interface NewRecords {
 
 interface NumberedState {
   text: string;
-  /** Number of the save; 0 if an earlier version wrote it. */
+  /** Number of the save. */
   saves: number;
 }
 
@@ -202,7 +202,6 @@ export class EvictionStore extends Store {
   }
 
   #writeForBoot(state: string): boolean {
-    // The number is a member of the state, which an earlier version ignores after a rollback.
     return this.database.bootDirectory.write(STATE_OF_BOOT, `{"saves":${this.#saves},${state.slice(1)}`);
   }
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Damage, damageOf, deleteDamagedRows } from "./damage.ts";
-import { migrate, versionOf } from "./migrations.ts";
+import { createSchema, isNew } from "./definitions.ts";
 import { salvage } from "./salvage.ts";
 import { Schema } from "./schema.ts";
 import { isCorruption, isSqlError } from "./sqlite-errors.ts";
@@ -21,8 +21,7 @@ export interface OpenedDatabase {
 }
 
 /**
- * Opens or creates the file and migrates its schema. Deletes rows that cannot be read, and creates missing
- * tables. Throws `corrupt` if pages are damaged: see `salvageFrom`.
+ * Opens or creates the file. Deletes rows that cannot be read, and creates missing tables. Throws `corrupt` if pages are damaged: see `salvageFrom`.
  */
 export function openFile(path: string, bootId: string): OpenedDatabase {
   keepPrivate(path);
@@ -92,25 +91,25 @@ function inMemory(contents: Uint8Array): DatabaseSync {
   return connection;
 }
 
-// Throws `corrupt` if pages are damaged, or if the schema does not match its version.
+// Throws `corrupt` if pages are damaged, or if tables lack columns.
 function makeReadable(connection: DatabaseSync, path: string): Damage[] {
   checkIntegrity(connection, path);
-  const version = versionOf(connection, path);
+  const schema = new Schema();
   // Rows that others refer to may be deleted.
   connection.exec("PRAGMA foreign_keys = OFF");
-  const missing = completeSchema(connection, version, path);
+  const missing = completeSchema(connection, schema, path);
   const damage = missing.map((table) => damageOf(table, "the table"));
-  damage.push(...deleteDamagedRows(connection, new Schema()));
+  damage.push(...deleteDamagedRows(connection, schema));
   connection.exec("PRAGMA foreign_keys = ON");
   return damage;
 }
 
 // Returns the tables that were missing.
-function completeSchema(connection: DatabaseSync, version: number, path: string): string[] {
+function completeSchema(connection: DatabaseSync, schema: Schema, path: string): string[] {
   try {
-    const missing = new Schema(version).complete(connection);
-    migrate(connection, version);
-    return missing;
+    if (!isNew(connection, path)) return schema.complete(connection);
+    createSchema(connection);
+    return [];
   } catch (error) {
     if (!isSqlError(error)) throw error;
     throw new StateDamaged({ place: path, problem: messageOf(error) }, { cause: error });

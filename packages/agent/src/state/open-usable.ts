@@ -1,6 +1,6 @@
 import { StateDamaged, StateOfNewerVersion, StatePartlyDamaged } from "@nodekeeper/api/errors";
 import type { Logger } from "@nodekeeper/core/lib";
-import { NewerSchemaError } from "./migrations.ts";
+import { NewerSchemaError } from "./definitions.ts";
 import { type OpenedDatabase, openFile, openInMemory, salvageFrom, setAside } from "./open-file.ts";
 import { isCorruption } from "./sqlite-errors.ts";
 

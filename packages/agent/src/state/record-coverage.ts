@@ -49,7 +49,7 @@ const whys = {
 /**
  * Tracks the times for which records are complete. Only there does the absence of a record count as evidence.
  *
- * 1. A new database is complete since its creation; one of an earlier version since its oldest round.
+ * 1. A new database is complete since its creation.
  * 2. Trimming a record moves the start forward, at most to now.
  * 3. Records that could not be written before the agent ended are a gap: see `GapMarker`. A disk that became
  *    read-only has no marker; a gap is then assumed if the last sign of life is older than 90 s.
@@ -171,11 +171,8 @@ export class RecordCoverage {
 
   #first(): StoredCoverage {
     const now = Math.floor(this.#clock.now());
-    const oldest = this.#connection.prepare("SELECT min(at) AS at FROM eviction_round").get()?.at;
-    const since = Math.min((oldest as number | null) ?? now, now);
-    const mark = this.#connection.prepare("SELECT min(at) AS at FROM mark").get()?.at;
     this.#isChanged = true;
-    return { since, requests: since, marks: Math.min((mark as number | null) ?? now, now), gaps: [] };
+    return { since: now, requests: now, marks: now, gaps: [] };
   }
 
   #save(): void {

@@ -33,7 +33,6 @@ class TableCopy {
   readonly #to: DatabaseSync;
   readonly #table: Table;
   #insert!: StatementSync;
-  #columns: readonly string[] = [];
   #copied = 0;
   #failures = 0;
 
@@ -47,11 +46,7 @@ class TableCopy {
   run(): number {
     const { name, columns, hasRowId } = this.#table;
     try {
-      const found = this.#from.prepare("SELECT name FROM pragma_table_info(?)").all(name);
-      const own = new Set(found.map((column) => column.name));
-      this.#columns = columns.filter((column) => own.has(column));
-      if (own.size === 0) throw new Error("the table is missing");
-      const targets = [...(hasRowId ? ["rowid"] : []), ...this.#columns];
+      const targets = [...(hasRowId ? ["rowid"] : []), ...columns];
       const places = targets.map(() => "?").join(", ");
       this.#insert = this.#to.prepare(
         `INSERT OR IGNORE INTO ${name} (${targets.join(", ")}) VALUES (${places})`,
@@ -118,9 +113,9 @@ class TableCopy {
   }
 
   #select(rest: string): StatementSync {
-    const { name, hasRowId } = this.#table;
+    const { name, columns, hasRowId } = this.#table;
     // A column may be an alias of the row ID.
-    const results = [...(hasRowId ? [`rowid AS ${PLACE}`] : []), ...this.#columns];
+    const results = [...(hasRowId ? [`rowid AS ${PLACE}`] : []), ...columns];
     const statement = this.#from.prepare(`SELECT ${results.join(", ")} FROM ${name} ${rest}`);
     statement.setReadBigInts(true);
     return statement;

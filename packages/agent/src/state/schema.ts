@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
-import { latestVersion, migrate } from "./migrations.ts";
+import { createSchema } from "./definitions.ts";
 
-/** A table in a version of the schema. */
+/** A table of the schema. */
 export interface Table {
   name: string;
   /** In order. */
@@ -19,14 +19,14 @@ interface SchemaItem {
   sql: string;
 }
 
-/** The schema after the migrations up to a version. Default: the latest. */
+/** The tables and indexes of the database. */
 export class Schema {
   readonly tables: readonly Table[];
   readonly #items: readonly SchemaItem[];
 
-  constructor(version = latestVersion) {
+  constructor() {
     using empty = new DatabaseSync(":memory:");
-    migrate(empty, 0, version);
+    createSchema(empty);
     this.#items = itemsOf(empty);
     this.tables = this.#items
       .filter(({ type }) => type === "table")

@@ -2,7 +2,7 @@ import type { outcome, ValueOf } from "../openapi/index.ts";
 import { compareText } from "./rank.ts";
 
 /**
- * How an eviction ended. The spellings of `result` are stored in records; `readRecord` maps those of earlier versions.
+ * How an eviction ended. The spellings of `result` are stored in records.
  *
  * - `terminated`: only this counts as evicted by the agent.
  * - `superseded`: the pod was deleted, finished or replaced before a request of the agent was accepted.

@@ -76,12 +76,7 @@ const driverClaims = s.named(
         uid: s.text(),
         state: s.oneOf(["preparing", "prepared", "unpreparing", "unprepared"]),
         devices: s.list(s.text('"<pool>/<device>"')),
-        pods: s.optional(
-          s.list(
-            s.text('"<namespace>/<name>"'),
-            "Pods whose containers may use its devices; absent if an earlier version of the agent recorded the claim.",
-          ),
-        ),
+        pods: s.list(s.text('"<namespace>/<name>"'), "Pods whose containers may use its devices."),
         updatedAt: s.time(),
       }),
     ),

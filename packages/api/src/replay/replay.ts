@@ -6,7 +6,7 @@ import {
   type RefusalReason,
   type Victim,
 } from "../decide/index.ts";
-import { type RoundRecord, readRecord } from "../records/index.ts";
+import type { RoundRecord } from "../records/index.ts";
 import { type OpenQuestions, openQuestions } from "./open-questions.ts";
 
 /** A victim in a comparison. */
@@ -58,7 +58,7 @@ export function emptyReplay(): Replay {
 
 /** Replays another round and adds it to a result. If a malformed record throws, the result is unchanged. */
 export function addToReplay(result: Replay, record: RoundRecord, policy: EvictionPolicy): void {
-  const { input } = readRecord(record);
+  const { input } = record;
   const after = decide({ ...input, policy });
   const round = { ...compare(record, after), ...openQuestions(input, policy) };
   result.rounds++;

@@ -163,7 +163,7 @@ export const state = s.object({
   unusable: s.list(
     s.object({
       plugin: s.text(),
-      scope: s.optional(s.text("Absent in states of earlier versions.")),
+      scope: s.text(),
       rounds: s.integer(),
     }),
     "The number of consecutive rounds in which a plugin with a hard threshold named only pods that can't be evicted.",

@@ -149,7 +149,7 @@ function noNode(): NodekeeperError {
 const failing = (code: ErrorCode, retryAfterMs?: number) =>
   new NodekeeperError(code, `it is ${code}`, retryAfterMs === undefined ? {} : { retryAfterMs });
 
-function setUp(fault: FakeNode["fault"] = () => undefined, recorded = new Map<string, number>()) {
+function setUp(fault: FakeNode["fault"] = () => undefined) {
   const clock = new FakeClock();
   const node = new FakeNode(clock);
   node.fault = fault;
@@ -169,7 +169,6 @@ function setUp(fault: FakeNode["fault"] = () => undefined, recorded = new Map<st
       queueMetrics: createWorkQueueMetrics(registry),
     },
     fieldManager: "nodekeeper",
-    addedTaints: () => recorded,
     onChange: (message, kind) => void changes.push(`${kind}: ${message}`),
   });
   const stop = new AbortController();
@@ -347,20 +346,6 @@ describe("what is not the agent's", () => {
     expect(test.node.taints).toEqual([theirs, other]);
     expect(test.node.annotation).toBeNull();
     expect(test.health().ok).toBe(true);
-  });
-
-  it("is known by the agent's records after an upgrade, written down at once, and removed with its condition", async () => {
-    const recorded = new Map([["nodekeeper.dev/Squeeze:NoSchedule", Date.parse("2026-11-21T04:00:01Z")]]);
-    await using test = setUp(undefined, recorded);
-    const timeAdded = "2026-11-21T04:00:00Z";
-    const other = { key: "nodekeeper.dev/Other", effect: "NoSchedule", timeAdded };
-    test.node.put([{ ...squeeze, timeAdded }, other]);
-    await test.rounds(1, "Squeeze");
-    expect(test.node.annotation).toBe('["nodekeeper.dev/Squeeze:NoSchedule"]');
-    expect(test.changes).toEqual([]);
-    await test.rounds(1);
-    expect(test.node.taints).toEqual([other]);
-    expect(test.node.annotation).toBeNull();
   });
 });
 

@@ -23,12 +23,6 @@ export interface NodeTainterOptions extends Pick<TaintReportsOptions, "onChange"
   onNode?: (node: KubeObject | undefined) => void;
   /** The field manager of the client's writes. It proves that a taint is the agent's. */
   fieldManager: string;
-  /**
-   * When the agent recorded that it added a taint which it has not removed since, wall milliseconds by "key:effect".
-   * Such a taint is the agent's if the Node has no annotation, for example after an upgrade from a version that wrote
-   * none.
-   */
-  addedTaints: () => ReadonlyMap<string, number>;
 }
 
 // If the taints differ from the desired ones for longer than this, the readiness check fails, milliseconds.
@@ -61,8 +55,6 @@ export class NodeTainter implements Runnable {
   /** Undefined before the first round and while suspended. */
   #desired: DesiredNodeTaints | undefined;
   #isSuspended = false;
-  /** Like `addedTaints`, until the Node first has the desired taints; undefined before the Node was read. */
-  #recorded: ReadonlyMap<string, number> | undefined;
   /** Monotonic time since when the taints differ from the desired ones. */
   #lateSince: number | undefined;
   /** The error of the last write; undefined if it succeeded. */
@@ -140,8 +132,7 @@ export class NodeTainter implements Runnable {
   }
 
   #taintsOf(node: KubeObject): LiveTaints {
-    this.#recorded ??= this.#options.addedTaints();
-    return readNodeTaints(node, this.#options.fieldManager, this.#recorded);
+    return readNodeTaints(node, this.#options.fieldManager);
   }
 
   #compare(): void {
@@ -168,7 +159,6 @@ export class NodeTainter implements Runnable {
 
   #reconciled(live: LiveTaints, desired: DesiredNodeTaints): void {
     this.#live = live;
-    this.#recorded = new Map();
     this.#writes.reconciled(signatureOf(desired));
     this.#lateSince = undefined;
     this.#error = undefined;

@@ -177,35 +177,23 @@ describe("a taint is the agent's", () => {
     },
     spec: { taints: [hot] },
   });
-  const recordedAt = (time: string) => new Map([[id, Date.parse(time)]]);
-  const none = new Map();
 
-  it.each<[string, ReturnType<typeof nodeWith>, ReadonlyMap<string, number>, boolean]>([
-    ["by its annotation", nodeWith(JSON.stringify([id])), none, true],
+  it.each<[string, ReturnType<typeof nodeWith>, boolean]>([
+    ["by its annotation", nodeWith(JSON.stringify([id])), true],
     [
       "not by an annotation that another client wrote",
       nodeWith(JSON.stringify([id]), "kubectl-annotate"),
-      none,
       false,
     ],
     [
       "not by an annotation that the status' writer owns",
       nodeWith(JSON.stringify([id]), "nodekeeper", { subresource: "status" }),
-      none,
       false,
     ],
-    ["not if the annotation lists another", nodeWith('["nodekeeper.dev/Hot:NoExecute"]'), none, false],
-    ["not if the annotation is not JSON", nodeWith("{"), none, false],
-    ["not by its prefix", nodeWith(undefined), none, false],
-    [
-      "by the agent's record, without an annotation",
-      nodeWith(undefined),
-      recordedAt("2026-11-21T04:00:00.5Z"),
-      true,
-    ],
-    ["not if it is younger than the record", nodeWith(undefined), recordedAt("2026-11-21T03:59:59Z"), false],
-    ["not by a record beside an annotation", nodeWith("[]"), recordedAt("2026-11-21T05:00:00Z"), false],
-  ])("%s", (_, node, recorded, isOwn) => {
-    expect([...readNodeTaints(node, "nodekeeper", recorded).own]).toEqual(isOwn ? [id] : []);
+    ["not if the annotation lists another", nodeWith('["nodekeeper.dev/Hot:NoExecute"]'), false],
+    ["not if the annotation is not JSON", nodeWith("{"), false],
+    ["not by its prefix", nodeWith(undefined), false],
+  ])("%s", (_, node, isOwn) => {
+    expect([...readNodeTaints(node, "nodekeeper").own]).toEqual(isOwn ? [id] : []);
   });
 });

@@ -18,28 +18,14 @@ export interface DesiredNodeTaints {
 /**
  * Returns the taints of a live Node. Pure.
  *
- * 1. A taint is the agent's if the annotation `OWN_TAINTS` lists it, and managedFields show that the agent's field
- *    manager wrote that annotation.
- * 2. If the Node has no such annotation, for example after an upgrade, a taint is the agent's if the agent recorded
- *    that it added it, and the taint is not younger than that record.
- * @param recorded when the agent recorded that it added a taint, wall milliseconds, by "key:effect"
+ * A taint is the agent's if the annotation `OWN_TAINTS` lists it, and managedFields show that the agent's field manager
+ * wrote that annotation.
  */
-export function readNodeTaints(
-  node: KubeObject,
-  manager: string,
-  recorded: ReadonlyMap<string, number>,
-): LiveTaints {
+export function readNodeTaints(node: KubeObject, manager: string): LiveTaints {
   const { taints } = (node.spec ?? {}) as { taints?: unknown };
   const live: LiveTaint[] = Array.isArray(taints) ? taints : [];
   const listed = provenTaints(node, manager);
-  const isAnnotated = node.metadata.annotations?.[OWN_TAINTS] !== undefined;
-  const isOwn = (taint: LiveTaint) =>
-    isAnnotated ? listed.has(idOf(taint)) : isRecorded(taint, recorded.get(idOf(taint)));
-  return { taints: live, own: new Set(live.filter(isOwn).map(idOf)), listed };
-}
-
-function isRecorded({ timeAdded }: LiveTaint, at: number | undefined): boolean {
-  return at !== undefined && timeAdded !== undefined && Date.parse(timeAdded) <= at;
+  return { taints: live, own: new Set(live.map(idOf).filter((id) => listed.has(id))), listed };
 }
 
 /**

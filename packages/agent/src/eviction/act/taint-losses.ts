@@ -14,8 +14,6 @@ export interface TaintLoss {
   by: string;
 }
 
-const noRecords: ReadonlyMap<string, number> = new Map();
-
 /**
  * Returns the agent's taints that another client removed or changed between two versions of a Node. Pure.
  *
@@ -33,9 +31,9 @@ export function taintLosses(
   isAdjacent: boolean,
 ): TaintLoss[] {
   if (before.metadata.uid !== after.metadata.uid) return [];
-  const { taints: old, own } = readNodeTaints(before, manager, noRecords);
+  const { taints: old, own } = readNodeTaints(before, manager);
   if (own.size === 0) return [];
-  const { taints } = readNodeTaints(after, manager, noRecords);
+  const { taints } = readNodeTaints(after, manager);
   const writer = lastTaintWriter(after);
   const isOther = isAdjacent && writer?.manager !== undefined && writer.manager !== manager;
   const by = isOther

@@ -9,7 +9,7 @@ import {
   rankOrder,
   referenceTo,
 } from "@nodekeeper/api/decide";
-import { type RoundRecord, readRecord } from "@nodekeeper/api/records";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
 // A low level, because compression runs between the decision and acting on it.
@@ -82,7 +82,7 @@ export function unpackRound(id: number, bytes: Uint8Array, base: readonly Evicti
   for (const uid of removed) left.delete(uid);
   for (const pod of changed) left.set(pod.uid, pod);
   const pods = [...left.values()];
-  const record = readRecord({ id, input: { ...input, pods }, decision });
+  const record = { id, input: { ...input, pods }, decision };
   const whole = wholeRanking(record.decision, pods, record.input.policy.ranking);
   return { ...record, decision: { ...record.decision, ranking: whole } };
 }

@@ -166,17 +166,6 @@ export class PodHistory implements PodObserver, Runnable {
     this.#addEvent("", this.#options.clock.now(), message, plugin);
   }
 
-  /** Returns the recorded events of the node, oldest first; empty if they can't be read. */
-  nodeEvents(): StoredNodeEvent[] {
-    const { store, log } = this.#options;
-    try {
-      return store.events("");
-    } catch (error) {
-      log.error({ errorId: StateDamaged.id, err: error }, "history of the node can't be read");
-      return [];
-    }
-  }
-
   #restore(): void {
     const { store, log } = this.#options;
     try {

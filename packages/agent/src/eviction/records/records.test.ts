@@ -72,13 +72,6 @@ describe("records", () => {
     expect(records.findPods("default/a")).toHaveLength(1);
   });
 
-  it("of an earlier version have the names of today", () => {
-    const rounds = new TestRounds([testPod("b")]);
-    rounds.outcomes = [{ uid: "a", result: "gone" as "terminated", message: "pod deleted" }];
-    play(rounds, {});
-    expect([...records.rounds()]).toMatchObject([{ input: { outcomes: [{ result: "terminated" }] } }]);
-  });
-
   it("give back each round as it was", () => {
     const plugin = fc.record(
       {

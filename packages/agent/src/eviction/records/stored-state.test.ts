@@ -77,37 +77,6 @@ describe("a stored state", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("of an earlier version is completed: what it had decided may have been sent", () => {
-    const { version: _version, boot: _boot, interrupted: _, unusable: _none, ...state } = wholeState();
-    const pending = state.pending.map(({ acceptedAt: _at, sendingAt: _sending, ...pod }) => ({
-      ...pod,
-      deadline: 1_060_000,
-    }));
-    const thresholds = state.thresholds.map(({ reportedAt: _at, ...timer }) => timer);
-    const paused = state.paused.map(({ budget: _budget, ...pod }) => pod);
-    const [found, lines] = read({ ...state, pending, thresholds, paused, unrecorded: undefined });
-    expect(found).toMatchObject({
-      version: STATE_VERSION,
-      thresholds: state.thresholds,
-      pending: [{ sendingAt: state.pending[0]!.since, acceptedAt: null, deadline: null }],
-      paused: [{ budget: null }],
-    });
-    expect(lines).toEqual([]);
-  });
-
-  it("of version 1, which did not store that a request was about to be sent: it may have been", () => {
-    const { unrecorded: _, ...state } = wholeState();
-    const [pod] = state.pending.map(({ sendingAt: _at, ...rest }) => rest);
-    const accepted = { ...pod, uid: "z", acceptedAt: 7, deadline: 9 };
-    const [found, lines] = read({ ...state, version: 1, pending: [pod, accepted], interrupted: [pod] });
-    expect(found.pending).toEqual([
-      { ...pod, sendingAt: pod!.since },
-      { ...accepted, sendingAt: 7 },
-    ]);
-    expect(found.interrupted).toEqual([{ ...pod, sendingAt: pod!.since }]);
-    expect(lines).toEqual([]);
-  });
-
   it("of a later version is read as far as it is understood", () => {
     const state = wholeState();
     const later = { ...state, version: STATE_VERSION + 1, novelty: [{}] };

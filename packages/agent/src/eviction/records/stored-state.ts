@@ -8,7 +8,7 @@ const members = stateSchema.json.properties as Readonly<Record<string, JsonSchem
 const lists = Object.entries(members).filter(([, { type }]) => type === "array");
 
 /**
- * Reads a stored state of any version. Throws `corrupt` if it is not a JSON object. An item with a missing or invalid
+ * Reads a stored state. Throws `corrupt` if it is not a JSON object. An item with a missing or invalid
  * field is skipped and logged; the rest is kept.
  */
 export function readStoredState(stored: string, log: Logger): EvictionState {
@@ -24,7 +24,7 @@ export function readStoredState(stored: string, log: Logger): EvictionState {
       continue;
     }
     const kept: unknown[] = [];
-    for (const item of items.map((one) => upgraded(version, list, one))) {
+    for (const item of items) {
       const problem = mismatchOf(schema as JsonSchema, item);
       if (problem === undefined) kept.push(item);
       else dropped.push({ list, problem, item: shown(item) });
@@ -58,26 +58,6 @@ function parsed(stored: string): Record<string, unknown> {
   }
   if (isRecord(state)) return state;
   throw new NodekeeperError("corrupt", "the stored eviction state is not an object");
-}
-
-function upgraded(version: number, list: string, item: unknown): unknown {
-  const first = version === 0 ? fromVersion0(list, item) : item;
-  return version < 2 ? fromVersion1(list, first) : first;
-}
-
-// Version 0 did not store acceptances: the first round decides its pending evictions again.
-function fromVersion0(list: string, item: unknown): unknown {
-  if (!isRecord(item)) return item;
-  if (list === "pending") return { ...item, acceptedAt: null, deadline: null };
-  if (list === "thresholds") return { reportedAt: item.lastSeen, ...item };
-  return list === "paused" ? { budget: null, ...item } : item;
-}
-
-// Version 1 did not store whether a request was about to be sent. It may have been sent since the decision.
-function fromVersion1(list: string, item: unknown): unknown {
-  if (!isRecord(item) || (list !== "pending" && list !== "interrupted")) return item;
-  const { since, acceptedAt } = item;
-  return { sendingAt: acceptedAt ?? since, ...item };
 }
 
 function shown(item: unknown): string {
