@@ -2,7 +2,14 @@ import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { type Clock, childScope, type Logger, type ScopedSignal, stopped } from "@nodekeeper/core/lib";
+import {
+  type Clock,
+  childScope,
+  type Logger,
+  type ScopedSignal,
+  stopped,
+  type Writable,
+} from "@nodekeeper/core/lib";
 import type { DeviceSettings, DeviceSync, TaintReasons } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
@@ -51,7 +58,6 @@ export interface DriverState {
   readonly problem?: string;
 }
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type OwnState = Writable<Omit<DriverState, "connection">> & { connection?: Writable<Connection> };
 
 /** Dependencies of drivers' states. */

@@ -1,4 +1,4 @@
-import type { ScopedSignal, Timer } from "@nodekeeper/core/lib";
+import type { ScopedSignal, Timer, Writable } from "@nodekeeper/core/lib";
 import {
   type CallError,
   ExchangeLog,
@@ -37,43 +37,43 @@ export interface ReporterStatus {
   lastError: CallError | undefined;
 }
 
-/** State of one plugin, kept across its registrations. */
+/** State of one plugin, kept across its registrations. Only `ReporterManager` changes it. */
 export interface Endpoint {
   readonly name: string;
   readonly inTree: boolean;
   /** Wall clock milliseconds at which this agent process first saw the plugin. */
   readonly countedSince: number;
-  registration?: PluginRegistration;
-  scope?: ScopedSignal;
+  readonly registration?: PluginRegistration;
+  readonly scope?: ScopedSignal;
   /** The last message. */
-  message?: ReportMessage;
+  readonly message?: ReportMessage;
   /** The message that `content` was parsed from. Differs from `message` until that is parsed. */
-  read?: ReportMessage;
-  content: PluginContent;
-  updatedAt?: number;
-  stoppedAt?: number;
+  readonly read?: ReportMessage;
+  readonly content: PluginContent;
+  readonly updatedAt?: number;
+  readonly stoppedAt?: number;
   /** Why its registration ended. Set together with `stoppedAt`. */
-  lostReason?: string;
-  grace?: Timer;
+  readonly lostReason?: string;
+  readonly grace?: Timer;
   /** Monotonic milliseconds from which it ranks as lost. Valid while `stoppedAt` is set. */
-  lostFrom: number;
+  readonly lostFrom: number;
   /** Start of its grace period, in monotonic milliseconds. */
-  graceFrom: number;
+  readonly graceFrom: number;
   /** Earliest end of its grace period, in monotonic milliseconds. */
-  graceNotBefore: number;
+  readonly graceNotBefore: number;
   /** Monotonic milliseconds of the last successful call or registration. */
-  lastSuccess?: number;
+  readonly lastSuccess?: number;
   /** Monotonic milliseconds of the last message, changed or not. Undefined before the first since the agent's start. */
-  receivedAt?: number;
+  readonly receivedAt?: number;
   /** The same in wall clock milliseconds. */
-  contactAt?: number;
+  readonly contactAt?: number;
   /** Error of the last call by method. No entry if the method's last call succeeded. */
   readonly errors: Map<CollectMethod, CallError>;
   readonly exchanges: ExchangeLog;
 }
 
 /** Returns the initial state of a plugin. @param now wall clock milliseconds */
-export function newEndpoint(name: string, inTree: boolean, now: number): Endpoint {
+export function newEndpoint(name: string, inTree: boolean, now: number): Writable<Endpoint> {
   return {
     name,
     inTree,

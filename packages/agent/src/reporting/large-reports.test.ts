@@ -76,7 +76,7 @@ describe("while a large report is read", () => {
         const first = steps.next();
         yield;
         during(endpoint);
-        endpoint.content = first.done ? first.value : yield* steps;
+        Object.assign(endpoint, { content: first.done ? first.value : yield* steps });
         read.push(endpoint.name);
       },
       onChange: () => {},
@@ -107,7 +107,7 @@ describe("while a large report is read", () => {
     const small = message([field("status", "topologyZone", zones(1))]);
     const { clock, refresh, read, add } = setUp((endpoint) => {
       if (endpoint.message === small) return;
-      endpoint.message = small;
+      Object.assign(endpoint, { message: small });
       refresh.add(endpoint);
       refresh.now();
       expect(read).toEqual([]);

@@ -17,6 +17,7 @@ import {
   stopped,
   type Timer,
   untilAborted,
+  type Writable,
 } from "@nodekeeper/core/lib";
 import {
   joinedErrors,
@@ -47,6 +48,8 @@ import { type ContentSource, inTreeSource, type ReporterSource, socketSource } f
 const MOST_ERROR_LENGTH = 1_000;
 const REPORTER_VERSIONS = ["v1alpha1"];
 
+type OwnEndpoint = Writable<Endpoint>;
+
 export interface ReporterManagerOptions {
   inTree: readonly ReporterSource[];
   /** Maximum size of a plugin's message, in bytes. */
@@ -64,7 +67,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   readonly name = "reporter-manager";
   readonly type = "ReporterPlugin";
   readonly #options: ReporterManagerOptions & ReportingContext;
-  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #endpoints = new Map<string, OwnEndpoint>();
   readonly #checkpoint: Checkpoint;
   readonly #refresh: Refresh;
   #running: ScopedSignal | undefined;
@@ -121,7 +124,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   }
 
   // A plugin that was registered when the agent stopped ranks as live until the startup grace period ends.
-  #awaitReturn(endpoint: Endpoint): void {
+  #awaitReturn(endpoint: OwnEndpoint): void {
     const { clock, returnMs, onChange } = this.#options;
     endpoint.lostFrom = clock.monotonic() + returnMs;
     this.#returning ??= clock.after(returnMs, () => {
@@ -267,7 +270,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     return { ok: true, message: names.length > 0 ? message : `${this.#endpoints.size} plugins` };
   }
 
-  #endpoint(name: string, inTree: boolean): Endpoint {
+  #endpoint(name: string, inTree: boolean): OwnEndpoint {
     const known = this.#endpoints.get(name);
     if (known) return known;
     const endpoint = newEndpoint(name, inTree, this.#options.clock.now());
@@ -275,7 +278,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     return endpoint;
   }
 
-  #start(endpoint: Endpoint, source: ContentSource): void {
+  #start(endpoint: OwnEndpoint, source: ContentSource): void {
     const { clock, settings, metrics } = this.#options;
     endpoint.scope?.abort(stopped("replaced by a newer registration"));
     endpoint.grace?.cancel();
@@ -313,7 +316,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     this.#countStates();
   }
 
-  #receive(endpoint: Endpoint, signal: AbortSignal, message: ReportMessage): void {
+  #receive(endpoint: OwnEndpoint, signal: AbortSignal, message: ReportMessage): void {
     if (signal.aborted) return;
     const { clock, metrics } = this.#options;
     metrics.messages.inc({ plugin: endpoint.name });
@@ -326,7 +329,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     this.#refresh.add(endpoint);
   }
 
-  #failed(endpoint: Endpoint, signal: AbortSignal, method: CollectMethod, error: unknown): void {
+  #failed(endpoint: OwnEndpoint, signal: AbortSignal, method: CollectMethod, error: unknown): void {
     if (signal.aborted) return;
     const { clock, log, metrics } = this.#options;
     const code = codeOf(error);
@@ -349,7 +352,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
    * @param stoppedFor time since the plugin was lost, in milliseconds
    * @param atLeast minimum remaining time, in milliseconds
    */
-  #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
+  #stop(endpoint: OwnEndpoint, reason: string, stoppedFor: number, atLeast = 0): void {
     const { clock } = this.#options;
     const now = clock.monotonic();
     endpoint.lostReason = reason;
@@ -365,14 +368,14 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
   }
 
   /** Restarts the timer with the current period. The minimum remaining time of `#stop` stays in effect. */
-  #armGrace(endpoint: Endpoint): void {
+  #armGrace(endpoint: OwnEndpoint): void {
     const { clock, settings } = this.#options;
     endpoint.grace?.cancel();
     const end = Math.max(endpoint.graceFrom + settings().pluginGracePeriod, endpoint.graceNotBefore);
     endpoint.grace = clock.after(end - clock.monotonic(), () => this.#drop(endpoint));
   }
 
-  #drop(endpoint: Endpoint, isDisplaced = false): void {
+  #drop(endpoint: OwnEndpoint, isDisplaced = false): void {
     const { log, metrics, notify, onChange } = this.#options;
     this.#endpoints.delete(endpoint.name);
     this.#refresh.forget(endpoint);

@@ -379,7 +379,7 @@ export class EvictionStore extends Store {
   }
 
   #grow(bytes: number): void {
-    this.#counted().total += bytes + ROW_BYTES;
+    this.#counted().grow(bytes + ROW_BYTES);
   }
 }
 

@@ -28,9 +28,8 @@ const shares: Readonly<Record<Consequence, number>> = { none: 0.25, refusal: 0.2
  *    displaces only its own.
  */
 export class RoundUsage {
-  /** Bytes of all records: rounds, bases and steps. */
-  total = 0;
   readonly #groups: RoundGroup[] = [];
+  #total = 0;
 
   /**
    * Counts the stored records.
@@ -47,7 +46,7 @@ export class RoundUsage {
             + (SELECT coalesce(sum(length(message) + ?1), 0) FROM eviction_step) AS bytes`,
       rowBytes,
     );
-    usage.total += others!.bytes;
+    usage.grow(others!.bytes);
     return usage;
   }
 
@@ -60,8 +59,18 @@ export class RoundUsage {
     const group = groups.reduce((least, one) => (one.bytes < least.bytes ? one : least));
     if (!this.#groups.includes(group)) this.#groups.push(group);
     group.bytes += bytes;
-    this.total += bytes;
+    this.#total += bytes;
     return group.plugin;
+  }
+
+  /** Adds a base or a step. */
+  grow(bytes: number): void {
+    this.#total += bytes;
+  }
+
+  /** Bytes of all records: rounds, bases and steps. */
+  get total(): number {
+    return this.#total;
   }
 
   /**

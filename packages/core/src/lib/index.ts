@@ -80,3 +80,4 @@ export { WakeableSleep } from "./wakeable-sleep.ts";
 export { pause, withPauses } from "./with-pauses.ts";
 export { WorkQueue } from "./work-queue.ts";
 export { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
+export type { Writable } from "./writable.ts";

@@ -68,11 +68,9 @@ export class DriverSync {
    * Fields that the API server stored differently in the last round of writes, and that no missing feature explains.
    */
   changed: readonly DroppedField[] = [];
-  /** The last feature query that the server answered for this driver, as `SliceSync` formats it. */
-  asked = "";
+  #question = "";
   #retryAt: number | undefined;
-  /** Features omitted for this driver only, because the server refuses them in its slices. */
-  without: ReadonlySet<Feature> = new Set();
+  #without: ReadonlySet<Feature> = new Set();
 
   constructor(clock: Clock, random?: () => number) {
     this.refused = new RefusedDevices(random);
@@ -86,6 +84,21 @@ export class DriverSync {
    */
   rest(now: number, minWriteIntervalMs: number): number {
     return Math.max(this.#writtenAt + minWriteIntervalMs, this.#pausedUntil) - now;
+  }
+
+  /** Returns whether the server has answered a feature query, as `SliceSync` formats it, and no other since. */
+  hasAnswer(question: string): boolean {
+    return this.#question === question;
+  }
+
+  answered(question: string, without: ReadonlySet<Feature>): void {
+    this.#question = question;
+    this.#without = without;
+  }
+
+  /** Features omitted for this driver only, because the server refuses them in its slices. */
+  get without(): ReadonlySet<Feature> {
+    return this.#without;
   }
 
   /** Stores the result of a round of writes. */

@@ -131,10 +131,9 @@ export class SliceSync {
     const sync = this.#syncOf(name);
     // A refused feature stays unknown, and is not queried again with each message.
     const question = `${features.epoch} ${driver.features().join()}`;
-    if (sync.asked === question) return;
+    if (sync.hasAnswer(question)) return;
     const answer = await learnFeatures(session, name, reported.pools, signal);
-    sync.asked = question;
-    sync.without = answer.without;
+    sync.answered(question, answer.without);
     if (!answer.isNew) return;
     const missing = [...features.missing];
     if (missing.length > 0)
