@@ -17,9 +17,8 @@ it.each([
   ],
   ["a gap", { oldest: at(10), gaps: [gap] }, at(25), [missing]],
   ["no gap that was earlier", { oldest: at(10), gaps: [gap] }, at(31), []],
-  ["nothing of an agent that does not report it", undefined, at(0), []],
 ] as const)("of the records of a time is missing: %s", (_what, coverage, from, lines) => {
-  expect(missingLines(coverage && { ...coverage, gaps: [...coverage.gaps] }, from)).toEqual(lines);
+  expect(missingLines({ ...coverage, gaps: [...coverage.gaps] }, from)).toEqual(lines);
 });
 
 it("how far records go back names what was trimmed earlier, and gaps", () => {
@@ -27,6 +26,7 @@ it("how far records go back names what was trimmed earlier, and gaps", () => {
     `Records go back to ${time(10)}; of requests that had no effect to ${time(15)}.`,
     missing,
   ]);
-  expect(coverageLines(undefined, at(5))).toEqual([`Records go back to ${time(5)}.`]);
-  expect(coverageLines(undefined, null)).toEqual([]);
+  const none = { oldest: null, gaps: [] };
+  expect(coverageLines(none, at(5))).toEqual([`Records go back to ${time(5)}.`]);
+  expect(coverageLines(none, null)).toEqual([]);
 });

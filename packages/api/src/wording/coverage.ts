@@ -4,12 +4,9 @@ import { timeOf } from "./time.ts";
 /**
  * Returns what is missing in the records since a time: "No records before 2026-11-20T09:12:00.000Z are kept.", then a
  * line per gap. Empty if they are complete.
- * @param coverage undefined in responses of earlier versions
  * @param from wall-clock milliseconds
  */
-export function missingLines(coverage: RecordCoverage | undefined, from: number): string[] {
-  if (coverage === undefined) return [];
-  const { oldest, requests, gaps } = coverage;
+export function missingLines({ oldest, requests, gaps }: RecordCoverage, from: number): string[] {
   // Since when all records are complete, including those of rounds without effect.
   const since = oldest === null ? null : Math.max(oldest, requests ?? oldest);
   return [
@@ -22,12 +19,12 @@ export function missingLines(coverage: RecordCoverage | undefined, from: number)
  * Returns how far back the records go, for the end of a page: "Records go back to 2026-11-20T09:12:00.000Z.", and their
  * gaps.
  */
-export function coverageLines(coverage: RecordCoverage | undefined, recordsSince: number | null): string[] {
-  const oldest = coverage?.oldest ?? recordsSince;
+export function coverageLines(coverage: RecordCoverage, recordsSince: number | null): string[] {
+  const oldest = coverage.oldest ?? recordsSince;
   if (oldest === null) return [];
-  const requests = coverage?.requests ?? oldest;
+  const requests = coverage.requests ?? oldest;
   const apart = requests > oldest ? `; of requests that had no effect to ${timeOf(requests)}` : "";
-  return [`Records go back to ${timeOf(oldest)}${apart}.`, ...gapLines(coverage?.gaps ?? [], oldest)];
+  return [`Records go back to ${timeOf(oldest)}${apart}.`, ...gapLines(coverage.gaps, oldest)];
 }
 
 function gapLines(gaps: RecordCoverage["gaps"], from: number): string[] {

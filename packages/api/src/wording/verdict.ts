@@ -29,7 +29,6 @@ export function verdictOf(explanation: PodExplanation): Verdict {
     const { acceptedAt, endedAt, message } = outcome;
     const time = acceptedAt === undefined || endedAt === undefined ? undefined : endedAt - acceptedAt;
     const after = time === undefined ? "" : ` after ${secondsOf(time)}`;
-    // Records of earlier versions lack the time of acceptance.
     const later = acceptedAt === undefined ? "" : `, ${message}${after}`;
     const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
     const at = `${timeOf(acceptedAt ?? chosen.at)} ${round}`;
@@ -90,7 +89,6 @@ function capitalized(text: string): string {
 
 function askText({ plugin, kind, reason, asks }: Victim): string {
   const [first] = asks;
-  // Records of earlier versions have only the threshold as the reason.
   if (first?.selectedBy === "ranking")
     return first.fallback ? reason : `selected by Nodekeeper's ranking, for ${plugin}: ${reason}`;
   return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;

@@ -20,7 +20,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
     events.logStart !== undefined &&
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,
-    ...missingLines(coverage, range.from).map((line) => shown(line, 300)),
+    ...(coverage ? missingLines(coverage, range.from) : []).map((line) => shown(line, 300)),
     !isReading &&
       since > range.from &&
       since > (events.logStart ?? 0) &&

@@ -77,11 +77,6 @@ describe("the fields of the form", () => {
   it("take another way to write the value in force as no change", () => {
     expect(typed({ cooldown: "0.5m" }).changed).toEqual([]);
   });
-
-  it("leave open what an earlier version did not record", () => {
-    const field = fields.find(({ name }) => name === "grace.shortest")!;
-    expect(recordedText(field, { burst: 3 } as never)).toBeUndefined();
-  });
 });
 
 describe("the snippet", () => {

@@ -118,17 +118,11 @@ export function applyTexts(
   return { ...edited, changed, problems };
 }
 
-/** Returns the field's value in a recorded policy as text. Undefined if an earlier version did not record it. */
-export function recordedText({ setting, name }: Field, policy: EvictionPolicy): string | undefined {
-  try {
-    const value = inPolicy(policy, name);
-    return value === undefined ? undefined : setting.toText(value);
-  } catch {
-    return undefined;
-  }
+/** Returns the field's value in a recorded policy as text. */
+export function recordedText({ setting, name }: Field, policy: EvictionPolicy): string {
+  return setting.toText(inPolicy(policy, name));
 }
 
-/** The value of a setting in a policy, which may be from an earlier version and lack it. */
 function inPolicy(policy: EvictionPolicy, name: string): unknown {
   const { skip, grace } = policy;
   switch (name) {

@@ -822,7 +822,7 @@ type UnprepareDevicesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Claim *Claim                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
 	// As in the last PrepareDevices of the claim; empty if the agent has no record of it. Without configuration if the agent's
-	// state directory was lost since, or the claim was prepared by an earlier version of the agent.
+	// state directory was lost since.
 	Devices []*AllocatedDevice `protobuf:"bytes,2,rep,name=devices,proto3" json:"devices,omitempty"`
 	// The pods that the claim was reserved for; empty if they are not known.
 	Pods          []*Pod `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`

@@ -145,7 +145,7 @@ export interface UnprepareDevicesRequest {
     | undefined;
   /**
    * As in the last PrepareDevices of the claim; empty if the agent has no record of it. Without configuration if the agent's
-   * state directory was lost since, or the claim was prepared by an earlier version of the agent.
+   * state directory was lost since.
    */
   devices: AllocatedDevice[];
   /** The pods that the claim was reserved for; empty if they are not known. */
