@@ -59,6 +59,8 @@ function publishedOf({ store }: World["api"], reporter: string): string | undefi
 export const LONGEST_ROUND_MS = 60_000;
 
 const KNOWN_MARGIN_MS = 1_000;
+// The agent gives a request to the API server up after this.
+export const REQUEST_TIMEOUT_MS = 10_000;
 // eviction.failedEvictionPause, which is measured from when the agent learns of the refusal.
 const PAUSE_MS = 59_000;
 // A round of three calls to a plugin that is late, each of the longest period of worlds, and the wait for the next.
@@ -72,13 +74,13 @@ function isForgotten(eviction: ApiWrite, now: number, { boots }: History, untilR
 
 /**
  * An eviction counts from when the agent learns that it was accepted. Where it does not, because the response was lost
- * or the agent ended, it counts from its decision.
+ * or the agent ended, it counts from when it sent its last request, which it gives up after ten seconds.
  */
 function marginOf({ at, deliveredAt }: ApiWrite, { lives }: History): number {
   const isKnown =
     deliveredAt !== undefined &&
     !lives.some(({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < at + 1_000);
-  return isKnown ? KNOWN_MARGIN_MS : 20_000;
+  return isKnown ? KNOWN_MARGIN_MS : KNOWN_MARGIN_MS + REQUEST_TIMEOUT_MS;
 }
 
 const CNR_STATUS = /\/customnoderesources\/[^/]+\/status$/;

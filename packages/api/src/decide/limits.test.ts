@@ -46,6 +46,16 @@ describe("limits in a time window", () => {
     expectNextAfter(60, rounds, all);
   });
 
+  it("count an eviction whose response is lost from its last request, which may have been accepted", () => {
+    const rounds = limited(1, null);
+    rounds.play({ p: all });
+    rounds.send("a", "c");
+    rounds.pass(20);
+    rounds.send("a", "c");
+    rounds.remove("a", "c");
+    expectNextAfter(60, rounds, all);
+  });
+
   it("do not count an earlier eviction of the same pod again when a later one is accepted", () => {
     const rounds = limited(null, 2);
     rounds.play({ p: forced("a") });

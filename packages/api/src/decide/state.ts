@@ -101,7 +101,7 @@ export function resumeState(stored: EvictionState, now: number, elapsedMs: numbe
 export interface EvictionProgress {
   uid: string;
   /**
-   * - `sending`: the first request is about to be sent.
+   * - `sending`: a request is about to be sent, the first one or a retry.
    * - `accepted`: a request was accepted.
    * - `followed`: the pod is terminating. Either the cause is not known to be a request of the agent, or `accepted` was
    *   already reported.
@@ -116,17 +116,18 @@ export interface EvictionProgress {
 
 /**
  * Returns the state with the progress of its pending evictions. An eviction counts for limits and cooldown from its
- * acceptance, which retries may delay. Times refer to the state's clock. Pure.
+ * acceptance, which retries may delay; until that is known, from its last request, which may have been accepted. Times
+ * refer to the state's clock. Pure.
  */
 export function withProgress(state: EvictionState, progress: readonly EvictionProgress[]): EvictionState {
   if (progress.length === 0) return state;
-  const accepted = new Map(
-    progress.filter(({ stage }) => stage === "accepted").map(({ uid, at }) => [uid, at]),
+  const requested = new Map(
+    progress.filter(({ stage }) => stage !== "followed").map(({ uid, at }) => [uid, at]),
   );
   // An earlier eviction of the same pod keeps its time.
   const recent = state.recent.map((eviction) =>
     eviction.releasedAt === null
-      ? { ...eviction, at: Math.max(eviction.at, accepted.get(eviction.uid) ?? 0) }
+      ? { ...eviction, at: Math.max(eviction.at, requested.get(eviction.uid) ?? 0) }
       : eviction,
   );
   const pending = new Map(state.pending.map((pod) => [pod.uid, pod]));

@@ -64,13 +64,12 @@ export class EvictionTasks {
     queue.add(uid);
   }
 
-  /** Records that a request is about to be sent. Returns false if it can't be recorded. */
+  /** Records that a request is about to be sent: each counts for limits. Returns false if it can't be recorded. */
   sending(task: EvictionTask): boolean {
-    if (task.sendingAt !== undefined) return true;
     const at = this.#options.context.clock.monotonic();
     if (!this.#options.ledger.progress({ uid: task.pod.uid, stage: "sending", at, deadline: null }))
       return false;
-    task.sendingAt = at;
+    task.sendingAt ??= at;
     return true;
   }
 

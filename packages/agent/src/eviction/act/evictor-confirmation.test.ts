@@ -67,6 +67,7 @@ describe("confirmation", () => {
     await test.clock.step(10_000);
     expect(accepted).toEqual([
       { uid: "web", stage: "sending", at: 0, deadline: null },
+      { uid: "web", stage: "sending", at: 10_000, deadline: null },
       { uid: "web", stage: "accepted", at: 10_000, deadline: 60_000 },
     ]);
   });

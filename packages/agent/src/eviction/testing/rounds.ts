@@ -151,17 +151,26 @@ export class TestRounds {
     this.now += seconds * 1000;
   }
 
+  /** Records that requests of evictions are sent now. */
+  send(...names: string[]): void {
+    const at = this.now;
+    this.#advance(names.map((uid) => ({ uid, stage: "sending", at, deadline: null })));
+  }
+
   /** Records that evictions were sent and accepted now, each with its pod's own grace period. */
   accept(...names: string[]): void {
     const at = this.now;
-    const progress = names.flatMap((uid): EvictionProgress[] => {
-      const pod = this.pods.find((one) => one.uid === uid)!;
-      const deadline = at + releaseTimeMs(pod.gracePeriodSeconds, this.policy);
-      return [
-        { uid, stage: "sending", at, deadline: null },
-        { uid, stage: "accepted", at, deadline },
-      ];
-    });
+    this.send(...names);
+    this.#advance(
+      names.map((uid) => {
+        const pod = this.pods.find((one) => one.uid === uid)!;
+        const deadline = at + releaseTimeMs(pod.gracePeriodSeconds, this.policy);
+        return { uid, stage: "accepted", at, deadline };
+      }),
+    );
+  }
+
+  #advance(progress: EvictionProgress[]): void {
     this.state = withProgress(this.state, progress);
   }
 
