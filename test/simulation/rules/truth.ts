@@ -1,7 +1,9 @@
 import { falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
+import { isEvictionRequest } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
 import { statementsAbout } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
+import { REQUEST_TIMEOUT_MS } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 export const truth: readonly Rule[] = [
@@ -50,9 +52,6 @@ function isKnownDefect(
   return mayHaveLostRounds && /no outcome of its eviction is recorded/.test(verdict);
 }
 
-// The agent gives a request to the API server up after this.
-const REQUEST_TIMEOUT_MS = 10_000;
-
 // An acceptance is recorded as soon as the whole response has arrived.
 const UNTIL_KEPT_MS = 1_000;
 
@@ -61,8 +60,10 @@ function isAcceptanceKept({ history, plan: { faults }, faults: met }: World, { u
   const heardAt = history.evictions.find(({ podUid }) => podUid === uid)?.deliveredAt;
   // Neither while the disk is full.
   if (heardAt === undefined || faults.slow > 0 || met.fullDisks) return false;
+  const keptAt = heardAt + UNTIL_KEPT_MS;
+  if (history.boots.some(({ at, keptUntil }) => at >= heardAt && keptUntil < keptAt)) return false;
   return !history.lives.some(
-    ({ endedAt }) => endedAt !== undefined && endedAt >= heardAt && endedAt <= heardAt + UNTIL_KEPT_MS,
+    ({ endedAt }) => endedAt !== undefined && endedAt >= heardAt && endedAt <= keptAt,
   );
 }
 
@@ -82,9 +83,18 @@ function lostAbout({ history, plan, machine, policies }: World, pod: PodTruth): 
   const isForgotten = (from: number, to: number) =>
     history.boots.some(({ at, keptUntil }) => keptUntil <= to && at >= from);
   const isLost = history.lost.some(({ url }) => url.includes(`/pods/${name}`));
+  // A 500 or 503 may come from a proxy, or from an API server that has lost etcd's response: it proves no refusal.
+  const isInconclusive = history.writes.some(
+    (write) => write.podUid === uid && isEvictionRequest(write) && write.status >= 500,
+  );
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
   return {
-    response: isLost || isLate || isDead(decidedAt, recordedAt) || isForgotten(decidedAt, recordedAt),
+    response:
+      isLost ||
+      isInconclusive ||
+      isLate ||
+      isDead(decidedAt, recordedAt) ||
+      isForgotten(decidedAt, recordedAt),
     records:
       isDead(endedAt, recordedAt) ||
       isForgotten(createdAt, recordedAt) ||

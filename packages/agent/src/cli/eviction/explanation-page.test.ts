@@ -250,11 +250,11 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "whether its request was accepted is not recorded",
       (story) => {
         story.play({ pressure: pressure("web") });
-        const message = "pod deleted; the response to its request was lost";
+        const message = "pod deleted; its request may have been accepted: 503";
         story.rounds.outcomes = [{ uid: "web", result: "unknown", sent: true, message }];
         story.play({}).left(2_000, "EvictionByEvictionAPI");
       },
-      "Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: pod deleted; the response to its request was lost. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z. Evicted through the Eviction API: why.",
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: pod deleted; its request may have been accepted: 503. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z. Evicted through the Eviction API: why.",
     ],
     ...(["failed", "withdrawn"] as const).map((result): [string, (story: Story) => void, string] => [
       `its eviction ${result} without a response to its request, and it ended later`,
@@ -268,11 +268,11 @@ Records go back to 2026-03-01T12:00:00.000Z.
     [
       "whether its request was accepted is not recorded, nor is the round that selected it",
       (story) => {
-        const message = "pod deleted; the response to its request was lost";
+        const message = "pod deleted; its request may have been accepted: 503";
         story.rounds.outcomes = [{ uid: "web", result: "unknown", sent: true, message }];
         story.play({}).left(2_000, "EvictionByEvictionAPI");
       },
-      "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: pod deleted; the response to its request was lost. Evicted through the Eviction API: why.",
+      "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: pod deleted; its request may have been accepted: 503. Evicted through the Eviction API: why.",
     ],
     [
       "it left, and no outcome of its eviction is recorded",

@@ -128,7 +128,7 @@ export class EvictionSender {
       }
       case "retry": {
         const { message, retryAfterMs, maybeSent, isThrottled } = result;
-        if (maybeSent) task.requests = "unanswered";
+        if (maybeSent) Object.assign(task, { requests: "unanswered", doubt: message });
         return { kind: "again", message, retryAfterMs, graceSeconds, isRefused: !isThrottled };
       }
     }

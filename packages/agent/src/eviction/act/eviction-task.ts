@@ -19,10 +19,13 @@ export interface EvictionTask {
    *
    * - `none`: no request was sent, or each was refused.
    * - `underWay`: the response to a request is awaited, or containers are being stopped.
-   * - `unanswered`: a request was sent, and its response was lost or is not recorded.
+   * - `unanswered`: a request was sent, and its response was lost, is inconclusive (such as a 503), or is not
+   *   recorded.
    * - `accepted`: the API server accepted a request, or the containers were stopped.
    */
   requests: "none" | "underWay" | "unanswered" | "accepted";
+  /** The last error after which a request may have been accepted; undefined if there was none. */
+  doubt: string | undefined;
   /** When the first request was about to be sent; undefined before that. */
   sendingAt: number | undefined;
   /** When the deadline started: at the acceptance, or when the pod was found terminating. */
@@ -95,6 +98,6 @@ function described({ plugin, reason, gracePeriodSeconds, ...pod }: Victim | Pend
     ...{ pod: referenceTo(pod), plugin, reason, gracePeriodSeconds },
     phase: "waiting" as const,
     ...{ tries: 0, refusals: 0, seenEnd: undefined, isGone: false, disruption: "", containers: undefined },
-    ...{ withdrawn: undefined, lastStep: "" },
+    ...{ withdrawn: undefined, doubt: undefined, lastStep: "" },
   };
 }

@@ -141,19 +141,19 @@ describe("an eviction", () => {
   });
 
   it.each<[string, object | undefined, string]>([
-    ["is absent", undefined, "pod deleted; the response to its request was lost"],
+    ["is absent", undefined, "pod deleted; its request may have been accepted: 503"],
     [
       "names the Eviction API",
       { reason: "EvictionByEvictionAPI", lastTransitionTime: "2023-11-14T22:13:20Z" },
-      "pod deleted; the response to its request was lost; its condition DisruptionTarget has been EvictionByEvictionAPI since 2023-11-14T22:13:20.000Z",
+      "pod deleted; its request may have been accepted: 503; its condition DisruptionTarget has been EvictionByEvictionAPI since 2023-11-14T22:13:20.000Z",
     ],
     [
       "names the Eviction API before it was sent",
       { reason: "EvictionByEvictionAPI", lastTransitionTime: "2023-11-14T22:13:18Z" },
-      "pod deleted; the response to its request was lost",
+      "pod deleted; its request may have been accepted: 503",
     ],
   ])(
-    "whose response was lost is unknown, whether a condition of the pod %s",
+    "whose response does not tell whether it was accepted is unknown, whether a condition of the pod %s",
     async (_name, disruption, message) => {
       const test = setup(["web"]);
       test.onKill = async () => {
@@ -206,7 +206,13 @@ describe("an eviction", () => {
       "pod deleted before its eviction was accepted",
       [],
     ],
-    ["lost", again({ maybeSent: true }), "unknown", "pod deleted; the response to its request was lost", []],
+    [
+      "503",
+      again({ maybeSent: true }),
+      "unknown",
+      "pod deleted; its request may have been accepted: 503",
+      [],
+    ],
   ])(
     "whose pod is deleted during the call ends by the response: %s",
     async (_name, response, result, message, events) => {
@@ -247,17 +253,17 @@ describe("an eviction", () => {
     },
   );
 
-  it("is reported as being sent before each first request, and once", async () => {
+  it("is reported as being sent before each request", async () => {
     const test = setup(["web"]);
     const order: string[] = [];
     test.ledger.onProgress(({ stage }) => order.push(stage) > 0);
     test.onKill = async () => {
       order.push("request");
-      return order.length < 3 ? again() : { kind: "accepted", message: "accepted" };
+      return order.length < 4 ? again() : { kind: "accepted", message: "accepted" };
     };
     await test.evict(victim("web"));
     await test.clock.step(1_000);
-    expect(order).toEqual(["sending", "request", "request", "accepted"]);
+    expect(order).toEqual(["sending", "request", "sending", "request", "accepted"]);
   });
 
   it("is not sent while it can't be recorded that it is, and states so", async () => {

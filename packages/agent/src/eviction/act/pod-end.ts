@@ -32,12 +32,10 @@ export function podEndOf(task: EvictionTask, seen: string): PodEnd {
   }
 }
 
-function unknownText({ isFollowed, disruption, stopsContainers }: EvictionTask, seen: string): string {
-  const request = stopsContainers ? "the result of StopContainer" : "the response to its request";
+function unknownText(task: EvictionTask, seen: string): string {
+  const { isFollowed, disruption, stopsContainers, doubt } = task;
   const why = isFollowed
     ? `no ${stopsContainers ? "result of StopContainer" : "response to a request"} was recorded before the agent restarted`
-    : stopsContainers
-      ? `${request} is not known`
-      : `${request} was lost`;
+    : `${stopsContainers ? "its containers may have been stopped" : "its request may have been accepted"}${doubt === undefined ? "" : `: ${doubt}`}`;
   return `${seen}; ${why}${disruption && `; ${disruption}`}`;
 }
