@@ -204,12 +204,13 @@ function cdiFile(driver: string, uid: string): string {
 }
 
 /** Devices of claims whose pods have been running for long enough, and whose drivers are installed. */
-function settledClaims({ devices: { scheduler, kubelet, installed }, machine }: World) {
-  return scheduler.pods.flatMap(({ claims }) =>
+function settledClaims({ devices: { scheduler, kubelet, installed }, machine, api }: World) {
+  return scheduler.pods.flatMap(({ pod, claims }) =>
     claims.flatMap((claim) => {
       const { name = "", uid = "" } = claim.metadata;
-      const known = kubelet.find(uid);
-      if (known && machine.scheduler.now - known.since < UNDER_WAY_MS) return [];
+      // The kubelet may not have seen a pod that was created just before the rest.
+      const since = kubelet.find(uid)?.since ?? api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
+      if (machine.scheduler.now - since < UNDER_WAY_MS) return [];
       const held = heldDevices(claim);
       if (held.some(({ device }) => scheduler.wasSharedWithin(device, UNDER_WAY_MS))) return [];
       return held

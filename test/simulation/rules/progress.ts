@@ -26,30 +26,32 @@ export const progress: readonly Rule[] = [
 
 /**
  * Returns the names of the pods that count for the limits: those that requests were sent for, whatever became of them
- * unless a budget refused them, and those that ended otherwise after they had been selected. A pod counts once in each
- * life of the agent: a later one evicts it again if it can't know what became of the first request.
+ * unless a budget refused them, and those that ended otherwise after they had been selected. A pod counts once more for
+ * each further request: the agent evicts it again if it can't know what became of the first one. Retries of one eviction
+ * look the same from here.
  */
 function countedPods({ operator, history, api }: World, from: number): string[] {
   const window = from - operator.settings.limitWindowMs;
   // No time counts across a boot (docs/eviction.md): what was before one in the window may be in it.
   const since = history.boots.some(({ at }) => at >= window) ? 0 : window;
   const counted = new Map<string, string>();
-  const count = (uid: string | undefined, at: number) => {
+  const count = (uid: string | undefined, at: number, isRequest: boolean) => {
     const life = history.lives.findLastIndex(({ startedAt }) => startedAt <= at);
-    counted.set(`${uid} ${life}`, api.pods.all.get(uid ?? "")?.name ?? "");
+    const key = `${uid} ${life}`;
+    counted.set(isRequest && counted.has(key) ? `${key} ${at}` : key, api.pods.all.get(uid ?? "")?.name ?? "");
   };
   for (const write of history.writes) {
     if (isEvictionRequest(write) && !write.isRefusedByBudget && write.at >= since)
-      count(write.podUid, write.at);
+      count(write.podUid, write.at, true);
   }
   // A request may have been lost before it arrived: with the agent that was about to send it.
   const isCut = (at: number) =>
     history.lives.some(({ endedAt = 0 }) => endedAt >= at && endedAt - at < LONGEST_SELECTION_MS);
   for (const { uid, at } of history.namings) {
-    if (at >= since && isCut(at)) count(uid, at);
+    if (at >= since && isCut(at)) count(uid, at, false);
     const pod = api.pods.all.get(uid);
     // A round has the pods of its beginning: one that ends while plugins are asked may still be named and selected.
-    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + LONGEST_SELECTION_MS) count(uid, at);
+    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + LONGEST_SELECTION_MS) count(uid, at, false);
   }
   return [...counted.values()];
 }

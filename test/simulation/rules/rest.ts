@@ -7,22 +7,45 @@ import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
 
+/** A published field with its value. */
+type Field = [name: string, value: string];
+
 export const rest: readonly Rule[] = [
   {
     promise: "After quiet, what plugins last reported is what is published, and nothing else.",
-    atRest: ({ api, reporters }) => {
+    atRest: ({ api, reporters, history }) => {
       const cnr = api.store.get(CNRS, NODE) as {
         status?: { resources?: { capacity?: Record<string, string> } };
       };
       const published = cnr?.status?.resources?.capacity ?? {};
       const { labels = {} } = api.store.get("nodes", NODE)?.metadata ?? {};
       const reported = reporters.filter(({ value }) => value !== undefined);
-      const expected = reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]);
-      const ours = Object.entries(labels).filter(([key]) => key.startsWith("example.dev/"));
-      const expectedLabels = reported.map(({ name, value }) => [`example.dev/${name}`, `v${value}`]);
+      // A report that the API server has rejected as invalid, also alone, is tried again after ten minutes only, unless
+      // it changes: the agent can't know that it was rejected by chance.
+      const isRejected = ([field, value]: Field) =>
+        history.writes.some(
+          ({ client, status, body }) =>
+            client === "nodekeeper" &&
+            status === 422 &&
+            JSON.stringify(body).includes(`"${field}":"${value}"`),
+        );
+      const differences = (what: string, expected: Field[], actual: Field[]) => {
+        const rejected = new Set(expected.filter(isRejected).map(([field]) => field));
+        const judged = (fields: Field[]) =>
+          Object.fromEntries(fields.filter(([field]) => !rejected.has(field)));
+        return mapDifferences(what, judged(expected), judged(actual));
+      };
       return [
-        ...mapDifferences("capacity", Object.fromEntries(expected), published),
-        ...mapDifferences("label", Object.fromEntries(expectedLabels), Object.fromEntries(ours)),
+        ...differences(
+          "capacity",
+          reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
+          Object.entries(published),
+        ),
+        ...differences(
+          "label",
+          reported.map(({ name, value }) => [`example.dev/${name}`, `v${value}`]),
+          Object.entries(labels).filter(([key]) => key.startsWith("example.dev/")),
+        ),
       ];
     },
   },
