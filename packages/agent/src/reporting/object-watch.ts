@@ -1,6 +1,6 @@
 import { PublishedFieldContested } from "@nodekeeper/api/errors";
 import type { ApiResource, KubeObject } from "@nodekeeper/core/kube";
-import type { HealthCheck, HealthResult, Timer } from "@nodekeeper/core/lib";
+import { type HealthCheck, type HealthResult, parseExactly, type Timer } from "@nodekeeper/core/lib";
 import type { ApplyPart } from "./bodies.ts";
 import type { Contents } from "./content.ts";
 import { Contests } from "./contests.ts";
@@ -47,6 +47,8 @@ export class ObjectWatch {
     const watcher = this.#options.watch({
       resource,
       fieldSelector: `metadata.name=${nodeName}`,
+      // As the responses to writes, with which the objects are compared.
+      parse: parseExactly,
       handler: {
         onReplace: (objects) =>
           this.#saw(

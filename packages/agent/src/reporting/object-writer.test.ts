@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -13,7 +13,7 @@ import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@
 import { afterEach, expect, it } from "vitest";
 import { defaultReportingSettings } from "../assembly/testing/defaults.ts";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
-import type { PluginContent } from "./content.ts";
+import { encodeContent, type PluginContent } from "./content.ts";
 import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
 import { createReportingMetrics } from "./metrics.ts";
@@ -32,9 +32,12 @@ interface Apply {
 }
 
 /** A publisher with a server consisting of two functions. Time advances only when stepped. */
-async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | undefined } = {}) {
+async function setUp({
+  pluginGracePeriod = 0,
+  live = undefined as KubeObject | undefined,
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-writer-")),
+} = {}) {
   const clock = new FakeClock();
-  const directory = mkdtempSync(join(tmpdir(), "nodekeeper-writer-"));
   const database = StateDatabase.open({ directory, clock, log: silentLogger });
   const contents = new Map<string, PluginContent>();
   const watches: { kind: string; handler: WatchHandler }[] = [];
@@ -215,6 +218,7 @@ function labelled(value: string | undefined, second: number): KubeObject {
 
 it.each([
   { what: "overwrites a value", arrives: labelled("old", 6), isRepaired: true },
+  { what: "overwrites a value within the same second", arrives: labelled("old", 5), isRepaired: true },
   { what: "is seen late", arrives: labelled("old", 4), isRepaired: false },
 ])(
   "a write of an earlier agent process that $what: applied again $isRepaired",
@@ -230,6 +234,17 @@ it.each([
     expect(last(applies)).toContain("new");
   },
 );
+
+it("does not repeat a write whose values the API server normalises", async () => {
+  const { clock, server, applies, watches, report } = await setUp();
+  server.live = labelled(undefined, 0);
+  server.stored = () => labelled("normalised", 5);
+  await report("p", "new", node);
+  const before = applies.length;
+  watches.find(({ kind }) => kind === "Node")!.handler.onUpsert(labelled("normalised", 5));
+  await clock.step(60_000);
+  expect(applies).toHaveLength(before);
+});
 
 it("withdraws again what a write of an earlier agent process brings back after the withdrawal", async () => {
   const { clock, server, applies, watches, report, withdraw } = await setUp();
@@ -357,6 +372,31 @@ function refuseNext(count: number, pattern: RegExp) {
   return (body: string) =>
     pattern.test(body) && count-- > 0 ? new NodekeeperError("invalid", "refused by chance") : undefined;
 }
+
+/** Returns a state directory with last known good content, as a loss of power leaves it. */
+function afterPowerLoss(status: PluginContent): string {
+  const directory = mkdtempSync(join(tmpdir(), "nodekeeper-writer-"));
+  const clock = new FakeClock();
+  using database = StateDatabase.open({
+    directory: join(directory, "before"),
+    clock,
+    log: silentLogger,
+    bootId: "before",
+  });
+  const messages = new Map([["q", encodeContent(status)]]);
+  new ReporterStore(database).saveLastGood(kindKey(customNodeResource), "status", messages);
+  cpSync(join(directory, "before"), join(directory, "after"), { recursive: true });
+  return join(directory, "after");
+}
+
+it("publishes for a rejected report what is published already, since stored content may be older after a power loss", async () => {
+  const older = contentOf(message([field("status", "q", "0")], customNodeResource));
+  const { server, applies, report } = await setUp({ directory: afterPowerLoss(older) });
+  server.live = predecessor;
+  server.fault = refusePoison;
+  await report("q", "poison");
+  expect(statusOf(applies)).toMatchObject({ q: "1" });
+});
 
 it("keeps fields published by an earlier agent although the server refuses them once, and names no plugin for it", async () => {
   const { clock, server, applies, report, publisher } = await setUp({ pluginGracePeriod: 300_000 });

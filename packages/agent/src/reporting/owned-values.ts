@@ -48,12 +48,15 @@ export function ownedFields(object: KubeObject, manager: string, part: ApplyPart
 /** Returns the values of all fields applied by `manager`, in the shape of the object. */
 export function ownedValues(object: KubeObject, manager: string): JsonObject {
   const values: JsonObject = {};
-  for (const part of applyParts) {
-    const fields = appliedFields(object, manager, part);
-    const selected = fields && select(object as unknown as Json, fields);
-    if (isObject(selected)) Object.assign(values, selected);
-  }
+  for (const part of applyParts) Object.assign(values, appliedValues(object, manager, part));
   return values;
+}
+
+/** The same for one part. Empty if `manager` owns nothing. */
+export function appliedValues(object: KubeObject, manager: string, part: ApplyPart): JsonObject {
+  const fields = appliedFields(object, manager, part);
+  const selected = fields && select(object as unknown as Json, fields);
+  return isObject(selected) ? selected : {};
 }
 
 /**

@@ -2,8 +2,8 @@ import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import { type Clock, RepairPace, retryPolicies } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { lostFields } from "./contests.ts";
-import type { JsonObject } from "./json.ts";
-import { appliedTime, ownedFields } from "./owned-values.ts";
+import { type JsonObject, sameJson } from "./json.ts";
+import { appliedTime, appliedValues, ownedFields } from "./owned-values.ts";
 
 // The watch event of the agent's own write may be delayed. Only a difference that persists this long counts.
 const CONFIRM_AFTER_MS = 400;
@@ -14,7 +14,11 @@ interface Owned {
   fields: string;
   /** See `appliedTime`. */
   time: string;
+  /** As the API server has them, also after a write, so that values that it normalises are equal. */
+  values: JsonObject;
 }
+
+const nothing: Owned = { fields: "", time: "", values: {} };
 
 /** Fields changed or removed by another client. */
 export interface OwnershipLoss {
@@ -28,8 +32,8 @@ export interface OwnershipLoss {
 /**
  * Detects changes by other clients to the agent's fields in one object. Compares the agent's managedFields entries in
  * watch events with those in the responses to its last writes. A client that changes a field removes it from the
- * agent's set. A write of an earlier agent process that arrives late, perhaps after a withdrawal, has another set or a
- * later time.
+ * agent's set. A write of an earlier agent process that arrives late, perhaps after a withdrawal, has another set, a
+ * later time or, within the same second, other values.
  */
 export class Ownership {
   readonly #fieldManager: string;
@@ -53,9 +57,7 @@ export class Ownership {
    * `takeLoss`, in milliseconds. Undefined if the agent owns what it wrote.
    */
   saw(object: KubeObject | undefined): number | undefined {
-    this.#seen = new Map(
-      applyParts.map((part) => [part, object ? this.#ownedIn(object, part) : { fields: "", time: "" }]),
-    );
+    this.#seen = new Map(applyParts.map((part) => [part, object ? this.#ownedIn(object, part) : nothing]));
     const entries = object?.metadata.managedFields ?? [];
     this.#others = entries.filter(({ manager }) => manager !== this.#fieldManager);
     return this.#lost().length === 0 ? undefined : CONFIRM_AFTER_MS + this.#repairs.delayMs;
@@ -76,13 +78,20 @@ export class Ownership {
     return applyParts.filter((part) => {
       const expected = this.#expected.get(part);
       const seen = this.#seen?.get(part);
-      return expected && seen && (seen.fields !== expected.fields || seen.time > expected.time);
+      if (!expected || !seen) return false;
+      if (seen.fields !== expected.fields || seen.time > expected.time) return true;
+      // The watch event of an earlier write of the agent has older values.
+      return seen.time === expected.time && !sameJson(seen.values, expected.values);
     });
   }
 
   #ownedIn(object: KubeObject, part: ApplyPart): Owned {
     const manager = this.#fieldManager;
-    return { fields: ownedFields(object, manager, part), time: appliedTime(object, manager, part) };
+    return {
+      fields: ownedFields(object, manager, part),
+      time: appliedTime(object, manager, part),
+      values: appliedValues(object, manager, part),
+    };
   }
 }
 

@@ -31,6 +31,9 @@ export interface LastGoodContent {
  * plugins.
  */
 export class ReporterStore extends Store {
+  // The first transaction deletes it, so that no later start takes it for what was published last.
+  #hasOutdatedLastGood = this.mayBeOutdated;
+
   contents(): StoredContent[] {
     return this.database.all(
       `SELECT plugin, content, updated_at AS updatedAt, stopped_at AS stoppedAt
@@ -52,6 +55,7 @@ export class ReporterStore extends Store {
    */
   saveContents(changed: readonly StoredContent[], dropped: readonly string[], isLast = true): void {
     const save = () => {
+      this.#deleteOutdatedLastGood();
       for (const { plugin, content, updatedAt, stoppedAt } of changed)
         this.database.insert(
           "reporter_content",
@@ -62,9 +66,12 @@ export class ReporterStore extends Store {
         this.database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
     };
     this.database.transaction(save, "reporting", isLast);
+    this.#hasOutdatedLastGood = false;
   }
 
+  /** Returns none if `mayBeOutdated`: what is published serves instead. */
   lastGood(): LastGoodContent[] {
+    if (this.#hasOutdatedLastGood) return [];
     return this.database.all(
       "SELECT object, part, plugin, content FROM stand_in ORDER BY object, part, plugin",
     );
@@ -76,9 +83,15 @@ export class ReporterStore extends Store {
    */
   saveLastGood(object: string, part: LastGoodPart, contents: ReadonlyMap<string, Uint8Array>): void {
     this.database.transaction(() => {
+      this.#deleteOutdatedLastGood();
       this.database.run("DELETE FROM stand_in WHERE object = ? AND part = ?", object, part);
       for (const [plugin, content] of contents)
         this.database.insert("stand_in", { object, part, plugin, content });
     });
+    this.#hasOutdatedLastGood = false;
+  }
+
+  #deleteOutdatedLastGood(): void {
+    if (this.#hasOutdatedLastGood) this.database.run("DELETE FROM stand_in");
   }
 }
