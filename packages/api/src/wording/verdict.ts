@@ -2,7 +2,7 @@ import { type EvictionOutcome, isUncertain, type Victim } from "../decide/index.
 import type { ExplainedRound, PodExplanation } from "../records/index.ts";
 import { attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
 import { causeOf, endingText, exitTexts } from "./ending.ts";
-import { reasonText, secondsOf } from "./text.ts";
+import { outcomeText, reasonText, secondsOf } from "./text.ts";
 import { timeOf } from "./time.ts";
 
 /** Summarizes what happened to a pod, in a few sentences. Names and reasons from plugins and pods are not escaped. */
@@ -22,7 +22,7 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const { history } = explanation;
   const last = lastEvictionOf(explanation);
   const { chosen, outcome } = last;
-  if (!chosen) return notSelected(explanation);
+  if (!chosen) return outcome && !history ? withoutSelection(outcome) : notSelected(explanation);
   const why = askText(chosen.victim);
   const round = `(round ${chosen.id})`;
   if (outcome?.result === "terminated" && outcome.sent !== false) {
@@ -40,6 +40,17 @@ export function verdictOf(explanation: PodExplanation): Verdict {
     : openSentence(explanation, selected);
   const since = history ? endingText(history, attributionOf(explanation)) : "";
   return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
+}
+
+// Neither the round that selected the pod nor the pod itself was recorded, for example while the disk was full.
+function withoutSelection(outcome: EvictionOutcome): Verdict {
+  const { result, sent, acceptedAt, message } = outcome;
+  const isEvicted = result === "terminated" && sent !== false && acceptedAt !== undefined;
+  const text = isEvicted ? `Evicted at ${timeOf(acceptedAt)}: ${message}` : capitalized(outcomeText(outcome));
+  return {
+    kind: isEvicted ? "evicted" : "other",
+    text: `${text}. The round that selected it is not recorded.`,
+  };
 }
 
 // A pod that exists and is not terminating was not evicted, whatever became of the requests.

@@ -275,6 +275,16 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: pod deleted; its request may have been accepted: 503. Evicted through the Eviction API: why.",
     ],
     [
+      "neither the pod nor the round that selected it is recorded",
+      (story) => {
+        const message = "pod deleted; its request may have been accepted: 503";
+        story.rounds.outcomes = [{ uid: "web", result: "unknown", sent: true, message }];
+        story.play({});
+        story.explanation.history = null;
+      },
+      "Not known whether evicted by Nodekeeper: pod deleted; its request may have been accepted: 503. The round that selected it is not recorded.",
+    ],
+    [
       "it left, and no outcome of its eviction is recorded",
       (story) => {
         story
