@@ -12,7 +12,8 @@ export class ConsumerView {
 
   /**
    * @param mayGoBack whether snapshots may have earlier stages, because the agent may have lost what it recorded, and
-   * a pod that it can't read keeps its last recorded state (docs/lifecycle.md)
+   * a pod that it can't read keeps its last recorded state (docs/lifecycle.md), or is missing if it has none: the agent
+   * can't know what consumers were told of it, and tells them again
    */
   constructor(mayGoBack: () => boolean) {
     this.#mayGoBack = mayGoBack;
@@ -34,7 +35,10 @@ export class ConsumerView {
     if (!container || !stage) return undefined;
     const known = this.stages.get(container.id);
     this.stages.set(container.id, stage);
-    const isNext = stage === "removed" ? known === "exited" : known === undefined || isBefore(known, stage);
+    const isNext =
+      stage === "removed"
+        ? known === "exited" || (known === undefined && this.#mayGoBack())
+        : known === undefined || isBefore(known, stage);
     return isNext
       ? undefined
       : `${type} of ${pod.name} ${short(container.id)}, which was ${known ?? "unknown"}`;
@@ -50,6 +54,10 @@ export class ConsumerView {
     );
     for (const [id, known] of this.stages) {
       const stage = listed.get(id) ?? "removed";
+      if (stage === "removed" && this.#mayGoBack()) {
+        this.stages.delete(id);
+        continue;
+      }
       if (isBefore(stage, known) && !this.#mayGoBack())
         return `a snapshot has ${short(id)} as ${stage}, which was ${known}`;
       this.stages.set(id, stage);

@@ -29,8 +29,8 @@ function eachItem(lookOf: (world: World) => Look): Rule["watch"] {
 export const lifecycle: readonly Rule[] = [
   {
     promise: "A consumer is told each transition of a container once, in order, and without gaps.",
-    watch: eachItem(({ history }) => {
-      const view = new ConsumerView(() => history.boots.length > 0);
+    watch: eachItem(({ history, faults }) => {
+      const view = new ConsumerView(() => history.boots.length > 0 || faults.fullDisks !== undefined);
       return (item) => view.add(item);
     }),
   },

@@ -3,6 +3,7 @@ import { isDryRun } from "../world/settings.ts";
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
 import { type Ending, endsBy } from "./endings.ts";
+import { isExpected } from "./rest.ts";
 import type { Rule } from "./rule.ts";
 
 // A check fails if what it is about has been late for a minute.
@@ -73,7 +74,7 @@ export const partialOutage: readonly Rule[] = [
       const during = await failing();
       api.faults = undefined;
       await machine.scheduler.run(machine.scheduler.now + RECOVERY_MS);
-      const after = await failing();
+      const after = (await failing()).filter((line) => !isExpected(line, world));
       return [
         ...(during.some((line) => line.includes(partial.check))
           ? []

@@ -2,6 +2,7 @@ import { isEvictionRequest } from "../world/history.ts";
 import { keptName, protectedNames } from "../world/node.ts";
 import { isDryRun } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
+import { podNameOf } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 const WITHIN_MS = 60_000;
@@ -38,7 +39,10 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
   const count = (uid: string | undefined, at: number, isRequest: boolean) => {
     const life = history.lives.findLastIndex(({ startedAt }) => startedAt <= at);
     const key = `${uid} ${life}`;
-    counted.set(isRequest && counted.has(key) ? `${key} ${at}` : key, api.pods.all.get(uid ?? "")?.name ?? "");
+    counted.set(
+      isRequest && counted.has(key) ? `${key} ${at}` : key,
+      api.pods.all.get(uid ?? "")?.name ?? "",
+    );
   };
   for (const write of history.writes) {
     if (isEvictionRequest(write) && !write.isRefusedByBudget && write.at >= since)
@@ -51,9 +55,16 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
     if (at >= since && isCut(at)) count(uid, at, false);
     const pod = api.pods.all.get(uid);
     // A round has the pods of its beginning: one that ends while plugins are asked may still be named and selected.
-    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + LONGEST_SELECTION_MS) count(uid, at, false);
+    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + LONGEST_SELECTION_MS)
+      count(uid, at, false);
   }
-  return [...counted.values()];
+  const names = [...counted.values()];
+  // The agent can't know that a request was lost before it arrived.
+  for (const { at, method, url } of history.lost) {
+    const name = podNameOf(url);
+    if (at >= since && method !== "GET" && url.includes("/pods/") && !names.includes(name)) names.push(name);
+  }
+  return names;
 }
 
 function hasEligiblePod(world: World, from: number): boolean {

@@ -152,7 +152,7 @@ export function weatherOf(
   machine: Machine,
   rates: FaultRates,
   counts: Counts,
-  onLost: (url: string) => void,
+  onLost: (method: string, url: string) => void,
 ): Weather {
   const delay = (leastMs: number, mostMs: number) =>
     machine.chance(rates.slow)
@@ -161,12 +161,12 @@ export function weatherOf(
   return {
     localMs: () => 0.05 + machine.random() * 0.4,
     remoteMs: () => delay(0.5, 4),
-    breaks: (_method, url) => {
+    breaks: (method, url) => {
       const drawn = machine.random();
       if (drawn >= rates.lostRequests + rates.lostResponses) return undefined;
       const lost = drawn < rates.lostRequests ? "request" : "response";
       count(counts, lost === "request" ? "lostRequests" : "lostResponses");
-      onLost(url);
+      onLost(method, url);
       return lost;
     },
   };

@@ -57,7 +57,7 @@ export class History {
   readonly namings: Naming[] = [];
   readonly pluginCalls: PluginCall[] = [];
   /** Requests of the agent to the API server that were lost, or whose responses were. */
-  readonly lost: { at: number; url: string }[] = [];
+  readonly lost: { at: number; method: string; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */
   readonly stages = new Map<string, Stage>();
   /** Virtual milliseconds at which an agent was started, killed or stopped. */

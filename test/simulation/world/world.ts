@@ -129,8 +129,8 @@ export class World {
     init.run(() => this.agent.start());
     await scheduler.run(FIRST_MS, isOver);
     this.history.note("world", "the storm begins");
-    network.weather = weatherOf(machine, plan.faults, this.faults, (url) =>
-      this.history.lost.push({ at: scheduler.now, url }),
+    network.weather = weatherOf(machine, plan.faults, this.faults, (method, url) =>
+      this.history.lost.push({ at: scheduler.now, method, url }),
     );
     this.api.faults = apiFaultsOf(machine, plan.faults, this.faults);
     this.runtime.eventFaults = plan.faults.runtimeEvents;
