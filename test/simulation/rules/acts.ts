@@ -99,10 +99,6 @@ export const acts: readonly Rule[] = [
     watch: (world) => {
       // A delayed apply, for example of an agent that was killed meanwhile, overwrites a later one until it is repaired.
       if (world.plan.faults.slow > 0) return () => undefined;
-      // A known defect: what an earlier agent published is removed if the API server refuses it once by 422 after a
-      // power loss, although it is published already.
-      if (Number.isFinite(world.plan.faults.powerLosses) && world.plan.faults.refusals[422])
-        return () => undefined;
       const last = new Map(world.reporters.map(({ name }) => [name, -1]));
       const look = eachWrite(({ api, reporters }, { path, status }) => {
         if (status >= 300 || !CNR_STATUS.test(path)) return undefined;

@@ -48,7 +48,8 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
     if (isEvictionRequest(write) && !write.isRefusedByBudget && write.at >= since)
       count(write.podUid, write.at, true);
   }
-  // A request may have been lost before it arrived: with the agent that was about to send it.
+  // The next agent can't know whether a request arrived that the last one was about to send when it ended: the record of
+  // it is written before.
   const isCut = (at: number) =>
     history.lives.some(({ endedAt = 0 }) => endedAt >= at && endedAt - at < LONGEST_SELECTION_MS);
   for (const { uid, at } of history.namings) {

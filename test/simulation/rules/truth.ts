@@ -1,4 +1,4 @@
-import { falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
+import { falsehoods, type LostEvidence } from "../../support/endings/claims.ts";
 import { isEvictionRequest } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
 import { statementsAbout } from "../world/statements.ts";
@@ -17,7 +17,7 @@ export const truth: readonly Rule[] = [
       world.api.pods.look();
       return stated.flatMap(({ pod, said }) => {
         const lost = lostAbout(world, pod);
-        if (!isSettled(world, pod) || isKnownDefect(world, said, lost)) return [];
+        if (!isSettled(world, pod)) return [];
         const response = lost.response && !isAcceptanceKept(world, pod);
         const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response });
         return found.length > 0 ? [`${pod.name}: ${found.join("; ")}. It says: ${said.verdict}`] : [];
@@ -36,20 +36,6 @@ function isSettled({ machine, history, policies }: World, pod: PodTruth): boolea
   if (goneAt !== undefined) return now - goneAt > UNTIL_RECORDED_MS;
   if (endedBy !== undefined || policies.mayAsk(name, createdAt, now)) return false;
   return !history.namings.some((naming) => naming.uid === uid);
-}
-
-/**
- * Known defect: the round with the outcome of an eviction waits in memory while the disk is full, or is lost by a boot.
- * The eviction is then stated to be open for ever.
- */
-function isKnownDefect(
-  { faults, history }: World,
-  { verdict }: Statements,
-  { response }: LostEvidence,
-): boolean {
-  if (!response) return false;
-  const mayHaveLostRounds = faults.fullDisks !== undefined || history.boots.length > 0;
-  return mayHaveLostRounds && /no outcome of its eviction is recorded/.test(verdict);
 }
 
 // An acceptance is recorded as soon as the whole response has arrived.

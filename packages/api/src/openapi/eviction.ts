@@ -238,7 +238,7 @@ export const evictionPage = s.object({
               at: s.time(),
               ...end,
             },
-            "Null while it is unknown, or if it is in a later page.",
+            "Null while the eviction is in progress, or if it is in a later page. `unknown` also if it was not recorded, for example because the disk was full.",
           ),
         ),
       }),

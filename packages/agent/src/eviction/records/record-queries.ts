@@ -240,6 +240,9 @@ export class RecordQueries {
   ): Promise<EvictionPage & { coverage: RecordCoverage }> {
     const found = new EvictionList();
     for await (const record of this.records(since, after, signal)) if (found.add(record)) break;
+    const state = this.#state();
+    // Outcomes may be in later pages.
+    if (state && found.page().next === undefined) found.endUnrecorded(state, state.at ?? since);
     return { ...found.page(), coverage: this.#records.coverage() };
   }
 

@@ -1,4 +1,4 @@
-import { compareOutcomes, endOf, isFinal, type Victim } from "@nodekeeper/api/decide";
+import { compareOutcomes, type EvictionState, endOf, isFinal, type Victim } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { RoundRecord } from "@nodekeeper/api/records";
 
@@ -24,6 +24,7 @@ export class EvictionList {
       if (eviction) eviction.outcome = { at: input.now, ...endOf(outcome) };
       if (isFinal(outcome)) this.#open.delete(outcome.uid);
     }
+    this.endUnrecorded(input.state, input.now);
     const place = { at: input.now, round: id };
     for (const victim of decision.victims) {
       const eviction = { ...evictionOf(victim), ...place, dryRun: false };
@@ -36,6 +37,20 @@ export class EvictionList {
     const isFull = this.#rounds >= MOST_ROUNDS || this.#items.length >= MOST_EVICTIONS;
     this.#next = isFull ? id : undefined;
     return isFull;
+  }
+
+  /**
+   * Ends evictions that a later state no longer has: the round with their outcome was not recorded, for example because
+   * the disk was full.
+   * @param state that after the rounds that were added
+   */
+  endUnrecorded({ pending, interrupted }: Pick<EvictionState, "pending" | "interrupted">, at: number): void {
+    const inProgress = new Set([...pending, ...interrupted].map(({ uid }) => uid));
+    for (const [uid, eviction] of this.#open) {
+      if (inProgress.has(uid)) continue;
+      eviction.outcome ??= { at, result: "unknown", message: "its outcome was not recorded" };
+      this.#open.delete(uid);
+    }
   }
 
   page(): EvictionPage {
