@@ -18,19 +18,16 @@ const KUBELET_TIMEOUT_MS = 10_000;
 type ClaimParts = Pick<ClaimSources, "pods"> & Pick<DriverStatesOptions, "devices">;
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
-export function claimsOf(
-  context: AgentContext,
-  { devices: sync, pods }: ClaimParts,
-): ClaimManager | undefined {
+export function claimsOf(context: AgentContext, { devices, pods }: ClaimParts): ClaimManager | undefined {
   const { configuration, client, clock, database, log } = context;
-  const { nodeName, hostRoot, devices } = configuration();
-  if (!devices.kubeletPlugin.enabled) return undefined;
+  const { nodeName, hostRoot, devices: settings } = configuration();
+  if (!settings.kubeletPlugin.enabled) return undefined;
   const common = { clock, log: log.child({ logger: "claims" }), settings: () => configuration().devices };
   const sources: ClaimSources = {
     ...common,
     client,
     records: new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock),
-    drivers: new DriverStates({ ...common, nodeName, devices: sync }),
+    drivers: new DriverStates({ ...common, nodeName, devices }),
     hostRoot,
     pods,
   };

@@ -27,7 +27,7 @@ export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | un
     { ...context, nodeName, settings, log: log.child({ logger: "devices" }) },
     context,
   );
-  const claims = claimsOf(context, { devices: sync, pods: lifecycle?.generator });
+  const claims = claimsOf(context, { devices: sync.handler, pods: lifecycle?.generator });
   return {
     sync,
     handler: driverHandler(sync.handler, claims),

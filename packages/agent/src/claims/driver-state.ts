@@ -66,7 +66,7 @@ export interface DriverStatesOptions {
   nodeName: string;
   settings: () => DeviceSettings;
   /** Receives the reasons to taint drivers' devices. */
-  devices: Pick<DeviceSync, "setTaints">;
+  devices: Pick<DeviceSync["handler"], "setTaints">;
   clock: Clock;
   log: Logger;
 }

@@ -137,8 +137,8 @@ export class Watcher implements Runnable {
    * Fails until the first list, while the watch is forbidden, and after 60 s without a list, an event, or a
    * watch that lasted 5 s.
    */
-  healthCheck(kind: HealthCheck["kind"] = "ready"): HealthCheck {
-    return { name: this.name, kind, check: () => this.#check() };
+  healthCheck(): HealthCheck {
+    return { name: this.name, kind: "ready", check: () => this.#check() };
   }
 
   async #list(needed: Freshness, signal: AbortSignal): Promise<void> {

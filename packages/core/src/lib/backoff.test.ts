@@ -99,11 +99,12 @@ describe("TokenBucket", () => {
   it("gives its burst at once, then one by one", async () => {
     const clock = new FakeClock();
     const bucket = new TokenBucket(clock, { perSecond: 4, burst: 2 });
-    expect([1, 2, 3, 4].map(() => bucket.reserve())).toEqual([0, 0, 250, 500]);
-    await clock.step(750);
-    expect(bucket.reserve()).toBe(0);
+    const takeThree = () => [1, 2, 3].map(() => bucket.tryTake());
+    expect(takeThree()).toEqual([true, true, false]);
+    await clock.step(250);
+    expect(takeThree()).toEqual([true, false, false]);
     await clock.step(60_000);
-    expect([1, 2, 3].map(() => bucket.reserve())).toEqual([0, 0, 250]);
+    expect(takeThree()).toEqual([true, true, false]);
   });
 
   it("never lets more through than its rate and burst", async () => {
@@ -114,7 +115,7 @@ describe("TokenBucket", () => {
         const bucket = new TokenBucket(clock, { perSecond: 10, burst: 3 });
         const times: number[] = [];
         for (const pause of pauses) {
-          times.push(clock.monotonic() + bucket.reserve());
+          if (bucket.tryTake()) times.push(clock.monotonic());
           await clock.step(pause);
         }
         for (const [first, from] of times.entries()) {

@@ -1,7 +1,7 @@
 import { NodekeeperError } from "@nodekeeper/api/errors";
 import type { Clock } from "./clock.ts";
 
-export interface TokenBucketOptions {
+interface TokenBucketOptions {
   /** Tokens added per second; greater than 0. */
   perSecond: number;
   /** Maximum number of tokens; at least 1. */
@@ -51,13 +51,6 @@ export class TokenBucket {
       throw error;
     }
     return waitMs;
-  }
-
-  /** Reserves a token. Returns the time until it is available, in milliseconds. */
-  reserve(): number {
-    this.#fill();
-    this.#tokens -= 1;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1000;
   }
 
   #fill(): void {

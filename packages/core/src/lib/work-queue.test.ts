@@ -97,13 +97,6 @@ describe("delays", () => {
     expect(delays.slice(0, 4)).toEqual([5, 10, 20, 40]);
     expect(delays.at(-1)).toBe(1_000_000);
   });
-
-  it("waits for the overall bucket where that is longer", async () => {
-    const { clock, queue } = newQueue({ overallRate: { perSecond: 10, burst: 2 } });
-    expect(["a", "b", "c", "d"].map((key) => queue.addRateLimited(key))).toEqual([5, 5, 100, 200]);
-    await clock.step(10_000);
-    expect(["e", "f", "g"].map((key) => queue.addRateLimited(key))).toEqual([5, 5, 100]);
-  });
 });
 
 describe("bounds", () => {

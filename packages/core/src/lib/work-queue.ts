@@ -4,7 +4,6 @@ import type { Clock, Timer } from "./clock.ts";
 import type { Logger } from "./log.ts";
 import { RecentMap } from "./recent-map.ts";
 import { retryAfterOf } from "./retry.ts";
-import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 export interface WorkQueueOptions {
@@ -16,8 +15,6 @@ export interface WorkQueueOptions {
   maxKeys?: number;
   /** Delays of `addRateLimited` per key, by default without jitter. Default 5 ms to 1000 s, as in client-go. */
   backoff?: BackoffOptions;
-  /** Rate limit of `addRateLimited` over all keys. Default: none. */
-  overallRate?: TokenBucketOptions;
   metrics?: WorkQueueMetrics;
   /** A key that only adds other keys. Its durations are not recorded, so that an idle queue has no series for it. */
   untimed?: string;
@@ -44,7 +41,6 @@ export class WorkQueue {
   readonly #log: Logger;
   readonly #maxKeys: number;
   readonly #backoff: BackoffOptions;
-  readonly #bucket: TokenBucket | undefined;
   readonly #metrics: WorkQueueMetrics | undefined;
   readonly #untimed: string | undefined;
   readonly #queue: string[] = [];
@@ -64,7 +60,6 @@ export class WorkQueue {
     this.#maxKeys = options.maxKeys ?? 10_000;
     this.#failures = new RecentMap(this.#maxKeys);
     this.#backoff = { jitter: 0, ...(options.backoff ?? { baseMs: 5, maxMs: 1_000_000 }) };
-    this.#bucket = options.overallRate && new TokenBucket(options.clock, options.overallRate);
     this.#metrics = options.metrics;
     this.#untimed = options.untimed;
     this.#metrics?.watch(this.name, () => this.#runningSeconds());
@@ -113,8 +108,7 @@ export class WorkQueue {
    */
   addRateLimited(key: string, notBeforeMs = 0): number {
     const failures = this.#failures.get(key) ?? 0;
-    const backoff = notBeforeMs + delayAfter(failures, this.#backoff);
-    const delay = Math.max(backoff, this.#bucket?.reserve() ?? 0);
+    const delay = notBeforeMs + delayAfter(failures, this.#backoff);
     this.addAfter(key, delay);
     this.#metrics?.retried(this.name);
     this.#failures.set(key, failures + 1);

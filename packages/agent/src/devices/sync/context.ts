@@ -25,7 +25,6 @@ export interface DeviceContext {
    * features, milliseconds. Default 10 min.
    */
   recheckMs?: number;
-  random?: () => number;
   /** Default `watchHeartbeat`. Replaced in tests whose clock does not wait for answers. */
   heartbeat?: typeof watchHeartbeat;
 }

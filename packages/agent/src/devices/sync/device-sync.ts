@@ -9,7 +9,6 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { Device } from "../model/model.ts";
-import type { TaintReasons } from "../plan/added-taints.ts";
 import { type DeviceContext, EVERY_DRIVER, type SyncContext, taintDelayOf } from "./context.ts";
 import { Drivers } from "./drivers.ts";
 import { sliceHealth, streamHealth } from "./health.ts";
@@ -95,11 +94,6 @@ export class DeviceSync implements Runnable {
    */
   reportedDevice(driver: string, pool: string, device: string): Device | undefined {
     return this.handler.get(driver)?.device(pool, device);
-  }
-
-  /** Sets the reasons to taint a driver's devices: their health, or a stuck driver. */
-  setTaints(driver: string, reasons: TaintReasons): void {
-    this.handler.setTaints(driver, reasons);
   }
 
   /** See `SliceSync.onDevicesKnown`. */

@@ -18,10 +18,9 @@ import { Driver } from "./driver.ts";
 import { deviceApiVersion, followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
 
-type Context = Pick<
-  SyncContext,
-  "nodeName" | "settings" | "heartbeat" | "metrics" | "clock" | "log" | "random"
-> & { queue: Pick<WorkQueue, "add"> };
+type Context = Pick<SyncContext, "nodeName" | "settings" | "heartbeat" | "metrics" | "clock" | "log"> & {
+  queue: Pick<WorkQueue, "add">;
+};
 
 /** How claims on a driver's devices are prepared. */
 export interface DriverPreparation {
@@ -92,7 +91,7 @@ export class Drivers implements PluginHandler {
     _signal?: AbortSignal,
     preparation?: DriverPreparation,
   ): Promise<void> {
-    const { clock, heartbeat = watchHeartbeat, log, nodeName, random, settings } = this.#context;
+    const { clock, heartbeat = watchHeartbeat, log, nodeName, settings } = this.#context;
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
     this.#taints.cancel(name);
@@ -143,7 +142,6 @@ export class Drivers implements PluginHandler {
           maxReceiveBytes: settings().maxMessageSize,
           clock,
           log: log.child({ driver: name }),
-          random,
         },
         scope.signal,
       ))

@@ -51,7 +51,7 @@ export class Sessions {
 
   constructor(context: Context) {
     this.#context = context;
-    this.#failures = new Backoff({ ...retryPolicies.sliceDiscovery, random: context.random });
+    this.#failures = new Backoff(retryPolicies.sliceDiscovery);
   }
 
   get current(): Session | undefined {
@@ -164,7 +164,7 @@ export class Sessions {
 
   // Jitter, so that not all nodes compare at the same time.
   #period(): number {
-    const { recheckMs = RECHECK_MS, random = Math.random } = this.#context;
-    return recheckMs * (0.9 + 0.2 * random());
+    const { recheckMs = RECHECK_MS } = this.#context;
+    return recheckMs * (0.9 + 0.2 * Math.random());
   }
 }

@@ -189,8 +189,7 @@ export class SliceSync {
   }
 
   #syncOf(driver: string): DriverSync {
-    const { clock, random } = this.#context;
-    const sync = this.#syncs.get(driver) ?? new DriverSync(clock, random);
+    const sync = this.#syncs.get(driver) ?? new DriverSync(this.#context.clock);
     this.#syncs.set(driver, sync);
     return sync;
   }
