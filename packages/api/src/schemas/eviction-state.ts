@@ -47,7 +47,7 @@ export const outcome = s.named(
   s.object(
     {
       uid: s.text(),
-      namespace: s.optional(s.text("Of the pod; absent in older records, as the name.")),
+      namespace: s.optional(s.text("Of the pod.")),
       name: s.optional(s.text()),
       result: outcomeResult,
       sent,
