@@ -68,7 +68,10 @@ export function reconcileEvictions(
     return outcome !== undefined && isFinal(outcome);
   };
   const interrupted = state.interrupted.filter((eviction) => !hasEnded(eviction));
-  const { resumed, dropped } = reviewInterrupted(interrupted, present, policy, now);
+  const resumed = interrupted.map((eviction) => {
+    const graceSeconds = eviction.gracePeriodSeconds ?? present.get(eviction.uid)?.gracePeriodSeconds ?? 0;
+    return { ...eviction, deadline: eviction.deadline ?? now + releaseTimeMs(graceSeconds, policy) };
+  });
 
   const pending = [...state.pending.filter((eviction) => !hasEnded(eviction)), ...resumed]
     .map((eviction) => (outcomes.has(eviction.uid) ? { ...eviction, isOverdue: true } : eviction))
@@ -80,7 +83,7 @@ export function reconcileEvictions(
   const wasNotSent = ({ uid, releasedAt }: RecentEviction) => {
     if (releasedAt !== null || !present.has(uid)) return false;
     const outcome = outcomes.get(uid);
-    return dropped.has(uid) || (hasFailed(outcome) && !outcome.sent && !accepted.has(uid));
+    return hasFailed(outcome) && !outcome.sent && !accepted.has(uid);
   };
   const failed = failedPods(input, [...outcomes.values()], present);
   const deleted = [...outcomes.values()].filter(({ result }) => endings.has(result));
@@ -100,28 +103,6 @@ export function reconcileEvictions(
     paused: failed.filter(({ until }) => now < until),
     failedBefore: failed.filter(({ until }) => until <= now),
   };
-}
-
-// Records of earlier versions have no outcome for an interrupted eviction that is decided again. `dropped` has its UID.
-function reviewInterrupted(
-  interrupted: readonly PendingEviction[],
-  present: ReadonlyMap<string, EvictionPod>,
-  policy: EvictionPolicy,
-  now: number,
-): { resumed: PendingEviction[]; dropped: ReadonlySet<string> } {
-  const resumed: PendingEviction[] = [];
-  const dropped = new Set<string>();
-  for (const eviction of interrupted) {
-    const pod = present.get(eviction.uid);
-    if (pod?.deletionTimestamp === null) {
-      dropped.add(eviction.uid);
-      continue;
-    }
-    const graceSeconds = eviction.gracePeriodSeconds ?? pod?.gracePeriodSeconds ?? 0;
-    const deadline = eviction.deadline ?? now + releaseTimeMs(graceSeconds, policy);
-    resumed.push({ ...eviction, deadline });
-  }
-  return { resumed, dropped };
 }
 
 function holdEnd({ deadline, acceptedAt, since }: PendingEviction, policy: EvictionPolicy): number | null {
