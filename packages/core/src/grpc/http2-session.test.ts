@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import type { ClientHttp2Session } from "node:http2";
+import { type ClientHttp2Session, constants } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -112,6 +112,41 @@ it("a peer within the budget keeps the connection, and a bounded number of frame
   expect(bytes).toBe(FRAMES_AT_ONCE);
   // A read that has begun is processed to its end. The counters are reset in the same phase, in either order.
   expect(mostInTurn).toBeLessThanOrEqual(2 * (FRAMES_PER_TURN + READ_BYTES / tiny.length));
+  expect(session.destroyed).toBe(false);
+});
+
+it("a peer keeps the connection if it sends within the flow control window of a call before it learns of its end", async () => {
+  const windowBytes = 4 * 1024 * 1024;
+  await peer;
+  session.destroy();
+  const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
+  session = openHttp2Session(join(directory, "s"), { settings: { initialWindowSize: windowBytes } });
+  const over = closed();
+  await new Promise((connected) => session.once("connect", connected));
+  session.setLocalWindowSize(windowBytes);
+  const cancelled = request();
+  const socket = await accepted;
+  socket.write(ok);
+  await new Promise((responded) => cancelled.once("response", responded));
+  cancelled.close(constants.NGHTTP2_CANCEL);
+  await new Promise((ended) => cancelled.once("close", ended));
+  const other = request();
+  let bytes = 0;
+  const received = new Promise<void>((resolve) =>
+    other.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes === FRAMES_PER_TURN) resolve();
+    }),
+  );
+  const late = frame(DATA, 0, STREAM, Buffer.alloc(16_384));
+  const next = STREAM + 2;
+  const answer = [
+    frame(HEADERS, END_HEADERS, next, Buffer.from([0x88])),
+    ...Array<Buffer>(FRAMES_PER_TURN).fill(frame(DATA, 0, next, Buffer.alloc(1))),
+  ];
+  socket.write(Buffer.concat([...Array<Buffer>(100).fill(late), ...answer]));
+  await Promise.race([received, over]);
+  expect(bytes).toBe(FRAMES_PER_TURN);
   expect(session.destroyed).toBe(false);
 });
 

@@ -2,6 +2,7 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   connect as connectHttp2,
+  constants,
   type Settings,
 } from "node:http2";
 import { connect } from "node:net";
@@ -30,17 +31,22 @@ export function openHttp2Session(
     ...(maxSessionMegabytes === undefined ? {} : { maxSessionMemory: maxSessionMegabytes }),
   });
   const frames = new SampledFrames(session, socket);
+  const window = settings.initialWindowSize ?? constants.DEFAULT_SETTINGS_INITIAL_WINDOW_SIZE;
   const request = session.request.bind(session);
-  session.request = (...args) => countData(request(...args), frames);
+  session.request = (...args) => countData(request(...args), frames, window);
   return session;
 }
 
 // node:http2 calls `push` for each DATA frame, also while the stream is paused.
-function countData(stream: ClientHttp2Stream, frames: SampledFrames): ClientHttp2Stream {
+function countData(stream: ClientHttp2Stream, frames: SampledFrames, window: number): ClientHttp2Stream {
   const push = stream.push.bind(stream);
   stream.push = (chunk: Buffer | null) => {
     if (chunk) frames.addData(chunk.length);
     return push(chunk);
   };
+  // node:http2 discards what the server sends before it learns that the stream was cancelled: at most the window.
+  stream.once("close", () => {
+    if (!stream.readableEnded) frames.addDiscarded(window);
+  });
   return stream;
 }

@@ -49,6 +49,11 @@ export class SampledFrames {
     if (this.#inTurn === FRAMES_PER_TURN) this.#socket.pause();
   }
 
+  /** Exempts payload that `addData` will not receive. */
+  addDiscarded(payload: number): void {
+    this.#payload += payload;
+  }
+
   /** Closes the connection if the peer exceeded the budget. */
   sample(): void {
     // Up to one read may be payload that `addData` has yet to receive.
