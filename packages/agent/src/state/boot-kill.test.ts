@@ -20,11 +20,12 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
+let hasBootDirectory = true;
 const open = (from: string, bootId: string) =>
   StateDatabase.open({
     ...{ clock, log: silentLogger, bootId },
     directory: join(from, "state"),
-    bootDirectory: join(from, "run"),
+    bootDirectory: hasBootDirectory ? join(from, "run") : undefined,
   });
 
 /** Leaves the disks as a power loss does: the file is open, and the boot's directory is gone. */
@@ -74,23 +75,40 @@ function copiesDuring(work: () => void): string[] {
   return copies;
 }
 
-it("a kill at any point of the first start after a power loss loses neither the gap nor that reports may be old", async () => {
+it.each([
+  ["with", true],
+  ["without", false],
+])(
+  "a kill at any point of the first start after a power loss, %s a directory for the boot, loses neither the gap nor that reports may be old",
+  async (_name, has) => {
+    hasBootDirectory = has;
+    loseThePower();
+    await clock.step(20_000);
+    let first: StateDatabase | undefined;
+    const copies = copiesDuring(() => {
+      first = open(disks, "boot-2");
+    });
+    first?.close();
+    expect(copies.length).toBeGreaterThan(1);
+    const left = copies.map((copy) => {
+      // In the same place, since the files for the boot belong to the path of the state directory.
+      rmSync(disks, { recursive: true });
+      cpSync(copy, disks, { recursive: true, preserveTimestamps: true });
+      using database = open(disks, "boot-2");
+      const whys = database.coverage.get().gaps.map(({ why }) => why);
+      return { whys, mayBeOutdated: new ReporterStore(database).mayBeOutdated };
+    });
+    const why = expect.stringContaining("the machine went down");
+    expect(left).toEqual(copies.map(() => ({ whys: [why], mayBeOutdated: true })));
+  },
+);
+
+it("reports that were written after a power loss are not outdated at the next start", () => {
+  hasBootDirectory = false;
   loseThePower();
-  await clock.step(20_000);
-  let first: StateDatabase | undefined;
-  const copies = copiesDuring(() => {
-    first = open(disks, "boot-2");
-  });
-  first?.close();
-  expect(copies.length).toBeGreaterThan(1);
-  const left = copies.map((copy) => {
-    // In the same place, since the files for the boot belong to the path of the state directory.
-    rmSync(disks, { recursive: true });
-    cpSync(copy, disks, { recursive: true, preserveTimestamps: true });
-    using database = open(disks, "boot-2");
-    const whys = database.coverage.get().gaps.map(({ why }) => why);
-    return { whys, mayBeOutdated: new ReporterStore(database).mayBeOutdated };
-  });
-  const why = expect.stringContaining("the machine went down");
-  expect(left).toEqual(copies.map(() => ({ whys: [why], mayBeOutdated: true })));
+  using first = open(disks, "boot-2");
+  new ReporterStore(first).saveContents([], ["a"]);
+  first.close();
+  using second = open(disks, "boot-2");
+  expect(new ReporterStore(second).mayBeOutdated).toBe(false);
 });

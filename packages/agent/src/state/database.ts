@@ -200,11 +200,18 @@ export class StateDatabase implements Disposable {
     }
   }
 
-  // One transaction for the boot, the gap in the records and the new ID: a later start does not find the boot without
-  // the gap. On a full disk, nothing is stored, and the next start finds the earlier boot and ID.
+  // One transaction for the boot, the gap in the records, that reports may be outdated, and the new ID: a later start does
+  // not find the boot without the others. On a full disk, nothing is stored, and the next start finds the earlier boot and ID.
   #begin({ bootId }: BootDirectory): void {
     try {
-      this.transaction(() => this.run("INSERT OR REPLACE INTO boot (one, id) VALUES (1, ?)", bootId));
+      this.transaction(() =>
+        this.run(
+          `INSERT INTO boot (one, id, reports_outdated) VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE
+           SET id = excluded.id, reports_outdated = max(reports_outdated, excluded.reports_outdated)`,
+          bootId,
+          this.mayHaveLostCommits ? 1 : 0,
+        ),
+      );
     } catch {}
   }
 

@@ -45,7 +45,8 @@ const definitions = `
   ) STRICT;
   CREATE TABLE boot (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    id  TEXT NOT NULL             -- of the machine's boot in which the file was last opened
+    id  TEXT NOT NULL,            -- of the machine's boot in which the file was last opened
+    reports_outdated INTEGER NOT NULL DEFAULT 0  -- whether reports may be older than what is published
   ) STRICT;
   CREATE TABLE eviction_state (
     one   INTEGER PRIMARY KEY CHECK (one = 1),

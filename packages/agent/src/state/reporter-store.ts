@@ -31,6 +31,14 @@ export interface LastGoodContent {
  * plugins.
  */
 export class ReporterStore extends Store {
+  /**
+   * Whether the published state may be newer than the stored content: the content could not be written, or it
+   * comes from an older copy of the state directory.
+   */
+  readonly mayBeOutdated =
+    this.database.mayHaveLostCommits ||
+    this.database.standingOf("reporting") === "behind" ||
+    this.database.first<{ found: number }>("SELECT reports_outdated AS found FROM boot")?.found === 1;
   // The first transaction deletes it, so that no later start takes it for what was published last.
   #hasOutdatedLastGood = this.mayBeOutdated;
 
@@ -39,14 +47,6 @@ export class ReporterStore extends Store {
       `SELECT plugin, content, updated_at AS updatedAt, stopped_at AS stoppedAt
        FROM reporter_content ORDER BY plugin`,
     );
-  }
-
-  /**
-   * Whether the published state may be newer than the stored content: the content could not be written, or it
-   * comes from an older copy of the state directory.
-   */
-  get mayBeOutdated(): boolean {
-    return this.database.mayHaveLostCommits || this.database.standingOf("reporting") === "behind";
   }
 
   /**
@@ -64,6 +64,7 @@ export class ReporterStore extends Store {
         );
       for (const plugin of dropped)
         this.database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
+      if (this.mayBeOutdated && isLast) this.database.run("UPDATE boot SET reports_outdated = 0");
     };
     this.database.transaction(save, "reporting", isLast);
     this.#hasOutdatedLastGood = false;
