@@ -37,7 +37,7 @@ export function openHttp2Session(
   return session;
 }
 
-// node:http2 calls `push` for each DATA frame, also while the stream is paused.
+// node:http2 calls `push` for each DATA frame that is not empty, also while the stream is paused.
 function countData(stream: ClientHttp2Stream, frames: SampledFrames, window: number): ClientHttp2Stream {
   const push = stream.push.bind(stream);
   stream.push = (chunk: Buffer | null) => {

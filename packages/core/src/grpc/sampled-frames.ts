@@ -39,7 +39,7 @@ export class SampledFrames {
     session.once("close", () => this.#end());
   }
 
-  /** Must be called for each DATA frame. */
+  /** Must be called for the payload of each DATA frame, or for each part of it. */
   addData(payload: number): void {
     this.#payload += payload;
     this.#payloadSinceSample += payload;
