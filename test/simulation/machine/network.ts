@@ -20,7 +20,8 @@ export interface ServerCall {
   onCancel(callback: () => void): void;
   readonly isCancelled: boolean;
   send(message: Uint8Array): void;
-  end(status: number, details: string, trailers?: Headers_): void;
+  /** @param message sent with the status. A client that waits for one message has nothing of it before the status. */
+  end(status: number, details: string, trailers?: Headers_, message?: Uint8Array): void;
 }
 
 type Headers_ = Readonly<Record<string, string>>;
@@ -221,12 +222,15 @@ export class Connection {
         this.listener.process.edge();
         if (!isCancelled) this.send("client", () => !isOver && call.onMessage(message));
       },
-      end: (status, details, trailers) => {
+      end: (status, details, trailers, message) => {
         this.listener.process.edge();
         if (isCancelled || isServed) return;
         isServed = true;
         offServerEnd();
-        this.send("client", () => finish(status, details, trailers));
+        this.send("client", () => {
+          if (message && !isOver) call.onMessage(message);
+          finish(status, details, trailers);
+        });
       },
     };
     const offServerEnd = this.onEnd("server", cancelled);

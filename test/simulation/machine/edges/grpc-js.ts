@@ -193,7 +193,6 @@ class ServedCall extends EventEmitter {
   }
 
   finish(value: unknown): void {
-    this.write(value);
-    this.end();
+    this.#call.end(status.OK, "", undefined, this.#serialize(value));
   }
 }

@@ -222,8 +222,11 @@ export class SimulatedServer {
           if (controller.signal.aborted) break;
           call.send(method.encodeResponse(value));
         }
-      } else call.send(method.encodeResponse(await serve(request, context)));
-      call.end(Status.OK, "", headersOf(trailer));
+        call.end(Status.OK, "", headersOf(trailer));
+      } else {
+        const response = method.encodeResponse(await serve(request, context));
+        call.end(Status.OK, "", headersOf(trailer), response);
+      }
     } catch (error) {
       const { code, details } =
         error instanceof ServerError
