@@ -344,7 +344,8 @@ export const mutations: readonly Mutation[] = [
     from: "    if (isDryRun(policy, answers.plugin)) continue;\n",
     to: "",
     promise: tainted,
-    unfound: "not run yet.",
+    unfound:
+      "not in the first 120 seeds: few worlds rest with a condition of a plugin in dry run beside another plugin.",
   },
   {
     name: "an eviction of unknown outcome is explained as none",
