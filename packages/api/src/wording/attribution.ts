@@ -71,6 +71,9 @@ function unknown(why = ""): Attribution {
   return { by: "unknown", why };
 }
 
+// Times in the API server have a resolution of one second. The agent replaces one by when it first saw the change.
+const SECOND_MS = 1_000;
+
 // From the request to delete the pod until it left the node.
 function fromCoverage(explanation: PodExplanation): Attribution {
   const { history } = explanation;
@@ -80,6 +83,7 @@ function fromCoverage(explanation: PodExplanation): Attribution {
     (time) => time != null,
   );
   if (times.length === 0) return { by: "other", why: "" };
-  const why = missingRecords(explanation, Math.min(...times), Math.max(...times));
+  const from = Math.floor(Math.min(...times) / SECOND_MS) * SECOND_MS;
+  const why = missingRecords(explanation, from, Math.max(...times));
   return why === undefined ? { by: "other", why: "" } : unknown(why);
 }

@@ -22,10 +22,13 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const { history } = explanation;
   const last = lastEvictionOf(explanation);
   const { chosen, outcome } = last;
-  if (!chosen) return outcome && !history ? withoutSelection(outcome) : notSelected(explanation);
+  if (!chosen) {
+    const says = outcome && (history === null || isEviction(outcome));
+    return says ? withoutSelection(outcome, explanation) : notSelected(explanation);
+  }
   const why = askText(chosen.victim);
   const round = `(round ${chosen.id})`;
-  if (outcome?.result === "terminated" && outcome.sent !== false) {
+  if (outcome && isEviction(outcome)) {
     const { acceptedAt, endedAt, message } = outcome;
     const time = acceptedAt === undefined || endedAt === undefined ? undefined : endedAt - acceptedAt;
     const after = time === undefined ? "" : ` after ${secondsOf(time)}`;
@@ -42,15 +45,22 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
 }
 
-// Neither the round that selected the pod nor the pod itself was recorded, for example while the disk was full.
-function withoutSelection(outcome: EvictionOutcome): Verdict {
-  const { result, sent, acceptedAt, message } = outcome;
-  const isEvicted = result === "terminated" && sent !== false && acceptedAt !== undefined;
+// The round that selected the pod was not recorded, for example while the disk was full.
+function withoutSelection(outcome: EvictionOutcome, explanation: PodExplanation): Verdict {
+  const { history } = explanation;
+  const { acceptedAt, message } = outcome;
+  const isEvicted = isEviction(outcome) && acceptedAt !== undefined;
   const text = isEvicted ? `Evicted at ${timeOf(acceptedAt)}: ${message}` : capitalized(outcomeText(outcome));
+  const since = history ? endingText(history, attributionOf(explanation)) : "";
   return {
     kind: isEvicted ? "evicted" : "other",
-    text: `${text}. The round that selected it is not recorded.`,
+    text: `${text}. The round that selected it is not recorded.${since && ` ${since}`}`,
   };
+}
+
+// Whether the agent's request was accepted, and the pod is gone.
+function isEviction({ result, sent }: EvictionOutcome): boolean {
+  return result === "terminated" && sent !== false;
 }
 
 // A pod that exists and is not terminating was not evicted, whatever became of the requests.

@@ -275,6 +275,24 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: pod deleted; its request may have been accepted: 503. Evicted through the Eviction API: why.",
     ],
     [
+      "it was evicted, and the round that selected it is not recorded",
+      (story) => {
+        const accepted = { sent: true, acceptedAt: START + 1_000, endedAt: START + 2_000 };
+        story.rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted", ...accepted }];
+        story.play({}).left(2_000, "EvictionByEvictionAPI");
+      },
+      "Evicted at 2026-03-01T12:00:01.000Z: pod deleted. The round that selected it is not recorded. Pod deleted at 2026-03-01T12:00:02.000Z.",
+    ],
+    [
+      "its deletion was first seen after a gap, within the second in which it was requested",
+      (story) => {
+        story.play({}).left(2_400, "EvictionByEvictionAPI");
+        story.explanation.history!.ending.disruption!.at = START + 2_350;
+        story.explanation.coverage.gaps = [{ from: START, to: START + 2_300, why: "the disk was full" }];
+      },
+      "Pod deleted at 2026-03-01T12:00:02.400Z; whether by Nodekeeper is not known: records are missing between 2026-03-01T12:00:00.000Z and 2026-03-01T12:00:02.300Z: the disk was full. Evicted through the Eviction API: why.",
+    ],
+    [
       "neither the pod nor the round that selected it is recorded",
       (story) => {
         const message = "pod deleted; its request may have been accepted: 503";
