@@ -8,7 +8,6 @@ import { shrink } from "./simulation/shrink.ts";
 import type { Outcome } from "./simulation/simulate.ts";
 import { noFaults } from "./simulation/world/faults.ts";
 import type { PlanChanges } from "./simulation/world/world.ts";
-import { sized } from "./support/sizes.ts";
 
 const run = promisify(execFile);
 
@@ -20,7 +19,7 @@ async function simulate(...args: string[]): Promise<string> {
 
 describe("the whole agent in worlds of virtual time", () => {
   it("keeps every promise", async () => {
-    expect(await simulate(`--seeds=${sized(50, 300)}`)).toContain("\n0 of ");
+    expect(await simulate("--seeds=50")).toContain("\n0 of ");
   });
 
   it("lives each world in the same way again, in any process", async () => {
