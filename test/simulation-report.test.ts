@@ -1,4 +1,9 @@
-import { Session } from "node:inspector/promises";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { branchesOf, runOf } from "./simulation/report/coverage.ts";
 import { type Counted, Tally } from "./simulation/report/tally.ts";
@@ -72,15 +77,19 @@ describe("the report of a run", () => {
   });
 });
 
-/** Runs a script. Returns for each offset whether its code ran. */
+/** Runs a script in a process of its own, as a worker. Returns for each offset whether its code ran. */
 async function run(text: string): Promise<Uint8Array> {
-  const session = new Session();
-  session.connect();
-  await session.post("Profiler.enable");
-  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
-  const url = "simulation-report.test.js";
-  await session.post("Runtime.evaluate", { expression: `${text}\n//# sourceURL=${url}` });
-  const { result } = await session.post("Profiler.takePreciseCoverage");
-  session.disconnect();
-  return runOf(result.find((script) => script.url === url)!.functions, text.length);
+  const directory = mkdtempSync(join(tmpdir(), "nk-coverage-"));
+  try {
+    const script = join(directory, "script.cjs");
+    writeFileSync(script, text);
+    const env = { ...process.env, NODE_V8_COVERAGE: join(directory, "coverage") };
+    await promisify(execFile)(process.execPath, [script], { env });
+    const [file] = readdirSync(env.NODE_V8_COVERAGE);
+    const { result } = JSON.parse(readFileSync(join(env.NODE_V8_COVERAGE, file!), "utf8"));
+    const { functions } = result.find(({ url }: { url: string }) => url === String(pathToFileURL(script)));
+    return runOf(functions, text.length);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }

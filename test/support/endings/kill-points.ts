@@ -21,6 +21,7 @@ export const killPoints = {
   /** Killed while the plugin is called, before anything is decided. */
   async beforeDecide(node) {
     await node.startAgent();
+    await node.untilPodsKept();
     await node.untilRounds(1);
     const answer = node.plugin.evictPods;
     const asked = Promise.withResolvers<void>();
@@ -88,6 +89,7 @@ export const killPoints = {
   /** Killed after the agent received all acceptances. */
   async accepted(node) {
     await node.startAgent();
+    await node.untilPodsKept();
     request(node);
     await untilAccepted(node);
     await node.killAgent();
@@ -98,6 +100,7 @@ export const killPoints = {
   /** Killed when the pods are gone and the evictions have ended, before the next round. */
   async ended(node) {
     await node.startAgent({ evictionSyncPeriod: "5s" });
+    await node.untilPodsKept();
     request(node);
     await untilAccepted(node);
     await node.strike();

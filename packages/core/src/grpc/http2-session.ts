@@ -44,9 +44,11 @@ function countData(stream: ClientHttp2Stream, frames: SampledFrames, window: num
     if (chunk) frames.addData(chunk.length);
     return push(chunk);
   };
-  // node:http2 discards what the server sends before it learns that the stream was cancelled: at most the window.
-  stream.once("close", () => {
-    if (!stream.readableEnded) frames.addDiscarded(window);
-  });
+  const close = stream.close.bind(stream);
+  stream.close = (...args) => {
+    // node:http2 discards what the server sends before it learns of this: at most the window.
+    frames.addDiscarded(window);
+    close(...args);
+  };
   return stream;
 }
