@@ -29,7 +29,7 @@ test/simulation/rules.
 Exits with 1 if a rule was broken or a mutation that is known to be found was not, with 2 for arguments that make no sense.`;
 
 // The first worlds of a process take three times as long, until their code is compiled.
-const PER_PROCESS = 100;
+const PER_PROCESS = 500;
 const PROGRESS_MS = 60_000;
 // 128 + SIGINT, as in shells.
 const INTERRUPTED = 130;

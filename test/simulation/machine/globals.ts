@@ -40,6 +40,8 @@ export function replaceGlobals(): void {
     },
     clearTimeout: (timer: unknown) => cancel(timer, real.clearTimeout),
   });
+  const realAny = AbortSignal.any.bind(AbortSignal);
+  AbortSignal.any = (signals) => (processIfAny() ? anyOf([...signals]) : realAny(signals));
   const realTimeout = AbortSignal.timeout.bind(AbortSignal);
   AbortSignal.timeout = (ms) => {
     if (!processIfAny()) return realTimeout(ms);
@@ -47,6 +49,20 @@ export function replaceGlobals(): void {
     later(() => controller.abort(new DOMException("The operation timed out", "TimeoutError")), ms);
     return controller.signal;
   };
+}
+
+/**
+ * `AbortSignal.any` whose signals end with their world: Node keeps those with listeners until they abort, and in a process
+ * that was killed they never do.
+ */
+function anyOf(signals: readonly AbortSignal[]): AbortSignal {
+  const controller = new AbortController();
+  const first = signals.find(({ aborted }) => aborted);
+  if (first) controller.abort(first.reason);
+  else
+    for (const signal of signals)
+      signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+  return controller.signal;
 }
 
 /**
