@@ -86,6 +86,18 @@ it("a part of a custom resource is applied without what the definition requires 
   expect(answer).toMatchObject({ status: 200, body: { status } });
 });
 
+it("a quantity of a custom resource is a string or an integer, as its definition says", async () => {
+  await api.call("POST", NODE_RESOURCES, { metadata: { name: "n2" } });
+  const apply = (fans: unknown) =>
+    api.apply(`${NODE_RESOURCES}/n2/status`, { status: { resources: { capacity: { fans } } } }, "me");
+  for (const fans of ["4.5", 4]) expect(await apply(fans)).toMatchObject({ status: 200 });
+  const { status, body } = await apply(4.5);
+  expect([status, body.message]).toEqual([
+    422,
+    expect.stringContaining("status.resources.capacity.fans: expected string or integer, got number"),
+  ]);
+});
+
 describe("a value of a wrong type", () => {
   it.each([
     [{ priority: "high" }, "spec.priority: expected integer, got string"],
@@ -98,6 +110,10 @@ describe("a value of a wrong type", () => {
       { containers: [{ name: "main", resources: { requests: { cpu: true } } }] },
       "spec.containers[0].resources.requests.cpu: expected string or number, got boolean",
     ],
+    [
+      { containers: [{ name: "main", livenessProbe: { httpGet: { port: 80.5 } } }] },
+      "spec.containers[0].livenessProbe.httpGet.port: expected string or integer, got number",
+    ],
   ])("%j is refused, whatever the validation", async (spec, message) => {
     expect(await api.call("POST", `${PODS}?fieldValidation=Ignore`, pod(spec))).toMatchObject({
       status: 400,
@@ -107,7 +123,7 @@ describe("a value of a wrong type", () => {
 
   it("takes quantities and ports as texts and numbers, times, and null for what is absent", async () => {
     const probe = { httpGet: { port: "http" }, initialDelaySeconds: null };
-    const resources = { requests: { cpu: 1, memory: "64Mi" } };
+    const resources = { requests: { cpu: 1.5, memory: "64Mi" } };
     const spec = { containers: [{ name: "main", livenessProbe: probe, resources }] };
     expect((await api.call("POST", `${PODS}?fieldValidation=Strict`, pod(spec))).status).toBe(201);
     const status = { startTime: "tomorrow" };

@@ -10,6 +10,7 @@ export interface Misfit {
 }
 
 const MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
+const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 type Refuse = (path: string, why: string) => void;
 
@@ -26,8 +27,9 @@ export interface Conformed {
 }
 
 /**
- * Matches a value against an OpenAPI schema as the API server decodes it: null counts as absent; Quantity and
- * IntOrString accept strings and numbers. A level of the schema without properties accepts everything.
+ * Matches a value against an OpenAPI schema as the API server decodes it: null counts as absent; a Quantity of a built-in
+ * kind accepts strings and numbers, IntOrString and quantities of custom kinds only strings and integers. A level of the
+ * schema without properties accepts everything.
  * @param resolve returns the schema to which a `$ref` refers
  */
 export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) => Tree): Conformed {
@@ -42,8 +44,11 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
     const level = resolve(given);
     checkRules(found, level, path, breaks);
     if (level["x-kubernetes-int-or-string"]) {
-      if (typeof found !== "string" && typeof found !== "number")
-        refuse(path, `expected string or number, got ${typeOf(found)}`);
+      const expected = given.$ref === QUANTITY ? "number" : "integer";
+      // A typed patch has any scalar here. The validation of the whole custom object rejects it.
+      const reject = given.$ref === undefined ? breaks : refuse;
+      if (typeof found !== "string" && !isOfType(found, expected))
+        reject(path, `expected string or ${expected}, got ${typeOf(found)}`);
       return found;
     }
     const expected = typeof level.type === "string" ? level.type : undefined;
