@@ -141,7 +141,7 @@ export class RuntimeCalls {
     if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
     if (error === failure && error.code !== "exhausted") return failure;
     const limit = this.#options.settings.maxMessageSize;
-    const what = /larger than max/.test(error.message)
+    const what = /larger than/.test(error.message)
       ? `the response exceeds a size limit (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
       : error.message;
     return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`, {

@@ -2,8 +2,8 @@ import { RuntimeNotFound } from "@nodekeeper/api/errors";
 import { type Clock, type Logger, SharedWork, stopped } from "@nodekeeper/core/lib";
 import { RuntimeConnection } from "./connection.ts";
 import { findRuntimeEndpoint, parseRuntimeEndpoint } from "./endpoint.ts";
-import { ListCalls } from "./list-calls.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
+import { RawCalls } from "./raw-calls.ts";
 import type { RuntimeSettings } from "./settings.ts";
 
 export interface ConnectionsOptions {
@@ -20,10 +20,10 @@ export interface ConnectionsOptions {
   settings: RuntimeSettings;
 }
 
-/** The connections to the runtime: one for lists, one for all other calls. */
+/** The connections to the runtime: one for lists and statuses, one for all other calls. */
 export interface OpenedConnections {
   calls: RuntimeConnection;
-  lists: ListCalls;
+  raw: RawCalls;
 }
 
 /** The connections to the runtime's endpoint, which may not be known yet. */
@@ -52,7 +52,7 @@ export class Connections implements Disposable {
   [Symbol.dispose](): void {
     this.#isClosed = true;
     this.#opened?.calls[Symbol.dispose]();
-    this.#opened?.lists[Symbol.dispose]();
+    this.#opened?.raw[Symbol.dispose]();
   }
 
   async #look(): Promise<OpenedConnections> {
@@ -83,7 +83,7 @@ export class Connections implements Disposable {
           log.info({ path }, "connected to the container runtime");
         },
       }),
-      lists: new ListCalls({ path, connectDeadlineMs, clock, onConnected }),
+      raw: new RawCalls({ path, connectDeadlineMs, clock, onConnected }),
     };
   }
 }

@@ -132,8 +132,8 @@ export class CriRuntime implements Runtime, PodStatsReader, Disposable {
   }
 
   connections(): number {
-    const { calls, lists } = this.#connections.opened ?? {};
-    return (calls?.made ?? 0) + (lists?.made ?? 0);
+    const { calls, raw } = this.#connections.opened ?? {};
+    return (calls?.made ?? 0) + (raw?.made ?? 0);
   }
 
   callsInFlight(): readonly CallInFlight[] {

@@ -98,7 +98,7 @@ export class RuntimeLists {
   }
 
   get #made(): number | undefined {
-    return this.#connections.opened?.lists.made;
+    return this.#connections.opened?.raw.made;
   }
 
   // Lists by state. If a state still has too many containers, lists them by sandbox.
@@ -175,8 +175,8 @@ export class RuntimeLists {
     signal: AbortSignal,
   ): Promise<Item[]> {
     const { maxMessageSize, maxListed } = this.#settings;
-    return this.#calls.ask({ method }, signal, (_client, callSignal, { lists }) =>
-      lists.call(
+    return this.#calls.ask({ method }, signal, (_client, callSignal, { raw }) =>
+      raw.call(
         method,
         request,
         new ListItems({

@@ -1,3 +1,5 @@
+import { FakeClock } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
 import { connected, failure } from "./testing/connected.ts";
 import { refusal } from "./testing/cri-server.ts";
@@ -18,6 +20,56 @@ function podOf(sandboxes: string[], containers: string[]): Pod {
 }
 
 describe("the status of a pod", () => {
+  it.each([
+    ["random bytes", () => Uint8Array.from({ length: 300 }, (_, index) => (index * 73 + 11) % 256)],
+    ["half a status", () => Uint8Array.of(0x0a, 0x20, 0x0a, 0x10, 0x61)],
+  ])("that is %s fails by name, and the next one is fine", async (_, garbage) => {
+    const answers = [garbage, () => ({ status: { id: "main" } })];
+    await using test = await connected({ containerStatus: () => answers.shift()!() });
+    const pod = podOf([], ["main"]);
+    expect(await failure(test.runtime.podStatus(pod, test.signal))).toMatchObject({
+      id: "NK1407",
+      message: expect.stringMatching(
+        /^ContainerStatus of main: (failed to read the response|the response has no status)/,
+      ),
+    });
+    expect(await test.runtime.podStatus(pod, test.signal)).toMatchObject({ containers: [{ id: "main" }] });
+    expect(test.runtime.connections()).toBe(1);
+  });
+
+  it("that is larger than the limit fails with the setting", async () => {
+    const settings = { maxMessageSize: 1_000 };
+    const message = "x".repeat(1_001);
+    await using test = await connected({ containerStatus: () => ({ status: { message } }) }, { settings });
+    expect(await failure(test.runtime.podStatus(podOf([], ["main"]), test.signal))).toMatchObject({
+      id: "NK1406",
+      message: expect.stringMatching(/^ContainerStatus of main: .*runtime\.maxMessageSize is 1000 bytes/),
+    });
+  });
+
+  it.each([
+    ["while others are answered, keeps the connection", true, 1],
+    ["of a runtime that answers nothing, is left with its connection", false, 2],
+  ])("that hangs, %s", async (_, isOtherAnswered, connections) => {
+    const clock = new FakeClock();
+    let isHanging = true;
+    await using test = await connected(
+      {
+        containerStatus: ({ containerId: id }) =>
+          isHanging && id === "hung" ? new Promise<never>(() => {}) : { status: { id } },
+      },
+      { clock },
+    );
+    const hung = failure(test.runtime.podStatus(podOf([], ["hung"]), test.signal));
+    await eventually(() => expect(test.server.count("containerStatus")).toBe(1));
+    if (isOtherAnswered) await test.runtime.podStatus(podOf([], ["main"]), test.signal);
+    await clock.step(120_000);
+    expect(await hung).toMatchObject({ code: "deadline" });
+    isHanging = false;
+    await test.runtime.podStatus(podOf([], ["hung"]), test.signal);
+    expect(test.runtime.connections()).toBe(connections);
+  });
+
   it("has everything the runtime reports", async () => {
     await using test = await connected({
       podSandboxStatus: ({ podSandboxId: id }) => ({

@@ -1,11 +1,16 @@
 import { isIP } from "node:net";
 import { PodNotInspectable } from "@nodekeeper/api/errors";
 import type { PodIdentity } from "@nodekeeper/api/lifecycle";
-import type {
-  ContainerStatus as CriContainerStatus,
-  PodSandboxStatus as CriSandboxStatus,
+import {
+  ContainerStatusRequest,
+  ContainerStatusResponse,
+  type ContainerStatus as CriContainerStatus,
+  type PodSandboxStatus as CriSandboxStatus,
+  PodSandboxStatusRequest,
+  PodSandboxStatusResponse,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import { codeOf, type NodekeeperError } from "@nodekeeper/core/lib";
+import { UnaryResponse } from "@nodekeeper/core/grpc";
+import { codeOf, messageOf, type NodekeeperError } from "@nodekeeper/core/lib";
 import type { Anomalies } from "./anomalies.ts";
 import type { Call, RuntimeCalls } from "./calls.ts";
 import { mapInParallel } from "./parallel.ts";
@@ -70,10 +75,10 @@ export class RuntimeStatuses {
 
   async #sandbox(id: string, signal: AbortSignal): Promise<SandboxStatus> {
     const call: Call = { method: "PodSandboxStatus", id };
-    const { status } = await this.#options.calls.ask(call, signal, (client, callSignal) =>
-      client.podSandboxStatus({ podSandboxId: id }, { signal: callSignal }),
-    );
-    if (!status) throw withoutStatus(call);
+    const request = PodSandboxStatusRequest.fromPartial({ podSandboxId: id });
+    const bytes = PodSandboxStatusRequest.encode(request).finish();
+    const { status } = await this.#ask(call, bytes, PodSandboxStatusResponse, signal);
+    if (!status) throw notReadable(call, "the response has no status");
     return {
       id,
       name: "",
@@ -106,11 +111,29 @@ export class RuntimeStatuses {
   }
 
   async #askContainer(call: Call, containerId: string, signal: AbortSignal): Promise<CriContainerStatus> {
-    const { status } = await this.#options.calls.ask(call, signal, (client, callSignal) =>
-      client.containerStatus({ containerId }, { signal: callSignal }),
-    );
-    if (!status) throw withoutStatus(call);
+    const request = ContainerStatusRequest.fromPartial({ containerId });
+    const bytes = ContainerStatusRequest.encode(request).finish();
+    const { status } = await this.#ask(call, bytes, ContainerStatusResponse, signal);
+    if (!status) throw notReadable(call, "the response has no status");
     return status;
+  }
+
+  async #ask<Response>(
+    call: Call,
+    request: Uint8Array,
+    response: { decode(bytes: Uint8Array): Response },
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const { calls, settings } = this.#options;
+    const { method } = call;
+    const bytes = await calls.ask(call, signal, (_client, callSignal, { raw }) =>
+      raw.call(method, request, new UnaryResponse(method, settings.maxMessageSize), callSignal),
+    );
+    try {
+      return response.decode(bytes);
+    } catch (error) {
+      throw notReadable(call, `failed to read the response: ${messageOf(error)}`);
+    }
   }
 
   #ipsOf({ id, network }: CriSandboxStatus): string[] {
@@ -135,6 +158,6 @@ async function unlessRemoved<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function withoutStatus({ method, id }: Call): NodekeeperError {
-  return new PodNotInspectable({ problem: `${method} of ${id}: the response has no status` });
+function notReadable({ method, id }: Call, why: string): NodekeeperError {
+  return new PodNotInspectable({ problem: `${method} of ${id}: ${why}` });
 }

@@ -9,3 +9,4 @@ export { RawConnection } from "./raw-connection.ts";
 export { streamMessages } from "./server-stream.ts";
 export { type OwnSocket, placeSocket, removeSocket, removeStaleSockets } from "./socket-file.ts";
 export { UnaryChannel } from "./unary-channel.ts";
+export { UnaryResponse } from "./unary-response.ts";

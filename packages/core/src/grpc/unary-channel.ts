@@ -1,10 +1,9 @@
 import type { ClientHttp2Session } from "node:http2";
-import { ClientError, Status } from "nice-grpc";
 import { codeOf } from "../lib/index.ts";
 import type { DialOptions } from "./dial-unix.ts";
 import { fromGrpcError } from "./grpc-errors.ts";
-import { HEADER_BYTES } from "./raw-call.ts";
 import { RawConnection } from "./raw-connection.ts";
+import { UnaryResponse } from "./unary-response.ts";
 
 // Requests are buffered in the session while the server does not read. Node's default of 10 MB is less than two large
 // ones.
@@ -35,18 +34,13 @@ export class UnaryChannel {
    */
   async call(method: string, pieces: readonly Uint8Array[], signal: AbortSignal): Promise<Uint8Array> {
     signal.throwIfAborted();
-    const chunks: Buffer[] = [];
-    let received = 0;
+    const response = new UnaryResponse(method, this.#maxReceiveBytes);
     let session: ClientHttp2Session | undefined;
     try {
       using call = this.#connection.call(method, pieces);
       session = call.session;
-      await call.receive((chunk) => {
-        received += chunk.length;
-        if (received > this.#maxReceiveBytes + HEADER_BYTES) throw tooLarge(method, this.#maxReceiveBytes);
-        chunks.push(chunk);
-      }, signal);
-      return messageIn(Buffer.concat(chunks), method);
+      await call.receive((chunk) => response.push(chunk), signal);
+      return response.end();
     } catch (error) {
       signal.throwIfAborted();
       const failure = fromGrpcError(error);
@@ -68,16 +62,4 @@ export class UnaryChannel {
   close(): void {
     this.#connection[Symbol.dispose]();
   }
-}
-
-function tooLarge(method: string, limit: number): ClientError {
-  return new ClientError(method, Status.RESOURCE_EXHAUSTED, `the response is larger than ${limit} bytes`);
-}
-
-// Compression is not supported; the client does not offer it.
-function messageIn(body: Buffer, method: string): Uint8Array {
-  const isWhole =
-    body.length >= HEADER_BYTES && body[0] === 0 && body.readUInt32BE(1) === body.length - HEADER_BYTES;
-  if (isWhole) return body.subarray(HEADER_BYTES);
-  throw new ClientError(method, Status.INTERNAL, "the response is not one complete message");
 }
