@@ -21,7 +21,8 @@ const dry = "No pod is evicted at the request of plugins in dry run.";
 const foreign = "Labels, annotations and taints of other owners stay as they wrote them.";
 const kept =
   "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away.";
-const byUid = "A request to evict a pod names its UID, so that no other pod of this name is evicted.";
+const byUid =
+  "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.";
 const trueEvents = "An Event says that a pod was evicted only if the API server has accepted its eviction.";
 const relieved = "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.";
 const failing = "While the API server refuses every request, a health check fails.";
@@ -192,8 +193,15 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an eviction is sent without the UID of the pod",
     file: `${eviction}/act/api-killers.ts`,
-    from: "return { preconditions: { uid }, ...(grace",
-    to: "return { ...(grace",
+    from: "preconditions: { uid, ...(res",
+    to: "preconditions: { ...(res",
+    promise: byUid,
+  },
+  {
+    name: "an eviction is sent without the version that was read",
+    file: `${eviction}/act/eviction-sender.ts`,
+    from: "        resourceVersion,\n",
+    to: "",
     promise: byUid,
   },
   {

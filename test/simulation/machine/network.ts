@@ -158,7 +158,8 @@ export class Connection {
     const { scheduler } = this.client;
     const at = Math.max(scheduler.now + this.#latency(), this.#lastAt[to]);
     this.#lastAt[to] = at;
-    this.#process(to).after(at - scheduler.now, () => {
+    // Not after `at - now`: that sum may be rounded to before the earlier message.
+    this.#process(to).at(at, () => {
       if (!this.#isEnded[to]) arrive();
     });
   }

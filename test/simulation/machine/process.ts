@@ -58,6 +58,11 @@ export class Process {
     return this.scheduler.after(ms, () => this.#deliver(callback));
   }
 
+  /** The same at a virtual time. */
+  at(dueAt: number, callback: () => void): Timer {
+    return this.scheduler.at(dueAt, () => this.#deliver(callback));
+  }
+
   /**
    * Called by every edge before it acts. Throws if the process is dead, also if it dies now: see `killAtEdge`.
    */

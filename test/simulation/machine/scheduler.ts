@@ -25,7 +25,12 @@ export class Scheduler {
 
   /** Runs `callback` after `ms`, never in the current turn. */
   after(ms: number, callback: () => void): Timer {
-    const entry: Entry = { dueAt: this.#now + Math.max(ms, 0), order: this.#order++, run: callback };
+    return this.at(this.#now + Math.max(ms, 0), callback);
+  }
+
+  /** Runs `callback` at a time that has not passed, never in the current turn. */
+  at(dueAt: number, callback: () => void): Timer {
+    const entry: Entry = { dueAt, order: this.#order++, run: callback };
     this.#push(entry);
     return {
       cancel: () => {

@@ -133,11 +133,14 @@ export const acts: readonly Rule[] = [
     ),
   },
   {
-    promise: "A request to evict a pod names its UID, so that no other pod of this name is evicted.",
+    promise:
+      "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.",
     watch: eachEviction((_world, { podUid, path, body }) => {
       const { deleteOptions = body } = body as { deleteOptions?: unknown };
-      const { preconditions } = deleteOptions as { preconditions?: { uid?: string } };
-      return preconditions?.uid === podUid ? undefined : path;
+      const { preconditions } = deleteOptions as {
+        preconditions?: { uid?: string; resourceVersion?: string };
+      };
+      return preconditions?.uid === podUid && preconditions?.resourceVersion ? undefined : path;
     }),
   },
   {

@@ -278,6 +278,32 @@ describe("eviction", () => {
     ).toBe(201);
     expect((await evict("o1")).status).toBe(404);
   });
+
+  test("consumes the budget before it checks the preconditions", async () => {
+    const { metadata } = putPod("v1", { app: "versioned" });
+    api.server.store.put({
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "v", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "versioned" } } },
+      status: { disruptionsAllowed: 1, desiredHealthy: 0, currentHealthy: 1 },
+    });
+    putPod("v1", { app: "versioned", changed: "yes" });
+    const { resourceVersion } = metadata;
+    expect((await evict("v1", { deleteOptions: { preconditions: { resourceVersion } } })).status).toBe(409);
+    expect((await evict("v1")).status).toBe(429);
+  });
+
+  test("of a terminating pod is accepted, needs no budget and changes nothing", async () => {
+    putPod("t1", { app: "free" });
+    expect((await evict("t1")).status).toBe(201);
+    const before = (await api.call("GET", `${PODS}/t1`)).body;
+    expect((await evict("t1")).status).toBe(201);
+    expect((await api.call("GET", `${PODS}/t1`)).body).toEqual(before);
+    const { resourceVersion } = before.metadata;
+    const older = { preconditions: { resourceVersion: `${resourceVersion - 1}` } };
+    expect((await evict("t1", { deleteOptions: older })).status).toBe(409);
+  });
 });
 
 describe("kinds", () => {

@@ -69,12 +69,16 @@ export class DriverSync {
    */
   changed: readonly DroppedField[] = [];
   #question = "";
+  readonly #refusedQuestions: Backoff;
+  // When a question that the server refused to answer is asked again.
+  #askAt = Number.POSITIVE_INFINITY;
   #retryAt: number | undefined;
   #without: ReadonlySet<Feature> = new Set();
 
   constructor(clock: Clock, random?: () => number) {
     this.refused = new RefusedDevices(random);
     this.#failures = new Backoff({ ...retryPolicies.slices, random });
+    this.#refusedQuestions = new Backoff({ ...retryPolicies.quarantinedDevices, random });
     this.#repairs = new RepairPace(clock, { ...retryPolicies.sliceRepair, random });
   }
 
@@ -86,14 +90,20 @@ export class DriverSync {
     return Math.max(this.#writtenAt + minWriteIntervalMs, this.#pausedUntil) - now;
   }
 
-  /** Returns whether the server has answered a feature query, as `SliceSync` formats it, and no other since. */
-  hasAnswer(question: string): boolean {
-    return this.#question === question;
+  /**
+   * Returns the delay until a feature query, as `SliceSync` formats it, is sent, milliseconds. Infinite if the server
+   * has answered it.
+   */
+  askDelay(question: string, now: number): number {
+    return this.#question === question ? Math.max(0, this.#askAt - now) : 0;
   }
 
-  answered(question: string, without: ReadonlySet<Feature>): void {
+  /** @param isRefused whether the server refused to answer, so that it is asked again after a delay that grows */
+  asked(question: string, without: ReadonlySet<Feature>, isRefused: boolean, now: number): void {
     this.#question = question;
     this.#without = without;
+    if (!isRefused) this.#refusedQuestions.reset();
+    this.#askAt = isRefused ? now + this.#refusedQuestions.next() : Number.POSITIVE_INFINITY;
   }
 
   /** Features omitted for this driver only, because the server refuses them in its slices. */

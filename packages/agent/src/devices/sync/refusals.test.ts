@@ -220,6 +220,18 @@ describe("a server that drops what it does not know", () => {
       { problems: [{ device: "tainted", message: /not known whether/ }] },
     ]);
   });
+
+  it("is asked again, without a new message, what it refused to answer for a while", async () => {
+    const { startDriver, server, setAdmit, sync } = await setUp();
+    setAdmit(({ query }) => (query.has("dryRun") ? refusal("closed for today") : undefined));
+    await startDriver(gpu, [{ name: "good" }, { name: "tainted", taints }]);
+    await eventually(() => expect(sync.status()).toMatchObject([{ quarantined: 1 }]));
+    setAdmit(undefined);
+    const stored = () => server.store.list(SLICES).flatMap((slice) => specOf(slice).devices ?? []);
+    await eventually(() =>
+      expect(stored()).toMatchObject([{ name: "good" }, { name: "tainted", taints: [{}] }]),
+    );
+  });
 });
 
 describe("a webhook that changes slices", () => {

@@ -123,18 +123,24 @@ export class SliceSync {
   // Learns which features the server drops, before the first write.
   async #learn(session: Session, name: string, signal: AbortSignal): Promise<void> {
     const { requests, features } = session;
-    const { log, queue } = this.#context;
+    const { clock, log, queue } = this.#context;
     const driver = this.#context.drivers.get(name);
     if (!driver || driver.isWithdrawn || requests.api.version === "v1alpha2") return;
     const reported = driver.reported();
     if (!reported) return;
     const sync = this.#syncOf(name);
-    // A refused feature stays unknown, and is not queried again with each message.
+    // A refused feature stays unknown. It is queried again after a delay, not with each message.
     const question = `${features.epoch} ${driver.features().join()}`;
-    if (sync.hasAnswer(question)) return;
-    const answer = await learnFeatures(session, name, reported.pools, signal);
-    sync.answered(question, answer.without);
-    if (!answer.isNew) return;
+    const delayMs = sync.askDelay(question, clock.monotonic());
+    if (delayMs > 0) {
+      if (delayMs < Number.POSITIVE_INFINITY) queue.addAfter(name, delayMs);
+      return;
+    }
+    const { without, isNew } = await learnFeatures(session, name, reported.pools, signal);
+    const isRefused = [...features.unknownOf(driver.features())].some((feature) => !without.has(feature));
+    sync.asked(question, without, isRefused, clock.monotonic());
+    if (isRefused) queue.addAfter(name, sync.askDelay(question, clock.monotonic()));
+    if (!isNew) return;
     const missing = [...features.missing];
     if (missing.length > 0)
       log.warn({ errorId: SliceFieldsDropped.id, driver: name, features: missing }, featuresOff);

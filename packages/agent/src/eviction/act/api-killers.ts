@@ -3,9 +3,9 @@ import { podResource } from "../pod-resource.ts";
 import { type CallRights, resultOfError } from "./api-refusal.ts";
 import type { Killer, KillRequest } from "./killer.ts";
 
-/** The options of a deletion: only this pod, and the grace period if one is requested. */
+/** The options of a deletion: only this pod as it was read, and the grace period if one is requested. */
 interface DeleteOptions {
-  preconditions: { uid: string };
+  preconditions: { uid: string; resourceVersion?: string };
   gracePeriodSeconds?: number;
 }
 
@@ -47,8 +47,11 @@ export function deletionKiller(client: Pick<KubeClient, "delete">): Killer {
   };
 }
 
-function deleteOptionsOf({ pod: { uid }, gracePeriodSeconds }: KillRequest): DeleteOptions {
-  return { preconditions: { uid }, ...(gracePeriodSeconds === null ? {} : { gracePeriodSeconds }) };
+function deleteOptionsOf({ pod: { uid }, resourceVersion, gracePeriodSeconds }: KillRequest): DeleteOptions {
+  return {
+    preconditions: { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    ...(gracePeriodSeconds === null ? {} : { gracePeriodSeconds }),
+  };
 }
 
 async function attempt(

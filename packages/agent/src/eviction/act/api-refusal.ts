@@ -47,9 +47,10 @@ export function resultOfError(
         message: `not supported by the API server: ${message}; configure another killer`,
         isForbidden: true,
       };
-    // Not about this pod, or about an outdated version of it: the next attempt reads the pod again.
-    case "notFound":
     case "conflict":
+      return { ...again(false), isConflict: true };
+    // Not about this pod: the next attempt reads the pod again.
+    case "notFound":
     case "unauthenticated":
     case "exhausted":
       return again(false);

@@ -22,6 +22,8 @@ export interface EvictionSenderOptions
 /** The next step of an eviction. */
 export type NextStep =
   | ({ kind: "end" } & EvictionEnd)
+  /** The pod has changed since it was read: it is read again at once. */
+  | { kind: "changed"; message: string }
   /** `isRefused`: the server answered, and its reason may be specific to this pod. */
   | {
       kind: "again";
@@ -44,6 +46,9 @@ const UNRECORDED = {
   retryAfterMs: undefined,
   isRefused: false,
 };
+// A pod whose status changes every second differs in one of a hundred attempts. Each attempt may consume a
+// PodDisruptionBudget.
+const MOST_CONFLICTS = 5;
 // The API server's timestamps have a resolution of one second.
 const SECOND_MS = 1_000;
 
@@ -96,7 +101,7 @@ export class EvictionSender {
         };
       case "present":
         if (task.withdrawn !== undefined) return end("withdrawn", task.withdrawn);
-        return await this.#kill(task, fresh.pod, onSending, signal);
+        return await this.#kill(task, fresh, onSending, signal);
     }
   }
 
@@ -127,7 +132,9 @@ export class EvictionSender {
         return { ...end("failed", message), budget, isForbidden };
       }
       case "retry": {
-        const { message, retryAfterMs, maybeSent, isThrottled } = result;
+        const { message, retryAfterMs, maybeSent, isThrottled, isConflict } = result;
+        if (isConflict && task.conflicts++ < MOST_CONFLICTS)
+          return { kind: "changed", message: `${message}; the pod is read again` };
         if (maybeSent) Object.assign(task, { requests: "unanswered", doubt: message });
         return { kind: "again", message, retryAfterMs, graceSeconds, isRefused: !isThrottled };
       }
@@ -136,7 +143,7 @@ export class EvictionSender {
 
   async #kill(
     task: EvictionTask,
-    pod: EvictionPod,
+    { pod, resourceVersion }: Extract<FreshPod, { kind: "present" }>,
     onSending: () => boolean,
     signal: AbortSignal,
   ): Promise<NextStep> {
@@ -158,6 +165,7 @@ export class EvictionSender {
     const result = await killer.kill(
       {
         pod: task.pod,
+        resourceVersion,
         gracePeriodSeconds: task.gracePeriodSeconds,
         ownGracePeriodSeconds: pod.gracePeriodSeconds,
         containers: task.containers,

@@ -32,6 +32,8 @@ export interface EvictionTask {
   releasingSince: number | undefined;
   /** The number of attempts that failed for a reason that permits a retry. */
   tries: number;
+  /** The number of attempts that were repeated at once because the pod had changed since it was read. */
+  conflicts: number;
   /** The number of attempts that were refused, possibly for a reason specific to this pod. */
   refusals: number;
   /** How the pod ended while a request was in progress. The response to that request decides the outcome. */
@@ -97,7 +99,15 @@ function described({ plugin, reason, gracePeriodSeconds, ...pod }: Victim | Pend
   return {
     ...{ pod: referenceTo(pod), plugin, reason, gracePeriodSeconds },
     phase: "waiting" as const,
-    ...{ tries: 0, refusals: 0, seenEnd: undefined, isGone: false, disruption: "", containers: undefined },
+    ...{
+      tries: 0,
+      conflicts: 0,
+      refusals: 0,
+      seenEnd: undefined,
+      isGone: false,
+      disruption: "",
+      containers: undefined,
+    },
     ...{ withdrawn: undefined, doubt: undefined, lastStep: "" },
   };
 }

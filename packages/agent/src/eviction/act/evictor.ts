@@ -52,7 +52,8 @@ const SLOW_MS = 60_000;
  * end, and `EvictionTasks` records it. Each has one final outcome.
  *
  * 1. The pod is read again before an eviction is sent. If the pod has ended, the eviction ends; a terminating pod is
- *    only followed; a protected pod is not evicted. A pod that is gone is also removed from the pods of the node.
+ *    only followed; a protected pod is not evicted. A pod that is gone is also removed from the pods of the node. A
+ *    request is for the version that was read: if the pod has changed, it is read again.
  * 2. A pod counts as evicted only if a request was accepted: see `podEndOf`. While a response is awaited, the end of
  *    the pod does not end the eviction.
  * 3. An eviction that was decided before a restart of the agent is followed and never sent again.
@@ -175,6 +176,11 @@ export class PodEvictor implements Runnable {
       case "end":
         if (next.result === "failed" && task.seenEnd !== undefined) tasks.endWithPod(task, task.seenEnd);
         else tasks.end(task, next);
+        break;
+      case "changed":
+        this.#journal.step(task, next.message);
+        if (task.seenEnd === undefined) this.#queue.add(task.pod.uid);
+        else tasks.endWithPod(task, task.seenEnd);
         break;
       case "again":
         if (task.seenEnd === undefined) this.#again(task, next);

@@ -21,8 +21,8 @@ export type FreshPod =
   | { kind: "deleted" | "replaced" | "finished"; seen: string }
   /** It is already terminating. */
   | { kind: "terminating"; pod: EvictionPod; ending: PodEnding }
-  /** It may be evicted. */
-  | { kind: "present"; pod: EvictionPod }
+  /** It may be evicted, in this version. */
+  | { kind: "present"; pod: EvictionPod; resourceVersion: string | undefined }
   /** It must not be evicted: it became protected after the decision. */
   | { kind: "protected"; message: string }
   /** The pod could not be read. This never counts as deleted. */
@@ -36,7 +36,7 @@ export interface FreshReading extends Pick<EvictionContext, "nodeName" | "qosLev
 
 /**
  * Reads a pod from the API server before its eviction. The Eviction API decrements a PodDisruptionBudget before it
- * checks the UID precondition, so the UID is compared here first. Throws only the signal's reason.
+ * checks the preconditions, so the UID is compared here first. Throws only the signal's reason.
  */
 export async function readFreshPod(
   { client, nodeName, skip, qosLevelOf }: FreshReading,
@@ -45,12 +45,14 @@ export async function readFreshPod(
 ): Promise<FreshPod> {
   let pod: EvictionPod;
   let ending: PodEnding;
+  let resourceVersion: string | undefined;
   try {
     const object = await client.get(podResource, name, { namespace, signal });
     if (object.metadata.uid !== uid)
       return { kind: "replaced", seen: "pod deleted, and another pod created under its name" };
     pod = observeJson(object, qosLevelOf).pod;
     ending = endingOf(object);
+    resourceVersion = object.metadata.resourceVersion;
   } catch (error) {
     signal.throwIfAborted();
     if (isPodNotFound(error, name)) return { kind: "deleted", seen: "pod deleted" };
@@ -62,7 +64,7 @@ export async function readFreshPod(
     };
   }
   const [exclusion] = selectCandidates([pod], nodeName, skip).exclusions;
-  if (exclusion === undefined) return { kind: "present", pod };
+  if (exclusion === undefined) return { kind: "present", pod, resourceVersion };
   if (pod.deletionTimestamp !== null) return { kind: "terminating", pod, ending };
   if (exclusion.reason === "finished") return { kind: "finished", seen: finishedText(ending) };
   return { kind: "protected", message: `pod is protected since the decision: ${exclusion.detail}` };

@@ -16,6 +16,11 @@ export function killerFor(
 /** One attempt to evict a pod. */
 export interface KillRequest {
   pod: PodReference;
+  /**
+   * The version of the pod that was read. The API server refuses to evict or delete a later one: it may be protected,
+   * and it accepts the eviction of a pod that another client has deleted.
+   */
+  resourceVersion?: string | undefined;
   /** Whole seconds; null to send none, so that the pod's own applies. */
   gracePeriodSeconds: number | null;
   /** The pod's own grace period, seconds. */
@@ -40,13 +45,17 @@ export type KillEnd =
   | { kind: "stopped"; message: string }
   /** Not retryable. `isForbidden`: no pod can be evicted. */
   | { kind: "failed"; message: string; isForbidden?: boolean; isBudget?: boolean; budget?: BudgetStatus }
-  /** Retryable. `maybeSent`: the eviction may have been accepted. `isThrottled`: the server limits all requests. */
+  /**
+   * Retryable. `maybeSent`: the eviction may have been accepted. `isThrottled`: the server limits all requests.
+   * `isConflict`: the pod has changed since it was read.
+   */
   | {
       kind: "retry";
       message: string;
       retryAfterMs: number | undefined;
       maybeSent: boolean;
       isThrottled?: boolean;
+      isConflict?: boolean;
     };
 
 /** One way to evict pods. Throws only the signal's reason. */

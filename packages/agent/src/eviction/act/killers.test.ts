@@ -72,9 +72,10 @@ function putBudget(name: string, status: object | undefined): void {
 }
 
 function requestFor(pod: KubeObject, changes: Partial<KillRequest> = {}): KillRequest {
-  const { name = "", namespace = "", uid = "" } = pod.metadata;
+  const { name = "", namespace = "", uid = "", resourceVersion } = pod.metadata;
   return {
     pod: { name, namespace, uid },
+    resourceVersion,
     gracePeriodSeconds: null,
     ownGracePeriodSeconds: 30,
     ...changes,
@@ -88,13 +89,14 @@ describe("the eviction API", () => {
   const kill = (pod: KubeObject, changes: Partial<KillRequest> = {}) =>
     evictionApiKiller(client).kill(requestFor(pod, changes), signal);
 
-  it("evicts with the pod's UID as a precondition, and sends no grace period", async () => {
+  it("evicts with the pod's UID and version as preconditions, and sends no grace period", async () => {
     const pod = putPod("web");
+    const { uid, resourceVersion } = pod.metadata;
     expect(await kill(pod)).toMatchObject({ kind: "accepted" });
     expect(isTerminating("web")).toBe(true);
     expect(bodies.at(-1)).toMatchObject({
       path: "/api/v1/namespaces/default/pods/web/eviction",
-      body: { apiVersion: "policy/v1", deleteOptions: { preconditions: { uid: pod.metadata.uid } } },
+      body: { apiVersion: "policy/v1", deleteOptions: { preconditions: { uid, resourceVersion } } },
     });
     const { deleteOptions } = bodies.at(-1)!.body as { deleteOptions: object };
     expect(deleteOptions).not.toHaveProperty("gracePeriodSeconds");
@@ -219,6 +221,26 @@ describe("the eviction API", () => {
       client = connect(200);
     }
     expect(await kill(pod)).toMatchObject(expected);
+    expect(isTerminating("web")).toBe(false);
+  });
+});
+
+describe.each([
+  ["eviction", evictionApiKiller],
+  ["deletion", deletionKiller],
+])("%s of a pod that changed after it was read", (_name, killerOf) => {
+  const kill = (pod: KubeObject) => killerOf(client).kill(requestFor(pod), signal);
+
+  it("is refused, so that the deletion of another client is not taken for ours", async () => {
+    const pod = putPod("web");
+    server.store.put({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-05T08:00:00Z" } });
+    expect(await kill(pod)).toMatchObject({ kind: "retry", maybeSent: false, isConflict: true });
+  });
+
+  it("is refused, because it may be protected now", async () => {
+    const pod = putPod("web");
+    putPod("web", { keep: "yes" });
+    expect(await kill(pod)).toMatchObject({ kind: "retry", maybeSent: false, isConflict: true });
     expect(isTerminating("web")).toBe(false);
   });
 });

@@ -7,20 +7,22 @@ import { findLive, type WriteContext } from "./context.ts";
 import { type DeleteRequest, deleteObject } from "./delete.ts";
 
 const BUDGETS = "poddisruptionbudgets.policy";
+const EVICTION_API = "EvictionByEvictionAPI";
 
 /**
  * Handles POST of an Eviction: deletes the pod unless a PodDisruptionBudget forbids it (429). Uses and decrements the
  * budget's stored `status.disruptionsAllowed`, and refuses all while the stored `status.observedGeneration` is not the
- * budget's. If they are absent, counts ready pods.
+ * budget's. If they are absent, counts ready pods. As in pkg/registry/core/pod/storage/eviction.go, a request whose
+ * preconditions fail (409) has consumed the budget before, and a terminating pod is accepted and not changed.
  */
 export function evictPod(context: WriteContext, target: Target, eviction: unknown, dryRun: boolean): void {
   if (!isTree(eviction)) throw badRequest("the body of the request must be an Eviction");
   const pod = findLive(context, target);
   const request: DeleteRequest = { ...((eviction.deleteOptions as DeleteRequest | undefined) ?? {}), dryRun };
-  // A dry run first, so that a failing precondition does not consume the budget.
-  deleteObject(context, target, { ...request, dryRun: true });
   const budget = isDisrupted(pod) ? undefined : budgetOf(context, pod);
   if (budget) spendDisruption(context, budget, pod, dryRun);
+  // A dry run checks the preconditions before the condition changes the version.
+  deleteObject(context, target, { ...request, dryRun: true });
   if (!dryRun) markDisrupted(context, pod);
   const { uid } = request.preconditions ?? {};
   deleteObject(context, target, { ...request, preconditions: uid === undefined ? {} : { uid } });
@@ -130,14 +132,17 @@ function isReady(pod: KubeObject): boolean {
 }
 
 function markDisrupted({ store, clock }: WriteContext, pod: KubeObject): void {
-  const before = at(pod, "status", "conditions");
-  const others = Array.isArray(before) ? before.filter(({ type }) => type !== "DisruptionTarget") : [];
+  const stored = at(pod, "status", "conditions");
+  const before = Array.isArray(stored) ? stored : [];
+  const known = before.find(({ type, status }) => type === "DisruptionTarget" && status === "True");
+  if (known?.reason === EVICTION_API) return;
+  const others = before.filter(({ type }) => type !== "DisruptionTarget");
   const condition = {
     type: "DisruptionTarget",
     status: "True",
-    reason: "EvictionByEvictionAPI",
+    reason: EVICTION_API,
     message: "Eviction API: evicting",
-    lastTransitionTime: timestamp(clock.now()),
+    lastTransitionTime: known?.lastTransitionTime ?? timestamp(clock.now()),
   };
   store.put("pods", {
     ...pod,
