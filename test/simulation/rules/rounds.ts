@@ -1,6 +1,6 @@
 import { NODE } from "../world/api-server.ts";
+import { namesOf, thresholdAsText } from "../world/eviction-plugins.ts";
 import type { PluginCall } from "../world/history.ts";
-import { namesOf } from "../world/plugins.ts";
 import { allPages, read } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -15,7 +15,11 @@ interface Round {
     plugins: {
       plugin: string;
       evictPods: Recorded<{ pods: { pod: { name: string } }[] }>;
-      threshold: Recorded<{ metType: string }>;
+      threshold: Recorded<{
+        metType: string;
+        observedValue: number | null;
+        thresholdValue: number | null;
+      }>;
     }[];
     tops: { plugin: string; top: Recorded<{ pods: { name: string }[] }> }[];
   };
@@ -80,7 +84,9 @@ function answersOf({ input: { plugins, tops } }: Round) {
     ...("answer" in evictPods
       ? [{ plugin, method: "GetEvictPods", answer: namesOf(evictPods.answer.pods.map(({ pod }) => pod)) }]
       : []),
-    ...("answer" in threshold ? [{ plugin, method: "ThresholdMet", answer: threshold.answer.metType }] : []),
+    ...("answer" in threshold
+      ? [{ plugin, method: "ThresholdMet", answer: thresholdAsText(threshold.answer) }]
+      : []),
   ]);
   const after = tops.flatMap(({ plugin, top }) =>
     "answer" in top ? [{ plugin, method: "GetTopEvictionPods", answer: namesOf(top.answer.pods) }] : [],
