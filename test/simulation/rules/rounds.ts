@@ -46,6 +46,15 @@ export const rounds: readonly Rule[] = [
     },
   },
   {
+    promise:
+      "What an instance answered does not count in a round that is decided after another one registered.",
+    atRest: async (world) => {
+      if (world.machine.wallOffset !== 0) return [];
+      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      return all.flatMap((round) => outdatedAnswers(world, round));
+    },
+  },
+  {
     promise: "At rest the agent knows the pods of its node as the API server has them.",
     atRest: async (world) => {
       const before = await unlikeApiServer(world);
@@ -77,6 +86,32 @@ async function unlikeApiServer(world: World): Promise<ReadonlySet<string>> {
     ...[...actual].filter((name) => !present.has(name)).map((name) => `${name} is not known`),
     ...[...present].filter((name) => !actual.has(name)).map((name) => `${name} is gone, and listed`),
   ]);
+}
+
+/** Returns the answers that a round counts although another instance of the plugin had registered by then. */
+function outdatedAnswers(world: World, round: Round): string[] {
+  const at = round.input.now - world.machine.wallAtStart;
+  const given = answersOf(round).map(({ plugin, method, answer, isAfter }) => {
+    const calls = callsOf(world, { plugin, method }, at, isAfter).filter((call) => call.answer === answer);
+    return { plugin, method, calls };
+  });
+  // A round is decided after its last answer.
+  const last = given.flatMap(({ calls }) => (calls.length === 1 ? (calls[0]!.answeredAt ?? at) : at));
+  const decidedAt = Math.max(at, ...last);
+  const isOutdated = (call: PluginCall) =>
+    world.history.registrations.some(
+      (other) =>
+        other.plugin === call.plugin &&
+        other.instance !== call.instance &&
+        other.at > call.at &&
+        other.at < decidedAt - SLACK_MS,
+    );
+  return given
+    .filter(({ calls }) => calls.length > 0 && calls.every(isOutdated))
+    .map(({ plugin, method, calls }) => {
+      const [{ instance }] = calls as [PluginCall];
+      return `round ${round.id}: ${method} of ${plugin}, which instance ${instance} answered before it was replaced`;
+    });
 }
 
 function answersOf({ input: { plugins, tops } }: Round) {
