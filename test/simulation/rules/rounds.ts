@@ -39,6 +39,7 @@ export const rounds: readonly Rule[] = [
           const at = round.input.now - world.machine.wallAtStart;
           const given = callsOf(world, { plugin, method }, at, isAfter).map((call) => call.answer);
           if (given.includes(answer)) return [];
+          if (nothing.includes(answer) && wasWithoutServices(world, plugin, at)) return [];
           const others = given.map((other) => (other === undefined ? "none" : `"${other}"`));
           return [`round ${round.id}: ${method} of ${plugin}: "${answer}" instead of ${others.join(" or ")}`];
         }),
@@ -66,6 +67,20 @@ export const rounds: readonly Rule[] = [
     },
   },
 ];
+
+// What is recorded of a plugin that does not implement a call.
+const nothing = ["", thresholdAsText({ metType: "none", observedValue: null, thresholdValue: null })];
+
+/**
+ * Returns whether another process was at the plugin's socket in a round, before the agent has refused it. Until then it
+ * is called: each call connects to the path that was registered (docs/plugin-authors.md).
+ */
+function wasWithoutServices({ history }: World, plugin: string, at: number): boolean {
+  return history.withoutServices.some(
+    (each) =>
+      each.plugin === plugin && each.from < at + 2 * LONGEST_CALL_MS && each.to > at - 2 * LONGEST_CALL_MS,
+  );
+}
 
 const NEWS_MS = 5_000;
 

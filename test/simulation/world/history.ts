@@ -71,6 +71,8 @@ export class History {
   readonly namings: Naming[] = [];
   readonly falseNamings: FalseNaming[] = [];
   readonly pluginCalls: PluginCall[] = [];
+  /** When processes ran at the sockets of plugins that had none of the services the agent calls. */
+  readonly withoutServices: { plugin: string; from: number; to: number }[] = [];
   /** When instances of eviction plugins learned that the agent had registered them, in order. */
   readonly registrations: { at: number; plugin: string; instance: number }[] = [];
   /** Requests of the agent to the API server that were lost, or whose responses were. */

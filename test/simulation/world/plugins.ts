@@ -162,7 +162,12 @@ export abstract class PluginActor {
   protected abstract serve(process: Process): Plugin;
 
   #serveRefused(process: Process): Plugin {
-    const { type } = this;
+    const { type, name, machine, history } = this;
+    const period = { plugin: name, from: machine.scheduler.now, to: Number.POSITIVE_INFINITY };
+    history.withoutServices.push(period);
+    process.onDeath(() => {
+      period.to = machine.scheduler.now;
+    });
     const kind = { type, versions: [UNSUPPORTED_VERSION], addService: () => {} };
     return new ServedPlugin(this.optionsFor(process), kind, new CallSite(ServedPlugin.prototype.stop));
   }
