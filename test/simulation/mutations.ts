@@ -481,7 +481,7 @@ export const mutations: readonly Mutation[] = [
     file: "packages/agent/src/devices/model/validate.ts",
     from: '? "duplicates the name of an earlier device"',
     to: "? undefined",
-    promise: allocatable,
+    promise: whole,
   },
   {
     name: "a device that a driver did not prepare is taken for prepared",

@@ -40,6 +40,7 @@ export class EvictionActor extends PluginActor implements Readings {
   since = 0;
   readonly #lies: EvictionLies;
   #instances = 0;
+  #isReplacedNext = false;
 
   /** @param allPods returns all pods that ever were */
   constructor(machine: Machine, history: History, name: string, allPods: () => Iterable<NamedPod>) {
@@ -65,6 +66,11 @@ export class EvictionActor extends PluginActor implements Readings {
     this.renew();
   }
 
+  /** Is replaced as soon as it has answered, in the middle of a round if others take longer. */
+  replaceAtAnswer(): void {
+    this.#isReplacedNext = true;
+  }
+
   get isLying(): boolean {
     return this.falsehood !== undefined;
   }
@@ -83,6 +89,7 @@ export class EvictionActor extends PluginActor implements Readings {
   override settle(): void {
     super.settle();
     this.requests = 0;
+    this.#isReplacedNext = false;
     if (!this.isStubborn) this.falsehood = this.falseCondition = undefined;
   }
 
@@ -154,7 +161,11 @@ export class EvictionActor extends PluginActor implements Readings {
 
   #answered(call: PluginCall, answer: string): void {
     call.answer = answer;
-    call.answeredAt = this.machine.scheduler.now;
+    const { scheduler, init } = this.machine;
+    call.answeredAt = scheduler.now;
+    if (!this.#isReplacedNext || call.method !== "GetEvictPods") return;
+    this.#isReplacedNext = false;
+    init.after(0, () => this.replace());
   }
 
   #named(call: PluginCall, offered: readonly NamedPod[], named: readonly NamedPod[], how: string): void {

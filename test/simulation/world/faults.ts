@@ -146,10 +146,10 @@ type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "s
 export function drawPluginFaults(random: () => number): PluginRates {
   const meanMs = meanTimes(random);
   return {
-    flaps: meanMs(0.12, 5, 30),
+    flaps: meanMs(0.15, 3, 15),
     lies: meanMs(0.2, 2, 10),
-    pluginReplacements: meanMs(0.15, 4, 25),
-    stubbornLiars: random() < 0.5 ? random() : 0,
+    pluginReplacements: meanMs(0.15, 2, 10),
+    stubbornLiars: random(),
   };
 }
 

@@ -208,9 +208,7 @@ export class World {
     });
     this.#often("flaps", () => machine.pick(this.plugins).flap());
     this.#often("lies", () => machine.pick(this.plugins).lie());
-    this.#often("pluginReplacements", () =>
-      machine.pick([...this.reporters, ...this.evictionPlugins]).replace(),
-    );
+    this.#often("pluginReplacements", () => this.#replacePlugin());
     this.#often("consumerKills", () => machine.pick(this.consumers).kill());
     this.#often("runtimeFreezes", () => {
       history.note("fault", "containerd frozen");
@@ -263,6 +261,19 @@ export class World {
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
+  }
+
+  // An eviction plugin is replaced while the round waits for another one.
+  #replacePlugin(): void {
+    const { machine, reporters, evictionPlugins } = this;
+    const plugin = machine.pick([...reporters, ...evictionPlugins]);
+    const others = evictionPlugins.filter((other) => other !== plugin);
+    if (!(plugin instanceof EvictionActor) || others.length === 0) {
+      plugin.replace();
+      return;
+    }
+    machine.pick(others).manner = "slow";
+    plugin.replaceAtAnswer();
   }
 
   // What happens just when a write of the agent has been done, and before it knows.
@@ -392,7 +403,10 @@ function draw(
     consumers: machine.between(1, 2),
     faults,
     reporters: machine.between(1, most - 1),
-    evictionPlugins: machine.between(1, most - 1),
+    evictionPlugins: Math.max(
+      machine.between(1, most - 1),
+      Number.isFinite(faults.pluginReplacements) ? 2 : 1,
+    ),
     drivers: machine.between(0, isSmall ? 1 : 2),
     settings: drawSettings(machine),
   };
