@@ -40,6 +40,14 @@ const noticed =
   "While what changed can't be written, the health check that is about it fails, and not when it is written.";
 const idle =
   "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.";
+const named =
+  "No pod is evicted that no plugin has named in this round, of those that it was offered, and that no policy selects.";
+const onePod = "A hard threshold costs one pod for each answer, however many the plugin names.";
+const grace = "The grace period of an eviction is the pod's own, or one that eviction.grace allows.";
+const validTaints = "Every taint of the agent has a valid name and an effect that its settings allow.";
+const explained = "A request for a pod that nobody may evict is refused, and explained with the pod.";
+const current =
+  "What an instance answered does not count in a round that is decided after another one registered.";
 const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
 
 const eviction = "packages/agent/src/eviction";
@@ -426,5 +434,68 @@ export const mutations: readonly Mutation[] = [
     from: "waitedMs > UNHEALTHY_AFTER_MS || isNonRetryable(error.code)",
     to: "isNonRetryable(error.code)",
     promise: noticed,
+  },
+  {
+    name: "a pod is found by its name, whatever UID the plugin names",
+    file: `${decide}/asks.ts`,
+    from: "const found = this.#candidates.get(named.uid) ??",
+    to: "const found = [...this.#candidates.values()].find((pod) => pod.name === named.name) ??",
+    promise: named,
+  },
+  {
+    name: "a pod is evicted that was named under another namespace",
+    file: `${decide}/asks.ts`,
+    from: "if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {",
+    to: "if (differs(named.name, found.name)) {",
+    promise: named,
+  },
+  {
+    name: "a hard threshold evicts all pods that the plugin names",
+    file: `${decide}/asks.ts`,
+    from: "return { pods: pods.slice(0, 1), named };",
+    to: "return { pods, named };",
+    promise: onePod,
+  },
+  {
+    name: "a refused request is not recorded",
+    file: `${decide}/asks.ts`,
+    from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
+    to: "",
+    promise: explained,
+  },
+  {
+    name: "a requested grace period has no maximum",
+    file: `${decide}/grace.ts`,
+    from: "if (requested > rules.longestSeconds) {",
+    to: "if (requested > Number.MAX_VALUE) {",
+    promise: grace,
+  },
+  {
+    name: "every effect of a condition becomes a taint",
+    file: `${decide}/taints.ts`,
+    from: 'else if (!taintEffects.includes(effect)) refuse("effectNotAllowed", "is not in eviction.taintEffects");',
+    to: "",
+    promise: validTaints,
+  },
+  {
+    name: "an answer of an instance that was replaced is used",
+    file: `${eviction}/ask/plugin-round.ts`,
+    from: 'if (!plugin?.scope.signal.aborted || "failure" in answered) return answered;',
+    to: "if (plugin || answered) return answered;",
+    promise: current,
+  },
+  {
+    name: "a device that a driver reports twice is published twice",
+    file: "packages/agent/src/devices/model/validate.ts",
+    from: '? "duplicates the name of an earlier device"',
+    to: "? undefined",
+    promise: whole,
+  },
+  {
+    name: "a device that a driver did not prepare is taken for prepared",
+    file: "packages/agent/src/claims/cdi-file.ts",
+    from: "if (!answer) throw new",
+    to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
+    promise: toldPrepared,
   },
 ];

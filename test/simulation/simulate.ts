@@ -3,6 +3,7 @@ import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { devices } from "./rules/devices.ts";
+import { liars } from "./rules/liars.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
 import { outage } from "./rules/outage.ts";
@@ -41,6 +42,7 @@ export interface Outcome {
 
 const rules = [
   ...acts,
+  ...liars,
   ...settings,
   ...progress,
   ...devices,

@@ -157,7 +157,8 @@ export const acts: readonly Rule[] = [
     }),
   },
   {
-    promise: "No pod is evicted that no plugin has named in this round, and that no policy selects.",
+    promise:
+      "No pod is evicted that no plugin has named in this round, of those that it was offered, and that no policy selects.",
     watch: eachEviction(({ history, policies }, { podUid, path, at }) => {
       if (policies.mayAsk(podNameOf(path), at - LONGEST_ROUND_MS, at)) return undefined;
       const named = history.namings.findLast(({ uid }) => uid === podUid);

@@ -16,7 +16,8 @@ export type Ending = (typeof endings)[number];
 // One of so many worlds has an ending.
 const EVERY = 4;
 
-/** Returns whether a world ends in this way, which its seed decides. */
-export function endsBy({ seed }: World, ending: Ending): boolean {
+/** Returns whether a world ends in this way, which its seed decides. Not if a plugin lies on, which is never at rest. */
+export function endsBy({ seed, plugins }: World, ending: Ending): boolean {
+  if (plugins.some(({ isLying }) => isLying)) return false;
   return seed % (EVERY * endings.length) === EVERY * endings.indexOf(ending);
 }

@@ -1,4 +1,4 @@
-import type { EvictionActor } from "../world/plugins.ts";
+import type { EvictionActor } from "../world/eviction-plugins.ts";
 import { isDryRun } from "../world/settings.ts";
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";

@@ -19,7 +19,7 @@ export const progress: readonly Rule[] = [
       if (history.evictions.some(({ at }) => at >= from) || !hasEligiblePod(world, from)) return [];
       return evictionPlugins
         .filter(({ pressure, isRegistered }) => pressure === "hard" && isRegistered)
-        .filter(({ name }) => !isDryRun(operator.settings, name))
+        .filter(({ name, falsehood }) => !isDryRun(operator.settings, name) && falsehood === undefined)
         .map(({ name }) => `${name} reports a hard threshold, and nothing is evicted`);
     },
   },

@@ -1,7 +1,8 @@
 import { mapDifferences } from "../../support/map-differences.ts";
-import { CNRS, NODE } from "../world/api-server.ts";
+import { CNRS, NODE, REJECTED } from "../world/api-server.ts";
 import { isEvictionRequest } from "../world/history.ts";
 import { theirTaints } from "../world/other-writers.ts";
+import { FALSE_FIELD, type Reporter } from "../world/reporters.ts";
 import { isDryRun, isFullDryRun, taintPrefixes } from "../world/settings.ts";
 import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
@@ -19,7 +20,9 @@ export const rest: readonly Rule[] = [
       };
       const published = cnr?.status?.resources?.capacity ?? {};
       const { labels = {} } = api.store.get("nodes", NODE)?.metadata ?? {};
-      const reported = reporters.filter(({ value }) => value !== undefined);
+      // The whole report of a liar may be refused.
+      const honest = reporters.filter(({ falsehood }) => falsehood === undefined);
+      const reported = honest.filter(({ value }) => value !== undefined);
       // A report that the API server has rejected as invalid, also alone, is tried again after ten minutes only, unless
       // it changes: the agent can't know that it was rejected by chance.
       const isRejected = ([field, value]: Field) =>
@@ -27,6 +30,7 @@ export const rest: readonly Rule[] = [
           ({ client, status, body }) =>
             client === "nodekeeper" &&
             status === 422 &&
+            !JSON.stringify(body).includes(REJECTED) &&
             JSON.stringify(body).includes(`"${field}":"${value}"`),
         );
       const differences = (what: string, expected: Field[], actual: Field[]) => {
@@ -39,12 +43,14 @@ export const rest: readonly Rule[] = [
         ...differences(
           "capacity",
           reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
-          Object.entries(published),
+          Object.entries(published).filter(([key]) => !isOfLiar(reporters, key)),
         ),
         ...differences(
           "label",
           reported.map(({ name, value }) => [`example.dev/${name}`, `v${value}`]),
-          Object.entries(labels).filter(([key]) => key.startsWith("example.dev/")),
+          Object.entries(labels).filter(
+            ([key]) => key.startsWith("example.dev/") && !isOfLiar(reporters, key),
+          ),
         ),
       ];
     },
@@ -65,6 +71,10 @@ export const rest: readonly Rule[] = [
         .filter(({ hasCondition, pressure }) => hasCondition && pressure !== "none")
         .filter(({ name }) => !isDryRun(settings, name))
         .map(({ condition }) => `${settings.taintPrefix}/${condition.name}`);
+      for (const { name, falseCondition } of evictionPlugins) {
+        if (falseCondition?.isTaint && !isDryRun(settings, name))
+          expected.push(`${settings.taintPrefix}/${falseCondition.condition.name}`);
+      }
       if (policies.condition && !isDryRun(settings, policies.plugin))
         expected.push(`${settings.taintPrefix}/${policies.condition}`);
       return mapDifferences("taint", asMap(expected), asMap(keys));
@@ -93,6 +103,12 @@ export function isExpected(failed: string, { history, faults }: World): boolean 
   if (!failed.includes("EvictionKillerReady")) return false;
   const last = history.writes.findLast(isEvictionRequest);
   return faults.apiOutages !== undefined || (last !== undefined && last.status >= 300);
+}
+
+/** Returns whether a field is one of a reporter that lies. */
+function isOfLiar(reporters: readonly Reporter[], field: string): boolean {
+  const name = field.split("/")[1]?.replace(FALSE_FIELD, "");
+  return reporters.some((reporter) => reporter.falsehood !== undefined && reporter.name === name);
 }
 
 function asMap(keys: readonly string[]): Record<string, string> {

@@ -1,6 +1,6 @@
 import { NODE } from "../world/api-server.ts";
+import { namesOf, thresholdAsText } from "../world/eviction-plugins.ts";
 import type { PluginCall } from "../world/history.ts";
-import { namesOf } from "../world/plugins.ts";
 import { allPages, read } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -15,7 +15,11 @@ interface Round {
     plugins: {
       plugin: string;
       evictPods: Recorded<{ pods: { pod: { name: string } }[] }>;
-      threshold: Recorded<{ metType: string }>;
+      threshold: Recorded<{
+        metType: string;
+        observedValue: number | null;
+        thresholdValue: number | null;
+      }>;
     }[];
     tops: { plugin: string; top: Recorded<{ pods: { name: string }[] }> }[];
   };
@@ -35,10 +39,20 @@ export const rounds: readonly Rule[] = [
           const at = round.input.now - world.machine.wallAtStart;
           const given = callsOf(world, { plugin, method }, at, isAfter).map((call) => call.answer);
           if (given.includes(answer)) return [];
+          if (nothing.includes(answer) && wasWithoutServices(world, plugin, at)) return [];
           const others = given.map((other) => (other === undefined ? "none" : `"${other}"`));
           return [`round ${round.id}: ${method} of ${plugin}: "${answer}" instead of ${others.join(" or ")}`];
         }),
       );
+    },
+  },
+  {
+    promise:
+      "What an instance answered does not count in a round that is decided after another one registered.",
+    atRest: async (world) => {
+      if (world.machine.wallOffset !== 0) return [];
+      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      return all.flatMap((round) => outdatedAnswers(world, round));
     },
   },
   {
@@ -53,6 +67,20 @@ export const rounds: readonly Rule[] = [
     },
   },
 ];
+
+// What is recorded of a plugin that does not implement a call.
+const nothing = ["", thresholdAsText({ metType: "none", observedValue: null, thresholdValue: null })];
+
+/**
+ * Returns whether another process was at the plugin's socket in a round, before the agent has refused it. Until then it
+ * is called: each call connects to the path that was registered (docs/plugin-authors.md).
+ */
+function wasWithoutServices({ history }: World, plugin: string, at: number): boolean {
+  return history.withoutServices.some(
+    (each) =>
+      each.plugin === plugin && each.from < at + 2 * LONGEST_CALL_MS && each.to > at - 2 * LONGEST_CALL_MS,
+  );
+}
 
 const NEWS_MS = 5_000;
 
@@ -75,12 +103,40 @@ async function unlikeApiServer(world: World): Promise<ReadonlySet<string>> {
   ]);
 }
 
+/** Returns the answers that a round counts although another instance of the plugin had registered by then. */
+function outdatedAnswers(world: World, round: Round): string[] {
+  const at = round.input.now - world.machine.wallAtStart;
+  const given = answersOf(round).map(({ plugin, method, answer, isAfter }) => {
+    const calls = callsOf(world, { plugin, method }, at, isAfter).filter((call) => call.answer === answer);
+    return { plugin, method, calls };
+  });
+  // A round is decided after its last answer.
+  const last = given.flatMap(({ calls }) => (calls.length === 1 ? (calls[0]!.answeredAt ?? at) : at));
+  const decidedAt = Math.max(at, ...last);
+  const isOutdated = (call: PluginCall) =>
+    world.history.registrations.some(
+      (other) =>
+        other.plugin === call.plugin &&
+        other.instance !== call.instance &&
+        other.at > call.at &&
+        other.at < decidedAt - SLACK_MS,
+    );
+  return given
+    .filter(({ calls }) => calls.length > 0 && calls.every(isOutdated))
+    .map(({ plugin, method, calls }) => {
+      const [{ instance }] = calls as [PluginCall];
+      return `round ${round.id}: ${method} of ${plugin}, which instance ${instance} answered before it was replaced`;
+    });
+}
+
 function answersOf({ input: { plugins, tops } }: Round) {
   const before = plugins.flatMap(({ plugin, evictPods, threshold }) => [
     ...("answer" in evictPods
       ? [{ plugin, method: "GetEvictPods", answer: namesOf(evictPods.answer.pods.map(({ pod }) => pod)) }]
       : []),
-    ...("answer" in threshold ? [{ plugin, method: "ThresholdMet", answer: threshold.answer.metType }] : []),
+    ...("answer" in threshold
+      ? [{ plugin, method: "ThresholdMet", answer: thresholdAsText(threshold.answer) }]
+      : []),
   ]);
   const after = tops.flatMap(({ plugin, top }) =>
     "answer" in top ? [{ plugin, method: "GetTopEvictionPods", answer: namesOf(top.answer.pods) }] : [],

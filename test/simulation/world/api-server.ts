@@ -11,6 +11,9 @@ import { PodTruths } from "./pod-truths.ts";
 export const NODE = "worker-1";
 export const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
 
+/** An annotation that is rejected in any object, as an admission webhook would. */
+export const REJECTED = "example.dev/rejected";
+
 // Of a refusal by a PodDisruptionBudget that the controller has observed.
 const NO_DISRUPTION = "healthy pods and has";
 
@@ -44,6 +47,10 @@ export class ApiServer {
         log: silentLogger,
         removePodsAfterGrace: false,
         bookmarkIntervalMs,
+        admit: ({ method, body }) => {
+          const isRejected = method === "PATCH" && JSON.stringify(body).includes(REJECTED);
+          return isRejected ? { status: 422, body: rejection } : undefined;
+        },
         faults: (request) => {
           return isAgent(request.headers) ? this.faults?.of(request) : undefined;
         },
@@ -140,6 +147,15 @@ export class ApiServer {
     };
   }
 }
+
+const rejection = {
+  kind: "Status",
+  apiVersion: "v1",
+  status: "Failure",
+  reason: "Invalid",
+  message: `${REJECTED} is not allowed`,
+  code: 422,
+};
 
 function isAgent({ "user-agent": userAgent = "" }: { readonly "user-agent"?: string | undefined }): boolean {
   return userAgent.startsWith("nodekeeper/") && !userAgent.endsWith("/dev");

@@ -1,9 +1,9 @@
-import { silentLogger } from "@nodekeeper/core/lib";
 import {
   type ClaimToPrepare,
   type DeviceHealth,
   type DevicePool,
   type Plugin,
+  type PreparedDevice,
   serveDeviceDriver,
 } from "@nodekeeper/sdk";
 import type { Machine } from "../machine/machine.ts";
@@ -28,8 +28,20 @@ export interface Unpreparation {
 // Enough for a pool of several slices.
 const MANY_DEVICES = 160;
 
+/** What a driver answers instead of the devices of a claim. The agent must refuse each of them. */
+const falseAnswers: Readonly<Record<string, (devices: PreparedDevice[]) => PreparedDevice[]>> = {
+  missing: (devices) => devices.slice(1),
+  twice: (devices) => [...devices, ...devices],
+  other: (devices) => devices.map((each) => ({ ...each, device: `${each.device}0` })),
+  otherPool: (devices) => devices.map((each) => ({ ...each, pool: "third" })),
+  more: (devices) => [...devices, ...devices.map((each) => ({ ...each, device: `${each.device}0` }))],
+  noCdiId: (devices) => devices.map((each) => ({ ...each, cdiDeviceIds: ["no ID of a device"] })),
+};
+const DUPLICATES = "duplicates";
+
 /** Has devices that come, go and become unhealthy, and prepares them. The hardware outlives the driver's process. */
 export class DriverActor extends PluginActor {
+  protected readonly type = "DRAPlugin";
   /** UIDs of claims that devices are prepared for, by `keyOf`. */
   readonly prepared = new Map<string, string>();
   /** Devices that were prepared for a claim while they were prepared for another one. */
@@ -38,9 +50,9 @@ export class DriverActor extends PluginActor {
   #made = 0;
   // Versions of the driver that do not report health taint their unhealthy devices.
   #hasHealth: boolean;
-  // Whether a new instance is started before the old one ends.
-  readonly #isRolling: boolean;
   #isMalformed = false;
+  // A key of `falseAnswers`, or `DUPLICATES`. Undefined if it is honest.
+  #falsehood: string | undefined;
   // Whether an operator may divide its hardware into many devices or few.
   readonly #isDivisible: boolean;
   #waiting: (() => void)[] = [];
@@ -56,7 +68,7 @@ export class DriverActor extends PluginActor {
     super(machine, history, name);
     this.#onUnprepare = onUnprepare;
     this.#hasHealth = machine.chance(0.5);
-    this.#isRolling = machine.chance(0.5);
+    this.isRolling = machine.chance(0.5);
     this.#isDivisible = machine.chance(0.25);
     this.#divide();
   }
@@ -104,13 +116,29 @@ export class DriverActor extends PluginActor {
   replace(): void {
     this.#hasHealth = !this.#hasHealth;
     this.history.note(this.name, `is replaced: ${this.#hasHealth ? "reports health" : "reports no health"}`);
-    const { process: old, machine } = this;
-    if (!this.#isRolling || !this.isWanted || !old || old.isDead) {
-      this.kill();
-      return;
-    }
-    this.start();
-    machine.scheduler.after(machine.between(100, 5_000), () => old.kill());
+    this.renew();
+  }
+
+  // Drawn when it was made.
+  override mayRoll(): void {}
+
+  get isLying(): boolean {
+    return this.#falsehood !== undefined;
+  }
+
+  lie(): void {
+    this.#lie(this.machine.pick([undefined, DUPLICATES, ...Object.keys(falseAnswers)]));
+  }
+
+  override settle(): void {
+    super.settle();
+    // Claims that a liar never prepares would not be prepared at rest.
+    if (this.#falsehood !== undefined) this.#lie(this.isStubborn ? DUPLICATES : undefined);
+  }
+
+  #lie(falsehood: string | undefined): void {
+    this.#falsehood = falsehood;
+    this.#changed(falsehood === undefined ? "tells the truth" : `lies: ${falsehood}`);
   }
 
   /** Is uninstalled; if it is, it is installed again. */
@@ -121,22 +149,21 @@ export class DriverActor extends PluginActor {
     else this.kill();
   }
 
-  protected serve(process: Process, socketDir: string): Plugin {
+  protected serve(process: Process): Plugin {
     return serveDeviceDriver({
-      name: this.name,
-      socketDir,
-      rollingUpdate: this.#isRolling,
+      ...this.optionsFor(process),
       devices: () => this.#reports(() => this.#pools()),
       ...(this.#hasHealth ? { health: () => this.#reports(() => this.#health()) } : {}),
       prepare: async (claim, signal) => {
         this.#take(claim);
         await this.hesitate(process, signal);
-        return claim.devices.map(({ request, pool, device }) => ({
+        const prepared = claim.devices.map(({ request, pool, device }) => ({
           request,
           pool,
           device,
           edits: { env: { DEVICE: device } },
         }));
+        return falseAnswers[this.#falsehood ?? ""]?.(prepared) ?? prepared;
       },
       unprepare: async ({ uid, devices }, signal) => {
         this.#onUnprepare({ uid, devices: devices.map(({ device }) => device) });
@@ -144,8 +171,6 @@ export class DriverActor extends PluginActor {
         await this.hesitate(process, signal);
         for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);
       },
-      clock: process.clock,
-      log: silentLogger,
     });
   }
 
@@ -195,6 +220,7 @@ export class DriverActor extends PluginActor {
       name,
       devices: [
         ...devices.map((device) => this.#published(device)),
+        ...(this.#falsehood === DUPLICATES ? devices.map((device) => this.#published(device)) : []),
         ...(this.#isMalformed ? [malformed] : []),
       ],
     }));

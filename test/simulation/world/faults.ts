@@ -16,6 +16,9 @@ export type TimedFault =
   | "drains"
   | "pluginKills"
   | "pluginFreezes"
+  | "flaps"
+  | "lies"
+  | "pluginReplacements"
   | "consumerKills"
   | "runtimeFreezes"
   | "runtimeRestarts"
@@ -52,6 +55,8 @@ export interface FaultRates extends Record<TimedFault, number> {
   changesAtWrites: number;
   /** Share of starts of a plugin during which it stops for a while. */
   slowStarts: number;
+  /** Share of the plugins that lie in the calm too. */
+  stubbornLiars: number;
 }
 
 /** Number of faults by name. */
@@ -71,7 +76,7 @@ export interface ApiFaults {
 /** Draws the faults of a world. */
 export function drawFaults(
   machine: Pick<Machine, "chance" | "random" | "between" | "pick">,
-): Omit<FaultRates, keyof PowerRates> {
+): Omit<FaultRates, keyof PowerRates | keyof PluginRates> {
   const share = (often: number, most: number) => (machine.chance(often) ? machine.random() * most : 0);
   const meanMs = (often: number, leastS: number, mostS: number) =>
     machine.chance(often) ? machine.between(leastS, mostS) * 1_000 : Number.POSITIVE_INFINITY;
@@ -131,9 +136,26 @@ type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
 
 /** @param random chance of its own: worlds without these faults do not depend on how often they are drawn */
 export function drawPowerFaults(random: () => number): PowerRates {
-  const meanMs = (often: number, leastS: number, mostS: number) =>
-    random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
+  const meanMs = meanTimes(random);
   return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
+}
+
+type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+
+/** @param random see `drawPowerFaults` */
+export function drawPluginFaults(random: () => number): PluginRates {
+  const meanMs = meanTimes(random);
+  return {
+    flaps: meanMs(0.15, 3, 15),
+    lies: meanMs(0.2, 2, 10),
+    pluginReplacements: meanMs(0.15, 2, 10),
+    stubbornLiars: random(),
+  };
+}
+
+function meanTimes(random: () => number) {
+  return (often: number, leastS: number, mostS: number) =>
+    random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
 }
 
 /** The rates of a world where nothing happens: as they are drawn if chance never has it. */
@@ -145,6 +167,7 @@ export const noFaults: FaultRates = {
     pick: ([first]) => first!,
   }),
   ...drawPowerFaults(() => 1),
+  ...drawPluginFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

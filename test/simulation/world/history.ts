@@ -31,12 +31,26 @@ export interface PluginCall {
   at: number;
   plugin: string;
   method: "GetEvictPods" | "ThresholdMet" | "GetTopEvictionPods";
+  /** Number of the plugin's instance that was called. */
+  instance: number;
+  /** Most pods that the agent asked for; 0 if there is no limit. */
+  topN: number;
   /** What the plugin answered, as text. Undefined if it has not answered, or failed. */
   answer: string | undefined;
+  /** Virtual milliseconds at which the plugin answered. */
+  answeredAt: number | undefined;
 }
 
-/** What a plugin has told the agent about pods in a response that reached it. */
+/** A pod of those that a plugin was offered, which it named in its answer. */
 interface Naming {
+  at: number;
+  plugin: string;
+  uid: string;
+  call: PluginCall;
+}
+
+/** A pod that a plugin named although it was not offered it, or not under these names. */
+export interface FalseNaming {
   at: number;
   plugin: string;
   uid: string;
@@ -55,7 +69,12 @@ export class History {
   readonly events: Event[] = [];
   readonly writes: ApiWrite[] = [];
   readonly namings: Naming[] = [];
+  readonly falseNamings: FalseNaming[] = [];
   readonly pluginCalls: PluginCall[] = [];
+  /** When processes ran at the sockets of plugins that had none of the services the agent calls. */
+  readonly withoutServices: { plugin: string; from: number; to: number }[] = [];
+  /** When instances of eviction plugins learned that the agent had registered them, in order. */
+  readonly registrations: { at: number; plugin: string; instance: number }[] = [];
   /** Requests of the agent to the API server that were lost, or whose responses were. */
   readonly lost: { at: number; method: string; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */

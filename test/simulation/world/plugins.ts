@@ -1,23 +1,21 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { silentLogger } from "@nodekeeper/core/lib";
-import {
-  type ActivePod,
-  customNodeResource,
-  metadata,
-  node,
-  type Plugin,
-  type ReportContent,
-  serveEvictionPlugin,
-  serveReporterPlugin,
-  status,
-} from "@nodekeeper/sdk";
+import type { Plugin, PluginOptions } from "@nodekeeper/sdk";
+import { CallSite } from "../../../packages/sdk/src/author-error.ts";
+import { ServedPlugin } from "../../../packages/sdk/src/served-plugin.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
-import type { History, PluginCall } from "./history.ts";
+import type { History } from "./history.ts";
 
 /** How a plugin answers. */
 const manners = ["honest", "slow", "sometimesSlow", "failing", "hanging"] as const;
 type Manner = (typeof manners)[number];
+
+// What comes and goes of a plugin that flaps, several times within seconds.
+const flaps = ["process", "socket", "refused"] as const;
+const LONGEST_FLAP_MS = 1_500;
+const UNSUPPORTED_VERSION = "v9";
 
 /** A plugin that is started again when its process has ended. */
 export abstract class PluginActor {
@@ -29,7 +27,19 @@ export abstract class PluginActor {
   isWanted = true;
   /** Share of its starts during which it stops for a while. */
   slowStarts = 0;
+  /** Whether it lies in the calm too. */
+  isStubborn = false;
+  /** Whether a new instance is started before the old one ends. */
+  protected isRolling = false;
+  /** Lets the instance that runs go on as it is now, whatever changes. Set by `serve`. */
+  protected retire: () => void = () => {};
+  /** Its type, as it registers. */
+  protected abstract readonly type: string;
   #plugin: Plugin | undefined;
+  #isSettled = false;
+  #isRefused = false;
+  // The instance that another one replaces.
+  #old: Process | undefined;
 
   constructor(machine: Machine, history: History, name: string) {
     this.machine = machine;
@@ -41,7 +51,7 @@ export abstract class PluginActor {
     const process = this.machine.spawn(this.name);
     this.process = process;
     this.history.note(this.name, "starts");
-    this.#plugin = process.run(() => this.serve(process, join(this.machine.root, "plugins")));
+    this.#plugin = process.run(() => (this.#isRefused ? this.#serveRefused(process) : this.serve(process)));
     process.onDeath(() => {
       this.machine.scheduler.after(this.machine.between(50, 8_000), () => {
         if (this.isWanted && this.process === process) this.machine.init.run(() => this.start());
@@ -59,11 +69,13 @@ export abstract class PluginActor {
     this.process?.kill();
   }
 
-  /** Is and stays honest. */
+  /** Is and stays honest, unless it is stubborn. */
   settle(): void {
+    this.#isSettled = true;
     this.manner = "honest";
     this.slowStarts = 0;
     this.process?.thaw();
+    this.#beRefused(false);
   }
 
   // Its socket is there, and the handshake is late or fails.
@@ -83,7 +95,82 @@ export abstract class PluginActor {
     this.history.note(this.name, `is ${this.manner}`);
   }
 
-  protected abstract serve(process: Process, socketDir: string): Plugin;
+  abstract get isLying(): boolean;
+
+  /** Says what is not true from now on, or no longer. */
+  abstract lie(): void;
+
+  /** Decides whether it supports rolling updates. */
+  mayRoll(): void {
+    this.isRolling = this.machine.chance(0.5);
+  }
+
+  /** Its process or socket comes and goes several times, or its registration is refused in between. */
+  flap(): void {
+    const { machine, history, name } = this;
+    const what = machine.pick(flaps);
+    history.note("fault", `${name} flaps: ${what}`);
+    this.#old?.kill();
+    let left = machine.between(2, 5);
+    const next = () => {
+      if (this.#isSettled || !this.isWanted || left-- === 0) return;
+      this.#flapOnce(what);
+      machine.scheduler.after(machine.between(5, LONGEST_FLAP_MS), () => machine.init.run(next));
+    };
+    next();
+  }
+
+  #flapOnce(what: (typeof flaps)[number]): void {
+    if (what === "socket") {
+      if (this.#plugin) rmSync(this.#plugin.socketPath, { force: true });
+    } else if (what === "refused") this.#beRefused(!this.#isRefused);
+    else this.#restart();
+  }
+
+  #beRefused(isRefused: boolean): void {
+    if (this.#isRefused === isRefused) return;
+    this.#isRefused = isRefused;
+    this.history.note(this.name, isRefused ? "has a version that is refused" : "has its version again");
+    if (this.isWanted) this.machine.init.run(() => this.#restart());
+  }
+
+  #restart(): void {
+    this.process?.kill();
+    this.start();
+  }
+
+  /** Starts another instance, in a rolling update if the plugin supports that. */
+  protected renew(): void {
+    const { process: old, machine } = this;
+    if (!this.isRolling || !this.isWanted || !old || old.isDead) {
+      this.kill();
+      return;
+    }
+    this.#old = old;
+    this.start();
+    // Nothing that is older is served again once the new one is gone.
+    this.process?.onDeath(() => old.kill());
+    machine.scheduler.after(machine.between(100, 5_000), () => old.kill());
+  }
+
+  /** Options that all plugins of the SDK have. */
+  protected optionsFor({ clock }: Process): PluginOptions {
+    const socketDir = join(this.machine.root, "plugins");
+    return { name: this.name, socketDir, rollingUpdate: this.isRolling, clock, log: silentLogger };
+  }
+
+  protected abstract serve(process: Process): Plugin;
+
+  #serveRefused(process: Process): Plugin {
+    const { type, name, machine, history } = this;
+    const period = { plugin: name, from: machine.scheduler.now, to: Number.POSITIVE_INFINITY };
+    history.withoutServices.push(period);
+    process.onDeath(() => {
+      period.to = machine.scheduler.now;
+    });
+    const kind = { type, versions: [UNSUPPORTED_VERSION], addService: () => {} };
+    return new ServedPlugin(this.optionsFor(process), kind, new CallSite(ServedPlugin.prototype.stop));
+  }
 
   /** Waits as long as the plugin's manner says. */
   protected async hesitate(process: Process, signal: AbortSignal): Promise<void> {
@@ -93,151 +180,4 @@ export abstract class PluginActor {
     if (this.manner === "hanging") await process.clock.sleep(600_000, signal);
     if (this.manner === "failing") throw new Error("out of order");
   }
-}
-
-/** Reports a value of its own on the CustomNodeResource and the Node. Sometimes withdraws it. */
-export class Reporter extends PluginActor {
-  /** All it has reported, in order. Undefined: it withdrew its value. */
-  readonly reports: (number | undefined)[] = [0];
-  #changed = () => {};
-
-  /** What it reports now. */
-  get value(): number | undefined {
-    return this.reports.at(-1);
-  }
-
-  change(): void {
-    if (this.machine.chance(0.2)) this.#report(undefined);
-    else this.report();
-  }
-
-  /** Reports another value. */
-  report(): void {
-    this.#report(this.reports.length);
-  }
-
-  #report(value: number | undefined): void {
-    this.reports.push(value);
-    this.history.note(this.name, `reports ${this.value ?? "nothing"}`);
-    const changed = this.#changed;
-    this.process?.after(0, changed);
-  }
-
-  #contents(): ReportContent[] {
-    const { name, value } = this;
-    if (value === undefined) return [];
-    return [
-      customNodeResource(status("resources", { capacity: { [`widgets.example/${name}`]: `${value}` } })),
-      node(metadata("labels", { [`example.dev/${name}`]: `v${value}` })),
-    ];
-  }
-
-  protected serve(process: Process, socketDir: string): Plugin {
-    const actor = this;
-    async function* report(signal: AbortSignal): AsyncGenerator<ReportContent[]> {
-      while (!signal.aborted) {
-        yield actor.#contents();
-        await new Promise<void>((resolve) => {
-          actor.#changed = resolve;
-        });
-      }
-    }
-    return serveReporterPlugin({
-      name: this.name,
-      socketDir,
-      report,
-      clock: process.clock,
-      log: silentLogger,
-    });
-  }
-}
-
-/** Reports pressure by turns, and names pods for it. */
-export class EvictionActor extends PluginActor {
-  pressure: "none" | "soft" | "hard" = "none";
-  /** Share of the offered pods that are requested regardless of thresholds. */
-  requests = 0;
-  hasCondition = false;
-  gracePeriodSeconds = 0;
-  /** Virtual milliseconds at which the pressure became what it is. */
-  since = 0;
-
-  change(): void {
-    const { machine } = this;
-    this.pressure = machine.pick(["none", "none", "soft", "hard"]);
-    this.requests = machine.chance(0.3) ? machine.random() * 0.5 : 0;
-    this.gracePeriodSeconds = machine.pick([0, 0, 5]);
-    this.since = machine.scheduler.now;
-    this.history.note(this.name, `pressure ${this.pressure}, requests ${this.requests.toFixed(2)}`);
-  }
-
-  override settle(): void {
-    super.settle();
-    this.requests = 0;
-  }
-
-  get condition() {
-    return { name: `Pressure${this.name.replaceAll("-", "")}`, effects: ["NoSchedule"] };
-  }
-
-  protected serve(process: Process, socketDir: string): Plugin {
-    return serveEvictionPlugin({
-      name: this.name,
-      socketDir,
-      clock: process.clock,
-      log: silentLogger,
-      thresholdMet: async (_pods, { signal }) => {
-        const call = this.#called("ThresholdMet");
-        await this.hesitate(process, signal);
-        call.answer = this.pressure;
-        return {
-          metType: this.pressure,
-          scope: `scope-${this.name}`,
-          observedValue: 2,
-          thresholdValue: 1,
-          gracePeriodSeconds: this.gracePeriodSeconds,
-          ...(this.hasCondition && this.pressure !== "none" ? { condition: this.condition } : {}),
-        };
-      },
-      getTopEvictionPods: async (pods, { signal, topN }) => {
-        const call = this.#called("GetTopEvictionPods");
-        await this.hesitate(process, signal);
-        const chosen = topN > 0 ? [...pods].slice(0, topN) : [...pods];
-        call.answer = namesOf(chosen);
-        return this.#named(chosen, "top");
-      },
-      getEvictPods: async (pods, { signal }) => {
-        const call = this.#called("GetEvictPods");
-        await this.hesitate(process, signal);
-        const chosen = pods.filter(() => this.machine.chance(this.requests));
-        call.answer = namesOf(chosen);
-        return this.#named(chosen, "requested").map((pod) => ({
-          pod,
-          reason: "the world wants it",
-          force: this.machine.chance(0.7),
-        }));
-      },
-    });
-  }
-
-  #called(method: PluginCall["method"]): PluginCall {
-    const call = { at: this.machine.scheduler.now, plugin: this.name, method, answer: undefined };
-    this.history.pluginCalls.push(call);
-    return call;
-  }
-
-  #named(pods: ActivePod[], how: string): ActivePod[] {
-    const { machine, history, name } = this;
-    for (const { uid } of pods) history.namings.push({ at: machine.scheduler.now, plugin: name, uid });
-    if (pods.length > 0) history.note(name, `${how}: ${pods.map((pod) => pod.name).join(", ")}`);
-    return pods;
-  }
-}
-
-/** Returns the names of pods as text, in a fixed order. */
-export function namesOf(pods: readonly { name: string }[]): string {
-  return pods
-    .map(({ name }) => name)
-    .sort()
-    .join(" ");
 }

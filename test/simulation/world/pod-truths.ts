@@ -25,6 +25,11 @@ export class PodTruths {
     this.#now = now;
   }
 
+  /** All pods as a plugin may name them: only the UID and the name. */
+  get named() {
+    return [...this.all.values()].map(({ uid, name }) => ({ uid, namespace: "", name }));
+  }
+
   /**
    * Looks at all pods. Called before and after each write, so that what a write ends is its doing.
    * @param ours UID of the pod that an eviction of the agent has just ended, if it did

@@ -20,6 +20,9 @@ export interface Settings {
 /** Prefixes of taints that the agent may have been configured with. */
 export const taintPrefixes = ["nodekeeper.dev", "pressure.example.com"] as const;
 
+/** `eviction.grace.longest`, in seconds: longer than what any pod has. */
+export const LONGEST_GRACE_S = 30;
+
 /** A label of some pods, which an operator protects and releases. */
 export const KEEP_LABEL = "example.org/keep";
 
@@ -55,7 +58,7 @@ export function evictionSection(settings: Settings, policyFile: string | undefin
     conditionTransitionPeriod: `${transitionS}s`,
     cooldown: `${cooldownS}s`,
     limits: { window: `${limitWindowMs}ms`, perNode: limitPerNode, perOwner: limitPerOwner },
-    grace: { shortest: "0s" },
+    grace: { shortest: "0s", longest: `${LONGEST_GRACE_S}s` },
     ...{ burst, dryRunPlugins, skip: { labels: skipLabels }, killer, taintPrefix },
   };
 }

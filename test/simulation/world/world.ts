@@ -10,11 +10,13 @@ import { Budgets } from "./budgets.ts";
 import { Consumer } from "./consumer.ts";
 import { Devices } from "./devices.ts";
 import { Drain } from "./drain.ts";
+import { EvictionActor } from "./eviction-plugins.ts";
 import {
   apiFaultsOf,
   apiOutageOf,
   count,
   drawFaults,
+  drawPluginFaults,
   drawPowerFaults,
   type FaultRates,
   type TimedFault,
@@ -24,9 +26,10 @@ import { type ApiWrite, History, isEviction } from "./history.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
-import { EvictionActor, type PluginActor, Reporter } from "./plugins.ts";
+import type { PluginActor } from "./plugins.ts";
 import { Policies } from "./policies.ts";
 import { Power } from "./power.ts";
+import { Reporter } from "./reporters.ts";
 import { drawSettings, evictionSection, type Settings } from "./settings.ts";
 
 /** What a world is made of, drawn from its seed. */
@@ -75,7 +78,10 @@ export class World {
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const drawn = draw(machine, drawPowerFaults(seededRandom(seed + POWER)));
+    const drawn = draw(machine, {
+      ...drawPowerFaults(seededRandom(seed + POWER)),
+      ...drawPluginFaults(seededRandom(seed + PLUGINS)),
+    });
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
@@ -85,11 +91,12 @@ export class World {
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
     this.reporters = names("reporter", reporters).map((name) => new Reporter(machine, this.history, name));
     this.evictionPlugins = names("pressure", evictionPlugins).map(
-      (name) => new EvictionActor(machine, this.history, name),
+      (name) => new EvictionActor(machine, this.history, name, () => this.api.pods.named),
     );
     this.consumers = names("consumer", consumers).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
     this.devices = new Devices(machine, this.history, this, this.plan.drivers);
+    this.#drawPlugins();
     this.otherWriters = new OtherWriters(machine, this.api, this.history);
     this.budgets = new Budgets(machine, this.history, this.api);
     this.drain = new Drain(machine, this.history, this.api);
@@ -99,6 +106,15 @@ export class World {
     this.policies = machine.init.run(() => new Policies(machine, this.history, hasPolicies));
     this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
+  }
+
+  // Draws nothing if none of them lies or is replaced.
+  #drawPlugins(): void {
+    const { lies, pluginReplacements, stubbornLiars } = this.plan.faults;
+    for (const plugin of this.plugins) {
+      if (Number.isFinite(lies)) plugin.isStubborn = this.machine.chance(stubbornLiars);
+      if (Number.isFinite(pluginReplacements)) plugin.mayRoll();
+    }
   }
 
   get plugins(): PluginActor[] {
@@ -190,6 +206,9 @@ export class World {
       history.note("fault", `${name} frozen`);
       if (process) frozen(process, 20_000);
     });
+    this.#often("flaps", () => machine.pick(this.plugins).flap());
+    this.#often("lies", () => machine.pick(this.plugins).lie());
+    this.#often("pluginReplacements", () => this.#replacePlugin());
     this.#often("consumerKills", () => machine.pick(this.consumers).kill());
     this.#often("runtimeFreezes", () => {
       history.note("fault", "containerd frozen");
@@ -242,6 +261,19 @@ export class World {
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
+  }
+
+  // An eviction plugin is replaced while the round waits for another one.
+  #replacePlugin(): void {
+    const { machine, reporters, evictionPlugins } = this;
+    const plugin = machine.pick([...reporters, ...evictionPlugins]);
+    const others = evictionPlugins.filter((other) => other !== plugin);
+    if (!(plugin instanceof EvictionActor) || others.length === 0) {
+      plugin.replace();
+      return;
+    }
+    machine.pick(others).manner = "slow";
+    plugin.replaceAtAnswer();
   }
 
   // What happens just when a write of the agent has been done, and before it knows.
@@ -351,14 +383,18 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its power.
+// Between the seeds of a world and of its power, and of the manners of its plugins.
 const POWER = 1_000_003;
+const PLUGINS = 2_000_003;
 
-function draw(machine: Machine, power: ReturnType<typeof drawPowerFaults>): Plan {
+function draw(
+  machine: Machine,
+  ownFaults: ReturnType<typeof drawPowerFaults> & ReturnType<typeof drawPluginFaults>,
+): Plan {
   const isSmall = machine.chance(SMALL);
   const most = isSmall ? 2 : 4;
   const stormMs = machine.between(10, isSmall ? 40 : 75) * 1_000;
-  const faults = { ...drawFaults(machine), ...power };
+  const faults = { ...drawFaults(machine), ...ownFaults };
   const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
   return {
     stormMs,
@@ -367,7 +403,10 @@ function draw(machine: Machine, power: ReturnType<typeof drawPowerFaults>): Plan
     consumers: machine.between(1, 2),
     faults,
     reporters: machine.between(1, most - 1),
-    evictionPlugins: machine.between(1, most - 1),
+    evictionPlugins: Math.max(
+      machine.between(1, most - 1),
+      Number.isFinite(faults.pluginReplacements) ? 2 : 1,
+    ),
     drivers: machine.between(0, isSmall ? 1 : 2),
     settings: drawSettings(machine),
   };

@@ -61,11 +61,13 @@ export function appliedValues(object: KubeObject, manager: string, part: ApplyPa
 
 /**
  * Selects the fields of a fieldsV1 set from a value. `f:` selects a member, `k:` a list item by its keys, `v:` an item
- * of a set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ * of a set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/ A map
+ * that is in the set without its members was applied empty, or is atomic. Without the schema that is not known, and the
+ * members may be those of other managers: it is omitted.
  */
 function select(value: Json, fields: JsonObject): Json | undefined {
   const elements = Object.keys(fields).filter((element) => element !== ".");
-  if (Object.keys(fields).length === 0) return value;
+  if (isEmpty(fields)) return isObject(value) && !isEmpty(value) ? undefined : value;
   if (Array.isArray(value)) {
     return elements.flatMap((element) => {
       const item = value.find((each) => isItem(each, element));
@@ -82,6 +84,10 @@ function select(value: Json, fields: JsonObject): Json | undefined {
     if (chosen !== undefined) picked[name] = chosen;
   }
   return picked;
+}
+
+function isEmpty(object: JsonObject): boolean {
+  return Object.keys(object).length === 0;
 }
 
 function below(fields: JsonObject, element: string): JsonObject {

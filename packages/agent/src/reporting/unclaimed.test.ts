@@ -56,6 +56,12 @@ describe("fields published by an earlier agent", () => {
       { "f:status": { "f:names": { 'v:"b"': leaf } } },
       { "status.names": ["b"] },
     ],
+    [
+      "no member of a map that it applied without members",
+      { metadata: { labels: { theirs: "1" } }, status: { resources: { capacity: { theirs: "2" } } } },
+      { "f:metadata": { "f:labels": leaf }, "f:status": { "f:resources": { "f:capacity": leaf } } },
+      { "status.resources": {} },
+    ],
     ["no field that was deleted", { status: {} }, { "f:status": { "f:removed": leaf } }, {}],
   ])("is %s", (_, body, fields, expected) => {
     expect(publishedIn(liveWith(body, {}, fields))).toEqual(expected);

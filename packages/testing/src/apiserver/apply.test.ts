@@ -39,6 +39,15 @@ test("apply withdraws what its manager no longer applies, and only that", async 
   expect(body.metadata.labels).toBeUndefined();
 });
 
+test("withdrawing a map that was applied without members leaves the members that nobody applied", async () => {
+  const path = `${CONFIG_MAPS}/empty`;
+  await api.apply(path, configMap("empty", {}, { labels: {} }), "alice");
+  const live = api.server.store.get("configmaps", "empty", "default")!;
+  api.server.store.put({ ...live, metadata: { ...live.metadata, labels: { theirs: "yes" } } });
+  const { body } = await api.apply(path, configMap("empty", {}), "alice");
+  expect(body.metadata.labels).toEqual({ theirs: "yes" });
+});
+
 test("changing another manager's field is a conflict that names it; force takes it over", async () => {
   const path = `${CONFIG_MAPS}/fought`;
   await api.apply(path, configMap("fought", { a: "1", b: "1" }), "alice");

@@ -30,16 +30,18 @@ function pruneMap(map: Tree, last: FieldSet, managed: FieldSet, schema: FieldSch
   return pruned ?? map;
 }
 
-// A field remains while a manager owns it or one of its descendants.
+// A field remains while a manager owns it or one of its descendants, and a map while it has members that the manager
+// did not apply: structured-merge-diff merge/update.go, addBackDanglingItems.
 function pruneField(
   value: unknown,
   last: FieldSet,
   managed: FieldSet | undefined,
   schema: FieldSchema | undefined,
 ): unknown {
-  if (!managed && isMember(last)) return undefined;
+  const isWithdrawn = !managed && isMember(last);
+  if (isWithdrawn && !isGranular(value, schema)) return undefined;
   const kept = pruneBelow(value, last, managed ?? emptySet, schema);
-  const emptied = kept !== value && !managed && isHollow(kept);
+  const emptied = (kept !== value || isWithdrawn) && !managed && isHollow(kept);
   return emptied ? undefined : kept;
 }
 
