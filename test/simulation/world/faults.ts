@@ -28,6 +28,7 @@ export type TimedFault =
   | "meddling"
   | "cdiRemovals"
   | "fullDisks"
+  | "readOnlyDisks"
   | "powerLosses"
   | "reboots";
 
@@ -71,7 +72,7 @@ export interface ApiFaults {
 /** Draws the faults of a world. */
 export function drawFaults(
   machine: Pick<Machine, "chance" | "random" | "between" | "pick">,
-): Omit<FaultRates, keyof PowerRates> {
+): Omit<FaultRates, keyof OwnRates> {
   const share = (often: number, most: number) => (machine.chance(often) ? machine.random() * most : 0);
   const meanMs = (often: number, leastS: number, mostS: number) =>
     machine.chance(often) ? machine.between(leastS, mostS) * 1_000 : Number.POSITIVE_INFINITY;
@@ -128,12 +129,20 @@ export function drawFaults(
 }
 
 type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
+type DiskRates = Pick<FaultRates, "readOnlyDisks">;
+/** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
+export type OwnRates = PowerRates & DiskRates;
 
-/** @param random chance of its own: worlds without these faults do not depend on how often they are drawn */
 export function drawPowerFaults(random: () => number): PowerRates {
-  const meanMs = (often: number, leastS: number, mostS: number) =>
-    random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
-  return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
+  return { powerLosses: meanMs(random, 0.15, 15, 60), reboots: meanMs(random, 0.1, 20, 60) };
+}
+
+export function drawDiskFaults(random: () => number): DiskRates {
+  return { readOnlyDisks: meanMs(random, 0.15, 10, 60) };
+}
+
+function meanMs(random: () => number, often: number, leastS: number, mostS: number): number {
+  return random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
 }
 
 /** The rates of a world where nothing happens: as they are drawn if chance never has it. */
@@ -145,6 +154,7 @@ export const noFaults: FaultRates = {
     pick: ([first]) => first!,
   }),
   ...drawPowerFaults(() => 1),
+  ...drawDiskFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

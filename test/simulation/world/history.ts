@@ -50,6 +50,9 @@ export function isBefore(one: Stage, other: Stage): boolean {
   return stages.indexOf(one) < stages.indexOf(other);
 }
 
+// What could not be written is written after five seconds.
+const REWRITTEN_MS = 6_000;
+
 /** What really happened: the truth that rules compare statements and effects with. */
 export class History {
   readonly events: Event[] = [];
@@ -71,6 +74,8 @@ export class History {
    * milliseconds.
    */
   readonly boots: { at: number; keptUntil: number }[] = [];
+  /** When the state directory was read-only, in virtual milliseconds. */
+  readonly readOnly: { from: number; to: number }[] = [];
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -79,6 +84,16 @@ export class History {
 
   note(who: string, what: string): void {
     this.events.push({ at: this.#now(), who, what });
+  }
+
+  /**
+   * Returns whether an agent has certainly written all that it recorded before it ended: not if the disk was read-only
+   * when it was started or shortly before it ended.
+   */
+  hasWrittenAll({ startedAt, endedAt = Number.POSITIVE_INFINITY }: History["lives"][number]): boolean {
+    return this.readOnly.every(
+      ({ from, to }) => endedAt < from || startedAt > to || (startedAt < from && endedAt > to + REWRITTEN_MS),
+    );
   }
 
   /** Evictions of the agent that the API server accepted, in order. */
