@@ -213,10 +213,7 @@ function claimOf(cdiFile: string): string {
  */
 function isOfOldRecord({ history, devices: { unpreparations } }: World, claim: string): boolean {
   const times = unpreparations.filter(({ uid }) => uid === claim).map(({ at }) => at);
-  const unwritten = history.lives.filter((life) => !history.hasWrittenAll(life));
-  return unwritten.some(({ startedAt, endedAt = Number.POSITIVE_INFINITY }) =>
-    times.some((at) => at >= startedAt && at <= endedAt),
-  );
+  return history.unwritten.some(({ from, to }) => times.some((at) => at >= from && at <= to));
 }
 
 /** Devices of claims whose pods have been running for long enough, and whose drivers are installed. */

@@ -87,12 +87,15 @@ export class History {
   }
 
   /**
-   * Returns whether an agent has certainly written all that it recorded before it ended: not if the disk was read-only
-   * when it was started or shortly before it ended.
+   * The periods of which an agent may have recorded nothing on the disk, because it was read-only when the agent was
+   * started, or until shortly before it ended. What an agent could not write it keeps in memory.
    */
-  hasWrittenAll({ startedAt, endedAt = Number.POSITIVE_INFINITY }: History["lives"][number]): boolean {
-    return this.readOnly.every(
-      ({ from, to }) => endedAt < from || startedAt > to || (startedAt < from && endedAt > to + REWRITTEN_MS),
+  get unwritten(): { from: number; to: number }[] {
+    return this.lives.flatMap(({ startedAt, endedAt = Number.POSITIVE_INFINITY }) =>
+      this.readOnly
+        .filter(({ from, to }) => startedAt <= to && endedAt >= from)
+        .filter(({ from, to }) => startedAt >= from || endedAt <= to + REWRITTEN_MS)
+        .map(({ from }) => ({ from: Math.max(from, startedAt), to: endedAt })),
     );
   }
 
