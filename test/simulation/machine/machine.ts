@@ -31,6 +31,8 @@ export class Machine {
   readonly init: Process;
   /** Whether databases can't grow: see `fillDisk`. */
   isDiskFull = false;
+  /** Directory whose file system is read-only. Undefined if all are writable. */
+  readOnlyDirectory: string | undefined;
   /** Number of changes in each directory: files that were created, removed, replaced or written. */
   readonly changes = new Map<string, number>();
   /** Directory that a boot empties, such as /run. */

@@ -156,7 +156,7 @@ export const devices: readonly Rule[] = [
       const used = settledClaims(world);
       const expected = new Set(used.map(({ driver, uid }) => cdiFile(driver, uid)));
       const isEnding = (file: string) =>
-        kubelet.wasUsedWithin(file.split("_")[1]?.replace(".yaml", "") ?? "", UNDER_WAY_MS);
+        kubelet.wasUsedWithin(claimOf(file), UNDER_WAY_MS) || isOfOldRecord(world, claimOf(file));
       return [
         ...used
           .filter(
@@ -201,6 +201,19 @@ function isRunning({ runtime: { runtime } }: World, podUid: string): boolean {
 
 function cdiFile(driver: string, uid: string): string {
   return `nodekeeper-${driver}_${uid}.yaml`;
+}
+
+function claimOf(cdiFile: string): string {
+  return cdiFile.split("_")[1]?.replace(".yaml", "") ?? "";
+}
+
+/**
+ * Returns whether a claim was unprepared by an agent that could not write this to its disk. For the next one it is a
+ * claim that the kubelet never unprepares (docs/devices.md).
+ */
+function isOfOldRecord({ history, devices: { unpreparations } }: World, claim: string): boolean {
+  const times = unpreparations.filter(({ uid }) => uid === claim).map(({ at }) => at);
+  return history.unwritten.some(({ from, to }) => times.some((at) => at >= from && at <= to));
 }
 
 /** Devices of claims whose pods have been running for long enough, and whose drivers are installed. */

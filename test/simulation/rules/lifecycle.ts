@@ -54,8 +54,9 @@ export const lifecycle: readonly Rule[] = [
         if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
         // An agent that is killed while nothing can be written loses events, and says so.
         if (faults.fullDisks) return undefined;
-        // The log begins again after a boot.
-        if (item.missed === undefined && ++begun <= history.boots.length) return undefined;
+        // The log begins again after a boot, and after an agent that could not write all of it.
+        const most = history.boots.length + history.unwritten.length;
+        if (item.missed === undefined && ++begun <= most) return undefined;
         return `${item.missed ?? "an unknown number of"} events are missing`;
       };
     }),

@@ -19,9 +19,10 @@ export const truth: readonly Rule[] = [
         const lost = lostAbout(world, pod);
         if (!isSettled(world, pod)) return [];
         const response = lost.response && !isAcceptanceKept(world, pod);
-        // On a full disk, one of the records of an end may be kept, and another one not.
+        // If the disk can't be written, one of the records of an end may be kept, and another one not.
+        const isPartly = world.faults.fullDisks || isUnwritten(world, pod);
         const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response }).filter(
-          (what) => !(world.faults.fullDisks && what.startsWith("places differ")),
+          (what) => !(isPartly && what.startsWith("places differ")),
         );
         return found.length > 0 ? [`${pod.name}: ${found.join("; ")}. It says: ${said.verdict}`] : [];
       });
@@ -45,10 +46,16 @@ function isSettled({ machine, history, policies }: World, pod: PodTruth): boolea
 const UNTIL_KEPT_MS = 1_000;
 
 /** Returns whether the agent has learned and recorded that the API server accepted the eviction of a pod. */
-function isAcceptanceKept({ history, plan: { faults }, faults: met }: World, { uid }: PodTruth): boolean {
+function isAcceptanceKept(world: World, pod: PodTruth): boolean {
+  const {
+    history,
+    plan: { faults },
+    faults: met,
+  } = world;
+  const { uid } = pod;
   const heardAt = history.evictions.find(({ podUid }) => podUid === uid)?.deliveredAt;
-  // Neither while the disk is full.
-  if (heardAt === undefined || faults.slow > 0 || met.fullDisks) return false;
+  // Neither while the disk is full or read-only.
+  if (heardAt === undefined || faults.slow > 0 || met.fullDisks || isUnwritten(world, pod)) return false;
   const keptAt = heardAt + UNTIL_KEPT_MS;
   if (history.boots.some(({ at, keptUntil }) => at >= heardAt && keptUntil < keptAt)) return false;
   return !history.lives.some(
@@ -56,8 +63,14 @@ function isAcceptanceKept({ history, plan: { faults }, faults: met }: World, { u
   );
 }
 
+/** Returns whether an agent that could not write its disk was there while the pod was. */
+function isUnwritten({ history }: World, { createdAt, endedAt, goneAt = endedAt }: PodTruth): boolean {
+  return history.unwritten.some(({ from, to }) => from <= goneAt + UNTIL_RECORDED_MS && to >= createdAt);
+}
+
 /** Returns which evidence about a pod cannot have reached the agent, or was not kept. */
-function lostAbout({ history, plan, machine, policies }: World, pod: PodTruth): LostEvidence {
+function lostAbout(world: World, pod: PodTruth): LostEvidence {
+  const { history, plan, machine, policies } = world;
   const { uid, name, createdAt, endedAt, goneAt = endedAt } = pod;
   const decidedAt = policies.mayAsk(name, createdAt, endedAt)
     ? createdAt
@@ -83,10 +96,12 @@ function lostAbout({ history, plan, machine, policies }: World, pod: PodTruth): 
       isInconclusive ||
       isLate ||
       isDead(decidedAt, recordedAt) ||
-      isForgotten(decidedAt, recordedAt),
+      isForgotten(decidedAt, recordedAt) ||
+      isUnwritten(world, pod),
     records:
       isDead(endedAt, recordedAt) ||
       isForgotten(createdAt, recordedAt) ||
+      isUnwritten(world, pod) ||
       machine.wallOffset !== 0 ||
       wasPerhapsUnseen(pod, plan),
   };

@@ -21,6 +21,8 @@ interface Device {
 
 /** An unprepare of a claim that has reached the driver. */
 export interface Unpreparation {
+  /** Virtual milliseconds. */
+  at: number;
   uid: string;
   devices: string[];
 }
@@ -166,7 +168,11 @@ export class DriverActor extends PluginActor {
         return falseAnswers[this.#falsehood ?? ""]?.(prepared) ?? prepared;
       },
       unprepare: async ({ uid, devices }, signal) => {
-        this.#onUnprepare({ uid, devices: devices.map(({ device }) => device) });
+        this.#onUnprepare({
+          at: this.machine.scheduler.now,
+          uid,
+          devices: devices.map(({ device }) => device),
+        });
         this.history.note(this.name, `unprepares ${uid}`);
         await this.hesitate(process, signal);
         for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);

@@ -31,6 +31,7 @@ export type TimedFault =
   | "meddling"
   | "cdiRemovals"
   | "fullDisks"
+  | "readOnlyDisks"
   | "powerLosses"
   | "reboots";
 
@@ -76,7 +77,7 @@ export interface ApiFaults {
 /** Draws the faults of a world. */
 export function drawFaults(
   machine: Pick<Machine, "chance" | "random" | "between" | "pick">,
-): Omit<FaultRates, keyof PowerRates | keyof PluginRates> {
+): Omit<FaultRates, keyof OwnRates> {
   const share = (often: number, most: number) => (machine.chance(often) ? machine.random() * most : 0);
   const meanMs = (often: number, leastS: number, mostS: number) =>
     machine.chance(often) ? machine.between(leastS, mostS) * 1_000 : Number.POSITIVE_INFINITY;
@@ -133,16 +134,20 @@ export function drawFaults(
 }
 
 type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
+type DiskRates = Pick<FaultRates, "readOnlyDisks">;
+type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+/** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
+export type OwnRates = PowerRates & DiskRates & PluginRates;
 
-/** @param random chance of its own: worlds without these faults do not depend on how often they are drawn */
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
   return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
 }
 
-type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+export function drawDiskFaults(random: () => number): DiskRates {
+  return { readOnlyDisks: meanTimes(random)(0.15, 10, 60) };
+}
 
-/** @param random see `drawPowerFaults` */
 export function drawPluginFaults(random: () => number): PluginRates {
   const meanMs = meanTimes(random);
   return {
@@ -168,6 +173,7 @@ export const noFaults: FaultRates = {
   }),
   ...drawPowerFaults(() => 1),
   ...drawPluginFaults(() => 1),
+  ...drawDiskFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

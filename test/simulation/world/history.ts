@@ -64,6 +64,9 @@ export function isBefore(one: Stage, other: Stage): boolean {
   return stages.indexOf(one) < stages.indexOf(other);
 }
 
+// What could not be written is written after five seconds.
+const REWRITTEN_MS = 6_000;
+
 /** What really happened: the truth that rules compare statements and effects with. */
 export class History {
   readonly events: Event[] = [];
@@ -90,6 +93,8 @@ export class History {
    * milliseconds.
    */
   readonly boots: { at: number; keptUntil: number }[] = [];
+  /** When the state directory was read-only, in virtual milliseconds. */
+  readonly readOnly: { from: number; to: number }[] = [];
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -98,6 +103,19 @@ export class History {
 
   note(who: string, what: string): void {
     this.events.push({ at: this.#now(), who, what });
+  }
+
+  /**
+   * The periods of which an agent may have recorded nothing on the disk, because it was read-only when the agent was
+   * started, or until shortly before it ended. What an agent could not write it keeps in memory.
+   */
+  get unwritten(): { from: number; to: number }[] {
+    return this.lives.flatMap(({ startedAt, endedAt = Number.POSITIVE_INFINITY }) =>
+      this.readOnly
+        .filter(({ from, to }) => startedAt <= to && endedAt >= from)
+        .filter(({ from, to }) => startedAt >= from || endedAt <= to + REWRITTEN_MS)
+        .map(({ from }) => ({ from: Math.max(from, startedAt), to: endedAt })),
+    );
   }
 
   /** Evictions of the agent that the API server accepted, in order. */

@@ -2,23 +2,25 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
-import { fillDisk } from "../machine/edges/sqlite.ts";
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
 import { ApiServer, NODE } from "./api-server.ts";
 import { Budgets } from "./budgets.ts";
 import { Consumer } from "./consumer.ts";
 import { Devices } from "./devices.ts";
+import { Disk } from "./disk.ts";
 import { Drain } from "./drain.ts";
 import { EvictionActor } from "./eviction-plugins.ts";
 import {
   apiFaultsOf,
   apiOutageOf,
   count,
+  drawDiskFaults,
   drawFaults,
   drawPluginFaults,
   drawPowerFaults,
   type FaultRates,
+  type OwnRates,
   type TimedFault,
   weatherOf,
 } from "./faults.ts";
@@ -60,6 +62,7 @@ export class World {
   readonly runtime: ContainerRuntime;
   readonly kubelet: Kubelet;
   readonly agent: AgentHost;
+  readonly disk: Disk;
   readonly operator: Operator;
   readonly policies: Policies;
   readonly budgets: Budgets;
@@ -81,6 +84,7 @@ export class World {
     const drawn = draw(machine, {
       ...drawPowerFaults(seededRandom(seed + POWER)),
       ...drawPluginFaults(seededRandom(seed + PLUGINS)),
+      ...drawDiskFaults(seededRandom(seed + DISK)),
     });
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
@@ -106,6 +110,7 @@ export class World {
     this.policies = machine.init.run(() => new Policies(machine, this.history, hasPolicies));
     this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
+    this.disk = new Disk(machine, this.history, this.agent);
   }
 
   // Draws nothing if none of them lies or is replaced.
@@ -222,11 +227,8 @@ export class World {
       machine.wallOffset += machine.between(-3_600_000, 3_600_000);
       history.note("fault", `wall clock is ${machine.wallOffset} ms off`);
     });
-    this.#often("fullDisks", () => {
-      history.note("fault", "disk full");
-      fillDisk(machine, true);
-      machine.scheduler.after(machine.between(1_000, 20_000), () => this.#makeSpace());
-    });
+    this.#often("fullDisks", () => this.disk.fill());
+    this.#often("readOnlyDisks", () => this.disk.makeReadOnly());
     const power = new Power(this);
     this.#often("powerLosses", () => power.lose());
     this.#often("reboots", () => power.reboot());
@@ -255,7 +257,7 @@ export class World {
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
     this.api.onWrite = undefined;
-    this.#makeSpace();
+    this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
     this.machine.init.run(() => this.policies.correct());
     this.runtime.process.thaw();
@@ -288,12 +290,6 @@ export class World {
       count(faults, "changesAtWrites");
       machine.init.run(() => machine.pick(this.reporters).change());
     }
-  }
-
-  #makeSpace(): void {
-    if (!this.machine.isDiskFull) return;
-    this.history.note("operator", "makes space on the disk");
-    fillDisk(this.machine, false);
   }
 
   /** Does a fault as often as the plan says, and counts it. */
@@ -370,6 +366,9 @@ const CALM_MS = 70_000;
 const LATE_WRITE_MS = 30_000;
 const SOON_MS = 1_000;
 
+// An agent that was started on a read-only disk is restarted when the calm begins.
+const RESTART_MS = 10_000;
+
 const BOOKMARKS_MS = 60_000;
 // So that watches have had one when they stall.
 const QUICK_BOOKMARKS_MS = 3_000;
@@ -383,22 +382,24 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its power, and of the manners of its plugins.
+// Between the seeds of a world and of its power, of its disk, and of the manners of its plugins.
 const POWER = 1_000_003;
-const PLUGINS = 2_000_003;
+const DISK = 2_000_003;
+const PLUGINS = 3_000_017;
 
-function draw(
-  machine: Machine,
-  ownFaults: ReturnType<typeof drawPowerFaults> & ReturnType<typeof drawPluginFaults>,
-): Plan {
+function draw(machine: Machine, drawn: OwnRates): Plan {
   const isSmall = machine.chance(SMALL);
   const most = isSmall ? 2 : 4;
   const stormMs = machine.between(10, isSmall ? 40 : 75) * 1_000;
-  const faults = { ...drawFaults(machine), ...ownFaults };
+  const faults = { ...drawFaults(machine), ...drawn };
   const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
   return {
     stormMs,
-    calmMs: CALM_MS + (isLate ? LATE_WRITE_MS : 0) + (stalls({ faults }) ? STALL_MS : 0),
+    calmMs:
+      CALM_MS +
+      (isLate ? LATE_WRITE_MS : 0) +
+      (stalls({ faults }) ? STALL_MS : 0) +
+      (Number.isFinite(faults.readOnlyDisks) ? RESTART_MS : 0),
     mostReplicas: machine.between(1, most),
     consumers: machine.between(1, 2),
     faults,

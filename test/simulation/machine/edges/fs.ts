@@ -4,21 +4,29 @@ import * as real from "node:fs";
 import { processIfAny } from "../process.ts";
 import { changed } from "./inotify.ts";
 import { procFile } from "./proc.ts";
+import { mustBeWritable } from "./read-only.ts";
 
 export * from "node:fs";
 export { watch } from "./inotify.ts";
 
 type Call = (...args: never[]) => unknown;
 
-function changing<F extends Call>(call: F, event: "rename" | "change", ...paths: number[]): F {
+function changing<F extends Call>(call: F, event: "rename" | "change", ...at: number[]): F {
+  const places = at.length > 0 ? at : [0];
   return ((...args: unknown[]) => {
     processIfAny()?.edge();
+    const files = places.map((place) => args[place]);
+    for (const file of files) if (writes(call, file, args[1])) mustBeWritable(call.name, file);
     const result = (call as unknown as (...all: unknown[]) => unknown)(...args);
-    for (const at of paths.length > 0 ? paths : [0]) {
-      if (typeof args[at] === "string") changed(args[at], event);
-    }
+    for (const file of files) if (typeof file === "string") changed(file, event);
     return result;
   }) as unknown as F;
+}
+
+/** Returns whether a call would change the file system: not if it only reads, or removes what does not exist. */
+function writes(call: Call, file: unknown, flags: unknown): boolean {
+  if ((call as unknown) === real.openSync) return typeof flags === "string" && flags !== "r";
+  return (call as unknown) !== real.rmSync || real.existsSync(file as string);
 }
 
 export const chmodSync = changing(real.chmodSync, "change");
@@ -36,6 +44,7 @@ export const copyFileSync = changing(real.copyFileSync, "rename", 1);
 export const mkdirSync = ((path: string, options?: real.MakeDirectoryOptions) => {
   processIfAny()?.edge();
   const isNew = !real.existsSync(path);
+  if (isNew) mustBeWritable("mkdir", path);
   const made = real.mkdirSync(path, options);
   if (isNew) changed(path, "rename");
   return made;

@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { Connection, type Listener } from "../network.ts";
 import { currentProcess } from "../process.ts";
 import { changed } from "./inotify.ts";
+import { isReadOnly } from "./read-only.ts";
 import { connectUnix, listenUnix } from "./sockets.ts";
 
 export { isIP } from "node:net";
@@ -72,12 +73,17 @@ class Server extends EventEmitter {
     process.edge();
     if (this.#listener) {
       this.#listener.stop();
-      rmSync(this.#path, { force: true });
-      changed(this.#path, "rename");
+      this.#unlink();
     }
     this.#listener = undefined;
     if (done) process.after(0, done);
     return this;
+  }
+
+  #unlink(): void {
+    if (isReadOnly(this.#path)) return;
+    rmSync(this.#path, { force: true });
+    changed(this.#path, "rename");
   }
 }
 

@@ -5,6 +5,7 @@ import { machineOf } from "../machine.ts";
 import { Connection, type Listener, type Service } from "../network.ts";
 import { currentProcess } from "../process.ts";
 import { changed } from "./inotify.ts";
+import { isReadOnly } from "./read-only.ts";
 
 let bound = 0;
 
@@ -13,6 +14,7 @@ export function listenUnix(path: string, service: Service): Listener {
   const process = currentProcess();
   process.edge();
   if (lstatSync(path, { throwIfNoEntry: false })) throw failure("EADDRINUSE", "listen", path);
+  if (isReadOnly(path)) throw failure("EROFS", "listen", path);
   // A socket file as the kernel makes it. Closing the handle removes the name under which it was made, not this one.
   const made = join(dirname(path), `.b${++bound}`);
   const handle = createServer();

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
 import { type Machine, machineIfAny } from "../machine.ts";
 import { processIfAny } from "../process.ts";
+import { failedWrite, isReadOnly } from "./read-only.ts";
 
 export { constants, StatementSync } from "node:sqlite";
 
@@ -16,7 +17,7 @@ export class DatabaseSync extends RealDatabase {
   constructor(path: string, options: ConstructorParameters<typeof RealDatabase>[1] = {}) {
     processIfAny()?.edge();
     // All processes are one: waiting for a lock would stop the one that holds it.
-    super(path, { ...options, timeout: 0 });
+    super(path, { ...options, timeout: 0, readOnly: isReadOnly(path) });
     this.#path = path;
     this.#process?.onDeath(() => this.#abandon());
     if (path === ":memory:") return;
@@ -34,6 +35,10 @@ export class DatabaseSync extends RealDatabase {
 
   override exec(sql: string): void {
     this.#process?.edge();
+    if (sql === "COMMIT" && isReadOnly(this.#path)) {
+      super.exec("ROLLBACK");
+      throw failedWrite();
+    }
     super.exec(sql);
     const machine = machineIfAny();
     if (sql === "COMMIT" && machine) machine.logOf(this.#path).committed(machine.scheduler.now);
@@ -48,22 +53,30 @@ export class DatabaseSync extends RealDatabase {
     const run = statement.run.bind(statement) as (...values: unknown[]) => ReturnType<typeof statement.run>;
     statement.run = (...values: unknown[]) => {
       process.edge();
+      // A transaction is written when it is committed.
+      if (!this.isTransaction && isReadOnly(this.#path)) throw failedWrite();
       return run(...values);
     };
     return statement;
   }
 
   override close(): void {
+    if (isReadOnly(this.#path)) this.#abandon();
+    else this.#close();
+  }
+
+  #close(): void {
     super.close();
     open.delete(this);
   }
 
+  /** Closes the database and leaves its files as they are. */
   #abandon(): void {
     if (!this.isOpen) return;
     // Closing writes the log into the file, which a kill does not.
     const files = ["", "-wal"].map((suffix) => this.#path + suffix);
     const contents = files.map((file) => (existsSync(file) ? readFileSync(file) : undefined));
-    this.close();
+    this.#close();
     if (this.#path === ":memory:") return;
     for (const [at, file] of files.entries()) {
       if (contents[at]) writeFileSync(file, contents[at]);
