@@ -29,7 +29,9 @@ export type TimedFault =
   | "cdiRemovals"
   | "fullDisks"
   | "powerLosses"
-  | "reboots";
+  | "reboots"
+  | "hostChanges"
+  | "hostDamages";
 
 /** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
 export interface FaultRates extends Record<TimedFault, number> {
@@ -71,7 +73,7 @@ export interface ApiFaults {
 /** Draws the faults of a world. */
 export function drawFaults(
   machine: Pick<Machine, "chance" | "random" | "between" | "pick">,
-): Omit<FaultRates, keyof PowerRates> {
+): Omit<FaultRates, keyof (PowerRates & HostRates)> {
   const share = (often: number, most: number) => (machine.chance(often) ? machine.random() * most : 0);
   const meanMs = (often: number, leastS: number, mostS: number) =>
     machine.chance(often) ? machine.between(leastS, mostS) * 1_000 : Number.POSITIVE_INFINITY;
@@ -136,6 +138,16 @@ export function drawPowerFaults(random: () => number): PowerRates {
   return { powerLosses: meanMs(0.15, 15, 60), reboots: meanMs(0.1, 20, 60) };
 }
 
+type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
+
+/** In worlds in which the host changes, in-tree plugins run. @param random as for power */
+export function drawHostFaults(random: () => number): HostRates {
+  const meanMs = (often: number, leastS: number, mostS: number) =>
+    random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
+  const hostChanges = meanMs(0.2, 2, 8);
+  return { hostChanges, hostDamages: Number.isFinite(hostChanges) ? meanMs(0.7, 3, 20) : hostChanges };
+}
+
 /** The rates of a world where nothing happens: as they are drawn if chance never has it. */
 export const noFaults: FaultRates = {
   ...drawFaults({
@@ -145,6 +157,7 @@ export const noFaults: FaultRates = {
     pick: ([first]) => first!,
   }),
   ...drawPowerFaults(() => 1),
+  ...drawHostFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

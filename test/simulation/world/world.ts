@@ -15,12 +15,16 @@ import {
   apiOutageOf,
   count,
   drawFaults,
+  drawHostFaults,
   drawPowerFaults,
   type FaultRates,
   type TimedFault,
   weatherOf,
 } from "./faults.ts";
 import { type ApiWrite, History, isEviction } from "./history.ts";
+import { Host } from "./host.ts";
+import { InTree } from "./in-tree.ts";
+import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
@@ -58,6 +62,8 @@ export class World {
   readonly kubelet: Kubelet;
   readonly agent: AgentHost;
   readonly operator: Operator;
+  readonly host: Host;
+  readonly inTree: InTree;
   readonly policies: Policies;
   readonly budgets: Budgets;
   readonly drain: Drain;
@@ -75,13 +81,20 @@ export class World {
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const drawn = draw(machine, drawPowerFaults(seededRandom(seed + POWER)));
+    const drawn = draw(machine, {
+      ...drawPowerFaults(seededRandom(seed + POWER)),
+      ...drawHostFaults(seededRandom(seed + HOST)),
+    });
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
     this.runtime = new ContainerRuntime(machine, this.history);
-    this.kubelet = new Kubelet(machine, this.api, this.runtime, this.plan.mostReplicas);
-    const { reporters, evictionPlugins, consumers } = this.plan;
+    const { reporters, evictionPlugins, consumers, mostReplicas, faults } = this.plan;
+    const isHostWatched = Number.isFinite(faults.hostChanges);
+    this.kubelet = new Kubelet(machine, this.api, this.runtime, {
+      mostReplicas,
+      hasReclaimed: isHostWatched,
+    });
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
     this.reporters = names("reporter", reporters).map((name) => new Reporter(machine, this.history, name));
     this.evictionPlugins = names("pressure", evictionPlugins).map(
@@ -95,8 +108,10 @@ export class World {
     this.drain = new Drain(machine, this.history, this.api);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
-    const hasPolicies = Number.isFinite(this.plan.faults.memoryChanges);
-    this.policies = machine.init.run(() => new Policies(machine, this.history, hasPolicies));
+    this.host = machine.init.run(() => new Host(machine, this.history, this.runtime, isHostWatched));
+    this.inTree = new InTree(this.host);
+    const hasPolicies = Number.isFinite(faults.memoryChanges);
+    this.policies = machine.init.run(() => new Policies(machine, this.history, this.host, hasPolicies));
     this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
   }
@@ -107,6 +122,16 @@ export class World {
 
   get isCalm(): boolean {
     return this.#isCalm;
+  }
+
+  /**
+   * Returns the plugins that may have requested a pod in a period, in virtual milliseconds, of those that run in the
+   * agent: nobody hears what they answer.
+   */
+  unheard(pod: { uid: string; name: string }, from: number, to: number): string[] {
+    const { policies, inTree } = this;
+    const ofPolicies = policies.mayAsk(pod.name, from, to) ? [policies.plugin] : [];
+    return [...ofPolicies, ...inTree.mayAsk(pod, from, to)];
   }
 
   /**
@@ -211,6 +236,8 @@ export class World {
     const power = new Power(this);
     this.#often("powerLosses", () => power.lose());
     this.#often("reboots", () => power.reboot());
+    this.#often("hostChanges", () => this.host.change());
+    this.#often("hostDamages", () => this.host.damage());
     this.api.onWrite = (write) => this.#meetWrite(write);
     for (const plugin of this.plugins) plugin.slowStarts = this.plan.faults.slowStarts;
     this.#again(8_000, () => machine.pick(this.reporters).change());
@@ -239,6 +266,7 @@ export class World {
     this.#makeSpace();
     this.machine.init.run(() => this.operator.correct());
     this.machine.init.run(() => this.policies.correct());
+    this.machine.init.run(() => this.host.repair());
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
@@ -321,9 +349,12 @@ export class World {
       runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       // Shorter than the calm: until it has ended, what an earlier agent published and no plugin reports is kept.
-      reporting: { inTreePlugins: [], pluginGracePeriod: "60s" },
+      reporting: {
+        inTreePlugins: this.host.isWatched ? [SYSTEM_REPORTER] : [],
+        pluginGracePeriod: "60s",
+      },
       devices: this.devices.settings,
-      eviction: evictionSection(settings, this.policies.file),
+      eviction: evictionSection(settings, this.policies.file, this.host.isWatched),
     };
   }
 }
@@ -351,14 +382,18 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its power.
+// Between the seeds of a world and of its power, and of its host.
 const POWER = 1_000_003;
+const HOST = 2_000_003;
 
-function draw(machine: Machine, power: ReturnType<typeof drawPowerFaults>): Plan {
+function draw(
+  machine: Machine,
+  others: ReturnType<typeof drawPowerFaults> & ReturnType<typeof drawHostFaults>,
+): Plan {
   const isSmall = machine.chance(SMALL);
   const most = isSmall ? 2 : 4;
   const stormMs = machine.between(10, isSmall ? 40 : 75) * 1_000;
-  const faults = { ...drawFaults(machine), ...power };
+  const faults = { ...drawFaults(machine), ...others };
   const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
   return {
     stormMs,
