@@ -144,8 +144,8 @@ type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
 export function drawHostFaults(random: () => number): HostRates {
   const meanMs = (often: number, leastS: number, mostS: number) =>
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
-  const hostChanges = meanMs(0.2, 2, 8);
-  return { hostChanges, hostDamages: Number.isFinite(hostChanges) ? meanMs(0.7, 3, 20) : hostChanges };
+  const hostChanges = meanMs(0.2, 1, 4);
+  return { hostChanges, hostDamages: Number.isFinite(hostChanges) ? meanMs(0.8, 1, 10) : hostChanges };
 }
 
 /** The rates of a world where nothing happens: as they are drawn if chance never has it. */

@@ -66,11 +66,11 @@ export class Host {
   change(): void {
     const machine = this.#machine;
     machine.pick([
-      () => this.setMemory(machine.pick([2, 8, PLENTY])),
-      () => this.#setStalls(machine.pick([0, 0, 40])),
+      () => this.setMemory(this.#other(this.memory, [2, 8, PLENTY])),
+      () => this.#setStalls(this.#other(this.stalls, [0, 40])),
       () => this.#changePod(),
       () => this.#changePod(),
-      () => this.#set("CPUs are online", this.cpus, machine.pick([4, 6, 8])),
+      () => this.#set("CPUs are online", this.cpus, this.#other(this.cpus, [4, 6, 8])),
       () => this.#changeInterface(),
     ])();
   }
@@ -140,7 +140,7 @@ export class Host {
     const pods = this.pods.present;
     if (pods.length === 0) return;
     const { name, pids } = this.#machine.pick(pods);
-    this.#set(`processes in ${name}`, pids, this.#machine.pick([FEW_PIDS, 900, 2_000]));
+    this.#set(`processes in ${name}`, pids, this.#other(pids, [FEW_PIDS, 900, 2_000]));
   }
 
   #changeInterface(): void {
@@ -160,6 +160,10 @@ export class Host {
     writeFileSync(join(directory, "operstate"), isUp ? "up\n" : "down\n");
     writeFileSync(join(directory, "speed"), `${speedMbps}\n`);
     symlinkSync(join("../..", device), join(this.#root, "sys/class/net", name));
+  }
+
+  #other({ value }: HostFile<number>, values: readonly number[]): number {
+    return this.#machine.pick(values.filter((each) => each !== value));
   }
 
   #set(what: string, file: HostFile<number>, value: number): void {

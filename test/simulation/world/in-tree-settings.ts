@@ -1,6 +1,8 @@
 import { freeBytes } from "./host-memory.ts";
 
 export const MEMORY_PLUGIN = "system-memory-pressure-eviction-plugin";
+/** The condition of `MEMORY_PLUGIN`. */
+export const MEMORY_CONDITION = "MemoryPressure";
 export const PID_PLUGIN = "pid-overuse-eviction-plugin";
 export const SYSTEM_REPORTER = "system-reporter-plugin";
 

@@ -1,6 +1,7 @@
 import type { Host } from "./host.ts";
 import {
   LEAST_FREE,
+  MEMORY_CONDITION,
   MEMORY_PLUGIN,
   MOST_PIDS,
   MOST_STALLS,
@@ -27,7 +28,7 @@ export class InTree {
   get condition(): { name: string; plugin: string } | undefined {
     const { isWatched, memory, stalls } = this.#host;
     const isMet = isShort(memory.readable.last) || isStalled(stalls.readable.last);
-    return isWatched && isMet ? { name: "MemoryPressure", plugin: MEMORY_PLUGIN } : undefined;
+    return isWatched && isMet ? { name: MEMORY_CONDITION, plugin: MEMORY_PLUGIN } : undefined;
   }
 
   /** Returns the plugins that may have requested a pod in a period, in virtual milliseconds. */
@@ -36,6 +37,15 @@ export class InTree {
     return [
       ...(this.isPressed(pod.name, from, to, LONGEST_ROUND_MS) ? [MEMORY_PLUGIN] : []),
       ...(this.isOver(pod.uid, from, to) ? [PID_PLUGIN] : []),
+    ];
+  }
+
+  /** Returns the plugins that request a pod for readings that have not changed for long. */
+  asks(pod: Pod, now: number): string[] {
+    if (!this.#host.isWatched) return [];
+    return [
+      ...(this.isPressed(pod.name, now, now, 0) ? [MEMORY_PLUGIN] : []),
+      ...(this.isOver(pod.uid, now, now) ? [PID_PLUGIN] : []),
     ];
   }
 
