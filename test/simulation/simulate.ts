@@ -3,6 +3,7 @@ import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { devices } from "./rules/devices.ts";
+import { inTree } from "./rules/in-tree.ts";
 import { liars } from "./rules/liars.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
@@ -51,6 +52,7 @@ const rules = [
   ...metrics,
   ...rounds,
   ...truth,
+  ...inTree,
   ...quiet,
   ...partialOutage,
   ...outage,

@@ -19,9 +19,11 @@ export function replaceGlobals(): void {
   });
   performance.now = () => machineIfAny()?.scheduler.now ?? realNow();
 
-  const { cpuUsage } = process;
+  const { cpuUsage, threadCpuUsage } = process;
   process.cpuUsage = (previous) =>
     processIfAny() ? { user: 0, system: 0 } : cpuUsage.call(process, previous);
+  process.threadCpuUsage = (previous) =>
+    processIfAny() ? { user: 0, system: 0 } : threadCpuUsage.call(process, previous);
   const later = (callback: () => void, ms = 0) => processIfAny()?.after(ms, callback);
   const timerOf = (timer: { cancel: () => void }) =>
     Object.assign(timer, { ref: () => timer, unref: () => timer, hasRef: () => true, refresh: () => timer });

@@ -158,10 +158,11 @@ export const acts: readonly Rule[] = [
   },
   {
     promise:
-      "No pod is evicted that no plugin has named in this round, of those that it was offered, and that no policy selects.",
-    watch: eachEviction(({ history, policies }, { podUid, path, at }) => {
-      if (policies.mayAsk(podNameOf(path), at - LONGEST_ROUND_MS, at)) return undefined;
-      const named = history.namings.findLast(({ uid }) => uid === podUid);
+      "No pod is evicted that no plugin has named in this round, of those that it was offered, that no policy selects, and for which no in-tree plugin has a reading over its threshold.",
+    watch: eachEviction((world, { podUid, path, at }) => {
+      const pod = { uid: podUid, name: podNameOf(path) };
+      if (world.unheard(pod, at - LONGEST_ROUND_MS, at).length > 0) return undefined;
+      const named = world.history.namings.findLast(({ uid }) => uid === podUid);
       if (!named) return `${path}: no plugin has named it`;
       return at - named.at > LONGEST_ROUND_MS
         ? `${path}: named ${Math.round((at - named.at) / 1_000)} s ago by ${named.plugin}`

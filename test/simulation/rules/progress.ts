@@ -14,13 +14,20 @@ export const progress: readonly Rule[] = [
     promise: "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.",
     // The calm is longer than a minute: whatever was under way in the storm has ended.
     atRest: (world) => {
-      const { history, evictionPlugins, machine, operator } = world;
-      const from = machine.scheduler.now - WITHIN_MS;
-      if (history.evictions.some(({ at }) => at >= from) || !hasEligiblePod(world, from)) return [];
-      return evictionPlugins
+      const { history, evictionPlugins, machine, operator, inTree } = world;
+      const { now } = machine.scheduler;
+      const from = now - WITHIN_MS;
+      if (history.evictions.some(({ at }) => at >= from)) return [];
+      const pods = eligiblePods(world, from);
+      if (pods.length === 0) return [];
+      const hard = evictionPlugins
         .filter(({ pressure, isRegistered }) => pressure === "hard" && isRegistered)
-        .filter(({ name, falsehood }) => !isDryRun(operator.settings, name) && falsehood === undefined)
-        .map(({ name }) => `${name} reports a hard threshold, and nothing is evicted`);
+        .filter(({ falsehood }) => falsehood === undefined)
+        .map(({ name }) => name);
+      const ofReadings = pods.flatMap((pod) => inTree.asks(pod, now));
+      return [...new Set([...hard, ...ofReadings])]
+        .filter((name) => !isDryRun(operator.settings, name))
+        .map((name) => `${name} has a hard threshold that is met, and nothing is evicted`);
     },
   },
 ];
@@ -68,19 +75,20 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
   return names;
 }
 
-function hasEligiblePod(world: World, from: number): boolean {
+/** Returns the pods that may be evicted. */
+function eligiblePods(world: World, from: number): { uid: string; name: string }[] {
   const { limitPerNode, limitPerOwner, skipLabels } = world.operator.settings;
-  // Whom the policy has selected is not known: such pods count too, if others ended them.
-  if (world.policies.file && limitPerNode + limitPerOwner > 0) return false;
+  // Whom a policy or an in-tree plugin has selected is not known: such pods count too, if others ended them.
+  if ((world.policies.file || world.host.isWatched) && limitPerNode + limitPerOwner > 0) return [];
   const counted = countedPods(world, from);
-  if (limitPerNode !== 0 && counted.length >= limitPerNode) return false;
+  if (limitPerNode !== 0 && counted.length >= limitPerNode) return [];
   const excluded = [...protectedNames, ...world.budgets.protectedNames];
   if (skipLabels.length > 0) excluded.push(keptName);
   const countOf = (owner: string) => counted.filter((name) => name.startsWith(owner)).length;
   return world.api.store
     .list("pods")
     .filter(({ metadata: { deletionTimestamp } }) => deletionTimestamp === undefined)
-    .map(({ metadata: { name = "" } }) => name)
-    .filter((name) => !excluded.some((start) => name.startsWith(start)))
-    .some((name) => limitPerOwner === 0 || countOf(name.split("-")[0]!) < limitPerOwner);
+    .map(({ metadata: { uid = "", name = "" } }) => ({ uid, name }))
+    .filter(({ name }) => !excluded.some((start) => name.startsWith(start)))
+    .filter(({ name }) => limitPerOwner === 0 || countOf(name.split("-")[0]!) < limitPerOwner);
 }

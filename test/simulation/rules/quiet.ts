@@ -41,9 +41,9 @@ export const quiet: readonly Rule[] = [
       "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.",
     atRest: async (world) => {
       if (!endsBy(world, "idleness")) return [];
-      const { machine, evictionPlugins, policies, history, api, agent, operator } = world;
+      const { machine, evictionPlugins, host, history, api, agent, operator } = world;
       for (const plugin of evictionPlugins) plugin.pressure = "none";
-      machine.init.run(() => policies.relieve());
+      machine.init.run(() => host.relieve());
       await machine.scheduler.run(machine.scheduler.now + SETTLE_MS);
       const before = {
         calls: history.pluginCalls.length,

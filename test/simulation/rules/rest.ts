@@ -57,7 +57,7 @@ export const rest: readonly Rule[] = [
   },
   {
     promise: "A taint is on the Node while its condition is reported, and is removed when it no longer is.",
-    atRest: ({ api, evictionPlugins, operator, policies }) => {
+    atRest: ({ api, evictionPlugins, operator, policies, inTree }) => {
       const { settings } = operator;
       // They stay as they were.
       if (isFullDryRun(settings)) return [];
@@ -77,6 +77,9 @@ export const rest: readonly Rule[] = [
       }
       if (policies.condition && !isDryRun(settings, policies.plugin))
         expected.push(`${settings.taintPrefix}/${policies.condition}`);
+      const { condition } = inTree;
+      if (condition && !isDryRun(settings, condition.plugin))
+        expected.push(`${settings.taintPrefix}/${condition.name}`);
       return mapDifferences("taint", asMap(expected), asMap(keys));
     },
   },

@@ -51,13 +51,14 @@ export const settings: readonly Rule[] = [
   },
   {
     promise: "No pod is evicted at the request of plugins in dry run.",
-    watch: eachEviction(({ operator, history, policies }, { at, podUid, path }) => {
+    watch: eachEviction((world, { at, podUid, path }) => {
+      const { operator, history } = world;
       const from = at - LONGEST_ROUND_MS;
       const inForce = operator.between(from, at);
       const plugins = history.namings
         .filter((naming) => naming.uid === podUid && naming.at >= from)
         .map(({ plugin }) => plugin);
-      if (policies.mayAsk(podNameOf(path), from, at)) plugins.push(policies.plugin);
+      plugins.push(...world.unheard({ uid: podUid, name: podNameOf(path) }, from, at));
       const isTrial = plugins.every((plugin) => inForce.every((each) => isDryRun(each, plugin)));
       return plugins.length > 0 && isTrial
         ? `${path}: requested by ${[...new Set(plugins)].join(", ")}`

@@ -34,11 +34,12 @@ export const truth: readonly Rule[] = [
 const UNTIL_RECORDED_MS = 15_000;
 
 /** Returns whether a pod runs on, or has been gone for long enough. */
-function isSettled({ machine, history, policies }: World, pod: PodTruth): boolean {
-  const { uid, name, createdAt, endedBy, goneAt } = pod;
+function isSettled(world: World, pod: PodTruth): boolean {
+  const { machine, history } = world;
+  const { uid, createdAt, endedBy, goneAt } = pod;
   const { now } = machine.scheduler;
   if (goneAt !== undefined) return now - goneAt > UNTIL_RECORDED_MS;
-  if (endedBy !== undefined || policies.mayAsk(name, createdAt, now)) return false;
+  if (endedBy !== undefined || world.unheard(pod, createdAt, now).length > 0) return false;
   return !history.namings.some((naming) => naming.uid === uid);
 }
 
@@ -70,11 +71,12 @@ function isUnwritten({ history }: World, { createdAt, endedAt, goneAt = endedAt 
 
 /** Returns which evidence about a pod cannot have reached the agent, or was not kept. */
 function lostAbout(world: World, pod: PodTruth): LostEvidence {
-  const { history, plan, machine, policies } = world;
+  const { history, plan, machine } = world;
   const { uid, name, createdAt, endedAt, goneAt = endedAt } = pod;
-  const decidedAt = policies.mayAsk(name, createdAt, endedAt)
-    ? createdAt
-    : (history.namings.find((naming) => naming.uid === uid)?.at ?? endedAt);
+  const decidedAt =
+    world.unheard(pod, createdAt, endedAt).length > 0
+      ? createdAt
+      : (history.namings.find((naming) => naming.uid === uid)?.at ?? endedAt);
   const recordedAt = goneAt + UNTIL_RECORDED_MS;
   const isDead = (from: number, to: number) =>
     history.lives.some((life, at) => {

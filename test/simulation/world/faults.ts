@@ -33,7 +33,9 @@ export type TimedFault =
   | "fullDisks"
   | "readOnlyDisks"
   | "powerLosses"
-  | "reboots";
+  | "reboots"
+  | "hostChanges"
+  | "hostDamages";
 
 /** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
 export interface FaultRates extends Record<TimedFault, number> {
@@ -135,9 +137,10 @@ export function drawFaults(
 
 type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
 type DiskRates = Pick<FaultRates, "readOnlyDisks">;
+type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
-export type OwnRates = PowerRates & DiskRates & PluginRates;
+export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
@@ -158,6 +161,13 @@ export function drawPluginFaults(random: () => number): PluginRates {
   };
 }
 
+/** In worlds in which the host changes, in-tree plugins run. @param random see `drawPowerFaults` */
+export function drawHostFaults(random: () => number): HostRates {
+  const meanMs = meanTimes(random);
+  const hostChanges = meanMs(0.2, 1, 4);
+  return { hostChanges, hostDamages: Number.isFinite(hostChanges) ? meanMs(0.8, 1, 10) : hostChanges };
+}
+
 function meanTimes(random: () => number) {
   return (often: number, leastS: number, mostS: number) =>
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
@@ -174,6 +184,7 @@ export const noFaults: FaultRates = {
   ...drawPowerFaults(() => 1),
   ...drawPluginFaults(() => 1),
   ...drawDiskFaults(() => 1),
+  ...drawHostFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

@@ -82,11 +82,21 @@ export class Kubelet {
   readonly #api: ApiServer;
   readonly #runtime: ContainerRuntime;
   readonly #mostReplicas: number;
+  readonly #hasReclaimed: boolean;
   #stop: AbortController | undefined;
 
-  /** @param mostReplicas most pods of a workload */
-  constructor(machine: Machine, api: ApiServer, runtime: ContainerRuntime, mostReplicas: number) {
+  /**
+   * @param mostReplicas most pods of a workload
+   * @param hasReclaimed whether the pods named `reclaimedName` are reclaimed ones
+   */
+  constructor(
+    machine: Machine,
+    api: ApiServer,
+    runtime: ContainerRuntime,
+    { mostReplicas, hasReclaimed }: { mostReplicas: number; hasReclaimed: boolean },
+  ) {
     this.#mostReplicas = mostReplicas;
+    this.#hasReclaimed = hasReclaimed;
     this.#machine = machine;
     this.#api = api;
     this.#runtime = runtime;
@@ -103,6 +113,7 @@ export class Kubelet {
       workloads: workloads.map((each) => ({
         ...each,
         replicas: Math.min(each.replicas, this.#mostReplicas),
+        ...(this.#hasReclaimed && reclaimedName.startsWith(each.name) ? { annotations: reclaimed } : {}),
       })),
       log: silentLogger,
     });
@@ -114,6 +125,8 @@ export class Kubelet {
     this.#stop = undefined;
   }
 }
+
+const reclaimed = { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" };
 
 const containers = [{ name: "app", image: "app" }];
 
@@ -178,6 +191,9 @@ export function seedPods({ store }: ApiServer): void {
   put("mirror", { annotations: { "kubernetes.io/config.mirror": "abc" } }, {});
   put("static", { annotations: { "kubernetes.io/config.source": "file" } }, {});
 }
+
+/** Beginning of the names of the pods that are reclaimed in worlds with in-tree plugins. */
+export const reclaimedName = "web-";
 
 /** Beginning of the names of the pods that have the label `KEEP_LABEL`. */
 export const keptName = "db-";

@@ -1,12 +1,12 @@
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Machine } from "../machine/machine.ts";
 import type { History } from "./history.ts";
+import type { Host } from "./host.ts";
+import { PLENTY } from "./host-memory.ts";
+import { Series } from "./series.ts";
 
-const TOTAL_KB = 16 * 1024 * 1024;
 const NAME = "low-memory";
-// In percent of the memory: above all thresholds.
-const PLENTY = 60;
 
 /** The one policy of a world: pods are evicted while less than a share of the memory is available. */
 interface Policy {
@@ -18,16 +18,10 @@ interface Policy {
   readonly hasCondition: boolean;
 }
 
-/** Something that changed at a time, in virtual milliseconds. */
-interface Since<T> {
-  readonly at: number;
-  readonly value: T;
-}
-
 // The agent looks at its policy files every 10 s. A round that has begun uses what it has read.
 const UNTIL_TAKEN_MS = 11_000;
 
-/** The operator's policy file, and the memory of the machine that it is about. */
+/** The operator's policy file, which is about the memory of the machine. */
 export class Policies {
   /** Name of the policy's plugin. */
   readonly plugin = `policy-${NAME}`;
@@ -35,27 +29,25 @@ export class Policies {
   readonly file: string | undefined;
   readonly #machine: Machine;
   readonly #history: History;
-  readonly #host: string;
+  readonly #host: Host;
   /** What was written to the file. A policy that is undefined was removed. */
-  readonly #written: Since<Policy | undefined>[] = [];
-  /** Available memory, in percent. */
-  readonly #available: Since<number>[] = [];
+  readonly #written: Series<Policy | undefined>;
 
-  constructor(machine: Machine, history: History, isUsed: boolean) {
+  constructor(machine: Machine, history: History, host: Host, isUsed: boolean) {
     this.#machine = machine;
     this.#history = history;
-    this.#host = join(machine.root, "host/proc");
+    this.#host = host;
+    this.#written = new Series(() => machine.scheduler.now);
     if (!isUsed) return;
     this.file = join(machine.root, "policies.yaml");
-    mkdirSync(this.#host, { recursive: true });
     this.change();
     this.#write(draw(machine));
   }
 
   /** The condition of the policy, if it is reported now. */
   get condition(): string | undefined {
-    const policy = this.#written.at(-1)?.value;
-    return policy?.hasCondition && this.#available.at(-1)!.value < policy.threshold ? "LowMemory" : undefined;
+    const policy = this.#written.last;
+    return policy?.hasCondition && isLow(this.#host.memory.readable.last, policy) ? "LowMemory" : undefined;
   }
 
   /** Writes another policy, none, or what the agent refuses. */
@@ -65,44 +57,36 @@ export class Policies {
       // The last valid policy stays in use.
       this.#history.note("operator", "writes an invalid policy");
       this.#replace([{ name: NAME, type: "hard", when: "node.memory.totl < 5", rank: ["pod.priority"] }]);
-      this.#written.push({ at: this.#machine.scheduler.now, value: this.#written.at(-1)!.value });
+      this.#written.set(this.#written.last);
     } else this.#write(drawn < 0.3 ? undefined : draw(this.#machine));
   }
 
   /** Corrects a file that the agent refuses. */
   correct(): void {
-    if (this.file) this.#write(this.#written.at(-1)!.value);
+    if (this.file) this.#write(this.#written.last);
   }
 
   /** Changes the memory that is available. */
   change(): void {
-    this.#change(this.#machine.pick([2, 8, 30, PLENTY]));
-  }
-
-  /** Makes so much memory available that no policy selects pods. */
-  relieve(): void {
-    if (this.file) this.#change(PLENTY);
+    this.#host.setMemory(this.#machine.pick([2, 8, 30, PLENTY]));
   }
 
   /** Returns whether the policy may have selected a pod in a period, in virtual milliseconds. */
   mayAsk(pod: string, from: number, to: number): boolean {
-    const least = Math.min(...during(this.#available, from, to));
-    return during(this.#written, from - UNTIL_TAKEN_MS, to).some(
-      (policy) => policy !== undefined && least < policy.threshold && pod.startsWith(policy.selects),
-    );
-  }
-
-  #change(available: number): void {
-    this.#available.push({ at: this.#machine.scheduler.now, value: available });
-    this.#history.note("host", `${available} % of the memory is available`);
-    const kb = Math.floor((TOTAL_KB * available) / 100);
-    const lines = [`MemTotal: ${TOTAL_KB} kB`, `MemFree: ${kb} kB`, `MemAvailable: ${kb} kB`];
-    writeFileSync(join(this.#host, "meminfo"), `${lines.join("\n")}\n`);
+    const available = this.#host.memory.readable.during(from, to);
+    return this.#written
+      .during(from - UNTIL_TAKEN_MS, to)
+      .some(
+        (policy) =>
+          policy !== undefined &&
+          pod.startsWith(policy.selects) &&
+          available.some((percent) => isLow(percent, policy)),
+      );
   }
 
   #write(policy: Policy | undefined): void {
     this.#history.note("operator", `writes the policy ${JSON.stringify(policy) ?? "file without policies"}`);
-    this.#written.push({ at: this.#machine.scheduler.now, value: policy });
+    this.#written.set(policy);
     this.#replace(policy ? [fileOf(policy)] : []);
   }
 
@@ -135,9 +119,7 @@ function fileOf({ type, threshold, selects, hasCondition }: Policy): object {
   };
 }
 
-/** Returns the values that held at any time of a period. */
-function during<T>(all: readonly Since<T>[], from: number, to: number): T[] {
-  return all
-    .filter(({ at }, index) => at <= to && (all[index + 1]?.at ?? Number.POSITIVE_INFINITY) >= from)
-    .map(({ value }) => value);
+/** Returns whether less memory is available than a policy wants, in percent. Undefined: it can't be read. */
+function isLow(percent: number | undefined, { threshold }: Policy): boolean {
+  return percent !== undefined && percent < threshold;
 }

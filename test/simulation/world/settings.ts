@@ -1,4 +1,5 @@
 import type { Machine } from "../machine/machine.ts";
+import { inTreeSettings } from "./in-tree-settings.ts";
 
 /** Settings of the agent that an operator changes: the file has them in sections, as `sectionsOf` writes them. */
 export interface Settings {
@@ -46,14 +47,19 @@ export function drawSettings(machine: Machine): Settings {
 /**
  * Returns the section `eviction` of the agent's configuration.
  * @param policyFile path of the file with policies; undefined if there is none
+ * @param hasInTree whether in-tree plugins run
  */
-export function evictionSection(settings: Settings, policyFile: string | undefined): Record<string, unknown> {
+export function evictionSection(
+  settings: Settings,
+  policyFile: string | undefined,
+  hasInTree: boolean,
+): Record<string, unknown> {
   const { syncPeriodMs, limitPerNode, limitPerOwner, limitWindowMs, burst, cooldownS, transitionS } =
     settings;
   const { dryRunPlugins, skipLabels, killer, taintPrefix } = settings;
   return {
     syncPeriod: `${syncPeriodMs}ms`,
-    inTreePlugins: [],
+    ...(hasInTree ? inTreeSettings : { inTreePlugins: [] }),
     policies: { files: policyFile === undefined ? [] : [policyFile] },
     conditionTransitionPeriod: `${transitionS}s`,
     cooldown: `${cooldownS}s`,

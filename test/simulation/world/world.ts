@@ -17,6 +17,7 @@ import {
   count,
   drawDiskFaults,
   drawFaults,
+  drawHostFaults,
   drawPluginFaults,
   drawPowerFaults,
   type FaultRates,
@@ -25,6 +26,9 @@ import {
   weatherOf,
 } from "./faults.ts";
 import { type ApiWrite, History, isEviction } from "./history.ts";
+import { Host } from "./host.ts";
+import { InTree } from "./in-tree.ts";
+import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
 import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
@@ -64,6 +68,8 @@ export class World {
   readonly agent: AgentHost;
   readonly disk: Disk;
   readonly operator: Operator;
+  readonly host: Host;
+  readonly inTree: InTree;
   readonly policies: Policies;
   readonly budgets: Budgets;
   readonly drain: Drain;
@@ -85,13 +91,18 @@ export class World {
       ...drawPowerFaults(seededRandom(seed + POWER)),
       ...drawPluginFaults(seededRandom(seed + PLUGINS)),
       ...drawDiskFaults(seededRandom(seed + DISK)),
+      ...drawHostFaults(seededRandom(seed + HOST)),
     });
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
     this.runtime = new ContainerRuntime(machine, this.history);
-    this.kubelet = new Kubelet(machine, this.api, this.runtime, this.plan.mostReplicas);
-    const { reporters, evictionPlugins, consumers } = this.plan;
+    const { reporters, evictionPlugins, consumers, mostReplicas, faults } = this.plan;
+    const isHostWatched = Number.isFinite(faults.hostChanges);
+    this.kubelet = new Kubelet(machine, this.api, this.runtime, {
+      mostReplicas,
+      hasReclaimed: isHostWatched,
+    });
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
     this.reporters = names("reporter", reporters).map((name) => new Reporter(machine, this.history, name));
     this.evictionPlugins = names("pressure", evictionPlugins).map(
@@ -106,8 +117,10 @@ export class World {
     this.drain = new Drain(machine, this.history, this.api);
     mkdirSync(join(root, "plugins"), { mode: 0o700 });
     mkdirSync(join(root, "host"));
-    const hasPolicies = Number.isFinite(this.plan.faults.memoryChanges);
-    this.policies = machine.init.run(() => new Policies(machine, this.history, hasPolicies));
+    this.host = machine.init.run(() => new Host(machine, this.history, this.runtime, isHostWatched));
+    this.inTree = new InTree(this.host);
+    const hasPolicies = Number.isFinite(faults.memoryChanges);
+    this.policies = machine.init.run(() => new Policies(machine, this.history, this.host, hasPolicies));
     this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
     this.disk = new Disk(machine, this.history, this.agent);
@@ -128,6 +141,16 @@ export class World {
 
   get isCalm(): boolean {
     return this.#isCalm;
+  }
+
+  /**
+   * Returns the plugins that may have requested a pod in a period, in virtual milliseconds, of those that run in the
+   * agent: nobody hears what they answer.
+   */
+  unheard(pod: { uid: string; name: string }, from: number, to: number): string[] {
+    const { policies, inTree } = this;
+    const ofPolicies = policies.mayAsk(pod.name, from, to) ? [policies.plugin] : [];
+    return [...ofPolicies, ...inTree.mayAsk(pod, from, to)];
   }
 
   /**
@@ -232,6 +255,8 @@ export class World {
     const power = new Power(this);
     this.#often("powerLosses", () => power.lose());
     this.#often("reboots", () => power.reboot());
+    this.#often("hostChanges", () => this.host.change());
+    this.#often("hostDamages", () => this.host.damage());
     this.api.onWrite = (write) => this.#meetWrite(write);
     for (const plugin of this.plugins) plugin.slowStarts = this.plan.faults.slowStarts;
     this.#again(8_000, () => machine.pick(this.reporters).change());
@@ -260,6 +285,7 @@ export class World {
     this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
     this.machine.init.run(() => this.policies.correct());
+    this.machine.init.run(() => this.host.repair());
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
@@ -349,9 +375,12 @@ export class World {
       runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       // Shorter than the calm: until it has ended, what an earlier agent published and no plugin reports is kept.
-      reporting: { inTreePlugins: [], pluginGracePeriod: "60s" },
+      reporting: {
+        inTreePlugins: this.host.isWatched ? [SYSTEM_REPORTER] : [],
+        pluginGracePeriod: "60s",
+      },
       devices: this.devices.settings,
-      eviction: evictionSection(settings, this.policies.file),
+      eviction: evictionSection(settings, this.policies.file, this.host.isWatched),
     };
   }
 }
@@ -382,10 +411,11 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its power, of its disk, and of the manners of its plugins.
+// Between the seeds of a world and of its power, its disk, the manners of its plugins, and its host.
 const POWER = 1_000_003;
 const DISK = 2_000_003;
 const PLUGINS = 3_000_017;
+const HOST = 4_000_037;
 
 function draw(machine: Machine, drawn: OwnRates): Plan {
   const isSmall = machine.chance(SMALL);

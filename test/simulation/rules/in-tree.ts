@@ -1,0 +1,203 @@
+import { CNRS, NODE } from "../world/api-server.ts";
+import { freeBytes, TOTAL_KB } from "../world/host-memory.ts";
+import {
+  DETECTION_MS,
+  LEAST_FREE,
+  MEMORY_CONDITION,
+  MEMORY_PLUGIN,
+  MOST_PIDS,
+  PID_PLUGIN,
+} from "../world/in-tree-settings.ts";
+import { reclaimedName } from "../world/node.ts";
+import { isDryRun } from "../world/settings.ts";
+import { allPages } from "../world/statements.ts";
+import type { World } from "../world/world.ts";
+import { eachWrite } from "./acts.ts";
+import type { Rule } from "./rule.ts";
+
+interface Pod {
+  uid: string;
+  name: string;
+}
+
+/** What a round records of in-tree plugins. */
+interface Round {
+  id: number;
+  input: {
+    now: number;
+    plugins: {
+      plugin: string;
+      evictPods: { answer?: { pods: { pod: Pod; reason: string }[] } };
+      threshold: {
+        answer?: { observedValue: number | null; unit?: string; condition: { name: string } | null };
+      };
+    }[];
+    tops: { plugin: string; top: { answer?: { pods: Pod[] } } }[];
+  };
+}
+
+// eviction.callTimeout
+const LONGEST_CALL_MS = 10_000;
+const SLACK_MS = 100;
+const WRITE_MS = 2_000;
+
+export const inTree: readonly Rule[] = [
+  {
+    promise: "What in-tree plugins answer in a round is what the host's files said then.",
+    atRest: async (world) => {
+      // The times of rounds are those of the wall clock.
+      if (!world.host.isWatched || world.machine.wallOffset !== 0) return [];
+      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      return all.flatMap((round) => wrongIn(world, round).map((what) => `round ${round.id}: ${what}`));
+    },
+  },
+  {
+    promise: "The taint of an in-tree plugin stays for its transition period, also while readings fail.",
+    watch: (world) => {
+      if (!world.host.isWatched) return () => undefined;
+      let was = false;
+      return eachWrite((_, { at, method, path }) => {
+        if (method !== "PATCH" || !path.startsWith("/api/v1/nodes/")) return undefined;
+        const [before, is] = [was, hasTaint(world)];
+        was = is;
+        return before && !is ? tooSoon(world, at) : undefined;
+      })(world);
+    },
+  },
+  {
+    promise: "After quiet, the published properties of the machine are those of its files.",
+    atRest: (world) => {
+      if (!world.host.isWatched) return [];
+      const actual = publishedOf(world);
+      // The API server has rejected the report by chance, which the agent can't know: it is tried again in ten minutes.
+      if (isRejected(world)) return [];
+      return Object.entries(expectedOf(world)).flatMap(([name, expected]) => {
+        const found = JSON.stringify(actual[name]);
+        return found === JSON.stringify(expected)
+          ? []
+          : [`${name}: ${found ?? "nothing"} instead of ${JSON.stringify(expected)}`];
+      });
+    },
+  },
+];
+
+function wrongIn(world: World, { input }: Round): string[] {
+  const { host, inTree: allowed } = world;
+  const at = input.now - world.machine.wallAtStart;
+  const periodMs = longestPeriodMs(world.operator, at);
+  // GetEvictPods and ThresholdMet are called one after the other. Readings of pods may be half a period old.
+  const from = at - 2 * Math.min(LONGEST_CALL_MS, periodMs) - periodMs / 2 - SLACK_MS;
+  const judgedFrom = from - DETECTION_MS;
+  const unseenMs = roundsApartMs(periodMs);
+  const found: string[] = [];
+  for (const { plugin, evictPods, threshold } of input.plugins) {
+    if (plugin === PID_PLUGIN)
+      for (const { pod, reason } of evictPods.answer?.pods ?? []) {
+        const stated = Number.parseInt(reason, 10);
+        const isTrue = host.pods.pidsOf(pod.uid)?.during(from, at).includes(stated);
+        if (!isTrue || stated <= MOST_PIDS) found.push(`${pod.name} is requested: "${reason}"`);
+      }
+    if (plugin !== MEMORY_PLUGIN || !threshold.answer) continue;
+    const { observedValue, unit, condition } = threshold.answer;
+    const read = host.memory.readable.during(judgedFrom, at);
+    const isRead = read.some((percent) => percent !== undefined && freeBytes(percent) === observedValue);
+    if (unit === "bytes" && observedValue !== null && !isRead)
+      found.push(`${observedValue} bytes are free, read could be ${read.join(" or ")} %`);
+    if (condition && !allowed.isPressed(reclaimedName, judgedFrom, at, unseenMs))
+      found.push(`${condition.name} without pressure`);
+    if (!condition && read.every((percent) => percent !== undefined && percent < LEAST_FREE))
+      found.push(`no condition while ${read.join(" or ")} % are free`);
+  }
+  for (const { plugin, top } of input.tops) {
+    if (plugin !== MEMORY_PLUGIN) continue;
+    for (const { name } of top.answer?.pods ?? [])
+      if (!allowed.isPressed(name, judgedFrom, at, unseenMs)) found.push(`${name} is selected`);
+  }
+  return found;
+}
+
+/** Returns the longest period that was in force in the round at a time, or in the one before. */
+function longestPeriodMs(operator: World["operator"], at: number): number {
+  return Math.max(...operator.between(at - 60_000, at).map(({ syncPeriodMs }) => syncPeriodMs));
+}
+
+/** Returns how long after a round the next one observes at the latest: three calls that are late, and the wait. */
+function roundsApartMs(periodMs: number): number {
+  return 4 * periodMs + DETECTION_MS + SLACK_MS;
+}
+
+function hasTaint({ api, operator }: World): boolean {
+  const { spec } = (api.store.get("nodes", NODE) ?? {}) as { spec?: { taints?: { key: string }[] } };
+  const key = `${operator.settings.taintPrefix}/${MEMORY_CONDITION}`;
+  return (spec?.taints ?? []).some((taint) => taint.key === key);
+}
+
+/** Returns what was wrong with the removal of the taint, if it was too soon after pressure that was seen. */
+function tooSoon({ plan, operator, history, host }: World, at: number): string | undefined {
+  // A write that is late was decided long before.
+  if (plan.faults.slow > 0) return undefined;
+  const inForce = operator.between(at - 60_000, at);
+  const transitionMs = 1_000 * Math.min(...inForce.map(({ transitionS }) => transitionS));
+  const from = at - transitionMs + WRITE_MS;
+  const needMs = roundsApartMs(longestPeriodMs(operator, at));
+  const isShort = (percent: number | undefined) => percent !== undefined && percent < LEAST_FREE;
+  const seen = host.memory.readable
+    .spans(from, at)
+    .find((span) => isShort(span.value) && span.to - span.from >= needMs);
+  if (!seen) return undefined;
+  const since = seen.from - needMs;
+  const isSame = operator
+    .between(since, at)
+    .every((each) => each.taintPrefix === operator.settings.taintPrefix && !isDryRun(each, MEMORY_PLUGIN));
+  const isDead = history.lives.some(
+    ({ startedAt, endedAt = at }) => startedAt > since || (endedAt >= since && endedAt < at),
+  );
+  if (!isSame || isDead) return undefined;
+  return `removed ${Math.round((at - seen.to) / 1_000)} s after pressure, of ${transitionMs / 1_000} s`;
+}
+
+type Properties = Record<string, unknown>;
+
+function publishedOf({ api }: World): Properties {
+  const { spec } = (api.store.get(CNRS, NODE) ?? {}) as {
+    spec?: {
+      nodeResourceProperties?: {
+        propertyName: string;
+        propertyQuantity?: string;
+        propertyValues?: string[];
+      }[];
+    };
+  };
+  return Object.fromEntries(
+    (spec?.nodeResourceProperties ?? []).map(({ propertyName, propertyQuantity, propertyValues }) => [
+      propertyName,
+      propertyName === "topology" ? propertyValues?.map(interfaceOf) : propertyQuantity,
+    ]),
+  );
+}
+
+function interfaceOf(text: string): Properties {
+  const { Name, Speed, Enable } = JSON.parse(text) as Properties;
+  return { Name, Speed, Enable };
+}
+
+function expectedOf({ host }: World): Properties {
+  const present = host.interfaces.filter(({ isPresent }) => isPresent);
+  const fastest = Math.max(0, ...present.filter(({ isUp }) => isUp).map(({ speedMbps }) => speedMbps));
+  return {
+    numa: "1",
+    nbw: fastest === 0 ? undefined : `${fastest / 1_000}k`,
+    cpu: `${host.cpus.value}`,
+    memory: `${TOTAL_KB / 2 ** 20}Gi`,
+    topology: present.map(({ name, speedMbps, isUp }) => ({ Name: name, Speed: speedMbps, Enable: isUp })),
+  };
+}
+
+function isRejected({ history }: World): boolean {
+  return history.writes.some(
+    ({ client, status, body }) =>
+      client === "nodekeeper" &&
+      status === 422 &&
+      JSON.stringify(body ?? "").includes("nodeResourceProperties"),
+  );
+}
