@@ -174,6 +174,35 @@ describe("the history of a node's pods", () => {
     await life.stop();
   });
 
+  it("knows a static pod by both its UIDs after a restart of the agent", async () => {
+    const see = (life: Life) =>
+      life.see("etcd", {}, { annotations: { "kubernetes.io/config.hash": "of-its-file" } });
+    const first = new Life();
+    see(first);
+    await first.stop();
+    const second = new Life();
+    see(second);
+    await second.event("of-its-file", { container: app, exitCode: 1 });
+    expect(read("etcd").exits).toMatchObject([{ exitCode: 1 }]);
+    await second.stop();
+  });
+
+  it("knows the static pods that left last by both their UIDs, and forgets those that left before", async () => {
+    const life = new Life();
+    const see = (name: string) =>
+      life.see(name, {}, { annotations: { "kubernetes.io/config.hash": `of-${name}` } });
+    see("stays");
+    for (let at = 0; at < 40; at++) {
+      see(`etcd-${at}`);
+      life.history.left(`etcd-${at}`, undefined);
+    }
+    await clock.step(300);
+    for (const name of ["stays", "etcd-0", "etcd-39"])
+      await life.event(`of-${name}`, { container: app, exitCode: 1 });
+    expect(["stays", "etcd-0", "etcd-39"].map((name) => read(name).exits.length)).toEqual([1, 0, 1]);
+    await life.stop();
+  });
+
   it("waits in memory while the disk is full", async () => {
     const life = new Life();
     life.see("web");

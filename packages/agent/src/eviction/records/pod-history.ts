@@ -57,6 +57,7 @@ const SAVE_AFTER_MS = 200;
 const HEARTBEAT_MS = 5 * 60_000;
 const MOST_EXITS = 20;
 const MOST_LEFT = 5_000;
+const MOST_ALIASES_LEFT = 16;
 // Bounds memory while the database can't be written.
 const MOST_UNSAVED = 2_000;
 const STATIC_POD_UID = "kubernetes.io/config.hash";
@@ -126,9 +127,9 @@ export class PodHistory implements PodObserver, Runnable {
         ...{ seenAt: now, leftAt: null, lastKnownAt: null, pod: kept, ending, exits: [] },
       };
       this.#present.set(uid, entry);
-      const alias = object.metadata.annotations?.[STATIC_POD_UID];
-      if (alias !== undefined && alias !== uid) this.#aliases.set(alias, uid);
     }
+    const alias = object.metadata.annotations?.[STATIC_POD_UID];
+    if (alias !== undefined && alias !== uid) this.#aliases.set(alias, uid);
     this.#limits.set(uid, memoryLimitsOf(object));
     const isChanged = isNew || JSON.stringify(entry.ending) !== JSON.stringify(ending);
     entry.pod = kept;
@@ -150,12 +151,13 @@ export class PodHistory implements PodObserver, Runnable {
     if (!last) entry.lastKnownAt = this.#watchedBefore ?? this.#heardAt;
     this.#present.delete(uid);
     this.#limits.delete(uid);
+    this.#forgetAliases(this.#present.size + MOST_ALIASES_LEFT);
     this.#changed(entry);
   }
 
   listed(uids: ReadonlySet<string>): void {
     for (const uid of [...this.#present.keys()]) if (!uids.has(uid)) this.left(uid, undefined);
-    for (const [alias, uid] of this.#aliases) if (!this.#present.has(uid)) this.#aliases.delete(alias);
+    this.#forgetAliases(0);
     // From now on this agent's watch keeps the history complete.
     this.#watchedBefore = null;
     this.#heardAt = this.#options.clock.now();
@@ -268,6 +270,14 @@ export class PodHistory implements PodObserver, Runnable {
   #addEvent(uid: string, at: number, message: string, plugin?: string): void {
     this.#unsavedEvents.add({ uid, at, message, ...(plugin === undefined ? {} : { plugin }) });
     this.#writes.soon(SAVE_AFTER_MS);
+  }
+
+  // Of pods that have left, the oldest first: containers of a pod that has just left may still exit.
+  #forgetAliases(most: number): void {
+    for (const [alias, uid] of this.#aliases) {
+      if (this.#aliases.size <= most) return;
+      if (!this.#present.has(uid)) this.#aliases.delete(alias);
+    }
   }
 
   #changed(entry: NodePod): void {
