@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { type Clock, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import {
-  defaultEvictionPolicy,
+  liveEvictionPolicy,
   defaultEvictionSettings,
 } from "../packages/agent/src/assembly/testing/defaults.ts";
 import {
@@ -36,7 +36,7 @@ export class EvictionPart {
     this.#database = StateDatabase.open({ directory: this.#directory, ...common });
     const pods: EncodablePod[] = objects.map((object) => observeJson(object));
     const metrics = createEvictionMetrics(new Registry());
-    const policy = structuredClone(defaultEvictionPolicy);
+    const policy = structuredClone(liveEvictionPolicy);
     // Of the pacing alone: a round begins when the benchmark starts it, not when time passes.
     const clock: Clock = {
       ...systemClock,

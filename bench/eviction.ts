@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { decide, emptyEvictionState } from "@nodekeeper/api/decide";
-import { defaultEvictionPolicy } from "../packages/agent/src/assembly/testing/defaults.ts";
+import { liveEvictionPolicy } from "../packages/agent/src/assembly/testing/defaults.ts";
 import { observeJson } from "../packages/agent/src/eviction/index.ts";
 import { EvictionPart } from "./eviction-part.ts";
 import { benchPods } from "./eviction-pods.ts";
@@ -103,7 +103,7 @@ function benchDecide(count: number, budget: number): Figure {
       top: { answer: { pods: [pods[at]!], gracePeriodSeconds: null } },
     })),
     outcomes: [],
-    policy: defaultEvictionPolicy,
+    policy: liveEvictionPolicy,
     state: emptyEvictionState(),
   };
   const times: number[] = [];

@@ -48,10 +48,13 @@ afterEach(async () => {
 
 const noticesPath = () => join(cluster.directory, "notices");
 
-async function start(dryRunPlugins: string): Promise<void> {
+/** @param dryRunPlugins undefined: the setting is left out of the configuration */
+async function start(dryRunPlugins: string | undefined): Promise<void> {
   const file = join(cluster.directory, "config.yaml");
   configure(dryRunPlugins);
   const flags = {
+    // The file has it.
+    evictionDryRunPlugins: "",
     evictionTaintPrefix: PREFIX,
     evictionSoftEvictionNotifyPath: noticesPath(),
     reportingPluginGracePeriod: "1s",
@@ -59,10 +62,11 @@ async function start(dryRunPlugins: string): Promise<void> {
   agent = await startAgent(cluster, flags, file, clock);
 }
 
-function configure(dryRunPlugins: string): void {
+function configure(dryRunPlugins: string | undefined): void {
+  const eviction = dryRunPlugins === undefined ? "" : `eviction: { dryRunPlugins: [${dryRunPlugins}] }\n`;
   writeFileSync(
     join(cluster.directory, "config.yaml"),
-    `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { dryRunPlugins: [${dryRunPlugins}] }\n`,
+    `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n${eviction}`,
   );
 }
 
@@ -120,15 +124,18 @@ async function addReporter(): Promise<void> {
   await until("its report", () => cluster.widgets("neighbour") === "1");
 }
 
-async function explainNode(): Promise<string> {
+async function outputOf(...command: string[]): Promise<string> {
   let text = "";
   const write = (more: string) => {
     text += more;
   };
-  const command = ["node", "nodekeeper", "explain", "node", "--server", agent.address];
-  expect(await runCli(command, { write, isTerminal: false, columns: 120 })).toBe(0);
+  const argv = ["node", "nodekeeper", ...command, "--server", agent.address];
+  expect(await runCli(argv, { write, isTerminal: false, columns: 120 })).toBe(0);
   return text;
 }
+
+const explainNode = () => outputOf("explain", "node");
+const loggedModes = () => agent.logLines.filter(({ msg }) => msg === "eviction mode").map(({ mode }) => mode);
 
 const lineOf = ({ method, path, body }: SeenRequest) => `${method} ${path} ${JSON.stringify(body ?? null)}`;
 /** All requests that may change something, except for the reporter plugin's report, which has a part without fields. */
@@ -148,27 +155,39 @@ const nodeTaints = (): string[] =>
 const cnrTaints = (): string[] =>
   (cluster.cnr()?.spec?.taints ?? []).map(({ key }: { key: string }) => key.split("/")[1]);
 
-it("writes nothing beside a live katalyst: its taints stay, and there is no taint, eviction, Event or notice of ours", async () => {
-  addForeignTaints();
-  const [node, cnr] = [cluster.node(), cluster.cnr()];
-  mkdirSync(join(noticesPath(), "gone@@__@@default"), { recursive: true });
-  await start('"*"');
-  await addReporter();
-  await addPlugins();
-  await longRun();
-  expect(writes()).toEqual([]);
-  expect(cluster.node()).toEqual(node);
-  expect(cluster.cnr().spec).toEqual(cnr.spec);
-  expect(cluster.cnr().metadata.annotations).toBeUndefined();
-  expect(readdirSync(noticesPath())).toEqual(["gone@@__@@default"]);
-  expect(await explainNode()).toContain(
-    "Taints of the Node\n  node.katalyst.kubewharf.io/MemoryPressure:NoSchedule: not known to be added by this agent; it is left as it is\n",
-  );
-  // The decisions were made.
-  const { items } = await agent.api("eviction/evictions");
-  expect(items.length).toBeGreaterThan(0);
-  expect(items.every(({ dryRun }: { dryRun: boolean }) => dryRun)).toBe(true);
-});
+it.each([
+  ["set", '"*"'],
+  ["the default", undefined],
+])(
+  "that is %s writes nothing beside a live katalyst: its taints stay, and there is no taint, eviction, Event or notice of ours",
+  async (_, dryRunPlugins) => {
+    addForeignTaints();
+    const [node, cnr] = [cluster.node(), cluster.cnr()];
+    mkdirSync(join(noticesPath(), "gone@@__@@default"), { recursive: true });
+    await start(dryRunPlugins);
+    await addReporter();
+    await addPlugins();
+    await longRun();
+    expect(writes()).toEqual([]);
+    expect(cluster.node()).toEqual(node);
+    expect(cluster.cnr().spec).toEqual(cnr.spec);
+    expect(cluster.cnr().metadata.annotations).toBeUndefined();
+    expect(readdirSync(noticesPath())).toEqual(["gone@@__@@default"]);
+    expect(await explainNode()).toContain(
+      "Taints of the Node\n  node.katalyst.kubewharf.io/MemoryPressure:NoSchedule: not known to be added by this agent; it is left as it is\n",
+    );
+    // The decisions were made.
+    const { items } = await agent.api("eviction/evictions");
+    expect(items.length).toBeGreaterThan(0);
+    expect(items.every(({ dryRun }: { dryRun: boolean }) => dryRun)).toBe(true);
+    // Dry run is visible, with what ends it.
+    const [line] = agent.logLines.filter(({ msg }) => msg === "eviction mode");
+    const meaning =
+      /^dry run: no pod is evicted and no taint is set; to evict, set eviction\.dryRunPlugins to \[\] /;
+    expect(line).toMatchObject({ mode: "dryRun", meaning: expect.stringMatching(meaning) });
+    expect(await outputOf("status")).toMatch(new RegExp(`^Eviction: +${meaning.source.slice(1)}`, "m"));
+  },
+);
 
 it("leaves the taints of its live time when dry run begins, at a restart and without one, until it is live again", async () => {
   await start("");
@@ -205,6 +224,8 @@ it("leaves the taints of its live time when dry run begins, at a restart and wit
 
   configure("");
   await until("live", async () => (await agent.api("node")).eviction.mode === "live");
+  expect(loggedModes()).toEqual(["dryRun", "live"]);
+  expect(await outputOf("status")).toMatch(/^Eviction: +live: pods are evicted$/m);
   clock.advance(61_000);
   await rounds();
   await until("the Node without them", () => nodeTaints().length === 0, {
@@ -250,6 +271,10 @@ it("of one plugin sets no taint and writes no Event or notice for it, and remove
   );
   configure('"*", -of-node');
   await until("dry run of some", async () => (await agent.api("node")).eviction.mode === "mixed");
+  expect(loggedModes()).toEqual(["live", "mixed"]);
+  expect(await outputOf("status")).toMatch(
+    /^Eviction: +partly dry run: requests of all plugins except of-node are only recorded; to evict for all/m,
+  );
   clock.advance(61_000);
   await until("the taint of the plugin in dry run is removed", () => !nodeTaints().includes("SoftPressure"), {
     explain: () => cluster.node().spec,

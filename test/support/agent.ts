@@ -42,6 +42,8 @@ export function agentFlags(cluster: TestCluster): Record<string, string> {
     reportingMinWriteInterval: "50ms",
     reportingInTreePlugins: "-system-reporter-plugin",
     evictionSyncPeriod: "1s",
+    // No plugin: eviction is live. A test about dry run sets it.
+    evictionDryRunPlugins: ",",
     evictionCooldown: "0s",
     evictionLimitsPerNode: "0",
     evictionLimitsPerOwner: "0",

@@ -6,6 +6,7 @@ import {
   type ContextOptions,
   configurationPart,
   devicesPart,
+  EvictionModeLog,
   evictionPart,
   lifecyclePart,
   pluginsPart,
@@ -48,9 +49,13 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const eviction = evictionPart(context, lifecycle);
   const reporting = reportingPart(context, { lifecycle, devices, eviction });
   const plugins = pluginsPart(context, { reporting, devices, eviction });
+  const evictionMode = new EvictionModeLog(context);
   const configuration = configurationPart(context, {
     ...options,
-    onChange: () => reporting.manager.settingsChanged(),
+    onChange: () => {
+      evictionMode.update();
+      reporting.manager.settingsChanged();
+    },
   });
   // In start order: plugins register only after their consumers run.
   const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, configuration];
@@ -72,6 +77,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       using _informationalAnswers = limitInformationalAnswers();
       const { clock, log, version, marks } = context;
       log.info({ version, nodeName: context.configuration().nodeName, ...context.server }, "agent starts");
+      evictionMode.update();
       marks.addStart(version);
       try {
         reporting.manager.restore();

@@ -2,6 +2,7 @@ export { configurationPart } from "./configuration.ts";
 export { agentContext, type ContextOptions } from "./context.ts";
 export { devicesPart } from "./devices.ts";
 export { evictionPart } from "./eviction.ts";
+export { EvictionModeLog } from "./eviction-mode-log.ts";
 export { Handover } from "./handover.ts";
 export { lifecyclePart } from "./lifecycle.ts";
 export { type AgentSummary, summaryOf } from "./node-summary.ts";

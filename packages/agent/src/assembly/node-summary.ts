@@ -1,4 +1,4 @@
-import { evictionPolicyOf, isDryRun, isFullDryRun } from "@nodekeeper/api/decide";
+import { evictionMode } from "@nodekeeper/api/decide";
 import type { HealthCheck } from "@nodekeeper/core/lib";
 import { apiRoute, type JsonRoute, listPlugins, runCheck } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
@@ -45,14 +45,11 @@ export function nodeRoute(
   });
 }
 
-function evictionOf({ configuration }: AgentContext, { plugins, evicted, queries }: EvictionPart) {
-  const policy = evictionPolicyOf(configuration());
-  const names = plugins.names;
-  const dry = names.filter((name) => isDryRun(policy, name)).length;
-  const isWhole = isFullDryRun(policy) || (dry > 0 && dry === names.length);
+function evictionOf({ configuration }: AgentContext, { evicted, queries }: EvictionPart) {
+  const { dryRunPlugins } = configuration().eviction;
   return {
-    mode: isWhole ? ("dryRun" as const) : dry > 0 ? ("mixed" as const) : ("live" as const),
-    dryRunPlugins: policy.dryRunPlugins,
+    mode: evictionMode({ dryRunPlugins }),
+    dryRunPlugins,
     evicted: evicted(),
     conditions: queries.conditions,
   };

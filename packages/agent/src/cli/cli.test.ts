@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { age } from "@nodekeeper/api/wording";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { serveRoutes } from "../server/testing/serve-routes.ts";
 import { runCli } from "./index.ts";
 import { type Output, table } from "./output.ts";
@@ -73,6 +73,34 @@ describe("nodekeeper", () => {
     expect(stderr).toMatch(/^ {2}Remedy: .*docs\/configuration\.md/m);
   });
 
+  it("rejects unknown variables with a suggestion, in each command that reads variables", async () => {
+    vi.stubEnv("NODEKEEPER_SERVR_ADDRESS", "127.0.0.1:1");
+    try {
+      for (const args of [["run"], ["preflight"], ["config", "validate"], ["status"], ["rounds"]]) {
+        const { status, stderr } = await cli(...args);
+        expect([args, status, stderr]).toEqual([
+          args,
+          2,
+          expect.stringMatching(
+            /^nodekeeper: NK1001: .*\n {2}env NODEKEEPER_SERVR_ADDRESS: unknown variable; did you mean NODEKEEPER_SERVER_ADDRESS\?\n/,
+          ),
+        ]);
+      }
+      expect(await cli("version")).toMatchObject({ status: 0 });
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
+  it("uses the default address if the variable is empty", async () => {
+    vi.stubEnv("NODEKEEPER_SERVER_ADDRESS", "");
+    try {
+      expect((await cli("status")).stderr).toContain("the agent at 127.0.0.1:10290 does not respond");
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
   it("preflight reports passed and failed checks", async () => {
     const server = createDevApiServer({
       clock: systemClock,
@@ -104,14 +132,24 @@ describe("nodekeeper", () => {
     expect(out).toMatch(/^failed +container runtime +.*runtime\.sock.* \[NK1403\]$/m);
     const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
     expect(json).toContainEqual(expect.objectContaining({ check: "permission patch nodes", verdict: "ok" }));
-    expect(json).toContainEqual(
-      expect.objectContaining({ check: "permission create pods/eviction", verdict: "ok" }),
+    // Dry run is the default: it needs no permission to evict, and says how to switch eviction on.
+    expect(json).toContainEqual(expect.objectContaining({ check: "permission list pods", verdict: "ok" }));
+    expect(out).not.toMatch(/pods\/eviction/);
+    expect(out).toMatch(
+      /^ok +eviction +dry run: no pod is evicted .*to evict, set eviction\.dryRunPlugins to \[\] /m,
     );
+    const { out: live } = await cli(
+      ...["preflight", "--node-name", "n1", ...flags, "--eviction-dry-run-plugins="],
+    );
+    expect(live).toMatch(/^ok +permission create pods\/eviction/m);
+    expect(live).toMatch(/^ok +eviction +live: pods are evicted$/m);
 
     // Permissions that only some settings need are checked only with these settings.
     const socket = ["--reporting-kubelet-pod-resources-socket", join(directory, "kubelet.sock")];
     const set = [
       ...socket,
+      "--eviction-dry-run-plugins",
+      "-memory",
       "--eviction-killer",
       "deletion",
       "--eviction-policies-files",
@@ -124,7 +162,8 @@ describe("nodekeeper", () => {
     expect(more).not.toMatch(/tokenreviews/);
     const off = ["--eviction", "false", "--reporting-in-tree-plugins", "system-reporter-plugin"];
     const { out: less } = await cli("preflight", "--node-name", "n1", ...flags, ...off);
-    expect(less).not.toMatch(/pods|PodResources/);
+    expect(less).not.toMatch(/permission .* pods|PodResources/);
+    expect(less).toMatch(/^ok +eviction +off$/m);
   });
 
   it("lists plugins of a running agent", async () => {

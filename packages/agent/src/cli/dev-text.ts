@@ -23,7 +23,7 @@ export function printDevSummary(summary: DevSummary): void {
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
   const row = (label: string, text: string) => `  ${label.padEnd(16)}${text}`;
   const remark = (text: string) => paint(output, "dim", `   # ${text}`);
-  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${paths.kubeconfig} --state-dir ${paths.state} --plugin-directories ${paths.plugins} --api-socket ${paths.api} --eviction-skip-labels ${KEEP_LABEL}${options.simulatedRuntime ? ` --runtime-endpoint ${paths.runtime}` : ""}`;
+  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${paths.kubeconfig} --state-dir ${paths.state} --plugin-directories ${paths.plugins} --api-socket ${paths.api} --eviction-dry-run-plugins= --eviction-skip-labels ${KEEP_LABEL}${options.simulatedRuntime ? ` --runtime-endpoint ${paths.runtime}` : ""}`;
   const self = process.env.npm_lifecycle_event ? "npx nodekeeper" : "nodekeeper";
   const run = import.meta.url.endsWith(".ts") ? "npm run -s nodekeeper --" : self;
   const lines = [
@@ -42,6 +42,9 @@ export function printDevSummary(summary: DevSummary): void {
           row("device driver", `process ${samples.driver.pid}  (sample)`),
           row("eviction plugin", `process ${samples.eviction.pid}  (sample)`),
         ]
+      : []),
+    ...(options.agent
+      ? [row("eviction", "live, set by --eviction-dry-run-plugins=  (elsewhere the default is dry run)")]
       : []),
     ...(options.verbose ? [] : [row("log", paths.log)]),
     "",

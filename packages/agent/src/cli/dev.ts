@@ -131,7 +131,8 @@ function agentFlags(options: DevOptions, paths: DevPaths): Record<string, string
     pluginDirectories: paths.plugins,
     apiSocket: paths.api,
     evictionSkipLabels: KEEP_LABEL,
-    // The demonstration has few pods and evicts one within seconds.
+    // The demonstration is live, as printed by dev-text.ts: it has few pods and evicts one within seconds.
+    evictionDryRunPlugins: "",
     evictionCooldown: "0s",
     evictionLimitsPerNode: "0",
     evictionLimitsPerOwner: "0",

@@ -15,7 +15,7 @@ export const localAccess: AgentAccess = {
       "--from <path>",
       "read from a state directory (the agent may be stopped) or from output of `rounds --records`, instead of an agent",
     ),
-  connect: async (options) => connect(options),
+  connect,
   openRecords,
   async explainPod(options, pod) {
     using source = await openRecords(options);
@@ -39,11 +39,16 @@ function addServerOption(command: Command): Command {
   return command.addOption(
     new Option("--server <host:port>", "address of the agent's status server")
       .env("NODEKEEPER_SERVER_ADDRESS")
-      .default(DEFAULT_SERVER),
+      .default(DEFAULT_SERVER)
+      // An empty variable counts as unset.
+      .argParser((server) => server || DEFAULT_SERVER),
   );
 }
 
-function connect({ server }: Options) {
+async function connect({ server }: Options) {
+  // Imported on demand: commands without an agent do not need the settings.
+  const { checkVariables } = await import("../config/index.ts");
+  checkVariables(process.env);
   return httpConnection({
     address: server,
     name: `agent at ${server}`,
@@ -52,7 +57,7 @@ function connect({ server }: Options) {
 }
 
 async function openRecords(options: Options) {
-  if (options.from === undefined) return agentRecords(connect(options));
+  if (options.from === undefined) return agentRecords(await connect(options));
   // Imported on demand: other commands do not need the database.
   return await (await import("./eviction/stored-records.ts")).openStoredRecords(options.from);
 }

@@ -1,9 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { evictionMode } from "@nodekeeper/api/decide";
 import { KindNotServed, RequestForbidden } from "@nodekeeper/api/errors";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import { plainText } from "@nodekeeper/api/text";
-import { counted } from "@nodekeeper/api/wording";
+import { counted, evictionModeText } from "@nodekeeper/api/wording";
 import {
   type AccessQuestion,
   createKubeClient,
@@ -56,6 +57,7 @@ export async function preflightCommand(options: Record<string, unknown>, output:
     ...checkDirectories(configuration),
     ...checkKubelet(configuration),
     ...checkKubeletPlugin(configuration),
+    evictionFinding(configuration),
     ...checkPolicies(configuration),
     ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
@@ -160,6 +162,11 @@ function checkKubeletPlugin({ devices: { kubeletPlugin } }: AgentConfiguration):
     ? checkDirectory(check, registryDirectory)
     : { check, verdict: "failed", message: `${registryDirectory} does not exist; the kubelet creates it` };
   return [registry, checkDirectory("CDI directory", cdiDirectory)];
+}
+
+function evictionFinding({ eviction: { enabled, dryRunPlugins } }: AgentConfiguration): Finding {
+  const message = enabled ? evictionModeText(evictionMode({ dryRunPlugins }), dryRunPlugins) : "off";
+  return { check: "eviction", verdict: "ok", message };
 }
 
 function checkPolicies({ eviction }: AgentConfiguration): Finding[] {

@@ -46,7 +46,7 @@ function describe(setting: Setting, indent: string): string[] {
   return [
     ...comment(about, indent),
     ...comment(`Expected: ${expected}.${isLive ? " Live." : ""}`, indent),
-    ...(flagName === undefined ? [] : comment([`--${flagName}`, ...envNames].join(", "), indent)),
+    ...comment([...(flagName === undefined ? [] : [`--${flagName}`]), ...envNames].join(", "), indent),
   ];
 }
 

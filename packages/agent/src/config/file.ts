@@ -9,7 +9,7 @@ import {
   wrongValue,
 } from "@nodekeeper/api/settings";
 import { describeAt, type Place, parseYaml, type YamlValue } from "@nodekeeper/core/yaml";
-import { nearestName, type Problem } from "./problem.ts";
+import { nearestName, type Problem, shortened } from "./problem.ts";
 
 const MAX_FILE_BYTES = 1024 * 1024;
 
@@ -91,10 +91,6 @@ function unknownSetting(name: string, section: Section, prefix: string): string 
   const sibling = nearestName(name, Object.keys(section.settings));
   const guess = elsewhere ?? (sibling && `${prefix}${sibling}`);
   return guess === undefined ? "unknown setting" : `unknown setting; did you mean ${guess}?`;
-}
-
-function shortened(path: string): string {
-  return path.length > 120 ? `${path.slice(0, 120)}...` : path;
 }
 
 // Reads at most one byte beyond the limit, so that a huge file or an endless device is rejected early.

@@ -8,4 +8,5 @@ export { defaultConfigurationYaml } from "./default-yaml.ts";
 export { type ConfigurationSources, type LoadedConfiguration, loadConfiguration } from "./load.ts";
 export { type ConfigMetrics, createConfigMetrics } from "./metrics.ts";
 export { ConfigurationError, type Problem } from "./problem.ts";
+export { checkVariables } from "./variables.ts";
 export { ConfigurationWatcher, type ConfigurationWatcherOptions } from "./watcher.ts";

@@ -48,7 +48,7 @@ describe("sources", () => {
         callTimeout: 10_000,
         outOfTurnRounds: true,
         strict: false,
-        dryRunPlugins: [],
+        dryRunPlugins: ["*"],
         fallbackPlugins: ["*"],
         burst: 3,
         cooldown: 30_000,

@@ -10,6 +10,7 @@ import {
 import { isLoopback } from "@nodekeeper/core/lib";
 import { type GivenValue, readConfigurationFile } from "./file.ts";
 import { ConfigurationError, type Problem } from "./problem.ts";
+import { type Environment, variableProblems } from "./variables.ts";
 
 export interface ConfigurationSources {
   /** Path of the YAML file. Undefined if there is none. */
@@ -20,7 +21,7 @@ export interface ConfigurationSources {
    */
   flags: Readonly<Record<string, unknown>>;
   /** Environment variables. Empty ones count as unset. */
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** Host name of the machine. Default for the node name. */
   hostname: string;
 }
@@ -39,7 +40,7 @@ export interface LoadedConfiguration {
  */
 export async function loadConfiguration(sources: ConfigurationSources): Promise<LoadedConfiguration> {
   const file = sources.file === undefined ? undefined : await readConfigurationFile(sources.file);
-  const problems: Problem[] = [...(file?.problems ?? [])];
+  const problems: Problem[] = [...(file?.problems ?? []), ...variableProblems(sources.env)];
   const origins = new Map<string, string>();
 
   const configuration = assemble((setting) => {

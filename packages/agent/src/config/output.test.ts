@@ -49,7 +49,8 @@ it("docs/configuration.md shows the default file and names each variable", async
   expect(shown.some((text) => text.startsWith("apiVersion") && isDefault(text))).toBe(true);
   for (const { path, flagName, envNames } of settings) {
     expect(page).toContain(`\`${path}\``);
-    for (const name of flagName ? [`--${flagName}`, ...envNames] : []) expect(page).toContain(`\`${name}\``);
+    for (const name of flagName ? [`--${flagName}`, ...envNames] : envNames)
+      expect(page).toContain(`\`${name}\``);
   }
 });
 

@@ -26,6 +26,11 @@ function describeProblem({ source, path, message }: Problem): string {
   return path === "" ? `${source}: ${message}` : `${source}: ${path}: ${message}`;
 }
 
+/** Returns the name of a setting or variable, truncated for a problem. */
+export function shortened(name: string): string {
+  return name.length > 120 ? `${name.slice(0, 120)}...` : name;
+}
+
 /** Returns the candidate most similar to a misspelled name; undefined if none is similar. */
 export function nearestName(name: string, candidates: readonly string[]): string | undefined {
   const wanted = name.slice(0, 64).toLowerCase();

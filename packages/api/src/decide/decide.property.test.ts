@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { inputs } from "../../../../test/support/sizes.ts";
-import { defaultEvictionPolicy } from "../../../agent/src/assembly/testing/defaults.ts";
+import { liveEvictionPolicy } from "../../../agent/src/assembly/testing/defaults.ts";
 import {
   answersOf,
   nodeCondition,
@@ -117,7 +117,7 @@ const arbitraryPolicy = fc
   })
   .map(
     (changes): EvictionPolicy => ({
-      ...defaultEvictionPolicy,
+      ...liveEvictionPolicy,
       ...changes,
       skip: { labelKeys: ["keep"], annotationKeys: [], evictDaemonSetPods: false },
     }),

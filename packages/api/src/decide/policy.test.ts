@@ -1,23 +1,27 @@
 import { expect, it } from "vitest";
-import { isDryRun, isFullDryRun } from "./policy.ts";
+import { evictionMode, isDryRun, isFullDryRun } from "./policy.ts";
 
 // The cases of upstream's IsNameEnabled, and those in which order counts.
 it.each([
-  [[], false, false],
-  [["a"], true, false],
-  [["b"], false, false],
-  [["*"], true, true],
-  [["*", "a"], true, true],
-  [["*", "-a"], false, false],
-  [["-a", "*"], false, false],
-  [["*", "-b"], true, false],
-  [["-a"], false, false],
-  [["a", "-a"], true, false],
-  [["-a", "a"], false, false],
-  [["*", "a", "-a"], true, true],
-  [["*", "-a", "a"], false, false],
-  [["-*"], false, false],
-])("dryRunPlugins %j: plugin a is in dry run: %s, all are: %s", (dryRunPlugins, isDry, isFull) => {
-  expect(isDryRun({ dryRunPlugins }, "a")).toBe(isDry);
-  expect(isFullDryRun({ dryRunPlugins })).toBe(isFull);
-});
+  [[], false, false, "live"],
+  [["a"], true, false, "mixed"],
+  [["b"], false, false, "mixed"],
+  [["*"], true, true, "dryRun"],
+  [["*", "a"], true, true, "dryRun"],
+  [["*", "-a"], false, false, "mixed"],
+  [["-a", "*"], false, false, "mixed"],
+  [["*", "-b"], true, false, "mixed"],
+  [["-a"], false, false, "live"],
+  [["a", "-a"], true, false, "mixed"],
+  [["-a", "a"], false, false, "live"],
+  [["*", "a", "-a"], true, true, "dryRun"],
+  [["*", "-a", "a"], false, false, "mixed"],
+  [["-*"], false, false, "live"],
+])(
+  "dryRunPlugins %j: plugin a is in dry run: %s, all are: %s; mode %s",
+  (dryRunPlugins, isDry, isFull, mode) => {
+    expect(isDryRun({ dryRunPlugins }, "a")).toBe(isDry);
+    expect(isFullDryRun({ dryRunPlugins })).toBe(isFull);
+    expect(evictionMode({ dryRunPlugins })).toBe(mode);
+  },
+);

@@ -45,6 +45,16 @@ export function isFullDryRun({ dryRunPlugins }: DryRunRule): boolean {
   return dryRunPlugins.includes("*") && exceptions.every((item) => matchesName(dryRunPlugins, item.slice(1)));
 }
 
+/** Whether eviction is live, in full dry run, or in dry run for some plugins (`mixed`). */
+export type EvictionMode = "live" | "dryRun" | "mixed";
+
+/** Returns the mode for plugins that are registered now or later. */
+export function evictionMode(rule: DryRunRule): EvictionMode {
+  if (isFullDryRun(rule)) return "dryRun";
+  const isAnyDry = rule.dryRunPlugins.some((item) => !item.startsWith("-") && isDryRun(rule, item));
+  return isAnyDry ? "mixed" : "live";
+}
+
 /** Returns the eviction policy of the configuration, which `replay` can replace with another one. */
 export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "eviction">): EvictionPolicy {
   const { limits, skip, grace } = eviction;

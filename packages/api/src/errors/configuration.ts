@@ -8,7 +8,7 @@ export const ConfigurationRefused = declareError({
   message: "the configuration has {count}:{problems}",
   title: "The configuration is invalid",
   cause:
-    "The file can't be read or is not YAML, a setting is unknown or misspelt, or a value is out of range. The message has one line per problem, with the file and line, flag or variable that set the value.",
+    "The file can't be read or is not YAML, a setting or a NODEKEEPER_ variable is unknown or misspelt, or a value is out of range. The message has one line per problem, with the file and line, flag or variable that set the value.",
   remedy:
     "Correct the settings that the message names; `docs/configuration.md` lists every setting with its default and its valid values. Check a file with `nodekeeper config validate FILE` before you roll it out. A running agent keeps its previous configuration.",
 });

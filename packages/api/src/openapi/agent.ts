@@ -41,7 +41,10 @@ export const nodeSummary = s.named(
     eviction: s.nullable(
       s.object(
         {
-          mode: s.oneOf(["live", "dryRun", "mixed"], "`mixed`: some plugins are in dry run."),
+          mode: s.oneOf(
+            ["live", "dryRun", "mixed"],
+            "Whether plugins are in dry run, also those that are not registered yet. `mixed`: some are.",
+          ),
           dryRunPlugins: s.list(s.text()),
           evicted: s.integer("Evicted pods that were deleted, since the agent's start."),
           conditions: s.integer(),

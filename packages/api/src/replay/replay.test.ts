@@ -54,6 +54,44 @@ describe("replay", () => {
     expect(under(record, {})).toMatchObject({ differing: [], uncertain: 0 });
   });
 
+  it("compares in dry run who would have been evicted", () => {
+    const rounds = new TestRounds([testPod("web"), testPod("db")], { dryRunPlugins: ["*"], burst: 1 });
+    const record = recorded(rounds, { soft: { pods: [evictPod("web"), evictPod("db")] } });
+    const dryRun = { dryRunPlugins: ["*"], burst: 1 };
+    const [selected] = record.decision.dryRunVictims;
+    const other = selected!.name === "web" ? "db" : "web";
+    expect(under(record, dryRun)).toMatchObject({ differing: [], dryRunBefore: 1, dryRunAfter: 1 });
+
+    const keep = testPod(selected!.name, { labels: { keep: "" } });
+    const pods = [keep, testPod(other)];
+    const labelled = recorded(new TestRounds(pods, dryRun), {
+      soft: { pods: [evictPod("web"), evictPod("db")] },
+    });
+    const skip = { ...skipDaemons, labelKeys: ["keep"] };
+    expect(under(labelled, { ...dryRun, skip })).toMatchObject({
+      ...{ victimsBefore: 0, victimsAfter: 0, dryRunBefore: 1, dryRunAfter: 1 },
+      differing: [
+        {
+          ...{ notEvicted: [], added: [] },
+          dryRun: {
+            missing: [{ name: selected!.name, why: expect.stringMatching(/^not a candidate: .*keep/) }],
+            added: [{ name: other }],
+          },
+        },
+      ],
+    });
+
+    const { differing, ...counts } = under(record, { dryRunPlugins: [], burst: 1 });
+    expect(counts).toMatchObject({ victimsBefore: 0, victimsAfter: 1, dryRunBefore: 1, dryRunAfter: 0 });
+    expect(differing).toMatchObject([
+      { added: [{ name: selected!.name }], dryRun: { missing: [], added: [] } },
+    ]);
+    const live = recorded(new TestRounds([testPod("web")]), { soft: { pods: [evictPod("web")] } });
+    expect(under(live, dryRun).differing).toMatchObject([
+      { notEvicted: [{ why: "the plugin is in dry run" }], dryRun: { missing: [], added: [] } },
+    ]);
+  });
+
   it("finds another grace period", () => {
     const record = recorded(new TestRounds([testPod("web")]), {
       force: { pods: [evictPod("web", { force: true, gracePeriodSeconds: 600 })] },

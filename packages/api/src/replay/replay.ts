@@ -6,6 +6,7 @@ import {
   type RefusalReason,
   type Victim,
 } from "../decide/index.ts";
+import { refusalReasons } from "../reasons/index.ts";
 import type { RoundRecord } from "../records/index.ts";
 import { type OpenQuestions, openQuestions } from "./open-questions.ts";
 
@@ -23,7 +24,12 @@ export interface ReplayedRound extends OpenQuestions {
   notEvicted: (PodReference & { why: string })[];
   /** Additional pods that would have been evicted, with the reason. */
   added: (PodReference & { why: string })[];
-  /** Victims of both decisions whose grace period differs. */
+  /**
+   * Pods that would have been evicted if no plugin were in dry run: those that only the recorded decision has, and those
+   * that only the other one has. `why` is null if limits or the ranking are the reason.
+   */
+  dryRun: { missing: (PodReference & { why: string | null })[]; added: PodReference[] };
+  /** Victims of both decisions, also those in dry run, whose grace period differs. */
   graceChanged: (PodReference & { before: number | null; after: number | null })[];
   /** The numbers of refusals that differ, by reason: [recorded, replayed]. */
   refusals: Partial<Record<RefusalReason, [number, number]>>;
@@ -40,6 +46,9 @@ export interface Replay {
   uncertain: number;
   victimsBefore: number;
   victimsAfter: number;
+  /** Additional victims if no plugin were in dry run. A pod counts in each round, because it is not evicted. */
+  dryRunBefore: number;
+  dryRunAfter: number;
 }
 
 /**
@@ -53,17 +62,20 @@ export function replay(records: Iterable<RoundRecord>, policy: EvictionPolicy): 
 }
 
 export function emptyReplay(): Replay {
-  return { rounds: 0, differing: [], uncertain: 0, victimsBefore: 0, victimsAfter: 0 };
+  const victims = { victimsBefore: 0, victimsAfter: 0, dryRunBefore: 0, dryRunAfter: 0 };
+  return { rounds: 0, differing: [], uncertain: 0, ...victims };
 }
 
 /** Replays another round and adds it to a result. If a malformed record throws, the result is unchanged. */
 export function addToReplay(result: Replay, record: RoundRecord, policy: EvictionPolicy): void {
-  const { input } = record;
+  const { input, decision } = record;
   const after = decide({ ...input, policy });
   const round = { ...compare(record, after), ...openQuestions(input, policy) };
   result.rounds++;
   result.victimsBefore += round.before.length;
   result.victimsAfter += round.after.length;
+  result.dryRunBefore += decision.dryRunVictims.length;
+  result.dryRunAfter += after.dryRunVictims.length;
   if (differs(round)) result.differing.push(round);
   else if (round.unasked.length + round.otherOffer.length > 0) result.uncertain++;
 }
@@ -75,6 +87,8 @@ function compare({ id, input, decision }: RoundRecord, after: Decision): Compari
   const now = new Map(after.victims.map((victim) => [victim.uid, victim]));
   const why = whyIn(after);
   const place = (victim: Victim) => ({ ...referenceOf(victim), why: why(victim.uid) });
+  const selectedBefore = selectedIn(decision);
+  const selectedAfter = selectedIn(after);
   return {
     id,
     at: input.now,
@@ -82,8 +96,15 @@ function compare({ id, input, decision }: RoundRecord, after: Decision): Compari
     after: after.victims.map(shown),
     notEvicted: decision.victims.filter(({ uid }) => !now.has(uid)).map(place),
     added: after.victims.filter(({ uid }) => !before.has(uid)).map(place),
-    graceChanged: after.victims.flatMap((victim) => {
-      const old = before.get(victim.uid);
+    dryRun: {
+      missing: decision.dryRunVictims
+        .filter(({ uid }) => !selectedAfter.has(uid))
+        .map(place)
+        .map((pod) => ({ ...pod, why: pod.why === refusalReasons.dryRun ? null : pod.why })),
+      added: after.dryRunVictims.filter(({ uid }) => !selectedBefore.has(uid)).map(referenceOf),
+    },
+    graceChanged: [...selectedAfter.values()].flatMap((victim) => {
+      const old = selectedBefore.get(victim.uid);
       if (old === undefined || old.gracePeriodSeconds === victim.gracePeriodSeconds) return [];
       return { ...referenceOf(victim), before: old.gracePeriodSeconds, after: victim.gracePeriodSeconds };
     }),
@@ -92,9 +113,17 @@ function compare({ id, input, decision }: RoundRecord, after: Decision): Compari
   };
 }
 
+// The victims by UID, also those that are not evicted because of dry run.
+function selectedIn({ victims, dryRunVictims }: Decision): Map<string, Victim> {
+  return new Map([...victims, ...dryRunVictims].map((victim) => [victim.uid, victim]));
+}
+
 function differs(round: Comparison): boolean {
-  const { notEvicted, added, graceChanged, refusals, taints } = round;
-  const lists = [notEvicted, added, graceChanged, Object.keys(refusals), taints.missing, taints.added];
+  const { notEvicted, added, dryRun, graceChanged, refusals, taints } = round;
+  const lists = [
+    ...[notEvicted, added, dryRun.missing, dryRun.added],
+    ...[graceChanged, Object.keys(refusals), taints.missing, taints.added],
+  ];
   return lists.some((list) => list.length > 0) || orderOf(round.before) !== orderOf(round.after);
 }
 

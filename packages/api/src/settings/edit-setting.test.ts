@@ -8,7 +8,7 @@ const policySetting = (path: string) => policySettings.find((setting) => setting
 describe("settings as texts", () => {
   it("the text of each default is read as the default", () => {
     const configuration = defaultConfiguration();
-    for (const setting of settings.filter(({ flagName }) => flagName !== undefined)) {
+    for (const setting of settings) {
       const value = valueAt(configuration, setting.path);
       expect([setting.path, readTyped(setting, setting.toText(value))]).toMatchObject([
         setting.path,

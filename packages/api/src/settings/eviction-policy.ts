@@ -25,7 +25,7 @@ function pluginNames(initial: string[], about: { about: string }) {
  * page, which bundles them to validate an edited policy in the same way as the agent.
  */
 export const evictionPolicySettings = live({
-  dryRunPlugins: pluginNames([], {
+  dryRunPlugins: pluginNames(["*"], {
     about:
       'Plugins in dry-run mode: their requests are recorded, and no pod is evicted for them. The first "name" or "-name" of a plugin takes precedence over "*". With "*" and no exception, nothing about eviction is written to the API server.',
   }),

@@ -10,10 +10,10 @@ export interface About {
   about: string;
   /** `live` settings are applied by a reload; `restart` settings (the default) require a restart. */
   applied?: Live;
-  /** Flag name without dashes. Default: the path in kebab case. `false`: neither a flag nor an environment variable. */
+  /** Flag name without dashes. Default: the path in kebab case. `false`: no flag. */
   flag?: string | false;
-  /** Environment variables. The first one that is set is used. Default: NODEKEEPER_ and the flag's name. */
-  env?: string[];
+  /** Environment variables of other programs that are read if the setting's own is not set. */
+  aliases?: string[];
 }
 
 /** A setting: its default as written in YAML, and how a value is parsed. */
@@ -229,11 +229,11 @@ export function nameSelection(
   return textList(initial, { ...rule, pattern, placeholder: "<name,...>" }, about);
 }
 
-/** A list of distinct objects with exactly the given string fields. Can be set only in the file. */
+/** A list of distinct objects with exactly the given string fields. It has no flag. JSON in a variable. */
 export function objectList<Field extends string>(
   fields: Record<Field, { pattern: RegExp; expected: string }>,
   rule: { expected: string; maxItems: number },
-  about: Omit<About, "flag" | "env">,
+  about: Omit<About, "flag" | "aliases">,
 ): Leaf<Record<Field, string>[]> {
   const names = Object.keys(fields) as Field[];
   const isObject = (item: unknown): item is Record<Field, string> => {
@@ -265,7 +265,8 @@ export function objectList<Field extends string>(
         const keys = new Set(value.map((item) => names.map((name) => item[name]).join("\n")));
         return keys.size === value.length ? value.map((item) => ({ ...item })) : undefined;
       },
-      fromText: asIs,
+      fromText: valueOfJson,
+      toText: (list) => JSON.stringify(list),
     },
     [],
     { ...about, flag: false },
@@ -278,6 +279,14 @@ function isListWithin(value: unknown, min: number, max: number): value is unknow
 
 function within(value: number, min: number, max: number): number | undefined {
   return value >= min && value <= max ? value : undefined;
+}
+
+function valueOfJson(written: string): unknown {
+  try {
+    return JSON.parse(written);
+  } catch {
+    return written;
+  }
 }
 
 function numberFromText(written: string): unknown {

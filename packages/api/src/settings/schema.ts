@@ -32,7 +32,10 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       expected: "the name of a Node object",
       placeholder: "<name>",
     },
-    { about: "Name of the node this agent runs on. Empty: the host name in lower case.", env: ["NODE_NAME"] },
+    {
+      about: "Name of the node this agent runs on. Empty: the host name in lower case.",
+      aliases: ["NODE_NAME"],
+    },
   ),
   stateDir: path("/var/lib/nodekeeper/state", {
     about: "Directory of the state database. Created if missing.",
@@ -57,7 +60,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       {
         about: "Path of the kubeconfig file. Empty: the pod's service account, if there is one.",
         flag: "kubeconfig",
-        env: ["NODEKEEPER_KUBECONFIG", "KUBECONFIG"],
+        aliases: ["KUBECONFIG"],
       },
     ),
     context: text(
@@ -131,7 +134,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       },
       {
         about: "The runtime's socket. Empty: the well-known sockets are tried.",
-        env: ["CONTAINER_RUNTIME_ENDPOINT"],
+        aliases: ["CONTAINER_RUNTIME_ENDPOINT"],
       },
     ),
     requestTimeout: duration("2m", "1s", "15m", { about: "Timeout of one call to the runtime." }),

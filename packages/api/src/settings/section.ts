@@ -16,7 +16,7 @@ export function live<const S extends Section["settings"]>(settings: S): S {
   return withDefaults(settings, { applied: "live" });
 }
 
-/** Marks settings as live and settable only in the file, to keep `run --help` short. */
+/** Marks settings as live and without a flag, to keep `run --help` short. */
 export function liveInFile<const S extends Section["settings"]>(settings: S): S {
   return withDefaults(settings, { applied: "live", flag: false });
 }

@@ -9,7 +9,7 @@ export interface Setting extends Leaf<unknown> {
   readonly flagName: string | undefined;
   /** Key of the flag in parsed options: "reportingCollectInterval". Undefined if the setting has no flag. */
   readonly optionKey: string | undefined;
-  /** Environment variables. The first one that is set is used. */
+  /** Environment variables: the setting's own, then its aliases. The first one that is set is used. */
   readonly envNames: readonly string[];
   /** Whether a reload applies changes. */
   readonly isLive: boolean;
@@ -32,13 +32,15 @@ function describe(leaf: Leaf<unknown>, prefix: string, name: string, about: stri
     path,
     flagName,
     optionKey: flagName?.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
-    envNames:
-      flagName === undefined
-        ? []
-        : (leaf.env ?? [`NODEKEEPER_${flagName.replaceAll("-", "_").toUpperCase()}`]),
+    envNames: [ownVariable(flagName ?? kebabCase(path)), ...(leaf.aliases ?? [])],
     isLive: leaf.applied === "live",
     section: { path: prefix.slice(0, -1), about },
   };
+}
+
+// The rule that docs/configuration.md states.
+function ownVariable(name: string): string {
+  return `NODEKEEPER_${name.replaceAll("-", "_").toUpperCase()}`;
 }
 
 /** Returns the value at a path such as "reporting.collectInterval" in a configuration or a part of one. */

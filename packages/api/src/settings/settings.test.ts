@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { settings } from "./settings.ts";
 
-// Tuning of in-tree plugins, which can be set only in the file.
+// Tuning of in-tree plugins, which has no flags.
 const tuning = [
   "eviction.systemMemory.freeMinimum",
   "eviction.systemMemory.workloadPressure",
@@ -58,7 +58,7 @@ const tuning = [
 ];
 
 describe("the list of settings", () => {
-  it("gives each setting a unique flag and variable, except lists of objects and tuning", () => {
+  it("gives each setting a unique variable and, except lists of objects and tuning, a unique flag", () => {
     const flags = settings.flatMap(({ flagName }) => flagName ?? []);
     const variables = settings.flatMap(({ envNames }) => envNames);
     expect(new Set(flags).size).toBe(flags.length);
@@ -67,8 +67,21 @@ describe("the list of settings", () => {
       ...tuning,
       "reporting.additionalKinds",
     ]);
-    // A Service called "nodekeeper" adds variables with these prefixes to every pod in its namespace.
-    expect(variables.filter((name) => /^NODEKEEPER_(PORT|SERVICE)/.test(name))).toEqual([]);
+    // A Service called "nodekeeper" or "nodekeeper-..." adds such variables to every pod in its namespace.
+    const ofServices = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT(_\d|$)/;
+    expect(variables.filter((name) => ofServices.test(name))).toEqual([]);
+  });
+
+  it("names each variable by one rule, and keeps those of other programs as aliases", () => {
+    for (const { path, flagName, envNames } of settings) {
+      const words = flagName ?? path.replaceAll(/([a-z])([A-Z])/g, "$1-$2").replaceAll(".", "-");
+      expect([path, envNames[0]]).toEqual([path, `NODEKEEPER_${words.replaceAll("-", "_").toUpperCase()}`]);
+    }
+    expect(settings.flatMap(({ path, envNames }) => envNames.slice(1).map((name) => [path, name]))).toEqual([
+      ["nodeName", "NODE_NAME"],
+      ["kube.kubeconfig", "KUBECONFIG"],
+      ["runtime.endpoint", "CONTAINER_RUNTIME_ENDPOINT"],
+    ]);
   });
 
   it("applies exactly these without a restart", () => {

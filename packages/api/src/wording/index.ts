@@ -4,6 +4,7 @@ export * from "./condition.ts";
 export * from "./coverage.ts";
 export * from "./dropped-text.ts";
 export * from "./ending.ts";
+export * from "./eviction-mode.ts";
 export * from "./held.ts";
 export * from "./kubelet.ts";
 export * from "./pod.ts";

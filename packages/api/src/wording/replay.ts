@@ -6,6 +6,8 @@ import { counted, graceText, refusalWord } from "./text.ts";
 export type ReplayLabel =
   | "- evicted"
   | "+ evicted"
+  | "- dry run"
+  | "+ dry run"
   | "~ grace"
   | "~ order"
   | "~ refused"
@@ -24,11 +26,15 @@ export interface ReplayLine {
 
 /** Returns the differences in a round: victims first, unknowns last. */
 export function replayLines(round: ReplayedRound): ReplayLine[] {
-  const { notEvicted, added, graceChanged, refusals, taints, unasked, otherOffer } = round;
+  const { notEvicted, added, dryRun, graceChanged, refusals, taints, unasked, otherOffer } = round;
   const line = (label: ReplayLabel, text: string, pod: PodReference | null = null) => ({ label, pod, text });
   return [
     ...notEvicted.map((pod) => line("- evicted", pod.why, pod)),
     ...added.map((pod) => line("+ evicted", pod.why, pod)),
+    ...dryRun.missing.map((pod) =>
+      line("- dry run", `would not have been evicted${pod.why === null ? "" : `: ${pod.why}`}`, pod),
+    ),
+    ...dryRun.added.map((pod) => line("+ dry run", "would have been evicted; dry run", pod)),
     ...graceChanged.map((pod) =>
       line("~ grace", `${graceText(pod.after)} instead of ${graceText(pod.before)}`, pod),
     ),
@@ -48,13 +54,18 @@ export function replayLines(round: ReplayedRound): ReplayLine[] {
 }
 
 /**
- * Summarizes a replay in sentences: victims of both policies, which rounds differ, and which are unknown (empty if
- * none).
+ * Summarizes a replay in sentences: victims of both policies, those in dry run (empty if none), which rounds differ, and
+ * which are unknown (empty if none).
  */
-export function replaySentences({ victimsBefore, victimsAfter, differing, uncertain }: Replay) {
+export function replaySentences(replay: Replay) {
+  const { victimsBefore, victimsAfter, dryRunBefore, dryRunAfter, differing, uncertain } = replay;
   const rounds = counted(differing.length, "round");
   return {
     victims: `${counted(victimsBefore, "victim")} recorded, ${victimsAfter} with this policy.`,
+    dryRun:
+      dryRunBefore + dryRunAfter === 0
+        ? ""
+        : `In dry run, not evicted: ${counted(dryRunBefore, "victim")} recorded, ${dryRunAfter} with this policy.`,
     differing:
       differing.length === 0
         ? "No round differs."

@@ -32,7 +32,7 @@ export interface DevClusterOptions {
   workloads?: readonly Workload[];
   /**
    * Settings of the agent (see docs/configuration.md of the package `nodekeeper`). Merged into those of the cluster:
-   * eviction rounds every second, no cooldown, no limits, and no in-tree plugins, so that only the plugins under test
+   * live eviction, rounds every second, no cooldown, no limits, and no in-tree plugins, so that only the plugins under test
    * have an effect.
    */
   settings?: AgentSettings;
@@ -72,6 +72,8 @@ const clusterSettings: AgentSettings = {
   plugins: { rescanInterval: "1s", livenessInterval: "1s", endpointDirectories: [] },
   reporting: { collectInterval: "1s", minWriteInterval: "50ms", inTreePlugins: [] },
   eviction: {
+    // Eviction is live. The agent's default is dry run.
+    dryRunPlugins: [],
     syncPeriod: "1s",
     cooldown: "0s",
     inTreePlugins: [],

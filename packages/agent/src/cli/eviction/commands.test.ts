@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plainText } from "@nodekeeper/api/text";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
+import { liveEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
 import { type ServedRecords, serveRecords } from "../../server/testing/serve-records.ts";
 import { runCli } from "../index.ts";
@@ -176,15 +176,24 @@ describe("replay", () => {
 
   it("shows which pods would not have been evicted, and which would have been instead", async () => {
     const nodePods = [testPod("web", { labels: { "example.com/keep": "" } }), testPod("db")];
-    const rounds = new TestRounds(nodePods, defaultEvictionPolicy);
+    const rounds = new TestRounds(nodePods, liveEvictionPolicy);
     play(rounds, { soft: { pods: [evictPod("web"), evictPod("db")] } });
     expect((await ask("rounds")).out).toContain("evicts: default/db");
     const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
     expect((await ask("replay", "--config", keep)).out).toMatch(
-      /^The policy differs from the one in the last replayed round:\n {2}dryRunPlugins \["soft"\] instead of \[\]\n\n1 round since .* replayed: 1 victim recorded, 0 with this policy\.\n1 round differs\. .*\n\nRound 1 at .*\n {2}- evicted {2}default\/db: the plugin is in dry run\n/,
+      /^The policy differs from the one in the last replayed round:\n {2}dryRunPlugins \["soft"\] instead of \[\]\n\n1 round since .* replayed: 1 victim recorded, 0 with this policy\.\nIn dry run, not evicted: 0 victims recorded, 1 with this policy\.\n1 round differs\. .*\n\nRound 1 at .*\n {2}- evicted {2}default\/db: the plugin is in dry run\n/,
     );
-    const same = candidate("eviction:\n  burst: 5\n");
-    expect((await ask("replay", "--config", same)).out).toContain("No round differs.");
+    const same = candidate("eviction:\n  burst: 5\n  dryRunPlugins: []\n");
+    expect(await ask("replay", "--config", same)).toMatchObject({
+      out: expect.stringContaining("No round differs."),
+      stderr: "",
+    });
+    expect(await ask("replay", "--config", candidate("eviction:\n  burst: 5\n"))).toMatchObject({
+      out: expect.stringContaining("- evicted  default/db: the plugin is in dry run"),
+      stderr: expect.stringContaining(
+        "warning: eviction.dryRunPlugins is not set in this configuration, and its default evicts no pod; to compare evictions, set it to [] as",
+      ),
+    });
   });
 
   it("reads a file that rounds --records wrote, without an agent", async () => {
@@ -218,7 +227,7 @@ describe("replay", () => {
     playEviction();
     const file = join(served.directory, "records.jsonl");
     writeFileSync(file, (await ask("rounds", "--records")).out);
-    const args = ["replay", "--config", candidate(""), "--from", file];
+    const args = ["replay", "--config", candidate("eviction:\n  dryRunPlugins: []\n"), "--from", file];
     expect((await cli(...args)).out).toMatch(
       /^2 rounds replayed: 1 victim recorded, 1 with this policy\.\n/m,
     );

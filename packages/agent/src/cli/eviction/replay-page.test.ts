@@ -1,6 +1,6 @@
 import { policyDifferences, type ReplayedRound } from "@nodekeeper/api/replay";
 import { describe, expect, it } from "vitest";
-import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
+import { liveEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import type { Output } from "../output.ts";
 import { replayPage, type ShownReplay } from "./replay.ts";
 
@@ -16,6 +16,7 @@ const round = (changes: Partial<ReplayedRound>): ReplayedRound => ({
   after: [],
   notEvicted: [],
   added: [],
+  dryRun: { missing: [], added: [] },
   graceChanged: [],
   refusals: {},
   taints: { missing: [], added: [] },
@@ -29,6 +30,8 @@ const replay = (changes: Partial<ShownReplay>): ShownReplay => ({
   uncertain: 0,
   victimsBefore: 3,
   victimsAfter: 3,
+  dryRunBefore: 0,
+  dryRunAfter: 0,
   policy: [],
   ...changes,
 });
@@ -61,9 +64,9 @@ describe("the page of replay", () => {
         otherOffer: ["memory"],
       }),
     ];
-    const recorded = { ...defaultEvictionPolicy, burst: 1 };
-    const skip = { ...defaultEvictionPolicy.skip, labelKeys: ["example.com/keep"] };
-    const policy = policyDifferences(recorded, { ...defaultEvictionPolicy, dryRunPlugins: ["*"], skip });
+    const recorded = { ...liveEvictionPolicy, burst: 1 };
+    const skip = { ...liveEvictionPolicy.skip, labelKeys: ["example.com/keep"] };
+    const policy = policyDifferences(recorded, { ...liveEvictionPolicy, dryRunPlugins: ["*"], skip });
     expect(replayPage(replay({ differing, victimsAfter: 4, policy }), undefined, plain)).toBe(`\
 The policy differs from the one in the last replayed round:
   burst      3 instead of 1
@@ -85,6 +88,29 @@ Round 7 at 2026-03-01T12:00:00.000Z
   ? unknown  GetTopEvictionPods of disk would have been called: its answer is not recorded
   ? unknown  memory would have been offered other pods: its answer might differ
 `);
+  });
+
+  it("shows who would have been evicted without dry run", () => {
+    const dryRun = {
+      missing: [
+        { ...pod("web"), why: "not a candidate: label example.com/keep" },
+        { ...pod("db"), why: null },
+      ],
+      added: [pod("job")],
+    };
+    const counts = { victimsBefore: 0, victimsAfter: 0, dryRunBefore: 2, dryRunAfter: 1 };
+    const page = replayPage(replay({ ...counts, differing: [round({ dryRun })] }), undefined, plain);
+    expect(page.split("\n").slice(2)).toEqual([
+      "12 rounds replayed: 0 victims recorded, 0 with this policy.",
+      "In dry run, not evicted: 2 victims recorded, 1 with this policy.",
+      expect.stringMatching(/^1 round differs\./),
+      "",
+      "Round 7 at 2026-03-01T12:00:00.000Z",
+      "  - dry run  shop/web: would not have been evicted: not a candidate: label example.com/keep",
+      "  - dry run  shop/db: would not have been evicted",
+      "  + dry run  shop/job: would have been evicted; dry run",
+      "",
+    ]);
   });
 
   it("compares policies of other versions of the agent too", () => {

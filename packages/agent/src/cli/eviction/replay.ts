@@ -1,4 +1,4 @@
-import { type EvictionPolicy, evictionPolicyOf } from "@nodekeeper/api/decide";
+import { type EvictionPolicy, evictionPolicyOf, isFullDryRun } from "@nodekeeper/api/decide";
 import {
   addToReplay,
   emptyReplay,
@@ -19,6 +19,8 @@ import { type Colour, type Output, type PageFormat, paint, printAs, printMessage
 import { labelled } from "../wording.ts";
 import { type RecordSource, roundsSince, startOf, withRound } from "./record-source.ts";
 
+const DRY_RUN = "eviction.dryRunPlugins";
+
 export interface ReplayOptions {
   format: PageFormat;
   /**
@@ -37,7 +39,7 @@ export async function replayCommand(
   now: number,
 ): Promise<void> {
   const { format, sources } = options;
-  const { configuration, warnings } = await loadConfiguration(sources);
+  const { configuration, warnings, origins } = await loadConfiguration(sources);
   for (const warning of warnings) printMessage(`warning: ${warning}`);
   const policy = evictionPolicyOf(configuration);
   const since = startOf(source, options.since, now);
@@ -50,6 +52,11 @@ export async function replayCommand(
   }
   // The policy may have changed between rounds. The differences shown are from the last one.
   const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
+  if (recorded && !isFullDryRun(recorded) && !origins.has(DRY_RUN)) {
+    printMessage(
+      `warning: ${DRY_RUN} is not set in this configuration, and its default evicts no pod; to compare evictions, set it to ${JSON.stringify(recorded.dryRunPlugins)} as in the last replayed round`,
+    );
+  }
   printAs(output, format, shown, () => replayPage(shown, since, output));
 }
 
@@ -74,6 +81,7 @@ export function replayPage(replay: ShownReplay, since: number | undefined, outpu
     ...policy.map((difference) => labelled(difference.field, differenceText(difference))),
     "\n",
     `${roundsSince(rounds, since)} replayed: ${sentences.victims}\n`,
+    sentences.dryRun && `${sentences.dryRun}\n`,
     `${sentences.differing}\n`,
     sentences.uncertain && `${sentences.uncertain}\n`,
     ...differing.map((round) => `\n${roundText(round, output)}`),

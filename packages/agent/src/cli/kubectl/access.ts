@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { messageOf } from "@nodekeeper/core/lib";
+import { checkVariables } from "../../config/index.ts";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
@@ -78,6 +79,7 @@ export class ClusterAccess implements AgentAccess {
   }
 
   #start(options: Options): Kubectl {
+    checkVariables(this.#env);
     this.#kubectl ??= new Kubectl(this.#env.KUBECTL || "kubectl", kubectlFlags(options));
     return this.#kubectl;
   }

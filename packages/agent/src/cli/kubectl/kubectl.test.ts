@@ -84,7 +84,12 @@ async function serve({
 }: Agent): Promise<void> {
   const answers: Record<string, JsonRoute["handle"]> = {
     node: () => ({
-      ...{ nodeName: node, version, startedAt: Date.now() - 7_300_000, eviction: { mode: "live" } },
+      ...{
+        nodeName: node,
+        version,
+        startedAt: Date.now() - 7_300_000,
+        eviction: { mode: "live", dryRunPlugins: [] },
+      },
       health: { ok: true, checks: checks.map((name) => ({ name, ok: false, message: "is late" })) },
     }),
     plugins: () => plugins,
@@ -153,13 +158,13 @@ describe("status", () => {
     const { out, status } = await plugin("status");
     const lines = out.split("\n").map((line) => line.split(/ {2,}/));
     expect(lines[0]).toEqual(
-      "NODE AGENT VERSION AGE PLUGINS FAILING REFUSED EVICTED DRY-RUN CONDITIONS".split(" "),
+      "NODE AGENT VERSION AGE PLUGINS FAILING REFUSED EVICTION EVICTED DRY-RUN CONDITIONS".split(" "),
     );
     expect(lines.slice(1, 5)).toEqual([
-      ["n1", "ready", "0.1.0", "2h", "0", "0", "0", "1", "1", "0"],
-      ["n2", "not ready", "0.0.9", "2h", "2", "1", "1", "0", "0", "0"],
-      ["n3", "no answer", ...Array(8).fill("-")],
-      ["n4", "none", ...Array(8).fill("-")],
+      ["n1", "ready", "0.1.0", "2h", "0", "0", "0", "live", "1", "1", "0"],
+      ["n2", "not ready", "0.0.9", "2h", "2", "1", "1", "live", "0", "0", "0"],
+      ["n3", "no answer", ...Array(9).fill("-")],
+      ["n4", "none", ...Array(9).fill("-")],
     ]);
     expect(out).toMatch(/^n2 +not ready +ReporterPublished +is late$/m);
     expect(out).toMatch(/^n2 +failing +bad +NK1805: no answer$/m);
@@ -181,6 +186,16 @@ describe("status", () => {
       ],
       versions: { "0.0.9": 1, "0.1.0": 1 },
     });
+  });
+
+  it("rejects an unknown variable before kubectl is called", async () => {
+    const { status, stderr } = await pluginIn({ NODEKEEPER_NAMESPCE: "agents" }, "status");
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        "env NODEKEEPER_NAMESPCE: unknown variable; did you mean NODEKEEPER_NAMESPACE?",
+      ),
+    ]);
   });
 
   it("of all nodes shows those with agents where the caller may not list nodes", async () => {

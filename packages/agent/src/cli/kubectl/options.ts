@@ -2,6 +2,8 @@ import { type Command, Option } from "commander";
 import type { Options } from "../commands/context.ts";
 import { allNamespacesOption, namespaceOption } from "../commands/options.ts";
 
+const DEFAULT_NAMESPACE = "nodekeeper";
+
 // The same flags as kubectl's.
 const passedOn: readonly (readonly [flags: string, about: string])[] = [
   ["--context <name>", "kubeconfig context to use"],
@@ -23,7 +25,9 @@ export function addClusterOptions(program: Command): void {
     .addOption(
       new Option("--agent-namespace <name>", "namespace of the agents' pods")
         .env("NODEKEEPER_NAMESPACE")
-        .default("nodekeeper"),
+        .default(DEFAULT_NAMESPACE)
+        // An empty variable counts as unset.
+        .argParser((namespace) => namespace || DEFAULT_NAMESPACE),
     )
     .option(
       "--agent-selector <labels>",

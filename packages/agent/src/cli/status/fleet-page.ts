@@ -1,5 +1,5 @@
 import { plainText } from "@nodekeeper/api/text";
-import { age, counted } from "@nodekeeper/api/wording";
+import { age, counted, evictionModes } from "@nodekeeper/api/wording";
 import { messageOf } from "@nodekeeper/core/lib";
 import type { FleetAnswer } from "../fleet.ts";
 import { type Output, paint, table } from "../output.ts";
@@ -50,6 +50,7 @@ export function fleetPage(answers: readonly FleetAnswer<NodeStatus>[], printing:
     "PLUGINS",
     "FAILING",
     "REFUSED",
+    "EVICTION",
     "EVICTED",
     "DRY-RUN",
     "CONDITIONS",
@@ -67,7 +68,7 @@ function rowOf(
   { node, answer, hasAgent }: FleetAnswer<NodeStatus>,
   { now, isWide }: FleetPrinting,
 ): string[] {
-  if (!answer) return [node, hasAgent ? "no answer" : "none", ...Array(8).fill("-")];
+  if (!answer) return [node, hasAgent ? "no answer" : "none", ...Array(9).fill("-")];
   const { version, startedAt, plugins, failingPlugins, refusedContent, unpublished, eviction } = answer;
   const amountOf = (pods: readonly string[]) =>
     isWide && pods.length > 0 ? pods.join(",") : String(pods.length);
@@ -79,9 +80,10 @@ function rowOf(
     String(plugins),
     String(failingPlugins.length),
     String(refusedContent.length + unpublished.length),
-    eviction ? amountOf(eviction.evicted) : "off",
-    eviction ? amountOf(eviction.dryRunEvicted) : "off",
-    eviction ? amountOf(eviction.conditions) : "off",
+    eviction ? evictionModes[eviction.mode] : "off",
+    ...(eviction
+      ? [eviction.evicted, eviction.dryRunEvicted, eviction.conditions].map(amountOf)
+      : ["-", "-", "-"]),
   ];
 }
 
@@ -90,7 +92,7 @@ function colourOf({ answer }: FleetAnswer<NodeStatus>, column: number) {
   if (!answer) return undefined;
   if (column === 5 && answer.failingPlugins.length > 0) return "red";
   if (column === 6 && answer.refusedContent.length + answer.unpublished.length > 0) return "red";
-  return column === 9 && (answer.eviction?.conditions.length ?? 0) > 0 ? "yellow" : undefined;
+  return column === 10 && (answer.eviction?.conditions.length ?? 0) > 0 ? "yellow" : undefined;
 }
 
 function problemsOf({ node, answer, hasAgent, error }: FleetAnswer<NodeStatus>): string[][] {

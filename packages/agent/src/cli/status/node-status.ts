@@ -1,3 +1,4 @@
+import type { EvictionMode } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { AgentConnection } from "../agent-connection.ts";
 import { problemOf, shownState } from "../plugin-row.ts";
@@ -31,8 +32,10 @@ export interface NodeStatus {
 }
 
 export interface EvictionStatus {
-  /** Whether requests of no, some or all plugins are only a dry run. */
-  dryRun: "no" | "some plugins" | "all plugins";
+  /** Whether requests of plugins are only a dry run; `mixed`: of some. */
+  mode: EvictionMode;
+  /** `eviction.dryRunPlugins` of the agent. */
+  dryRunPlugins: string[];
   /** Pods evicted in the last hour, as "namespace/name", in order. */
   evicted: string[];
   /** Pods that would have been evicted in the last hour. */
@@ -41,11 +44,9 @@ export interface EvictionStatus {
   conditions: string[];
 }
 
-const modes = { live: "no", mixed: "some plugins", dryRun: "all plugins" } as const;
-
 /** Reads the state of an agent. Throws as `AgentConnection.get`. */
 export async function readNodeStatus(agent: AgentConnection, now: number): Promise<NodeStatus> {
-  const { nodeName, version, startedAt, health, eviction } = await agent.get("node");
+  const { nodeName, version, startedAt, health, eviction: summary } = await agent.get("node");
   const plugins = pluginsByName(await agent.get("plugins"));
   const objects = await agent.get("objects");
   return {
@@ -59,11 +60,17 @@ export async function readNodeStatus(agent: AgentConnection, now: number): Promi
     unpublished: objects.flatMap(({ object, lastError }) =>
       lastError ? { name: object, message: lastError } : [],
     ),
-    eviction: eviction ? { dryRun: modes[eviction.mode], ...(await readEvictions(agent, now)) } : undefined,
+    eviction: summary ? await readEviction(agent, summary, now) : undefined,
   };
 }
 
-async function readEvictions(agent: AgentConnection, now: number): Promise<Omit<EvictionStatus, "dryRun">> {
+type EvictionSummary = NonNullable<ApiAnswers["node"]["eviction"]>;
+
+async function readEviction(
+  agent: AgentConnection,
+  { mode, dryRunPlugins }: EvictionSummary,
+  now: number,
+): Promise<EvictionStatus> {
   // By UID: a pod may be requested more than once, and another pod may have the same name.
   const evicted = new Map<string, string>();
   const dryRunEvicted = new Map<string, string>();
@@ -80,6 +87,7 @@ async function readEvictions(agent: AgentConnection, now: number): Promise<Omit<
   }
   const { conditions } = await agent.get("eviction/node");
   return {
+    ...{ mode, dryRunPlugins },
     evicted: [...evicted.values()],
     dryRunEvicted: [...dryRunEvicted.values()],
     conditions: conditions.flatMap(({ name, taints }) => (taints.length > 0 ? taints : [name])),

@@ -1,5 +1,5 @@
 import { plainText } from "@nodekeeper/api/text";
-import { age, counted, timeOf } from "@nodekeeper/api/wording";
+import { age, counted, evictionModeText, timeOf } from "@nodekeeper/api/wording";
 import { type Output, paint } from "../output.ts";
 import type { EvictionStatus, NamedProblem, NodeStatus } from "./node-status.ts";
 
@@ -27,14 +27,9 @@ export function statusPage(status: NodeStatus, output: Output, now: number): str
 
 function evictionLines(eviction: EvictionStatus | undefined, output: Output): string[] {
   if (!eviction) return [line("Eviction", "off")];
-  const { dryRun, evicted, dryRunEvicted, conditions } = eviction;
-  const modes = {
-    no: "on",
-    "some plugins": "on, some plugins in dry run",
-    "all plugins": "dry run: nothing is evicted or tainted",
-  };
+  const { mode, dryRunPlugins, evicted, dryRunEvicted, conditions } = eviction;
   return [
-    line("Eviction", modes[dryRun]),
+    line("Eviction", plainText(evictionModeText(mode, dryRunPlugins), 600)),
     line("Evicted", `${counted(evicted.length, "pod")} in the last hour${evicted.length > 0 ? ":" : ""}`),
     ...listed(evicted),
     ...(dryRunEvicted.length > 0

@@ -7,7 +7,7 @@ import {
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer, type DevApiServer, type Fault } from "@nodekeeper/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
+import { liveEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import { testNode } from "../testing/rounds.ts";
 import { deletionKiller, evictionApiKiller } from "./api-killers.ts";
@@ -268,5 +268,5 @@ describe("deletion", () => {
 });
 
 function freshReading() {
-  return { client, nodeName: testNode, skip: defaultEvictionPolicy.skip };
+  return { client, nodeName: testNode, skip: liveEvictionPolicy.skip };
 }

@@ -389,7 +389,10 @@ describe("queries", () => {
     const recorded: RoundRecord[] = [];
     for await (const record of queries.records(0, 0, signal)) recorded.push(record);
     const { differing, ...rest } = replay(recorded, policy);
-    expect(rest).toEqual({ rounds: 1, uncertain: 0, victimsBefore: 1, victimsAfter: 0 });
+    expect(rest).toEqual({
+      ...{ rounds: 1, uncertain: 0, victimsBefore: 1, victimsAfter: 0 },
+      ...{ dryRunBefore: 0, dryRunAfter: 1 },
+    });
     expect(differing).toMatchObject([
       { id: 1, notEvicted: [{ name: "a", why: "the plugin is in dry run" }], refusals: { dryRun: [0, 1] } },
     ]);

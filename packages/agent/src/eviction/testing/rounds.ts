@@ -18,7 +18,7 @@ import {
   type TopAnswers,
   withProgress,
 } from "@nodekeeper/api/decide";
-import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
+import { liveEvictionPolicy } from "../../assembly/testing/defaults.ts";
 
 /** The node of all test pods. */
 export const testNode = "node-1";
@@ -103,9 +103,9 @@ export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   });
 }
 
-/** Returns the default policy without cooldown, limits and minimum grace period, which most tests do not need. */
+/** Returns the default policy without dry run, cooldown, limits and minimum grace period, which most tests do not need. */
 export function testPolicy(changes: Partial<EvictionPolicy> = {}): EvictionPolicy {
-  const { grace, ...policy } = structuredClone(defaultEvictionPolicy);
+  const { grace, ...policy } = structuredClone(liveEvictionPolicy);
   const limits = { windowMs: 60 * 60_000, perNode: null, perNamespace: null, perOwner: null };
   return { ...policy, cooldownMs: 0, limits, grace: { ...grace, shortestSeconds: 0 }, ...changes };
 }

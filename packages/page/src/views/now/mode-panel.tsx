@@ -1,5 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { dryRunText } from "../../dry-run.ts";
+import { dryRunText } from "@nodekeeper/api/wording";
 import { shown } from "../../text.ts";
 
 type Eviction = NonNullable<ApiAnswers["node"]["eviction"]>;

@@ -1,7 +1,6 @@
 import { isFullDryRun } from "@nodekeeper/api/decide";
-import { age } from "@nodekeeper/api/wording";
+import { age, dryRunNames } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
-import { dryRunNames } from "../../dry-run.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { PluginLinks } from "../../parts/plugin-links.tsx";
 import { Section } from "../../parts/section.tsx";

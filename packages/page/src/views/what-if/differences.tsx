@@ -24,7 +24,7 @@ export function Differences({ replay: { result } }: { replay: ReplayState }) {
 }
 
 function Sentences({ result: { replay, policy, malformed } }: { result: ReplayResult }) {
-  const { differing, uncertain } = replaySentences(replay);
+  const { dryRun, differing, uncertain } = replaySentences(replay);
   return (
     <>
       {policy.length === 0 ? (
@@ -41,6 +41,7 @@ function Sentences({ result: { replay, policy, malformed } }: { result: ReplayRe
           </ul>
         </>
       )}
+      {dryRun && <p>{dryRun}</p>}
       <p>{differing}</p>
       {uncertain && <p>{uncertain}</p>}
       {malformed.map(({ id, message }) => (

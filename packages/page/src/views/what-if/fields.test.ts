@@ -15,7 +15,7 @@ const others: Readonly<Record<string, string>> = {
   "limits.perNamespace": "7",
   "limits.perOwner": "0",
   "limits.window": "1h30m",
-  dryRunPlugins: "*",
+  dryRunPlugins: "",
   ranking: "qosLevel,qosClass,priority,scope",
   fallbackPlugins: "*,-noisy",
   "skip.labels": "example.com/keep,app",

@@ -10,9 +10,9 @@ import { placeAddress } from "../timeline/place.ts";
 const AROUND_MS = 5 * 60_000;
 const LINES_AT_FIRST = 50;
 
-/** Whether other pods would have been evicted. */
-export function hasOtherVictims({ notEvicted, added }: ReplayedRound): boolean {
-  return notEvicted.length + added.length > 0;
+/** Whether other pods would have been evicted, also in dry run. */
+export function hasOtherVictims({ notEvicted, added, dryRun }: ReplayedRound): boolean {
+  return [notEvicted, added, dryRun.missing, dryRun.added].some((pods) => pods.length > 0);
 }
 
 /** The differences in one round, as in `nodekeeper replay`, with links to the pods and to the timeline. */
@@ -46,6 +46,8 @@ export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
 const meanings: Readonly<Record<ReplayLabel, string>> = {
   "- evicted": "was evicted, would not be",
   "+ evicted": "would be evicted as well",
+  "- dry run": "would have been evicted without dry run, would not be",
+  "+ dry run": "would be evicted without dry run",
   "~ grace": "other grace period",
   "~ order": "other order",
   "~ refused": "other number of refusals",

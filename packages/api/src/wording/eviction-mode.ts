@@ -1,3 +1,24 @@
+import type { EvictionMode } from "../decide/index.ts";
+
+/** The mode in a word or two. */
+export const evictionModes: Readonly<Record<EvictionMode, string>> = {
+  live: "live",
+  dryRun: "dry run",
+  mixed: "partly dry run",
+};
+
+/** How eviction is switched on for all plugins; completes "to evict, ...". */
+export const howToEvict = "set eviction.dryRunPlugins to [] (Helm: eviction.dryRun=false)";
+
+/** Describes the mode, and how to switch eviction on if it is not live. Names of plugins are not escaped. */
+export function evictionModeText(mode: EvictionMode, dryRunPlugins: readonly string[]): string {
+  const word = evictionModes[mode];
+  if (mode === "live") return `${word}: pods are evicted`;
+  if (mode === "dryRun") return `${word}: no pod is evicted and no taint is set; to evict, ${howToEvict}`;
+  const names = dryRunText(dryRunPlugins, (name) => name);
+  return `${word}: requests of ${names} are only recorded; to evict for all plugins, ${howToEvict}`;
+}
+
 /**
  * Returns the plugins that `eviction.dryRunPlugins` names, without "*": those in dry run, and the exceptions that are
  * live. If both "name" and "-name" are listed, the first takes effect, as in the agent.
