@@ -50,7 +50,8 @@ export const rounds: readonly Rule[] = [
     promise:
       "What an instance answered does not count in a round that is decided after another one registered.",
     atRest: async (world) => {
-      if (world.machine.wallOffset !== 0) return [];
+      const isReplaced = world.history.registrations.some(({ instance }) => instance > 1);
+      if (world.machine.wallOffset !== 0 || !isReplaced) return [];
       const all: Round[] = await allPages(world, "eviction/records?since=0");
       return all.flatMap((round) => outdatedAnswers(world, round));
     },
