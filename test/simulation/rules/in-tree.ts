@@ -8,7 +8,6 @@ import {
   MOST_PIDS,
   PID_PLUGIN,
 } from "../world/in-tree-settings.ts";
-import { reclaimedName } from "../world/node.ts";
 import { isDryRun } from "../world/settings.ts";
 import { allPages } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
@@ -103,7 +102,7 @@ function wrongIn(world: World, { input }: Round): string[] {
     const isRead = read.some((percent) => percent !== undefined && freeBytes(percent) === observedValue);
     if (unit === "bytes" && observedValue !== null && !isRead)
       found.push(`${observedValue} bytes are free, read could be ${read.join(" or ")} %`);
-    if (condition && !allowed.isPressed(reclaimedName, judgedFrom, at, unseenMs))
+    if (condition && !allowed.isPressed(`${host.reclaimed}-`, judgedFrom, at, unseenMs))
       found.push(`${condition.name} without pressure`);
     if (!condition && read.every((percent) => percent !== undefined && percent < LEAST_FREE))
       found.push(`no condition while ${read.join(" or ")} % are free`);

@@ -4,7 +4,7 @@ import type { Machine } from "../machine/machine.ts";
 import type { History } from "./history.ts";
 import { damages, HostFile } from "./host-file.ts";
 import { memoryText, PLENTY, TOTAL_KB } from "./host-memory.ts";
-import type { ContainerRuntime } from "./node.ts";
+import { type ContainerRuntime, reclaimable } from "./node.ts";
 import { FEW_PIDS, PodCgroups } from "./pod-cgroups.ts";
 
 const LONGEST_DAMAGE_MS = 20_000;
@@ -35,6 +35,8 @@ export class Host {
   readonly pods: PodCgroups;
   /** Whether in-tree plugins run. */
   readonly isWatched: boolean;
+  /** Name of the workload whose pods are reclaimed ones, in worlds with in-tree plugins. */
+  readonly reclaimed: string | undefined;
   readonly #machine: Machine;
   readonly #history: History;
   readonly #root: string;
@@ -45,6 +47,7 @@ export class Host {
     this.#history = history;
     this.#root = join(machine.root, "host");
     this.isWatched = isWatched;
+    this.reclaimed = isWatched ? machine.pick(reclaimable) : undefined;
     const now = () => machine.scheduler.now;
     const file = <T>(path: string, textOf: (value: T) => string) =>
       new HostFile(join(this.#root, path), textOf, now);

@@ -8,7 +8,6 @@ import {
   PID_PLUGIN,
   PRESSURE_MS,
 } from "./in-tree-settings.ts";
-import { reclaimedName } from "./node.ts";
 
 /** A pod, as far as in-tree plugins distinguish them. */
 interface Pod {
@@ -54,8 +53,8 @@ export class InTree {
    * @param unseenMs how long there may be no pressure without a plugin noticing it
    */
   isPressed(pod: string, from: number, to: number, unseenMs: number): boolean {
-    const { memory, stalls } = this.#host;
-    const isReclaimed = pod.startsWith(reclaimedName);
+    const { memory, stalls, reclaimed } = this.#host;
+    const isReclaimed = pod.startsWith(`${reclaimed}-`);
     if (isReclaimed && memory.readable.during(from, to).some(isShort)) return true;
     const durationMs = (isReclaimed ? 1 : 3) * PRESSURE_MS;
     let [since, until] = [0, Number.NEGATIVE_INFINITY];

@@ -82,21 +82,21 @@ export class Kubelet {
   readonly #api: ApiServer;
   readonly #runtime: ContainerRuntime;
   readonly #mostReplicas: number;
-  readonly #hasReclaimed: boolean;
+  readonly #reclaimed: string | undefined;
   #stop: AbortController | undefined;
 
   /**
    * @param mostReplicas most pods of a workload
-   * @param hasReclaimed whether the pods named `reclaimedName` are reclaimed ones
+   * @param reclaimed name of the workload whose pods are reclaimed ones, if one is
    */
   constructor(
     machine: Machine,
     api: ApiServer,
     runtime: ContainerRuntime,
-    { mostReplicas, hasReclaimed }: { mostReplicas: number; hasReclaimed: boolean },
+    { mostReplicas, reclaimed }: { mostReplicas: number; reclaimed: string | undefined },
   ) {
     this.#mostReplicas = mostReplicas;
-    this.#hasReclaimed = hasReclaimed;
+    this.#reclaimed = reclaimed;
     this.#machine = machine;
     this.#api = api;
     this.#runtime = runtime;
@@ -113,7 +113,7 @@ export class Kubelet {
       workloads: workloads.map((each) => ({
         ...each,
         replicas: Math.min(each.replicas, this.#mostReplicas),
-        ...(this.#hasReclaimed && reclaimedName.startsWith(each.name) ? { annotations: reclaimed } : {}),
+        ...(each.name === this.#reclaimed ? { annotations: reclaimedAnnotations } : {}),
       })),
       log: silentLogger,
     });
@@ -126,7 +126,7 @@ export class Kubelet {
   }
 }
 
-const reclaimed = { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" };
+const reclaimedAnnotations = { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" };
 
 const containers = [{ name: "app", image: "app" }];
 
@@ -192,8 +192,8 @@ export function seedPods({ store }: ApiServer): void {
   put("static", { annotations: { "kubernetes.io/config.source": "file" } }, {});
 }
 
-/** Beginning of the names of the pods that are reclaimed in worlds with in-tree plugins. */
-export const reclaimedName = "web-";
+/** Workloads that may be the reclaimed one. Pods of the second are never candidates. */
+export const reclaimable = ["web", "log"] as const;
 
 /** Beginning of the names of the pods that have the label `KEEP_LABEL`. */
 export const keptName = "db-";

@@ -99,10 +99,6 @@ export class World {
     this.runtime = new ContainerRuntime(machine, this.history);
     const { reporters, evictionPlugins, consumers, mostReplicas, faults } = this.plan;
     const isHostWatched = Number.isFinite(faults.hostChanges);
-    this.kubelet = new Kubelet(machine, this.api, this.runtime, {
-      mostReplicas,
-      hasReclaimed: isHostWatched,
-    });
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
     this.reporters = names("reporter", reporters).map((name) => new Reporter(machine, this.history, name));
     this.evictionPlugins = names("pressure", evictionPlugins).map(
@@ -119,6 +115,8 @@ export class World {
     mkdirSync(join(root, "host"));
     this.host = machine.init.run(() => new Host(machine, this.history, this.runtime, isHostWatched));
     this.inTree = new InTree(this.host);
+    const { reclaimed } = this.host;
+    this.kubelet = new Kubelet(machine, this.api, this.runtime, { mostReplicas, reclaimed });
     const hasPolicies = Number.isFinite(faults.memoryChanges);
     this.policies = machine.init.run(() => new Policies(machine, this.history, this.host, hasPolicies));
     this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);

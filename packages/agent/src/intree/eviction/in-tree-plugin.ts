@@ -119,26 +119,33 @@ export function inTreeSource<Settings>(
   };
 }
 
-// The plugin selects pods for the pressure that the last round observed.
+// The plugin selects pods for the pressure that the last round observed. A round observes once, in its first call,
+// because a condition that is set without a met threshold counts only in the answer to GetEvictPods, as in katalyst.
 function pressureCalls<Pressure>(
   rule: PressureRule<Pressure>,
   parts: EvictionPluginParts,
 ): Partial<EvictionSource> {
   const cooldown = new VictimCooldown(parts);
   let pressure: Pressure | undefined;
+  let ofRound: Observation<Pressure> | undefined;
   return {
+    async getEvictPods(pods, signal) {
+      ofRound = undefined;
+      const observed = await rule.observe(pods, signal);
+      // Not kept for the next round if this call is late.
+      signal.throwIfAborted();
+      ofRound = observed;
+      const { metType = "none", condition } = observed;
+      return { pods: [], condition: metType === "none" ? nodeCondition(condition) : null };
+    },
     async thresholdMet(pods, signal) {
-      const {
-        values,
-        metType = "none",
-        graceSeconds = 0,
-        condition,
-        ...observed
-      } = await rule.observe(pods, signal);
+      const observation = ofRound ?? (await rule.observe(pods, signal));
+      ofRound = undefined;
+      const { values, metType = "none", graceSeconds = 0, condition, ...observed } = observation;
       pressure = observed.pressure;
       return {
         ...{ ...notMet, ...values, metType, gracePeriodSeconds: graceSeconds },
-        condition: condition === undefined ? null : nodeCondition(condition),
+        condition: nodeCondition(condition),
       };
     },
     async getTopEvictionPods(pods, question, signal) {
@@ -153,8 +160,8 @@ function pressureCalls<Pressure>(
   };
 }
 
-function nodeCondition(name: string): ThresholdAnswer["condition"] {
-  return { target: "node", name, effects: ["NoSchedule"], met: true };
+function nodeCondition(name: string | undefined): ThresholdAnswer["condition"] {
+  return name === undefined ? null : { target: "node", name, effects: ["NoSchedule"], met: true };
 }
 
 /**
