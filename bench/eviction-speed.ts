@@ -244,6 +244,7 @@ const memoryPolicy = `policies:
 const configuration = `apiVersion: nodekeeper.dev/v1alpha1
 kind: AgentConfiguration
 eviction:
+  dryRunPlugins: []
   cooldown: 0s
   limits: { perNode: 0, perOwner: 0 }
 `;

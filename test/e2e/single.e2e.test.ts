@@ -183,6 +183,11 @@ describe("the systemd unit", () => {
       expect(modeOf("lib/kubelet/plugins_registry")).toBe(0o750);
     });
 
+    it("is in dry run, the default", async () => {
+      const { text } = await status("/api/v1/node");
+      expect(JSON.parse(text)).toMatchObject({ eviction: { mode: "dryRun", dryRunPlugins: ["*"] } });
+    });
+
     it("starts again after a kill, and ends when it is stopped", async () => {
       await child.kill();
       child.start();

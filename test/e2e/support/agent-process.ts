@@ -93,6 +93,8 @@ export class AgentProcess {
       // No kubelet runs here, and in-tree eviction plugins look at this machine: a case asks for those it is about.
       "reporting-in-tree-plugins": "*,-kubelet-reporter-plugin",
       "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
+      // No plugin: eviction is live. The case about dry run sets it.
+      "eviction-dry-run-plugins": ",",
       "eviction-cooldown": "0s",
       "eviction-limits-per-node": "0",
       "eviction-limits-per-owner": "0",

@@ -1,5 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { dryRunText } from "@nodekeeper/api/wording";
+import { dryRunText, howToEvict } from "@nodekeeper/api/wording";
 import { shown } from "../../text.ts";
 
 type Eviction = NonNullable<ApiAnswers["node"]["eviction"]>;
@@ -12,7 +12,7 @@ export function ModePanel({ node: { eviction } }: { node: ApiAnswers["node"] }) 
         <p class="now-word">Eviction is off</p>
         <p>
           Nodekeeper evicts no pod and sets no taint. To turn it on, set <code>eviction.enabled: true</code>.
-          With <code>eviction.dryRunPlugins: ["*"]</code> it only records what it would do.
+          With <code>eviction.dryRunPlugins: ["*"]</code>, the default, it only records what it would do.
         </p>
       </div>
     );
@@ -33,17 +33,8 @@ const words: Readonly<Record<Eviction["mode"], string>> = {
 function aboutMode({ mode, dryRunPlugins, evicted }: Eviction) {
   if (mode === "live")
     return `${evicted === 1 ? "1 pod was" : `${evicted} pods were`} evicted since the agent's start.`;
-  const change = (
-    <>
-      To evict, take plugins out of <code>eviction.dryRunPlugins</code>.
-    </>
-  );
   if (mode === "dryRun")
-    return <>Decisions are made and recorded; no pod is evicted and no taint is set. {change}</>;
+    return `Decisions are made and recorded; no pod is evicted and no taint is set. To evict, ${howToEvict}.`;
   const names = dryRunText(dryRunPlugins, (name) => shown(name, 80));
-  return (
-    <>
-      Only recorded: requests of {names}. {change}
-    </>
-  );
+  return `Only recorded: requests of ${names}. To evict for all plugins, ${howToEvict}.`;
 }

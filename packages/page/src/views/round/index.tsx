@@ -17,7 +17,7 @@ function EvictionOff() {
   return (
     <p class="notice">
       <b>Eviction is off:</b> no rounds are decided. To decide and record them without evicting, set{" "}
-      <code>eviction.enabled: true</code> and <code>eviction.dryRunPlugins: ["*"]</code>.
+      <code>eviction.enabled: true</code> and <code>eviction.dryRunPlugins: ["*"]</code>, the default.
     </p>
   );
 }
