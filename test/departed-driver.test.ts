@@ -49,7 +49,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-function serve(ownKubeletPlugin = false): Plugin {
+function serve(ownKubeletPlugin = false, problem?: string): Plugin {
   return serveDeviceDriver({
     name: DRIVER,
     socketDir: agent.pluginDir,
@@ -59,19 +59,21 @@ function serve(ownKubeletPlugin = false): Plugin {
     ...(ownKubeletPlugin
       ? { ownKubeletPlugin }
       : {
-          prepare: ({ devices }) =>
-            devices.map(({ request, pool, device }) => ({
+          prepare: ({ devices }) => {
+            if (problem !== undefined) throw new Error(problem);
+            return devices.map(({ request, pool, device }) => ({
               request,
               pool,
               device,
               edits: { env: { DEVICE: device } },
-            })),
+            }));
+          },
           unprepare: () => {},
         }),
   });
 }
 
-async function prepareClaim() {
+function allocateClaim() {
   const { metadata } = cluster.server.store.put({
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceClaim",
@@ -83,7 +85,11 @@ async function prepareClaim() {
       },
     },
   });
-  const claim = { namespace: "default", name: "of-a-pod", uid: metadata.uid! };
+  return { namespace: "default", name: "of-a-pod", uid: metadata.uid! };
+}
+
+async function prepareClaim() {
+  const claim = allocateClaim();
   expect((await kubelet.prepare(DRIVER, claim))[claim.uid]).toMatchObject({ error: "" });
   return claim;
 }
@@ -153,3 +159,26 @@ it.each([
     });
   },
 );
+
+it("a claim that a failed call may have prepared is kept while its driver has a plugin of its own", async () => {
+  await driver.stop();
+  driver = serve(false, "no power");
+  await until("it is connected again", async () => (await claims())?.isPreparing === true);
+  const claim = allocateClaim();
+  expect((await kubelet.prepare(DRIVER, claim))[claim.uid]).toMatchObject({
+    error: expect.stringContaining("no power"),
+  });
+  await driver.stop();
+  driver = serve(true);
+  await until("it is left alone", async () => (await claims())?.kubelet === "ownPlugin");
+  await until("the agent's socket is removed", () => {
+    clock.advance(5_000);
+    return kubelet.sockets().every((name) => !name.startsWith("nodekeeper-"));
+  });
+  expect(await claims()).toMatchObject({ claims: [{ name: "of-a-pod", state: "preparing" }] });
+  cluster.server.store.delete("resourceclaims.resource.k8s.io", "of-a-pod", "default");
+  await until("its record is removed", async () => {
+    clock.advance(5_000);
+    return ((await claims())?.claims ?? []).length === 0;
+  });
+});

@@ -68,6 +68,7 @@ export async function simulate(seed: number, changes: PlanChanges = {}): Promise
   const broken: Outcome["broken"] = [];
   const watches = rules.flatMap(({ promise, watch }) => (watch ? [{ promise, look: watch(world) }] : []));
   await world.live(() => {
+    if (broken.length > 0) return true;
     for (const { promise, look } of watches) {
       const what = look();
       if (what === undefined) continue;

@@ -103,13 +103,13 @@ function isProtected({ api }: World, uid: string): boolean {
 
 /**
  * Returns the answers for hard thresholds that may be the reason of an eviction. Undefined if it may have another one:
- * a policy, or an answer that may cost any number of pods.
+ * a policy, an in-tree plugin, or an answer that may cost any number of pods.
  */
-function hardAnswers({ history, policies }: World, { at, path, podUid }: ApiWrite): PluginCall[] | undefined {
+function hardAnswers(world: World, { at, path, podUid: uid = "" }: ApiWrite): PluginCall[] | undefined {
   const from = at - LONGEST_ROUND_MS;
-  if (policies.mayAsk(podNameOf(path), from, at)) return undefined;
-  const calls = history.namings
-    .filter((naming) => naming.uid === podUid && naming.at >= from)
+  if (world.unheard({ uid, name: podNameOf(path) }, from, at).length > 0) return undefined;
+  const calls = world.history.namings
+    .filter((naming) => naming.uid === uid && naming.at >= from)
     .map(({ call }) => call);
   return calls.some(({ topN }) => topN === 0) ? undefined : calls;
 }

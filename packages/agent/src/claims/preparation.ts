@@ -155,15 +155,16 @@ export class Preparation {
   }
 
   /**
-   * Removes the record and the CDI file of a claim for which the kubelet no longer calls the agent, unless the claim is
-   * prepared and has not ended as by `hasEnded`. Returns whether it did.
+   * Removes the record and the CDI file of a claim for which the kubelet no longer calls the agent, if the claim is to be
+   * unprepared or has ended as by `hasEnded`. A claim that a failed call may have prepared is kept until then, because the
+   * driver may return to the agent. Returns whether it did.
    */
   async forgetEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
     const { allocations, directory, records } = this.#context;
     return await this.#unpreparation.exclusively(driver, uid, signal, async () => {
       const record = records.get(driver, uid);
       if (!record) return false;
-      if (record.state === "prepared" && (await allocations.current(record, signal))) return false;
+      if (!isEnding(record) && (await allocations.current(record, signal))) return false;
       await directory.remove(driver, uid);
       records.remove(driver, uid);
       return true;
