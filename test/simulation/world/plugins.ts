@@ -15,7 +15,6 @@ type Manner = (typeof manners)[number];
 // What comes and goes of a plugin that flaps, several times within seconds.
 const flaps = ["process", "socket", "refused"] as const;
 const LONGEST_FLAP_MS = 1_500;
-const UNSUPPORTED_VERSION = "v9";
 
 /** A plugin that is started again when its process has ended. */
 export abstract class PluginActor {
@@ -130,7 +129,10 @@ export abstract class PluginActor {
   #beRefused(isRefused: boolean): void {
     if (this.#isRefused === isRefused) return;
     this.#isRefused = isRefused;
-    this.history.note(this.name, isRefused ? "has a version that is refused" : "has its version again");
+    this.history.note(
+      this.name,
+      isRefused ? "registers without a version, and is refused" : "registers with its version again",
+    );
     if (this.isWanted) this.machine.init.run(() => this.#restart());
   }
 
@@ -168,7 +170,8 @@ export abstract class PluginActor {
     process.onDeath(() => {
       period.to = machine.scheduler.now;
     });
-    const kind = { type, versions: [UNSUPPORTED_VERSION], addService: () => {} };
+    // Any version of a driver would be accepted: one that is not known is of a driver that the kubelet calls itself.
+    const kind = { type, versions: [], addService: () => {} };
     return new ServedPlugin(this.optionsFor(process), kind, new CallSite(ServedPlugin.prototype.stop));
   }
 
