@@ -8,7 +8,7 @@ import { Coverage } from "./report/coverage.ts";
 import { type Counted, Tally } from "./report/tally.ts";
 import { timelineOf } from "./report/timeline.ts";
 import { shrink } from "./shrink.ts";
-import { work, worker } from "./worker.ts";
+import { type Work, work, worker } from "./worker.ts";
 
 const help = `usage: npm run simulate -- [--seed N | --seeds N [--from N] | --mutations [NAME]] [options]
 
@@ -22,6 +22,7 @@ test/simulation/rules.
                 runs worlds until one breaks a rule
   --seeds N     runs N worlds (default 100; with --mutations, at most N for each of them, default 500)
   --from N      first of them (default 1)
+  --quick       small worlds with short storms that end with their calm: half the time, and fewer findings
   --coverage    with --seeds: which branches of the agent the worlds ran, by module
   --jobs N      processes at a time (default: the number of CPUs)
   --help
@@ -35,15 +36,16 @@ const PROGRESS_MS = 60_000;
 const INTERRUPTED = 130;
 
 const options = readArguments();
-if (options.worker) await work({ bundle: options.worker, from: options.from, seeds: options.seeds });
+if (options.worker) await work({ ...options, bundle: options.worker, coverage: undefined });
 else if (options.mutations) await prove(options.mutations, options.from, options.seeds, options.jobs);
-else if (options.seed !== undefined) await one(options.seed, options.shrink);
+else if (options.seed !== undefined) await one(options.seed, options.shrink, options.isQuick);
 else await many(options);
 
-async function one(seed: number, isShrinking: boolean): Promise<void> {
+async function one(seed: number, isShrinking: boolean, isQuick: boolean): Promise<void> {
   const bundle = await buildWorld();
-  const { simulate } = await loadWorld(bundle);
+  const loaded = await loadWorld(bundle);
   removeWorld(bundle);
+  const simulate: typeof loaded.simulate = (same, changes) => loaded.simulate(same, { isQuick, ...changes });
   let outcome = await simulate(seed);
   if (isShrinking && outcome.broken.length > 0)
     outcome = await shrink(simulate, outcome, (line) => console.log(line));
@@ -51,7 +53,7 @@ async function one(seed: number, isShrinking: boolean): Promise<void> {
   process.stdout.write(`${timelineOf(outcome)}\n`, () => process.exit(outcome.broken.length > 0 ? 1 : 0));
 }
 
-async function many({ from, seeds, jobs, coverage: isCovered }: typeof options): Promise<void> {
+async function many({ from, seeds, jobs, isQuick, coverage: isCovered }: typeof options): Promise<void> {
   const bundle = await buildWorld();
   const coverage = isCovered ? new Coverage(bundle) : undefined;
   const tally = new Tally();
@@ -74,7 +76,8 @@ async function many({ from, seeds, jobs, coverage: isCovered }: typeof options):
       while (next < end && !stop.signal.aborted) {
         const first = next;
         next = Math.min(next + perProcess, end);
-        await each(bundle, first, next, count, stop.signal, coverage);
+        const worlds = { bundle, from: first, seeds: next - first, isQuick };
+        await each(worlds, count, stop.signal, coverage);
       }
     }),
   );
@@ -87,17 +90,16 @@ async function many({ from, seeds, jobs, coverage: isCovered }: typeof options):
 
 /** Runs the worlds from one seed up to another, in as many processes as it takes if some of them crash. */
 async function each(
-  bundle: string,
-  from: number,
-  end: number,
+  { from, seeds, ...rest }: Work,
   count: (outcome: Counted) => boolean,
   signal: AbortSignal,
   coverage?: Coverage,
 ): Promise<void> {
+  const end = from + seeds;
   let next = from;
   while (next < end && !signal.aborted) {
-    const measured = coverage && join(dirname(bundle), `coverage-${next}`);
-    const worlds = { bundle, from: next, seeds: end - next, coverage: measured };
+    const measured = coverage && join(dirname(rest.bundle), `coverage-${next}`);
+    const worlds = { ...rest, from: next, seeds: end - next, coverage: measured };
     const problem = await worker(
       worlds,
       (outcome) => {
@@ -149,7 +151,12 @@ async function difference(
 ): Promise<Counted | undefined> {
   for (let next = from; next < from + seeds; ) {
     const mutants: Counted[] = [];
-    const worlds = { bundle: mutated, from: next, seeds: Math.min(PER_PROCESS, from + seeds - next) };
+    const worlds = {
+      bundle: mutated,
+      from: next,
+      seeds: Math.min(PER_PROCESS, from + seeds - next),
+      isQuick: false,
+    };
     const problem = await worker(worlds, (outcome) => {
       mutants.push(outcome);
       return outcome.broken.length > 0;
@@ -159,7 +166,10 @@ async function difference(
     next = last.seed + 1;
     if (last.broken.length === 0) continue;
     const others: Counted[] = [];
-    await worker({ bundle: sound, from: last.seed, seeds: 1 }, (outcome) => others.push(outcome) > 0);
+    await worker(
+      { bundle: sound, from: last.seed, seeds: 1, isQuick: false },
+      (outcome) => others.push(outcome) > 0,
+    );
     if (others.every(({ broken }) => broken.length === 0)) return last;
   }
   return undefined;
@@ -176,6 +186,7 @@ function readArguments() {
         from: { type: "string", default: "1" },
         jobs: { type: "string", default: String(availableParallelism()) },
         shrink: { type: "boolean", default: false },
+        quick: { type: "boolean", default: false },
         coverage: { type: "boolean", default: false },
         // The bundle, in the processes of `many`.
         worker: { type: "string" },
@@ -205,6 +216,7 @@ function readArguments() {
       jobs: number("jobs", 1),
       mutations: chosen,
       shrink: values.shrink,
+      isQuick: values.quick,
       coverage: values.coverage,
       worker: values.worker,
     };

@@ -9,6 +9,7 @@ export interface Work {
   /** First seed. */
   from: number;
   seeds: number;
+  isQuick: boolean;
   /** Directory into which the process writes the coverage of its code by V8. Default: not measured. */
   coverage?: string | undefined;
 }
@@ -29,9 +30,14 @@ export function worker(
   isEnough: (outcome: Counted) => boolean,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const { bundle, from, seeds, coverage } = work;
+  const { bundle, from, seeds, isQuick, coverage } = work;
   return new Promise((resolve, reject) => {
-    const args = [`--worker=${bundle}`, `--from=${from}`, `--seeds=${seeds}`];
+    const args = [
+      `--worker=${bundle}`,
+      `--from=${from}`,
+      `--seeds=${seeds}`,
+      ...(isQuick ? ["--quick"] : []),
+    ];
     const env = coverage === undefined ? process.env : { ...process.env, NODE_V8_COVERAGE: coverage };
     const child = fork(join(import.meta.dirname, "main.ts"), args, { env, execArgv: EXECUTION });
     const limit = setTimeout(() => child.kill("SIGKILL"), LONGEST_WORLD_MS);
@@ -61,12 +67,12 @@ function problemOf({ exitCode, signalCode }: ChildProcess): string | undefined {
 }
 
 /** What the process does that `worker` starts. */
-export async function work({ bundle, from, seeds }: Work): Promise<never> {
+export async function work({ bundle, from, seeds, isQuick }: Work): Promise<never> {
   // A terminal sends it to all processes. The one that started this one decides.
   process.on("SIGINT", () => {});
   const { simulate } = await loadWorld(bundle);
   for (let seed = from; seed < from + seeds; seed++) {
-    const { events: _events, log: _log, plan: _plan, ...outcome } = await simulate(seed);
+    const { events: _events, log: _log, plan: _plan, ...outcome } = await simulate(seed, { isQuick });
     process.send!(outcome);
   }
   process.exit(0);

@@ -54,11 +54,16 @@ export interface Plan {
 }
 
 /** What is different from the plan that is drawn from a seed. */
-export type PlanChanges = Partial<Omit<Plan, "faults">> & { faults?: Partial<FaultRates> };
+export type PlanChanges = Partial<Omit<Plan, "faults">> & {
+  faults?: Partial<FaultRates>;
+  /** Whether the world is small, has a short storm, and ends with its calm. */
+  isQuick?: boolean;
+};
 
 /** A node with an agent, everything that the agent meets there, and what really happened. */
 export class World {
   readonly seed: number;
+  readonly isQuick: boolean;
   readonly machine: Machine;
   readonly plan: Plan;
   readonly history: History;
@@ -82,12 +87,13 @@ export class World {
   readonly faults: Record<string, number> = {};
   #isCalm = false;
 
-  constructor(seed: number, changes: PlanChanges) {
+  constructor(seed: number, { isQuick = false, ...changes }: PlanChanges) {
     this.seed = seed;
+    this.isQuick = isQuick;
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const drawn = draw(machine, {
+    const drawn = draw(machine, isQuick, {
       ...drawPowerFaults(seededRandom(seed + POWER)),
       ...drawPluginFaults(seededRandom(seed + PLUGINS)),
       ...drawDiskFaults(seededRandom(seed + DISK)),
@@ -415,10 +421,10 @@ const DISK = 2_000_003;
 const PLUGINS = 3_000_017;
 const HOST = 4_000_037;
 
-function draw(machine: Machine, drawn: OwnRates): Plan {
-  const isSmall = machine.chance(SMALL);
+function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
+  const isSmall = machine.chance(SMALL) || isQuick;
   const most = isSmall ? 2 : 4;
-  const stormMs = machine.between(10, isSmall ? 40 : 75) * 1_000;
+  const stormMs = machine.between(10, isQuick ? 20 : isSmall ? 40 : 75) * 1_000;
   const faults = { ...drawFaults(machine), ...drawn };
   const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
   return {
