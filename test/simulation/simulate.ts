@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
+import { agents } from "./rules/agents.ts";
 import { devices } from "./rules/devices.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
@@ -41,6 +42,7 @@ export interface Outcome {
 
 const rules = [
   ...acts,
+  ...agents,
   ...settings,
   ...progress,
   ...devices,

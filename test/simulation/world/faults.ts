@@ -29,6 +29,7 @@ export type TimedFault =
   | "cdiRemovals"
   | "fullDisks"
   | "readOnlyDisks"
+  | "secondAgents"
   | "powerLosses"
   | "reboots";
 
@@ -130,8 +131,9 @@ export function drawFaults(
 
 type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
 type DiskRates = Pick<FaultRates, "readOnlyDisks">;
+type SecondAgentRates = Pick<FaultRates, "secondAgents">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
-export type OwnRates = PowerRates & DiskRates;
+export type OwnRates = PowerRates & DiskRates & SecondAgentRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
   return { powerLosses: meanMs(random, 0.15, 15, 60), reboots: meanMs(random, 0.1, 20, 60) };
@@ -139,6 +141,10 @@ export function drawPowerFaults(random: () => number): PowerRates {
 
 export function drawDiskFaults(random: () => number): DiskRates {
   return { readOnlyDisks: meanMs(random, 0.15, 10, 60) };
+}
+
+export function drawSecondAgents(random: () => number): SecondAgentRates {
+  return { secondAgents: meanMs(random, 0.15, 10, 45) };
 }
 
 function meanMs(random: () => number, often: number, leastS: number, mostS: number): number {
@@ -155,6 +161,7 @@ export const noFaults: FaultRates = {
   }),
   ...drawPowerFaults(() => 1),
   ...drawDiskFaults(() => 1),
+  ...drawSecondAgents(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

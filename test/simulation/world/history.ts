@@ -1,3 +1,5 @@
+import type { Process } from "../machine/process.ts";
+
 /** A thing that happened in the world, for the trace. */
 export interface Event {
   /** Virtual milliseconds since the start. */
@@ -12,6 +14,7 @@ export interface ApiWrite {
   at: number;
   /** First part of the User-Agent: "nodekeeper". */
   client: string;
+  sender: Process;
   method: string;
   path: string;
   body: unknown;
@@ -33,6 +36,18 @@ export interface PluginCall {
   method: "GetEvictPods" | "ThresholdMet" | "GetTopEvictionPods";
   /** What the plugin answered, as text. Undefined if it has not answered, or failed. */
   answer: string | undefined;
+}
+
+/** The life of an agent, in virtual milliseconds. A process that waits for its turn again has several. */
+export interface AgentLife {
+  process: Process;
+  startedAt: number;
+  /** When its configuration was read. */
+  configuredAt: number;
+  /** When it had the state directory. Undefined if it has not. */
+  activeSince: number | undefined;
+  endedAt: number | undefined;
+  how: "killed" | "stopped" | "failed" | undefined;
 }
 
 /** What a plugin has told the agent about pods in a response that reached it. */
@@ -63,12 +78,8 @@ export class History {
   readonly lost: { at: number; method: string; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */
   readonly stages = new Map<string, Stage>();
-  /** Virtual milliseconds at which an agent was started, killed or stopped. */
-  readonly lives: {
-    startedAt: number;
-    endedAt: number | undefined;
-    how: "killed" | "stopped" | "failed" | undefined;
-  }[] = [];
+  /** Agents, oldest first. A second agent is one from when it has the state directory. */
+  readonly lives: AgentLife[] = [];
   /**
    * When the machine was booted, and the time of the agent's last commit that survived that, both in virtual
    * milliseconds.

@@ -17,6 +17,7 @@ import {
   drawDiskFaults,
   drawFaults,
   drawPowerFaults,
+  drawSecondAgents,
   type FaultRates,
   type OwnRates,
   type TimedFault,
@@ -44,6 +45,8 @@ export interface Plan {
   drivers: number;
   /** With which the agent is started first. */
   settings: Settings;
+  /** Whether a second agent takes over from the first. */
+  rollingUpdate: boolean;
 }
 
 /** What is different from the plan that is drawn from a seed. */
@@ -81,6 +84,7 @@ export class World {
     const drawn = draw(machine, {
       ...drawPowerFaults(seededRandom(seed + POWER)),
       ...drawDiskFaults(seededRandom(seed + DISK)),
+      ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
     });
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
@@ -212,6 +216,7 @@ export class World {
     });
     this.#often("fullDisks", () => this.disk.fill());
     this.#often("readOnlyDisks", () => this.disk.makeReadOnly());
+    this.#often("secondAgents", () => this.#startSecondAgent());
     const power = new Power(this);
     this.#often("powerLosses", () => power.lose());
     this.#often("reboots", () => power.reboot());
@@ -240,12 +245,21 @@ export class World {
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
     this.api.onWrite = undefined;
+    this.machine.init.run(() => this.agent.endOne());
     this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
     this.machine.init.run(() => this.policies.correct());
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
     for (const plugin of this.plugins) plugin.settle();
+  }
+
+  // Two agents do not detect each other while the lock can't be written (docs/operating.md).
+  #startSecondAgent(): void {
+    const { machine, agent } = this;
+    if (machine.readOnlyDirectory !== undefined) return;
+    agent.startSecond();
+    machine.scheduler.after(machine.between(500, 20_000), () => machine.init.run(() => agent.endOne()));
   }
 
   // What happens just when a write of the agent has been done, and before it knows.
@@ -314,6 +328,7 @@ export class World {
       log: { level: "info" },
       kube: { kubeconfig: this.api.kubeconfig },
       server: { address: STATUS_ADDRESS },
+      rollingUpdate: this.plan.rollingUpdate,
       api: { socket: join(runDirectory, "api.sock") },
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(runDirectory, "cri.sock") },
@@ -336,7 +351,7 @@ const CALM_MS = 70_000;
 const LATE_WRITE_MS = 30_000;
 const SOON_MS = 1_000;
 
-// An agent that was started on a read-only disk is restarted when the calm begins.
+// When the calm begins, an agent that was started on a read-only disk is restarted, and one of two agents ends.
 const RESTART_MS = 10_000;
 
 const BOOKMARKS_MS = 60_000;
@@ -352,9 +367,10 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its power, and of its disk.
+// Between the seeds of a world and of its faults that have chance of their own.
 const POWER = 1_000_003;
 const DISK = 2_000_003;
+const SECOND_AGENT = 3_000_017;
 
 function draw(machine: Machine, drawn: OwnRates): Plan {
   const isSmall = machine.chance(SMALL);
@@ -368,7 +384,7 @@ function draw(machine: Machine, drawn: OwnRates): Plan {
       CALM_MS +
       (isLate ? LATE_WRITE_MS : 0) +
       (stalls({ faults }) ? STALL_MS : 0) +
-      (Number.isFinite(faults.readOnlyDisks) ? RESTART_MS : 0),
+      (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0),
     mostReplicas: machine.between(1, most),
     consumers: machine.between(1, 2),
     faults,
@@ -376,6 +392,7 @@ function draw(machine: Machine, drawn: OwnRates): Plan {
     evictionPlugins: machine.between(1, most - 1),
     drivers: machine.between(0, isSmall ? 1 : 2),
     settings: drawSettings(machine),
+    rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
 }
 
