@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
+import { agents } from "./rules/agents.ts";
 import { devices } from "./rules/devices.ts";
 import { inTree } from "./rules/in-tree.ts";
 import { liars } from "./rules/liars.ts";
@@ -44,6 +45,7 @@ export interface Outcome {
 const rules = [
   ...acts,
   ...liars,
+  ...agents,
   ...settings,
   ...progress,
   ...devices,

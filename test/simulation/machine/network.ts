@@ -38,6 +38,7 @@ export interface ClientCall {
 
 /** One request of HTTP on a connection of its own. */
 export interface HttpExchange {
+  readonly client: Process;
   readonly method: string;
   readonly url: string;
   readonly headers: Headers_;

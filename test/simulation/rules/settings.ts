@@ -30,10 +30,10 @@ export const settings: readonly Rule[] = [
       let missing: string | undefined;
       return () => {
         const { written, settings: taken } = operator;
-        const { startedAt } = history.lives.at(-1)!;
-        if (written !== seen[0] || taken !== seen[1] || startedAt !== seen[2]) {
-          seen = [written, taken, startedAt];
-          missing = written && missingOf(world, written, startedAt);
+        const { startedAt, configuredAt } = history.lives.at(-1)!;
+        if (written !== seen[0] || taken !== seen[1] || configuredAt !== seen[2]) {
+          seen = [written, taken, configuredAt];
+          missing = written && missingOf(world, written, configuredAt);
         }
         if (missing === undefined || !agent.process) return undefined;
         const until = Math.max(operator.writtenAt + UNTIL_TAKEN_MS, startedAt + UNTIL_STARTED_MS);
@@ -91,10 +91,10 @@ function isFullDryRunSince({ operator }: World, at: number): boolean {
 }
 
 /** Returns the settings that are not as the file has them. */
-function missingOf({ operator }: World, written: Settings, startedAt: number): string | undefined {
+function missingOf({ operator }: World, written: Settings, configuredAt: number): string | undefined {
   const { settings: taken, writtenAt } = operator;
   const keys = Object.keys(written) as (keyof Settings)[];
   const missing = keys.filter((key) => JSON.stringify(written[key]) !== JSON.stringify(taken[key]));
-  const isExpected = (key: keyof Settings) => key !== "taintPrefix" || startedAt > writtenAt;
+  const isExpected = (key: keyof Settings) => key !== "taintPrefix" || configuredAt > writtenAt;
   return missing.filter(isExpected).join(", ") || undefined;
 }

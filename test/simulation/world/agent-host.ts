@@ -1,32 +1,26 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLogger, stopped } from "@nodekeeper/core/lib";
-import { type Agent, createAgent } from "../../../packages/agent/src/agent.ts";
-import { ConfigurationError, loadConfiguration } from "../../../packages/agent/src/config/index.ts";
 import type { Machine } from "../machine/machine.ts";
-import { Killed, type Process } from "../machine/process.ts";
-import { NODE } from "./api-server.ts";
+import type { Process } from "../machine/process.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Settings } from "./settings.ts";
+import { SupervisedAgent } from "./supervised-agent.ts";
 
 export const STATUS_ADDRESS = "127.0.0.1:10290";
 
-/** Starts, stops and kills the agent as systemd or the kubelet does: it is started again whenever it has ended. */
+/** The agent of the node, and for a while perhaps a second one, as during a rolling update. */
 export class AgentHost {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #file: string;
   readonly #operator: Pick<Operator, "written" | "taken">;
   readonly #sectionsOf: (settings: Settings) => Readonly<Record<string, unknown>>;
-  #process: Process | undefined;
-  #stop = new AbortController();
-  #hangups: (() => void)[] = [];
+  #agents: readonly SupervisedAgent[];
   /** Why an agent ended by itself, oldest first. */
   readonly failures: string[] = [];
   /** Lines of the log, of all lives. */
   readonly log: string[] = [];
-  isWanted = true;
 
   /** @param sectionsOf returns the sections of the configuration file */
   constructor(
@@ -40,11 +34,17 @@ export class AgentHost {
     this.#operator = operator;
     this.#sectionsOf = sectionsOf;
     this.#file = join(machine.root, "agent.yaml");
+    this.#agents = [this.#agent("agent")];
     this.configure(operator.written);
   }
 
   get process(): Process | undefined {
-    return this.#process;
+    return this.#current.process;
+  }
+
+  /** Whether there are two agents, of which one may be ending. */
+  get hasSecond(): boolean {
+    return this.#agents.length > 1;
   }
 
   /**
@@ -61,102 +61,68 @@ export class AgentHost {
     renameSync(temporary, this.#file);
   }
 
+  start(): void {
+    this.#current.start();
+  }
+
   /** What SIGHUP does. */
   reload(): void {
     this.#history.note("operator", "sends SIGHUP");
-    this.#process?.run(() => {
-      for (const callback of this.#hangups) callback();
-    });
-  }
-
-  start(): void {
-    const life = {
-      startedAt: this.#machine.scheduler.now,
-      endedAt: undefined,
-      how: undefined,
-    } as History["lives"][number];
-    this.#history.lives.push(life);
-    const process = this.#machine.spawn(`agent ${this.#history.lives.length}`);
-    this.#process = process;
-    this.#history.note("agent", "starts");
-    const stop = new AbortController();
-    this.#stop = stop;
-    process.onDeath(() => {
-      life.endedAt = this.#machine.scheduler.now;
-      life.how ??= "killed";
-    });
-    void process.run(async () => {
-      try {
-        const agent = await this.#create(process);
-        await agent.run(stop.signal);
-      } catch (error) {
-        if (process.isDead || error instanceof Killed) return;
-        const isRefused = error instanceof ConfigurationError && !this.#operator.written;
-        if (!isRefused) this.failures.push((error as Error).stack ?? String(error));
-        life.how = "failed";
-        // The name of the world's directory differs from run to run.
-        const message = (error as Error).message.replaceAll(this.#machine.root, "");
-        this.#history.note("agent", `fails: ${message}`);
-      }
-      life.how ??= "stopped";
-      this.#end(process);
-    });
+    this.#current.reload();
   }
 
   /** What SIGKILL does, now or at one of the next acts of the agent. */
   kill(atEdge?: number): void {
-    const process = this.#process;
-    if (!process) return;
-    this.#history.note("fault", `agent killed${atEdge === undefined ? "" : ` at edge ${atEdge}`}`);
-    const restart = () => this.#restartLater(process);
-    process.onDeath(restart);
-    if (atEdge === undefined) process.kill();
-    else process.killAtEdge(atEdge);
+    this.#current.kill(atEdge);
   }
 
   /** What SIGTERM does. */
   stop(): void {
-    this.#history.note("operator", "stops the agent");
-    this.#process?.run(() => this.#stop.abort(stopped("the operator stops it")));
+    this.#current.stop();
   }
 
-  async #create(process: Process): Promise<Agent> {
-    const sources = { flags: {}, env: {}, hostname: NODE, file: this.#file };
-    const { configuration } = await loadConfiguration(sources);
-    this.#operator.taken(true);
-    const log = createLogger(configuration.log.level, { write: (line: string) => void this.log.push(line) });
-    return await createAgent({
-      configuration,
-      sources,
-      version: "1.0.0",
-      clock: process.clock,
-      log,
-      setLogLevel: () => this.#operator.taken(false),
-      onHangup: (callback) => {
-        this.#hangups.push(callback);
-        return () => {
-          this.#hangups = this.#hangups.filter((other) => other !== callback);
-        };
-      },
+  /** Kills all agents, as a loss of power does. */
+  killAll(): void {
+    for (const agent of this.#agents) if (agent.process) agent.kill();
+  }
+
+  /** Starts a second agent, with the same state directory and the same sockets. */
+  startSecond(): void {
+    if (this.hasSecond) return;
+    const second = this.#agent("second agent");
+    this.#agents = [...this.#agents, second];
+    this.#history.note("fault", "a second agent is started");
+    second.start();
+  }
+
+  /** Ends one of two agents: the one that is active, or the one that is not. */
+  endOne(): void {
+    if (!this.hasSecond || this.#agents.some(({ isWanted }) => !isWanted)) return;
+    const ended = this.#machine.pick(this.#agents);
+    const forget = () => {
+      this.#agents = this.#agents.filter((agent) => agent !== ended);
+    };
+    if (ended.process) ended.process.onDeath(forget);
+    else forget();
+    ended.remove(this.#machine.chance(0.5));
+  }
+
+  /** The agent that has the state directory; if none has, the first one that runs. */
+  get #current(): SupervisedAgent {
+    const agents = this.#agents;
+    return agents.find(({ isActive }) => isActive) ?? agents.find(({ process }) => process) ?? agents[0]!;
+  }
+
+  #agent(name: string): SupervisedAgent {
+    const agent: SupervisedAgent = new SupervisedAgent(name, {
+      machine: this.#machine,
+      history: this.#history,
+      operator: this.#operator,
+      file: this.#file,
+      failures: this.failures,
+      log: this.log,
+      hasOther: () => this.#agents.some((other) => other !== agent && other.process),
     });
-  }
-
-  #end(process: Process): void {
-    this.#history.note("agent", "has ended");
-    process.onDeath(() => this.#restartLater(process));
-    process.kill();
-  }
-
-  #restartLater(process: Process): void {
-    if (this.#process !== process) return;
-    this.#process = undefined;
-    this.#hangups = [];
-    this.#machine.scheduler.after(this.#machine.between(50, 5_000), () => {
-      if (this.isWanted && !this.#process) this.#supervisor.run(() => this.start());
-    });
-  }
-
-  get #supervisor(): Process {
-    return this.#machine.init;
+    return agent;
   }
 }

@@ -126,6 +126,7 @@ export class ApiServer {
         const write: ApiWrite = {
           at: scheduler.now,
           client: isAgent(headers) ? "nodekeeper" : "other",
+          sender: exchange.client,
           method,
           path,
           body: parsed(Buffer.from(body).toString()),

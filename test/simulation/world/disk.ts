@@ -28,7 +28,7 @@ export class Disk {
   /** What the kernel does after an error of the disk. Half of the time the agent has died of the same error. */
   makeReadOnly(): void {
     const machine = this.#machine;
-    if (machine.readOnlyDirectory !== undefined) return;
+    if (machine.readOnlyDirectory !== undefined || this.#agent.hasSecond) return;
     this.#history.note("fault", "disk read-only");
     machine.readOnlyDirectory = join(machine.root, "state");
     this.#livesBefore = this.#history.lives.length;

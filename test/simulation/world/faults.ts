@@ -32,6 +32,7 @@ export type TimedFault =
   | "cdiRemovals"
   | "fullDisks"
   | "readOnlyDisks"
+  | "secondAgents"
   | "powerLosses"
   | "reboots"
   | "hostChanges"
@@ -137,10 +138,11 @@ export function drawFaults(
 
 type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
 type DiskRates = Pick<FaultRates, "readOnlyDisks">;
+type SecondAgentRates = Pick<FaultRates, "secondAgents">;
 type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
-export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates;
+export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates & SecondAgentRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
@@ -168,6 +170,10 @@ export function drawHostFaults(random: () => number): HostRates {
   return { hostChanges, hostDamages: Number.isFinite(hostChanges) ? meanMs(0.8, 1, 10) : hostChanges };
 }
 
+export function drawSecondAgents(random: () => number): SecondAgentRates {
+  return { secondAgents: meanTimes(random)(0.15, 10, 45) };
+}
+
 function meanTimes(random: () => number) {
   return (often: number, leastS: number, mostS: number) =>
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
@@ -185,6 +191,7 @@ export const noFaults: FaultRates = {
   ...drawPluginFaults(() => 1),
   ...drawDiskFaults(() => 1),
   ...drawHostFaults(() => 1),
+  ...drawSecondAgents(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

@@ -1,3 +1,5 @@
+import type { Process } from "../machine/process.ts";
+
 /** A thing that happened in the world, for the trace. */
 export interface Event {
   /** Virtual milliseconds since the start. */
@@ -12,6 +14,7 @@ export interface ApiWrite {
   at: number;
   /** First part of the User-Agent: "nodekeeper". */
   client: string;
+  sender: Process;
   method: string;
   path: string;
   body: unknown;
@@ -39,6 +42,18 @@ export interface PluginCall {
   answer: string | undefined;
   /** Virtual milliseconds at which the plugin answered. */
   answeredAt: number | undefined;
+}
+
+/** The life of an agent, in virtual milliseconds. A process that waits for its turn again has several. */
+export interface AgentLife {
+  process: Process;
+  startedAt: number;
+  /** When its configuration was read. */
+  configuredAt: number;
+  /** When it had the state directory. Undefined if it has not. */
+  activeSince: number | undefined;
+  endedAt: number | undefined;
+  how: "killed" | "stopped" | "failed" | undefined;
 }
 
 /** A pod of those that a plugin was offered, which it named in its answer. */
@@ -82,12 +97,8 @@ export class History {
   readonly lost: { at: number; method: string; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */
   readonly stages = new Map<string, Stage>();
-  /** Virtual milliseconds at which an agent was started, killed or stopped. */
-  readonly lives: {
-    startedAt: number;
-    endedAt: number | undefined;
-    how: "killed" | "stopped" | "failed" | undefined;
-  }[] = [];
+  /** Agents, oldest first. A second agent is one from when it has the state directory. */
+  readonly lives: AgentLife[] = [];
   /**
    * When the machine was booted, and the time of the agent's last commit that survived that, both in virtual
    * milliseconds.

@@ -52,10 +52,13 @@ export class Operator {
       .map(({ settings }) => settings);
   }
 
-  /** Records that the agent has taken the settings of the file. At a start all of them, later those that are live. */
-  taken(isStart: boolean): void {
+  /**
+   * Records that the agent has taken the settings of the file. At a start all of them, later those that are live.
+   * @param read the settings as the agent has read them
+   */
+  taken(read: Settings | undefined, isStart: boolean): void {
     const { taintPrefix } = this.settings;
-    const settings = this.written && (isStart ? this.written : { ...this.written, taintPrefix });
+    const settings = read && (isStart ? read : { ...read, taintPrefix });
     if (!settings) return;
     this.inForce.push({ at: this.#machine.scheduler.now, settings });
     this.#history.note("agent", `${isStart ? "starts" : "goes on"} with ${JSON.stringify(settings)}`);

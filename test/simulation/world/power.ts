@@ -94,7 +94,8 @@ export class Power {
   }
 
   #boot(): void {
-    const { machine, history, runtime, devices, plugins, consumers } = this.#parts;
+    const { machine, history, agent, runtime, devices, plugins, consumers } = this.#parts;
+    agent.killAll();
     const at = machine.scheduler.now;
     history.boots.push({ at, keptUntil: machine.logOf(this.#file("nodekeeper.db")).lastCommitAt });
     history.note("world", "the machine boots");

@@ -20,6 +20,7 @@ import {
   drawHostFaults,
   drawPluginFaults,
   drawPowerFaults,
+  drawSecondAgents,
   type FaultRates,
   type OwnRates,
   type TimedFault,
@@ -51,6 +52,8 @@ export interface Plan {
   drivers: number;
   /** With which the agent is started first. */
   settings: Settings;
+  /** Whether a second agent takes over from the first. */
+  rollingUpdate: boolean;
 }
 
 /** What is different from the plan that is drawn from a seed. */
@@ -98,6 +101,7 @@ export class World {
       ...drawPluginFaults(seededRandom(seed + PLUGINS)),
       ...drawDiskFaults(seededRandom(seed + DISK)),
       ...drawHostFaults(seededRandom(seed + HOST)),
+      ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
     });
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
@@ -256,6 +260,7 @@ export class World {
     });
     this.#often("fullDisks", () => this.disk.fill());
     this.#often("readOnlyDisks", () => this.disk.makeReadOnly());
+    this.#often("secondAgents", () => this.#startSecondAgent());
     const power = new Power(this);
     this.#often("powerLosses", () => power.lose());
     this.#often("reboots", () => power.reboot());
@@ -286,6 +291,7 @@ export class World {
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
     this.api.onWrite = undefined;
+    this.machine.init.run(() => this.agent.endOne());
     this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
     this.machine.init.run(() => this.policies.correct());
@@ -306,6 +312,14 @@ export class World {
     }
     machine.pick(others).manner = "slow";
     plugin.replaceAtAnswer();
+  }
+
+  // Two agents do not detect each other while the lock can't be written (docs/operating.md).
+  #startSecondAgent(): void {
+    const { machine, agent } = this;
+    if (machine.readOnlyDirectory !== undefined) return;
+    agent.startSecond();
+    machine.scheduler.after(machine.between(500, 20_000), () => machine.init.run(() => agent.endOne()));
   }
 
   // What happens just when a write of the agent has been done, and before it knows.
@@ -374,6 +388,7 @@ export class World {
       log: { level: "info" },
       kube: { kubeconfig: this.api.kubeconfig },
       server: { address: STATUS_ADDRESS },
+      rollingUpdate: this.plan.rollingUpdate,
       api: { socket: join(runDirectory, "api.sock") },
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(runDirectory, "cri.sock") },
@@ -399,7 +414,7 @@ const CALM_MS = 70_000;
 const LATE_WRITE_MS = 30_000;
 const SOON_MS = 1_000;
 
-// An agent that was started on a read-only disk is restarted when the calm begins.
+// When the calm begins, an agent that was started on a read-only disk is restarted, and one of two agents ends.
 const RESTART_MS = 10_000;
 
 const BOOKMARKS_MS = 60_000;
@@ -415,11 +430,12 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its power, its disk, the manners of its plugins, and its host.
+// Between the seeds of a world and of its faults that have chance of their own.
 const POWER = 1_000_003;
 const DISK = 2_000_003;
 const PLUGINS = 3_000_017;
 const HOST = 4_000_037;
+const SECOND_AGENT = 5_000_011;
 
 function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
   const isSmall = machine.chance(SMALL) || isQuick;
@@ -433,7 +449,7 @@ function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
       CALM_MS +
       (isLate ? LATE_WRITE_MS : 0) +
       (stalls({ faults }) ? STALL_MS : 0) +
-      (Number.isFinite(faults.readOnlyDisks) ? RESTART_MS : 0),
+      (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0),
     mostReplicas: machine.between(1, most),
     consumers: machine.between(1, 2),
     faults,
@@ -444,6 +460,7 @@ function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
     ),
     drivers: machine.between(0, isSmall ? 1 : 2),
     settings: drawSettings(machine),
+    rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
 }
 

@@ -38,6 +38,29 @@ export class Handover {
   }
 
   /**
+   * Creates and runs an agent whenever it is its turn, until the signal aborts or the process must end. Throws as
+   * `create` and the agent do.
+   * @param create is passed the drivers' plugins that registered while another agent ran
+   */
+  async runInTurns(
+    configuration: AgentConfiguration,
+    create: (standby: StandbyPlugins | undefined) => Promise<RunningAgent>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (;;) {
+      const standby = await this.begin(configuration, signal);
+      if (signal.aborted) return await standby?.stop();
+      try {
+        const agent = await create(standby);
+        if (!(await this.run(agent, configuration, signal))) return;
+      } finally {
+        // Stops plugins that the agent did not take over because it failed before.
+        await standby?.stop();
+      }
+    }
+  }
+
+  /**
    * Waits until the state directory is free or the signal aborts. Returns at once if `rollingUpdate` is disabled.
    * Returns the drivers' plugins that registered meanwhile.
    */

@@ -16,11 +16,10 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
   for (const warning of warnings) log.warn({ errorId: SettingUnused.id, warning }, "configuration warning");
   const stop = stopOnSignals();
   const handover = new Handover({ clock: systemClock, log });
-  for (;;) {
-    const standby = await handover.begin(configuration, stop);
-    if (stop.aborted) return await standby?.stop();
-    try {
-      const agent = await createAgent({
+  await handover.runInTurns(
+    configuration,
+    (standby) =>
+      createAgent({
         configuration,
         standby,
         sources,
@@ -32,13 +31,9 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
           log.level = level;
         },
         onHangup,
-      });
-      if (!(await handover.run(agent, configuration, stop))) return;
-    } finally {
-      // Stops plugins that the agent did not take over because it failed before.
-      await standby?.stop();
-    }
-  }
+      }),
+    stop,
+  );
 }
 
 /** Calls `callback` on each SIGHUP. Returns a function that unsubscribes. */

@@ -117,6 +117,7 @@ function exchangeOf(
   };
   return {
     ...request,
+    client: connection.client,
     respond: (status, headers, onDelivered) =>
       toClient(() => {
         if (client.onResponse(status, headers)) onDelivered?.();
@@ -251,6 +252,10 @@ class Server extends EventEmitter {
     const done = rest.find((one) => typeof one === "function") as (() => void) | undefined;
     process.after(0, () => {
       process.edge();
+      if (network.find(`${host}:${port}`)) {
+        this.emit("error", failure("EADDRINUSE", "listen", `${host}:${port}`));
+        return;
+      }
       this.#listener = network.listen(`${host}:${port}`, process, {
         onRequest: (exchange) => {
           const socket = Object.assign(new EventEmitter(), { destroy: () => exchange.cut() });
