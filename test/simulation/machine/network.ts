@@ -83,7 +83,10 @@ export class Network {
 
   /** @param address identity of a socket file, or "host:port" */
   listen(address: string, process: Process, service: Service): Listener {
-    const listener = new Listener(process, service, () => this.#listeners.delete(address));
+    const listener: Listener = new Listener(process, service, () => {
+      // By now another process may listen there.
+      if (this.#listeners.get(address) === listener) this.#listeners.delete(address);
+    });
     this.#listeners.set(address, listener);
     return listener;
   }
