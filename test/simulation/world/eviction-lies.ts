@@ -66,9 +66,9 @@ export class EvictionLies {
     };
   }
 
-  /** Returns the grace period that a plugin requests for a pod. */
+  /** Returns the grace period that a plugin requests for a pod: another one each time that it names the pod. */
   grace(lie: EvictionLie | undefined): { gracePeriodSeconds?: number } {
-    return lie === "numbers" ? { gracePeriodSeconds: this.#machine.pick(GRACES) } : {};
+    return lie === "numbers" || lie === "doubles" ? { gracePeriodSeconds: this.#machine.pick(GRACES) } : {};
   }
 
   /** Returns a pod that was not offered, or one that was under other names. */
