@@ -41,7 +41,7 @@ const noticed =
 const idle =
   "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.";
 const named =
-  "No pod is evicted that no plugin has named in this round, of those that it was offered, and that no policy selects.";
+  "No pod is evicted that no plugin has named in this round, of those that it was offered, that no policy selects, and for which no in-tree plugin has a reading over its threshold.";
 const onePod = "A hard threshold costs one pod for each answer, however many the plugin names.";
 const grace = "The grace period of an eviction is the pod's own, or one that eviction.grace allows.";
 const validTaints = "Every taint of the agent has a valid name and an effect that its settings allow.";
@@ -50,7 +50,13 @@ const current =
   "What an instance answered does not count in a round that is decided after another one registered.";
 const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
 
+const ofHost = "What in-tree plugins answer in a round is what the host's files said then.";
+const transition =
+  "The taint of an in-tree plugin stays for its transition period, also while readings fail.";
+const properties = "After quiet, the published properties of the machine are those of its files.";
+
 const eviction = "packages/agent/src/eviction";
+const intree = "packages/agent/src/intree";
 const reporting = "packages/agent/src/reporting";
 const decide = "packages/api/src/decide";
 
@@ -497,5 +503,59 @@ export const mutations: readonly Mutation[] = [
     from: "if (!answer) throw new",
     to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
+    name: "in-tree: more free memory than the minimum is pressure",
+    file: `${intree}/eviction/system-memory.ts`,
+    from: 'freeBytes < threshold ? "reclaimed" : "none";',
+    to: 'freeBytes > threshold ? "reclaimed" : "none";',
+    promise: tainted,
+  },
+  {
+    name: "in-tree: memory that can't be read is still short",
+    file: `${intree}/eviction/system-memory.ts`,
+    from: 'const state = valueIn("memory", memory);',
+    to: 'const state = valueIn("memory", memory);\n    if (!state && this.#verdict) return;',
+    promise: ofHost,
+  },
+  {
+    name: "in-tree: free memory that is missing in the file counts as none",
+    file: "packages/agent/src/host/memory.ts",
+    from: 'const freeBytes = memoryLine(text, "MemFree");',
+    to: 'const freeBytes = memoryLine(text, "MemFree") ?? 0;',
+    promise: ofHost,
+  },
+  {
+    name: "in-tree: stalls that have ended count on",
+    file: `${intree}/eviction/system-memory.ts`,
+    from: 'severity: "none", since: undefined };',
+    to: 'severity: "none", since };',
+    promise: ofHost,
+  },
+  {
+    name: "in-tree: a pod with few processes has too many",
+    file: `${intree}/eviction/overuse.ts`,
+    from: "(pidsOf(pod) ?? 0) > threshold",
+    to: "(pidsOf(pod) ?? threshold) < threshold",
+    promise: named,
+  },
+  {
+    name: "in-tree: a condition without a met threshold is lost",
+    file: `${intree}/eviction/in-tree-plugin.ts`,
+    from: 'metType === "none" ? nodeCondition(condition) : null',
+    to: "null",
+    promise: tainted,
+  },
+  {
+    name: "in-tree: a condition ends with its first round without pressure",
+    file: `${decide}/conditions.ts`,
+    from: "now - condition.lastSeen >= policy.conditionTransitionPeriodMs",
+    to: "now > condition.lastSeen",
+    promise: transition,
+  },
+  {
+    name: "in-tree: the report of the machine is not refreshed",
+    file: `${intree}/system-reporter.ts`,
+    from: "if (current !== last) yield",
+    to: "if (last === undefined) yield",
+    promise: properties,
   },
 ];

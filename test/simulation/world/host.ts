@@ -72,9 +72,7 @@ export class Host {
       () => this.setMemory(this.#other(this.memory, [2, 8, PLENTY])),
       () => this.#setStalls(this.#other(this.stalls, [0, 40])),
       () => this.#changePod(),
-      () => this.#changePod(),
-      () => this.#set("CPUs are online", this.cpus, this.#other(this.cpus, [4, 6, 8])),
-      () => this.#changeInterface(),
+      () => this.#changeDevice(),
     ])();
   }
 
@@ -146,7 +144,11 @@ export class Host {
     this.#set(`processes in ${name}`, pids, this.#other(pids, [FEW_PIDS, 900, 2_000]));
   }
 
-  #changeInterface(): void {
+  #changeDevice(): void {
+    if (this.#machine.chance(0.5)) {
+      this.#set("CPUs are online", this.cpus, this.#other(this.cpus, [4, 6, 8]));
+      return;
+    }
     const each = this.#machine.pick(this.interfaces);
     each.isPresent = each.name === "eth0" || this.#machine.chance(0.5);
     each.isUp = this.#machine.chance(0.7);
