@@ -227,6 +227,8 @@ describe.skipIf(missing)("the chart's values", () => {
         priorityClassName: "system-node-critical",
         tolerations: [{ operator: "Exists" }],
         securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+        // A Service called "nodekeeper" would add variables.
+        enableServiceLinks: false,
       });
       expect(pod).not.toHaveProperty("hostPID");
       expect(pod).not.toHaveProperty("hostIPC");

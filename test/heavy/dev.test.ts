@@ -160,6 +160,9 @@ describe("nodekeeper dev", () => {
   it("a sample pod is evicted, its containers end on the node, and it has a successor", async () => {
     startDev("--first-pressure", "1s");
     const url = await until("the API server", () => printed(/API server +(http:\S+)/));
+    await until("what switches eviction on", () =>
+      printed(/^ {2}eviction +(live, set by --eviction-dry-run-plugins=)/m),
+    );
     const objects = async (plural: string) => {
       const response = await fetch(`${url}/api/v1/${plural}`);
       // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
