@@ -5,7 +5,7 @@ import { type Machine, machineOf } from "../machine/machine.ts";
 import type { HttpExchange } from "../machine/network.ts";
 import type { Process } from "../machine/process.ts";
 import type { ApiFaults } from "./faults.ts";
-import { type ApiWrite, type History, isEviction } from "./history.ts";
+import { type ApiWrite, type History, isDryRun, isEviction } from "./history.ts";
 import { PodTruths } from "./pod-truths.ts";
 
 export const NODE = "worker-1";
@@ -114,6 +114,7 @@ export class ApiServer {
     const pod = name === undefined ? undefined : this.store.get("pods", name, namespace);
     const { scheduler } = this.process;
     this.pods.look();
+    const sent = parsed(Buffer.from(body).toString());
     let recorded: ApiWrite | undefined;
     return {
       ...exchange,
@@ -129,7 +130,8 @@ export class ApiServer {
           sender: exchange.client,
           method,
           path,
-          body: parsed(Buffer.from(body).toString()),
+          body: sent,
+          isDryRun: query?.includes("dryRun=") || isDryRun(sent),
           status,
           podUid: pod?.metadata.uid,
           isLate: exchange.isAbandoned(),

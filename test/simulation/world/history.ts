@@ -21,6 +21,8 @@ export interface ApiWrite {
   status: number;
   /** UID of the pod that a request about a pod concerned, when it arrived. */
   podUid: string | undefined;
+  /** Whether it asked for a dry run, which writes nothing: by its query or its body. */
+  isDryRun: boolean;
   /** Whether it arrived after the agent had given it up, by its deadline or by its death. */
   isLate: boolean;
   /** Virtual milliseconds at which the response reached the agent. Undefined if it has not. */
@@ -151,13 +153,14 @@ function isAccepted({ status }: ApiWrite): boolean {
   return status >= 200 && status < 300;
 }
 
-function endsPod({ method, path, body }: ApiWrite): boolean {
-  if (isDryRun(body)) return false;
+function endsPod({ method, path, isDryRun }: ApiWrite): boolean {
+  if (isDryRun) return false;
   if (method === "POST") return /\/pods\/[^/]+\/eviction$/.test(path);
   return method === "DELETE" && /\/pods\/[^/]+$/.test(path);
 }
 
-function isDryRun(body: unknown): boolean {
+/** Returns whether a request to evict or delete a pod asks for a dry run. */
+export function isDryRun(body: unknown): boolean {
   const { deleteOptions, dryRun } = (body ?? {}) as {
     deleteOptions?: { dryRun?: string[] };
     dryRun?: string[];

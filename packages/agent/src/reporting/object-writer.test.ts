@@ -48,6 +48,9 @@ async function setUp({
     /** Returns the object as stored after an apply. */
     stored: (object: KubeObject) => object,
     live,
+    /** The error that a read throws. */
+    readFault: undefined as Error | undefined,
+    reads: 0,
   };
   const client: Partial<KubeClient> = {
     resolve: async (kind: GroupVersionKind) => ({
@@ -58,6 +61,8 @@ async function setUp({
       subresources: ["status"],
     }),
     async get() {
+      server.reads++;
+      if (server.readFault) throw server.readFault;
       if (!server.live) throw new NodekeeperError("notFound", "not there");
       return server.live;
     },
@@ -353,6 +358,25 @@ it("removes fields published by an earlier agent if no plugin reports anything",
   expect(server.live).toBe(predecessor);
   expect(applies.filter(({ body }) => body.includes("CustomNodeResource"))).toHaveLength(1);
   expect(statusOf(applies)).toBeUndefined();
+});
+
+it("removes them although the object could not be read at the start, for example while permissions were missing", async () => {
+  const { clock, server, applies } = await setUp({ live: predecessor });
+  server.readFault = new NodekeeperError("forbidden", "403");
+  await clock.step(30_000);
+  expect(applies).toEqual([]);
+  server.readFault = undefined;
+  await clock.step(60_000);
+  expect(applies.filter(({ body }) => body.includes("CustomNodeResource"))).toHaveLength(1);
+  expect(statusOf(applies)).toBeUndefined();
+});
+
+it("reads an object that no plugin reports ever more rarely if it must not read it", async () => {
+  const { clock, server } = await setUp();
+  server.readFault = new NodekeeperError("forbidden", "403");
+  await clock.step(3_600_000);
+  // Of the CustomNodeResource and the Node.
+  expect(server.reads).toBeLessThan(60);
 });
 
 it("applies a part again each resync interval, although the other one changes all the time", async () => {

@@ -53,6 +53,9 @@ export class ObjectWriter {
   readonly #isNode: boolean;
   readonly #parts: Record<ApplyPart, PartWriter>;
   readonly #failures = new Backoff(retryPolicies.publishedObject);
+  readonly #ignored = new Backoff(retryPolicies.unreportedObject);
+  // When an object that no plugin reports is read again, after a failure that was ignored.
+  #readAt = Number.POSITIVE_INFINITY;
   readonly #watch: ObjectWatch;
   readonly #predecessor: Predecessor;
   readonly #budget: Budget;
@@ -202,7 +205,9 @@ export class ObjectWriter {
 
   /**
    * Reads the fields that earlier agent processes published, before the first write. If no plugin reports the kind,
-   * errors because it is not served or not readable are ignored until the next resync.
+   * errors because it is not served or not readable are ignored. An object that is not readable, for example because
+   * permissions are missing for a while, may have such fields: it is read again after a delay, the others at the next
+   * resync.
    */
   async #readPredecessor(signal: AbortSignal): Promise<RemoteObject | undefined> {
     const isReported = mergeObject(this.object, this.#options.reports.contents()) !== undefined;
@@ -211,10 +216,13 @@ export class ObjectWriter {
       const live = await remote.read(signal);
       for (const part of applyParts) this.#parts[part].saw(live);
       this.#predecessor.read(live, (contents) => this.#publishable(contents).contents);
+      this.#readAt = Number.POSITIVE_INFINITY;
       return remote;
     } catch (error) {
-      if (!isReported && ignorableIfUnused.has(codeOf(error))) return undefined;
-      throw error;
+      const code = codeOf(error);
+      if (isReported || !ignorableIfUnused.has(code)) throw error;
+      if (code !== "unsupported") this.#readAt = this.#options.clock.monotonic() + this.#ignored.next();
+      return undefined;
     }
   }
 
@@ -252,14 +260,14 @@ export class ObjectWriter {
   }
 
   /**
-   * Returns the milliseconds until the next resync, retry of quarantined content, or removal of fields of an earlier
-   * agent process, whichever comes first.
+   * Returns the milliseconds until the next resync, retry of quarantined content, removal of fields of an earlier
+   * agent process, or attempt to read them, whichever comes first.
    */
   restMs(): number {
     const { clock, settings } = this.#options;
     const { resyncInterval } = settings();
     const retries = applyParts.map((part) => this.#parts[part].quarantine.nextRetryAt);
-    const until = Math.min(...retries, this.#predecessor.until);
+    const until = Math.min(...retries, this.#predecessor.until, this.#readAt);
     const resyncs = applyParts.map((part) => this.#parts[part].expiresInMs(resyncInterval));
     return Math.min(...resyncs, Math.max(until - clock.monotonic(), 0));
   }

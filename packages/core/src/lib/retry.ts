@@ -24,6 +24,8 @@ export const retryPolicies = {
   sliceDiscovery: { baseMs: 5_000, maxMs: 120_000, isOfFleet: true },
   /** Writing a published object. */
   publishedObject: { baseMs: 250, maxMs: 30_000, isOfFleet: true },
+  /** Reading an object that no plugin reports. Repeated as long as the agent has no permission. */
+  unreportedObject: { baseMs: 1_000, maxMs: 600_000, isOfFleet: true },
   /** Writing a driver's ResourceSlices. */
   slices: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
   /** Writing the Node's taints. */
