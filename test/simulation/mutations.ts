@@ -503,6 +503,8 @@ export const mutations: readonly Mutation[] = [
     from: "if (!answer) throw new",
     to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
+  },
+  {
     name: "in-tree: more free memory than the minimum is pressure",
     file: `${intree}/eviction/system-memory.ts`,
     from: 'freeBytes < threshold ? "reclaimed" : "none";',
