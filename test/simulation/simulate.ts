@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
+import { bounds } from "./rules/bounds.ts";
 import { devices } from "./rules/devices.ts";
 import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
@@ -52,6 +53,7 @@ const rules = [
   ...quiet,
   ...partialOutage,
   ...outage,
+  ...bounds,
 ];
 
 /**

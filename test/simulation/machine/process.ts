@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 // Not from the index of the room, which imports the edges.
 import { type Clock, sleepOn, type Timer } from "../../../packages/core/src/lib/clock.ts";
+import type { Census } from "./census.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** Thrown by the edges of a process that was killed. Nothing of it has an effect on the world any more. */
@@ -33,6 +34,8 @@ export class Process {
   isDead = false;
   /** Number of callbacks that ran. */
   steps = 0;
+  /** Counts what the process keeps, in worlds that are about that. */
+  census: Census | undefined;
   readonly #held: (() => void)[] = [];
   // Faster than to enter the storage each time.
   readonly #enter = running.run(this, () => AsyncLocalStorage.snapshot());
@@ -55,7 +58,9 @@ export class Process {
 
   /** Runs `callback` in this process after `ms`: not if it is dead by then, and later if it is frozen. */
   after(ms: number, callback: () => void): Timer {
-    return this.scheduler.after(ms, () => this.#deliver(callback));
+    const { census, scheduler } = this;
+    if (!census) return scheduler.after(ms, () => this.#deliver(callback));
+    return census.timer(callback, (due) => scheduler.after(ms, () => this.#deliver(due)));
   }
 
   /**
@@ -85,6 +90,11 @@ export class Process {
     return () => {
       this.#onDeath = this.#onDeath.filter((other) => other !== callback);
     };
+  }
+
+  /** Number of sockets, watches of files and databases that it has open. */
+  get handles(): number {
+    return this.#onDeath.length;
   }
 
   /** What SIGSTOP does: events wait. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createLogger, stopped } from "@nodekeeper/core/lib";
 import { type Agent, createAgent } from "../../../packages/agent/src/agent.ts";
 import { ConfigurationError, loadConfiguration } from "../../../packages/agent/src/config/index.ts";
+import type { Census } from "../machine/census.ts";
 import type { Machine } from "../machine/machine.ts";
 import { Killed, type Process } from "../machine/process.ts";
 import { NODE } from "./api-server.ts";
@@ -27,6 +28,8 @@ export class AgentHost {
   /** Lines of the log, of all lives. */
   readonly log: string[] = [];
   isWanted = true;
+  /** Counts what agents keep that are started from now on. */
+  census: Census | undefined;
 
   /** @param sectionsOf returns the sections of the configuration file */
   constructor(
@@ -77,6 +80,7 @@ export class AgentHost {
     } as History["lives"][number];
     this.#history.lives.push(life);
     const process = this.#machine.spawn(`agent ${this.#history.lives.length}`);
+    process.census = this.census;
     this.#process = process;
     this.#history.note("agent", "starts");
     const stop = new AbortController();

@@ -12,13 +12,14 @@ const MOST_PAGES = 1_073_741_823;
 export class DatabaseSync extends RealDatabase {
   readonly #process = processIfAny();
   readonly #path: string;
+  readonly #offDeath: (() => void) | undefined;
 
   constructor(path: string, options: ConstructorParameters<typeof RealDatabase>[1] = {}) {
     processIfAny()?.edge();
     // All processes are one: waiting for a lock would stop the one that holds it.
     super(path, { ...options, timeout: 0 });
     this.#path = path;
-    this.#process?.onDeath(() => this.#abandon());
+    this.#offDeath = this.#process?.onDeath(() => this.#abandon());
     if (path === ":memory:") return;
     open.add(this);
     if (machineIfAny()?.isDiskFull) this.limit(true);
@@ -54,6 +55,7 @@ export class DatabaseSync extends RealDatabase {
   }
 
   override close(): void {
+    this.#offDeath?.();
     super.close();
     open.delete(this);
   }
