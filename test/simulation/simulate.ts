@@ -3,6 +3,7 @@ import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { agents } from "./rules/agents.ts";
+import { bounds } from "./rules/bounds.ts";
 import { devices } from "./rules/devices.ts";
 import { inTree } from "./rules/in-tree.ts";
 import { liars } from "./rules/liars.ts";
@@ -58,6 +59,7 @@ const rules = [
   ...quiet,
   ...partialOutage,
   ...outage,
+  ...bounds,
 ];
 
 /**

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
+import { countedSource } from "./counted-sources.ts";
 
 /** A change of one place of a source file. */
 export interface SourceChange {
@@ -46,7 +47,7 @@ export async function bundleWorld(outfile: string, changes: readonly SourceChang
     sourcemap: "linked",
     logLevel: "error",
     absWorkingDir: root,
-    plugins: [edgesPlugin, changesPlugin(changes)],
+    plugins: [edgesPlugin, sourcesPlugin(changes)],
   });
 }
 
@@ -63,21 +64,36 @@ const edgesPlugin: Plugin = {
   },
 };
 
-function changesPlugin(changes: readonly SourceChange[]): Plugin {
+/** Changes the sources, and lets what they create be counted. */
+function sourcesPlugin(changes: readonly SourceChange[]): Plugin {
   return {
-    name: "changes",
+    name: "sources",
     setup({ onLoad }) {
-      for (const { file, from, to } of changes) {
-        const path = join(root, file);
-        const filter = new RegExp(`${path.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
-        onLoad({ filter }, async () => {
-          const contents = await readFile(path, "utf8");
-          const parts = contents.split(from);
-          if (parts.length !== 2)
-            throw new Error(`${file}: ${parts.length - 1} times, not once: ${JSON.stringify(from)}`);
-          return { contents: parts.join(to), loader: "ts" };
-        });
-      }
+      onLoad({ filter: /\/packages\/[^/]+\/src\/.*\.ts$/ }, async ({ path }) => {
+        const file = relative(root, path);
+        let contents = await readFile(path, "utf8");
+        for (const change of changes.filter((each) => each.file === file))
+          contents = changed(contents, change);
+        return {
+          contents: isOfAgent(file) ? countedSource(contents, placeOf(file)) : contents,
+          loader: "ts",
+        };
+      });
     },
   };
+}
+
+function changed(contents: string, { file, from, to }: SourceChange): string {
+  const parts = contents.split(from);
+  if (parts.length === 2) return parts.join(to);
+  throw new Error(`${file}: ${parts.length - 1} times, not once: ${JSON.stringify(from)}`);
+}
+
+function isOfAgent(file: string): boolean {
+  return /^packages\/(agent|api|core)\//.test(file) && !file.includes("/testing/") && !file.includes("/gen/");
+}
+
+/** Returns "eviction/ledger.ts" for a module of the agent, and "core/lib/clock.ts" for another package. */
+function placeOf(file: string): string {
+  return file.replace(/^packages\/(?:agent\/src\/)?/, "").replace("/src/", "/");
 }

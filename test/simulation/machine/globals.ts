@@ -1,3 +1,4 @@
+import { counted, leaveOut } from "./census.ts";
 import { machineIfAny } from "./machine.ts";
 import { Killed, processIfAny } from "./process.ts";
 
@@ -58,12 +59,14 @@ export function replaceGlobals(): void {
  * that was killed they never do.
  */
 function anyOf(signals: readonly AbortSignal[]): AbortSignal {
-  const controller = new AbortController();
+  const controller = new (counted(AbortController, "AbortSignal.any"))();
   const first = signals.find(({ aborted }) => aborted);
   if (first) controller.abort(first.reason);
   else
-    for (const signal of signals)
+    for (const signal of signals) {
       signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+      leaveOut(signal);
+    }
   return controller.signal;
 }
 

@@ -111,22 +111,25 @@ export class Listener {
   service: Service;
   readonly connections = new Set<Connection>();
   readonly #forget: () => void;
+  readonly #offDeath: () => void;
 
   constructor(process: Process, service: Service, forget: () => void) {
     this.process = process;
     this.service = service;
     this.#forget = forget;
-    process.onDeath(() => this.close());
+    this.#offDeath = process.onDeath(() => this.close());
   }
 
   /** Accepts no further connections. */
   stop(): void {
+    if (this.connections.size === 0) this.#offDeath();
     this.#forget();
   }
 
   /** Also ends all connections. */
   close(): void {
     this.stop();
+    this.#offDeath();
     for (const connection of [...this.connections]) connection.endBy("server");
     this.service = {};
   }

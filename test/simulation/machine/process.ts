@@ -33,6 +33,8 @@ export class Process {
   isDead = false;
   /** Number of callbacks that ran. */
   steps = 0;
+  /** Counts what the process keeps, in worlds that are about that: a `Census`. */
+  census: { timer(callback: () => void, start: (callback: () => void) => Timer): Timer } | undefined;
   readonly #held: (() => void)[] = [];
   // Faster than to enter the storage each time.
   readonly #enter = running.run(this, () => AsyncLocalStorage.snapshot());
@@ -55,7 +57,9 @@ export class Process {
 
   /** Runs `callback` in this process after `ms`: not if it is dead by then, and later if it is frozen. */
   after(ms: number, callback: () => void): Timer {
-    return this.scheduler.after(ms, () => this.#deliver(callback));
+    const { census, scheduler } = this;
+    if (!census) return scheduler.after(ms, () => this.#deliver(callback));
+    return census.timer(callback, (due) => scheduler.after(ms, () => this.#deliver(due)));
   }
 
   /** The same at a virtual time. */
@@ -90,6 +94,11 @@ export class Process {
     return () => {
       this.#onDeath = this.#onDeath.filter((other) => other !== callback);
     };
+  }
+
+  /** Number of sockets, watches of files and databases that it has open. */
+  get handles(): number {
+    return this.#onDeath.length;
   }
 
   /** What SIGSTOP does: events wait. */

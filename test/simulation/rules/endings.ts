@@ -10,6 +10,7 @@ const endings = [
   "refusedSlices",
   "oneCondition",
   "idleness",
+  "churn",
 ] as const;
 export type Ending = (typeof endings)[number];
 

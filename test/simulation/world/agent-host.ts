@@ -1,5 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Census } from "../machine/census.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import type { History } from "./history.ts";
@@ -21,6 +22,8 @@ export class AgentHost {
   readonly failures: string[] = [];
   /** Lines of the log, of all lives. */
   readonly log: string[] = [];
+  /** Counts what agents keep that are started from now on. */
+  census: Census | undefined;
 
   /** @param sectionsOf returns the sections of the configuration file */
   constructor(
@@ -117,6 +120,7 @@ export class AgentHost {
     const agent: SupervisedAgent = new SupervisedAgent(name, {
       machine: this.#machine,
       history: this.#history,
+      censusOf: () => this.census,
       operator: this.#operator,
       file: this.#file,
       failures: this.failures,

@@ -106,6 +106,15 @@ export class DriverActor extends PluginActor {
     this.#changed("add");
   }
 
+  /** A device takes the place of another one. */
+  exchange(): void {
+    const [oldest] = this.#devices;
+    if (!oldest) return;
+    this.#changeDevice(oldest, "remove");
+    this.#add(oldest.pool);
+    this.#changed("exchange");
+  }
+
   #changed(what: string): void {
     this.history.note(this.name, `${what}: ${this.healthy.length} of ${this.#devices.length} are healthy`);
     const waiting = this.#waiting.splice(0);
@@ -192,8 +201,7 @@ export class DriverActor extends PluginActor {
     this.history.note(this.name, `prepares ${devices.map(({ device }) => device)} for ${uid}`);
   }
 
-  #add(): void {
-    const pool = this.machine.chance(0.7) ? "" : "second";
+  #add(pool = this.machine.chance(0.7) ? "" : "second"): void {
     const name = `${this.name.split(".")[0]}-${this.#made++}`;
     this.#devices.push({ name, pool, isHealthy: true, revision: 0 });
   }

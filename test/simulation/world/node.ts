@@ -179,17 +179,20 @@ const workloads = [
 ];
 
 /** Pods that nobody may evict, and pods that come back under no name. */
-export function seedPods({ store }: ApiServer): void {
-  const put = (name: string, metadata: object, spec: object) =>
-    store.put({
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name, namespace: "kube-system", ...metadata },
-      spec: { nodeName: NODE, terminationGracePeriodSeconds: 2, containers, ...spec },
-    });
-  put("critical", {}, { priorityClassName: "system-node-critical", priority: 2_000_001_000 });
-  put("mirror", { annotations: { "kubernetes.io/config.mirror": "abc" } }, {});
-  put("static", { annotations: { "kubernetes.io/config.source": "file" } }, {});
+export function seedPods(api: ApiServer): void {
+  putPod(api, "critical", {}, { priorityClassName: "system-node-critical", priority: 2_000_001_000 });
+  putPod(api, "mirror", { annotations: { "kubernetes.io/config.mirror": "abc" } });
+  putPod(api, "static", { annotations: { "kubernetes.io/config.source": "file" } });
+}
+
+/** Creates a pod of the namespace kube-system. */
+export function putPod({ store }: ApiServer, name: string, metadata: object, spec: object = {}): void {
+  store.put({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "kube-system", ...metadata },
+    spec: { nodeName: NODE, terminationGracePeriodSeconds: 2, containers, ...spec },
+  });
 }
 
 /** Workloads that may be the reclaimed one. Pods of the second are never candidates. */

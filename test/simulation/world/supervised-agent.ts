@@ -3,6 +3,7 @@ import { createLogger, stopped } from "@nodekeeper/core/lib";
 import { createAgent } from "../../../packages/agent/src/agent.ts";
 import { Handover } from "../../../packages/agent/src/assembly/index.ts";
 import { ConfigurationError, loadConfiguration } from "../../../packages/agent/src/config/index.ts";
+import type { Census } from "../machine/census.ts";
 import type { Machine } from "../machine/machine.ts";
 import { Killed, type Process } from "../machine/process.ts";
 import { NODE } from "./api-server.ts";
@@ -13,6 +14,8 @@ import type { Operator } from "./operator.ts";
 export interface AgentParts {
   machine: Machine;
   history: History;
+  /** Returns what counts what an agent keeps, in worlds that are about that. */
+  censusOf: () => Census | undefined;
   operator: Pick<Operator, "written" | "taken">;
   /** Of the configuration. */
   file: string;
@@ -53,8 +56,9 @@ export class SupervisedAgent {
   }
 
   start(): void {
-    const { machine, history, hasOther } = this.#parts;
+    const { machine, history, censusOf, hasOther } = this.#parts;
     const process = machine.spawn(`agent ${history.lives.length + 1}`);
+    process.census = censusOf();
     this.#process = process;
     if (!hasOther()) this.#beginLife(process);
     history.note(this.#name, "starts");

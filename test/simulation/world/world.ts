@@ -271,7 +271,7 @@ export class World {
     this.#again(8_000, () => machine.pick(this.reporters).change());
     this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.plugins).turn());
-    this.#again(12_000, () => this.#deletePod());
+    this.#again(12_000, () => this.deletePod());
     const { devices } = this;
     this.#often("driverReplacements", () => devices.replaceDriver());
     this.#often("driverRemovals", () => devices.toggleDriver());
@@ -369,7 +369,8 @@ export class World {
     });
   }
 
-  #deletePod(): void {
+  /** Deletes one of the pods that come back. */
+  deletePod(): void {
     const pods = this.api.store
       .list("pods")
       .filter(({ metadata }) => metadata.namespace === "default" && metadata.deletionTimestamp === undefined);

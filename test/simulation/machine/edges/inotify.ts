@@ -12,6 +12,7 @@ class Watcher extends EventEmitter {
   readonly #path: string;
   readonly process = currentProcess();
   readonly listener: Listener;
+  readonly #offDeath: () => void;
 
   constructor(path: string, listener: Listener) {
     super();
@@ -19,10 +20,11 @@ class Watcher extends EventEmitter {
     this.listener = listener;
     const others = watchers.get(path) ?? new Set();
     watchers.set(path, others.add(this));
-    this.process.onDeath(() => this.close());
+    this.#offDeath = this.process.onDeath(() => this.close());
   }
 
   close(): void {
+    this.#offDeath();
     const others = watchers.get(this.#path);
     others?.delete(this);
     if (others?.size === 0) watchers.delete(this.#path);

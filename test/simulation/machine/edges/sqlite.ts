@@ -13,14 +13,15 @@ const MOST_PAGES = 1_073_741_823;
 export class DatabaseSync extends RealDatabase {
   readonly #process = processIfAny();
   readonly #path: string;
+  readonly #offDeath: (() => void) | undefined;
 
   constructor(path: string, options: ConstructorParameters<typeof RealDatabase>[1] = {}) {
     processIfAny()?.edge();
     // All processes are one: waiting for a lock would stop the one that holds it.
     super(path, { ...options, timeout: 0, readOnly: isReadOnly(path) });
     this.#path = path;
-    this.#process?.onDeath(() => this.#abandon());
-    if (path === ":memory:") return;
+    // Nothing is written to the lock, and a locked database can't be limited.
+    if (path === ":memory:" || path.endsWith(".lock")) return;
     open.add(this);
     if (machineIfAny()?.isDiskFull) this.limit(true);
   }
@@ -66,6 +67,7 @@ export class DatabaseSync extends RealDatabase {
   }
 
   #close(): void {
+    this.#offDeath?.();
     super.close();
     open.delete(this);
   }

@@ -1,0 +1,103 @@
+import type { Changes, Churn } from "../world/churn.ts";
+import { type ApiWrite, isEviction } from "../world/history.ts";
+import type { World } from "../world/world.ts";
+
+// Of the Node, its own pods, its CustomNodeResource, and ResourceSlices; the Node also by eviction.
+const WATCHES = 5;
+
+/** Requests of one kind, and how many of them changes of the node account for. */
+interface Kind {
+  what: string;
+  includes: RegExp;
+  most(changes: Changes, evictions: number): number;
+}
+
+// Each change that is published is one write of each object that it concerns. What only the agent has to do with, such as
+// pods, restarts of plugins, consumers and the runtime, is no write.
+const kinds: readonly Kind[] = [
+  {
+    what: "writes of the CustomNodeResource and the Node",
+    includes: /\/(customnoderesources|nodes)\//,
+    // A plugin that is installed and removed reports, and withdraws; a condition is a taint.
+    most: ({ reports, passingReporters, pressure }) => 2 * (reports + 2 * passingReporters) + pressure,
+  },
+  {
+    what: "writes of ResourceSlices",
+    includes: /\/resourceslices/,
+    // A pool has up to two slices, of which each has the generation; a slice that is not needed any more is deleted, and the
+    // first of a kind is written in dry run.
+    most: ({ devices, driverRestarts, passingDrivers }) => 4 * (devices + driverRestarts + passingDrivers),
+  },
+  {
+    what: "evictions",
+    includes: /\/eviction$/,
+    most: (_changes, evictions) => 2 * evictions,
+  },
+  {
+    what: "events",
+    includes: /\/events/,
+    // Of a condition, and of an eviction: on the pod and on the Node.
+    most: ({ pressure, devices }, evictions) => pressure + devices + 2 * evictions,
+  },
+];
+
+// A change that takes two writes because it was seen in two steps, and a repair.
+const MARGIN = 10;
+
+/** Counts the agent's requests while things come and go. */
+export class RequestCount {
+  readonly #world: World;
+  readonly #churn: Churn;
+  readonly #before: { writes: number; requests: number; changes: Changes };
+
+  constructor(world: World, churn: Churn) {
+    this.#world = world;
+    this.#churn = churn;
+    const { history, api } = world;
+    this.#before = { writes: history.writes.length, requests: api.requests, changes: { ...churn.changes } };
+  }
+
+  /** Returns the kinds of which the agent has sent more than the changes account for. */
+  tooMany(): string[] {
+    const { history, api } = this.#world;
+    const { requests, changes: before } = this.#before;
+    const now = Object.entries(this.#churn.changes) as [keyof Changes, number][];
+    const changes = Object.fromEntries(
+      now.map(([kind, count]) => [kind, count - before[kind]]),
+    ) as unknown as Changes;
+    const writes = history.writes.slice(this.#before.writes).filter(({ client }) => client === "nodekeeper");
+    const evictions = writes.filter(isEviction).length;
+    const counts = kinds.map(({ what, includes, most }) => ({
+      what,
+      count: writes.filter(({ path }) => includes.test(path)).length,
+      most: most(changes, evictions),
+    }));
+    const reads = api.requests - requests - writes.filter(({ path }) => !isOfClaim(path)).length;
+    const writesOfNode = writes.filter(isOfNode).length;
+    counts.push({
+      what: "reads",
+      count: reads,
+      // Before its taints are written, the Node is read, and before a pod is evicted, the pod.
+      most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * evictions,
+    });
+    console.log(
+      "REQ",
+      this.#world.seed,
+      JSON.stringify(counts.map(({ what, count, most }) => [what, count, most])),
+    );
+    return counts
+      .filter(({ count, most }) => count > most + MARGIN)
+      .map(
+        ({ what, count, most }) =>
+          `${what}: ${count}, at most ${most + MARGIN} for ${JSON.stringify(changes)}`,
+      );
+  }
+}
+
+function isOfNode({ path }: ApiWrite): boolean {
+  return path.startsWith("/api/v1/nodes/");
+}
+
+function isOfClaim(path: string): boolean {
+  return path.includes("/resourceclaims/");
+}
