@@ -1,8 +1,8 @@
 import { CNRS, NODE } from "../world/api-server.ts";
 import { freeBytes, TOTAL_KB } from "../world/host-memory.ts";
+import { isShort, type Judged } from "../world/in-tree.ts";
 import {
   DETECTION_MS,
-  LEAST_FREE,
   MEMORY_CONDITION,
   MEMORY_PLUGIN,
   MOST_PIDS,
@@ -19,6 +19,18 @@ interface Pod {
   name: string;
 }
 
+/** A pod that is to be evicted regardless of a threshold. */
+interface Request {
+  pod: Pod;
+  reason: string;
+}
+
+interface Threshold {
+  observedValue: number | null;
+  unit?: string;
+  condition: { name: string } | null;
+}
+
 /** What a round records of in-tree plugins. */
 interface Round {
   id: number;
@@ -26,10 +38,8 @@ interface Round {
     now: number;
     plugins: {
       plugin: string;
-      evictPods: { answer?: { pods: { pod: Pod; reason: string }[] } };
-      threshold: {
-        answer?: { observedValue: number | null; unit?: string; condition: { name: string } | null };
-      };
+      evictPods: { answer?: { pods: Request[] } };
+      threshold: { answer?: Threshold };
     }[];
     tops: { plugin: string; top: { answer?: { pods: Pod[] } } }[];
   };
@@ -80,39 +90,47 @@ export const inTree: readonly Rule[] = [
   },
 ];
 
+/** Returns the answers of a round that the host's files did not justify. */
 function wrongIn(world: World, { input }: Round): string[] {
-  const { host, inTree: allowed } = world;
   const at = input.now - world.machine.wallAtStart;
   const periodMs = longestPeriodMs(world.operator, at);
   // GetEvictPods and ThresholdMet are called one after the other. Readings of pods may be half a period old.
   const from = at - 2 * Math.min(LONGEST_CALL_MS, periodMs) - periodMs / 2 - SLACK_MS;
-  const judgedFrom = from - DETECTION_MS;
-  const unseenMs = roundsApartMs(periodMs);
-  const found: string[] = [];
-  for (const { plugin, evictPods, threshold } of input.plugins) {
-    if (plugin === PID_PLUGIN)
-      for (const { pod, reason } of evictPods.answer?.pods ?? []) {
-        const stated = Number.parseInt(reason, 10);
-        const isTrue = host.pods.pidsOf(pod.uid)?.during(from, at).includes(stated);
-        if (!isTrue || stated <= MOST_PIDS) found.push(`${pod.name} is requested: "${reason}"`);
-      }
-    if (plugin !== MEMORY_PLUGIN || !threshold.answer) continue;
-    const { observedValue, unit, condition } = threshold.answer;
-    const read = host.memory.readable.during(judgedFrom, at);
-    const isRead = read.some((percent) => percent !== undefined && freeBytes(percent) === observedValue);
-    if (unit === "bytes" && observedValue !== null && !isRead)
-      found.push(`${observedValue} bytes are free, read could be ${read.join(" or ")} %`);
-    if (condition && !allowed.isPressed(`${host.reclaimed}-`, judgedFrom, at, unseenMs))
-      found.push(`${condition.name} without pressure`);
-    if (!condition && read.every((percent) => percent !== undefined && percent < LEAST_FREE))
-      found.push(`no condition while ${read.join(" or ")} % are free`);
-  }
-  for (const { plugin, top } of input.tops) {
-    if (plugin !== MEMORY_PLUGIN) continue;
-    for (const { name } of top.answer?.pods ?? [])
-      if (!allowed.isPressed(name, judgedFrom, at, unseenMs)) found.push(`${name} is selected`);
-  }
-  return found;
+  const judged = { from: from - DETECTION_MS, to: at, unseenMs: roundsApartMs(periodMs) };
+  const named = input.plugins
+    .filter(({ plugin }) => plugin === PID_PLUGIN)
+    .flatMap(({ evictPods }) => evictPods.answer?.pods ?? [])
+    .filter((request) => !isTrue(world, request, from, at))
+    .map(({ pod, reason }) => `${pod.name} is requested: "${reason}"`);
+  const thresholds = input.plugins
+    .filter(({ plugin }) => plugin === MEMORY_PLUGIN)
+    .flatMap(({ threshold: { answer } }) => (answer ? wrongThreshold(world, answer, judged) : []));
+  const selected = input.tops
+    .filter(({ plugin }) => plugin === MEMORY_PLUGIN)
+    .flatMap(({ top }) => top.answer?.pods ?? [])
+    .filter(({ name }) => !world.inTree.isPressed(name, judged))
+    .map(({ name }) => `${name} is selected without pressure`);
+  return [...named, ...thresholds, ...selected];
+}
+
+/** Returns whether a pod had as many processes as a request says, and more than it may. */
+function isTrue({ host }: World, { pod, reason }: Request, from: number, to: number): boolean {
+  const stated = Number.parseInt(reason, 10);
+  return stated > MOST_PIDS && host.pods.pidsOf(pod.uid)?.during(from, to).includes(stated) === true;
+}
+
+function wrongThreshold(
+  { host, inTree: allowed }: World,
+  { observedValue, unit, condition }: Threshold,
+  judged: Judged,
+): string[] {
+  const read = host.memory.readable.during(judged.from, judged.to);
+  const isRead = read.some((percent) => percent !== undefined && freeBytes(percent) === observedValue);
+  if (unit === "bytes" && observedValue !== null && !isRead)
+    return [`${observedValue} bytes are free, and ${read.join(" or ")} % were`];
+  if (condition && !allowed.isPressed(`${host.reclaimed}-`, judged))
+    return [`${condition.name} without pressure`];
+  return !condition && read.every(isShort) ? [`no condition while ${read.join(" or ")} % are free`] : [];
 }
 
 /** Returns the longest period that was in force in the round at a time, or in the one before. */
@@ -139,7 +157,6 @@ function tooSoon({ plan, operator, history, host }: World, at: number): string |
   const transitionMs = 1_000 * Math.min(...inForce.map(({ transitionS }) => transitionS));
   const from = at - transitionMs + WRITE_MS;
   const needMs = roundsApartMs(longestPeriodMs(operator, at));
-  const isShort = (percent: number | undefined) => percent !== undefined && percent < LEAST_FREE;
   const seen = host.memory.readable
     .spans(from, at)
     .find((span) => isShort(span.value) && span.to - span.from >= needMs);

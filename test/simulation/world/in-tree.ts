@@ -15,6 +15,14 @@ interface Pod {
   name: string;
 }
 
+/** A period in which a plugin has read the host, in virtual milliseconds. */
+export interface Judged {
+  from: number;
+  to: number;
+  /** How long there may be no pressure without the plugin noticing it. */
+  unseenMs: number;
+}
+
 /** What in-tree eviction plugins may do, by what the host's files said. */
 export class InTree {
   readonly #host: Host;
@@ -34,7 +42,7 @@ export class InTree {
   mayAsk(pod: Pod, from: number, to: number): string[] {
     if (!this.#host.isWatched) return [];
     return [
-      ...(this.isPressed(pod.name, from, to, LONGEST_ROUND_MS) ? [MEMORY_PLUGIN] : []),
+      ...(this.isPressed(pod.name, { from, to, unseenMs: LONGEST_ROUND_MS }) ? [MEMORY_PLUGIN] : []),
       ...(this.isOver(pod.uid, from, to) ? [PID_PLUGIN] : []),
     ];
   }
@@ -43,16 +51,13 @@ export class InTree {
   asks(pod: Pod, now: number): string[] {
     if (!this.#host.isWatched) return [];
     return [
-      ...(this.isPressed(pod.name, now, now, 0) ? [MEMORY_PLUGIN] : []),
+      ...(this.isPressed(pod.name, { from: now, to: now, unseenMs: 0 }) ? [MEMORY_PLUGIN] : []),
       ...(this.isOver(pod.uid, now, now) ? [PID_PLUGIN] : []),
     ];
   }
 
-  /**
-   * Returns whether memory was short in a period, or stalls lasted for so long, that a pod was a candidate.
-   * @param unseenMs how long there may be no pressure without a plugin noticing it
-   */
-  isPressed(pod: string, from: number, to: number, unseenMs: number): boolean {
+  /** Returns whether memory was short in a period, or stalls lasted for so long, that a pod was a candidate. */
+  isPressed(pod: string, { from, to, unseenMs }: Judged): boolean {
     const { memory, stalls, reclaimed } = this.#host;
     const isReclaimed = pod.startsWith(`${reclaimed}-`);
     if (isReclaimed && memory.readable.during(from, to).some(isShort)) return true;
@@ -76,7 +81,8 @@ export class InTree {
 // The longest time between two rounds: four periods of 5 s.
 const LONGEST_ROUND_MS = 20_000;
 
-function isShort(percent: number | undefined): boolean {
+/** Returns whether free memory, in percent, is below the minimum. Undefined: it can't be read. */
+export function isShort(percent: number | undefined): boolean {
   return percent !== undefined && percent < LEAST_FREE;
 }
 
