@@ -21,6 +21,8 @@ const constants: readonly { place: RegExp; most: number; source: string }[] = [
   { place: /^lifecycle\/event-ring\.ts /, most: 2_000, source: "lifecycle.logCapacity" },
   { place: /^server\/watch-answers\.ts #(plain|withStatus)$/, most: 256, source: "MOST_ENCODED" },
   { place: /^eviction\/readings\.ts #rounds$/, most: 120, source: "MOST_ROUNDS" },
+  { place: /^eviction\/ask\/call-deadline\.ts /, most: 400, source: "REMEMBERED_ANSWERS of each call" },
+  { place: /^plugins\/exchange-log\.ts #durations$/, most: 900, source: "MOST_DURATIONS of each plugin" },
   { place: /^eviction\/records\/pod-history\.ts #aliases$/, most: 40, source: "MOST_ALIASES_LEFT and pods" },
   { place: /^runtime\/known-items\.ts #known$/, most: 300, source: "2 * (2 * items + MAX_SPARE)" },
 ];
@@ -44,6 +46,8 @@ export const bounds: readonly Rule[] = [
       await rest(world);
       const tooMany = requests.tooMany();
       const after = await held(world, census);
+      const total = (m: ReadonlyMap<string, number>) => [...m].filter(([k]) => !k.startsWith("timer")).map(([k, v]) => `${k}=${v}`).sort().join();
+      console.log("HELD", world.seed, after.size, (await import("node:crypto")).createHash("sha1").update(total(before) + total(after)).digest("hex"));
       return [
         ...tooMany,
         ...[...after].flatMap(([place, size]) => grown(place, before.get(place) ?? 0, size)),

@@ -1,5 +1,5 @@
 import type { Changes, Churn } from "../world/churn.ts";
-import { type ApiWrite, isEviction } from "../world/history.ts";
+import { type ApiWrite, isEvictionRequest } from "../world/history.ts";
 import type { World } from "../world/world.ts";
 
 // Of the Node, its own pods, its CustomNodeResource, and ResourceSlices; the Node also by eviction.
@@ -9,7 +9,8 @@ const WATCHES = 5;
 interface Kind {
   what: string;
   includes: RegExp;
-  most(changes: Changes, evictions: number): number;
+  /** @param evicted number of pods that the agent has tried to evict */
+  most(changes: Changes, evicted: number): number;
 }
 
 // Each change that is published is one write of each object that it concerns. What only the agent has to do with, such as
@@ -31,18 +32,19 @@ const kinds: readonly Kind[] = [
   {
     what: "evictions",
     includes: /\/eviction$/,
-    most: (_changes, evictions) => 2 * evictions,
+    // As often as an eviction is tried.
+    most: (_changes, evicted) => 8 * evicted,
   },
   {
     what: "events",
     includes: /\/events/,
     // Of a condition, and of an eviction: on the pod and on the Node.
-    most: ({ pressure, devices }, evictions) => pressure + devices + 2 * evictions,
+    most: ({ pressure, devices }, evicted) => pressure + devices + 2 * evicted,
   },
 ];
 
 // A change that takes two writes because it was seen in two steps, and a repair.
-const MARGIN = 10;
+const MARGIN = 20;
 
 /** Counts the agent's requests while things come and go. */
 export class RequestCount {
@@ -66,11 +68,12 @@ export class RequestCount {
       now.map(([kind, count]) => [kind, count - before[kind]]),
     ) as unknown as Changes;
     const writes = history.writes.slice(this.#before.writes).filter(({ client }) => client === "nodekeeper");
-    const evictions = writes.filter(isEviction).length;
+    const evictions = writes.filter(isEvictionRequest);
+    const evicted = new Set(evictions.map(({ path }) => path)).size;
     const counts = kinds.map(({ what, includes, most }) => ({
       what,
       count: writes.filter(({ path }) => includes.test(path)).length,
-      most: most(changes, evictions),
+      most: most(changes, evicted),
     }));
     const reads = api.requests - requests - writes.filter(({ path }) => !isOfClaim(path)).length;
     const writesOfNode = writes.filter(isOfNode).length;
@@ -78,7 +81,7 @@ export class RequestCount {
       what: "reads",
       count: reads,
       // Before its taints are written, the Node is read, and before a pod is evicted, the pod.
-      most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * evictions,
+      most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * evictions.length,
     });
     console.log(
       "REQ",

@@ -20,6 +20,7 @@ export class DatabaseSync extends RealDatabase {
     // All processes are one: waiting for a lock would stop the one that holds it.
     super(path, { ...options, timeout: 0, readOnly: isReadOnly(path) });
     this.#path = path;
+    this.#offDeath = this.#process?.onDeath(() => this.#abandon());
     // Nothing is written to the lock, and a locked database can't be limited.
     if (path === ":memory:" || path.endsWith(".lock")) return;
     open.add(this);
