@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { type Clock, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import {
-  liveEvictionPolicy,
   defaultEvictionSettings,
+  liveEvictionPolicy,
 } from "../packages/agent/src/assembly/testing/defaults.ts";
 import {
   createEvictionMetrics,

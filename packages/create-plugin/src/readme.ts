@@ -7,7 +7,7 @@ const whatItDoes: Readonly<Record<Kind, string>> = {
   reporter:
     "It reports simulated widgets of the node: Nodekeeper publishes them in the node's CustomNodeResource and as a label of the Node.",
   eviction:
-    "It watches a memory that it makes up, and requests the eviction of pods with the label `example.com/sample=true` when they use more than the limit together. **It has real pods evicted** if the agent runs with eviction switched on, as in the development cluster: give no other pod that label. An agent on a node only records the requests until `eviction.dryRunPlugins` is `[\"*\", \"-NAME\"]`, with the name of this plugin, or `[]`; the default is `[\"*\"]`.",
+    'It watches a memory that it makes up, and requests the eviction of pods with the label `example.com/sample=true` when they use more than the limit together. **It has real pods evicted** if the agent runs with eviction switched on, as in the development cluster: give no other pod that label. An agent on a node only records the requests until `eviction.dryRunPlugins` is `["*", "-NAME"]`, with the name of this plugin, or `[]`; the default is `["*"]`.',
   driver:
     "It streams simulated accelerators of the node, and prepares them for pods: Nodekeeper publishes them as ResourceSlices, and calls the driver for the claims of pods.",
 };
