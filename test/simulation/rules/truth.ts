@@ -19,8 +19,8 @@ export const truth: readonly Rule[] = [
         const lost = lostAbout(world, pod);
         if (!isSettled(world, pod)) return [];
         const response = lost.response && !isAcceptanceKept(world, pod);
-        // On a read-only disk, one of the records of an end may be kept, and another one not.
-        const isPartly = isUnwritten(world, pod);
+        // If the disk can't be written, one of the records of an end may be kept, and another one not.
+        const isPartly = world.faults.fullDisks || isUnwritten(world, pod);
         const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response }).filter(
           (what) => !(isPartly && what.startsWith("places differ")),
         );
