@@ -531,6 +531,7 @@ export const mutations: readonly Mutation[] = [
     from: 'severity: "none", since: undefined };',
     to: 'severity: "none", since };',
     promise: ofHost,
+    unfound: "not in the first 150 seeds.",
   },
   {
     name: "in-tree: a pod with few processes has too many",
@@ -552,6 +553,7 @@ export const mutations: readonly Mutation[] = [
     from: "now - condition.lastSeen >= policy.conditionTransitionPeriodMs",
     to: "now > condition.lastSeen",
     promise: transition,
+    unfound: "not in the first 200 seeds, so it is not shown that its rule can fail.",
   },
   {
     name: "in-tree: the report of the machine is not refreshed",
@@ -559,5 +561,6 @@ export const mutations: readonly Mutation[] = [
     from: "if (current !== last) yield",
     to: "if (last === undefined) yield",
     promise: properties,
+    unfound: "not in the first 200 seeds.",
   },
 ];

@@ -46,21 +46,6 @@ export const bounds: readonly Rule[] = [
       await rest(world);
       const tooMany = requests.tooMany();
       const after = await held(world, census);
-      const total = (m: ReadonlyMap<string, number>) =>
-        [...m]
-          .filter(([k]) => !k.startsWith("timer"))
-          .map(([k, v]) => `${k}=${v}`)
-          .sort()
-          .join();
-      console.log(
-        "HELD",
-        world.seed,
-        after.size,
-        (await import("node:crypto"))
-          .createHash("sha1")
-          .update(total(before) + total(after))
-          .digest("hex"),
-      );
       return [
         ...tooMany,
         ...[...after].flatMap(([place, size]) => grown(place, before.get(place) ?? 0, size)),

@@ -83,11 +83,6 @@ export class RequestCount {
       // Before its taints are written, the Node is read, and before a pod is evicted, the pod.
       most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * evictions.length,
     });
-    console.log(
-      "REQ",
-      this.#world.seed,
-      JSON.stringify(counts.map(({ what, count, most }) => [what, count, most])),
-    );
     return counts
       .filter(({ count, most }) => count > most + MARGIN)
       .map(
