@@ -60,7 +60,7 @@ const intree = "packages/agent/src/intree";
 const reporting = "packages/agent/src/reporting";
 const decide = "packages/api/src/decide";
 
-/** Changes of one place each. When last measured, the first 100 seeds found all but those with `unfound`. */
+/** Changes of one place each. When last measured, the first 200 seeds found all but those with `unfound`. */
 export const mutations: readonly Mutation[] = [
   {
     name: "the state is not saved before an eviction is sent",
