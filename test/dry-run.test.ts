@@ -183,7 +183,7 @@ it.each([
     // Dry run is visible, with what ends it.
     const [line] = agent.logLines.filter(({ msg }) => msg === "eviction mode");
     const meaning =
-      /^dry run: no pod is evicted and no taint is set; to evict, set eviction\.dryRunPlugins to \[\] /;
+      /^dry run: no pod is evicted, and no taint is added or removed; to evict, set eviction\.dryRunPlugins to \[\] /;
     expect(line).toMatchObject({ mode: "dryRun", meaning: expect.stringMatching(meaning) });
     expect(await outputOf("status")).toMatch(new RegExp(`^Eviction: +${meaning.source.slice(1)}`, "m"));
   },

@@ -379,6 +379,17 @@ it("reads an object that no plugin reports ever more rarely if it must not read 
   expect(server.reads).toBeLessThan(60);
 });
 
+it("reads an object at the next resync that it must not read, and whose kind is then no longer served", async () => {
+  const { clock, server } = await setUp();
+  server.readFault = new NodekeeperError("forbidden", "403");
+  await clock.step(30_000);
+  server.readFault = new NodekeeperError("unsupported", "not served");
+  await clock.step(10_000);
+  const before = server.reads;
+  await clock.step(60_000);
+  expect(server.reads).toBeLessThanOrEqual(before + 2);
+});
+
 it("applies a part again each resync interval, although the other one changes all the time", async () => {
   const { clock, applies, report } = await setUp();
   await report("labels", "x", customNodeResource);

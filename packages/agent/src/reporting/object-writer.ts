@@ -211,12 +211,12 @@ export class ObjectWriter {
    */
   async #readPredecessor(signal: AbortSignal): Promise<RemoteObject | undefined> {
     const isReported = mergeObject(this.object, this.#options.reports.contents()) !== undefined;
+    this.#readAt = Number.POSITIVE_INFINITY;
     try {
       const remote = this.#remote(await this.#resolve(signal));
       const live = await remote.read(signal);
       for (const part of applyParts) this.#parts[part].saw(live);
       this.#predecessor.read(live, (contents) => this.#publishable(contents).contents);
-      this.#readAt = Number.POSITIVE_INFINITY;
       return remote;
     } catch (error) {
       const code = codeOf(error);

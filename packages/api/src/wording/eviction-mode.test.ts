@@ -17,7 +17,7 @@ it.each([
   [["-a"], "live: pods are evicted"],
   [
     ["*"],
-    "dry run: no pod is evicted and no taint is set; to evict, set eviction.dryRunPlugins to [] (Helm: eviction.dryRun=false)",
+    "dry run: no pod is evicted, and no taint is added or removed; to evict, set eviction.dryRunPlugins to [] (Helm: eviction.dryRun=false)",
   ],
   [
     ["*", "-a"],

@@ -14,7 +14,8 @@ export const howToEvict = "set eviction.dryRunPlugins to [] (Helm: eviction.dryR
 export function evictionModeText(mode: EvictionMode, dryRunPlugins: readonly string[]): string {
   const word = evictionModes[mode];
   if (mode === "live") return `${word}: pods are evicted`;
-  if (mode === "dryRun") return `${word}: no pod is evicted and no taint is set; to evict, ${howToEvict}`;
+  if (mode === "dryRun")
+    return `${word}: no pod is evicted, and no taint is added or removed; to evict, ${howToEvict}`;
   const names = dryRunText(dryRunPlugins, (name) => name);
   return `${word}: requests of ${names} are only recorded; to evict for all plugins, ${howToEvict}`;
 }

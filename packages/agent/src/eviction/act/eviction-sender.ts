@@ -127,9 +127,12 @@ export class EvictionSender {
         task.requests = "accepted";
         return end("terminated", result.message);
       case "failed": {
-        const { message, budget, isForbidden } = result;
+        const { message, budget, isBudget, isForbidden } = result;
         if (isForbidden) this.health.forbidden(message);
-        return { ...end("failed", message), budget, isForbidden };
+        // The API server spends the budget before it compares the versions, and gives it back after two minutes.
+        const mayBeOwn = isBudget && task.conflicts > 0;
+        const cause = mayBeOwn ? `; the request that was answered 409 before may have used it` : "";
+        return { ...end("failed", message + cause), budget, isForbidden };
       }
       case "retry": {
         const { message, retryAfterMs, maybeSent, isThrottled, isConflict } = result;

@@ -155,6 +155,15 @@ describe("an eviction", () => {
       expect(test.outcome()).toMatchObject({ result: "failed", sent: false });
     });
 
+    it("says if the refused request may have used the disruption budget", async () => {
+      const test = setup(["web"]);
+      const refused = { kind: "failed", message: "429: no disruption now", isBudget: true } as const;
+      test.onKill = async () => (test.kills.length === 1 ? conflict : refused);
+      await test.evict(victim("web"));
+      const message = "429: no disruption now; the request that was answered 409 before may have used it";
+      expect(test.outcome()).toMatchObject({ result: "failed", message });
+    });
+
     it("is not sent again if the change was the deletion by another client", async () => {
       const test = setup(["web"]);
       test.onKill = async () => {

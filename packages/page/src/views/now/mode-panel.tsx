@@ -34,7 +34,7 @@ function aboutMode({ mode, dryRunPlugins, evicted }: Eviction) {
   if (mode === "live")
     return `${evicted === 1 ? "1 pod was" : `${evicted} pods were`} evicted since the agent's start.`;
   if (mode === "dryRun")
-    return `Decisions are made and recorded; no pod is evicted and no taint is set. To evict, ${howToEvict}.`;
+    return `Decisions are made and recorded; no pod is evicted, and no taint is added or removed. To evict, ${howToEvict}.`;
   const names = dryRunText(dryRunPlugins, (name) => shown(name, 80));
   return `Only recorded: requests of ${names}. To evict for all plugins, ${howToEvict}.`;
 }
