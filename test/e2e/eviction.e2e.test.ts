@@ -255,6 +255,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       `apiVersion: nodekeeper.dev/v1alpha1
 kind: AgentConfiguration
 eviction:
+  dryRunPlugins: []
   burst: 1
   cooldown: 0s
   limits: { perNode: 0, perOwner: 0 }
