@@ -136,7 +136,7 @@ describe("nodekeeper", () => {
     expect(json).toContainEqual(expect.objectContaining({ check: "permission list pods", verdict: "ok" }));
     expect(out).not.toMatch(/pods\/eviction/);
     expect(out).toMatch(
-      /^ok +eviction +dry run: no pod is evicted .*to evict, set eviction\.dryRunPlugins to \[\] /m,
+      /^ok +eviction +dry run: no pod is evicted, .*to evict, set eviction\.dryRunPlugins to \[\] /m,
     );
     const { out: live } = await cli(
       ...["preflight", "--node-name", "n1", ...flags, "--eviction-dry-run-plugins="],
