@@ -14,19 +14,11 @@ import { buildPage } from "./page-bundle.ts";
 import { root } from "./programs.ts";
 import { bundledPackages } from "./supply/bundled-packages.ts";
 import { noticesOf } from "./supply/notices.ts";
+import { type Manifest, publishedManifest } from "./supply/published-manifest.ts";
 import { npmComponents, sbomOf } from "./supply/sbom.ts";
 
 const [directory = join(root, "dist")] = process.argv.slice(2);
 const dist = resolve(directory);
-
-interface Manifest {
-  name: string;
-  version: string;
-  description: string;
-  license: string;
-  dependencies?: Record<string, string>;
-  [more: string]: unknown;
-}
 
 const agent = await readManifest("agent");
 
@@ -85,7 +77,7 @@ async function buildAgent(): Promise<void> {
     chmod(join(directory, "nodekeeper.js"), 0o755),
     writeFile(join(directory, "nodekeeper.1"), manPageOf(declared, version)),
   ]);
-  await writeManifest(directory, {
+  await writeManifest(directory, "agent", {
     ...agent,
     man: ["./nodekeeper.1"],
     bin: {
@@ -113,7 +105,10 @@ async function buildCreatePlugin(): Promise<void> {
   ]);
   await chmod(join(directory, "create-plugin.js"), 0o755);
   const manifest = await readManifest("create-plugin");
-  await writeManifest(directory, { ...manifest, bin: { "create-plugin": "create-plugin.js" } });
+  await writeManifest(directory, "create-plugin", {
+    ...manifest,
+    bin: { "create-plugin": "create-plugin.js" },
+  });
 }
 
 /**
@@ -144,7 +139,7 @@ async function buildLibrary(name: string, entries: Readonly<Record<string, strin
     path,
     { types: `./types/${name}/src/${entry}.d.ts`, default: `./${entry}.js` },
   ]);
-  await writeManifest(directory, {
+  await writeManifest(directory, name, {
     ...manifest,
     exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
   });
@@ -166,10 +161,9 @@ async function readManifest(name: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(root, `packages/${name}/package.json`), "utf8"));
 }
 
-/** The package.json that is published: core is in the bundles, and no importer builds them. */
-async function writeManifest(
-  directory: string,
-  { devDependencies: _, ...manifest }: Manifest,
-): Promise<void> {
-  await writeFile(join(directory, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+/** @param name of the package's directory below packages */
+async function writeManifest(directory: string, name: string, manifest: Manifest): Promise<void> {
+  const { repository } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const published = publishedManifest(manifest, repository, `packages/${name}`);
+  await writeFile(join(directory, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }

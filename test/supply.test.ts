@@ -6,6 +6,7 @@ import { type BundledPackage, eachOnce } from "../scripts/supply/bundled-package
 import { isAllowed, shippable } from "../scripts/supply/licences.ts";
 import { problemsOf } from "../scripts/supply/lock.ts";
 import { noticesOf } from "../scripts/supply/notices.ts";
+import { publishedManifest } from "../scripts/supply/published-manifest.ts";
 import { debianComponent, nodeComponent, npmComponents, sbomOf } from "../scripts/supply/sbom.ts";
 
 const schemas = join(import.meta.dirname, "../node_modules/@cyclonedx/cyclonedx-library/res/schema");
@@ -62,6 +63,25 @@ it("notices have each text once, and every package", () => {
   expect(text.split("MIT text")).toHaveLength(2);
   expect(text).toMatch(/a 1\.2\.3\nb 1\.2\.3\n/);
   expect(text).toContain("other text");
+});
+
+describe("a package that is published", () => {
+  const { repository } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"));
+
+  it("names the repository of the workflow, or npm refuses its provenance", () => {
+    const manifest = { name: "x", version: "1.0.0", description: "x", license: "x", devDependencies: {} };
+    expect(publishedManifest(manifest, repository, "packages/x")).toEqual({
+      ...{ name: "x", version: "1.0.0", description: "x", license: "x" },
+      homepage: `${repository}/tree/main/packages/x#readme`,
+      repository: { type: "git", url: `git+${repository}.git`, directory: "packages/x" },
+      bugs: `${repository}/issues`,
+    });
+  });
+
+  it("is of the repository that the README's badge is of", () => {
+    const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
+    expect(readme).toContain(`](${repository}/actions/workflows/ci.yml/badge.svg)`);
+  });
 });
 
 describe("licences", () => {
