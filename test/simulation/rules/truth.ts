@@ -19,11 +19,7 @@ export const truth: readonly Rule[] = [
         const lost = lostAbout(world, pod);
         if (!isSettled(world, pod)) return [];
         const response = lost.response && !isAcceptanceKept(world, pod);
-        // If the disk can't be written, one of the records of an end may be kept, and another one not.
-        const isPartly = world.faults.fullDisks || isUnwritten(world, pod);
-        const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response }).filter(
-          (what) => !(isPartly && what.startsWith("places differ")),
-        );
+        const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response });
         return found.length > 0 ? [`${pod.name}: ${found.join("; ")}. It says: ${said.verdict}`] : [];
       });
     },

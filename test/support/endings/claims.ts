@@ -61,15 +61,14 @@ export function statementsOf(
       .split("\n")
       .slice(1)
       .map((line) => line.replace(/^ +\S+ +[+-]\S+( s)? +/, "")),
-    rows: rounds.flatMap(({ id, outcomes }) =>
-      outcomes
+    rows: rounds.flatMap(({ id, outcomes }) => {
+      const line = lines.find((text) => text.includes(`  round ${id}  `)) ?? "";
+      // A round may record the end of one eviction of the pod, and that of the next.
+      const texts = line.split("; ").filter((part) => part.startsWith(`default/${name} `));
+      return outcomes
         .filter((one: PlayedPod) => one.uid === uid)
-        .map((end: End) => {
-          const line = lines.find((text) => text.includes(`  round ${id}  `)) ?? "";
-          const text = line.split("; ").find((part) => part.startsWith(`default/${name} `)) ?? "";
-          return { ...end, text };
-        }),
-    ),
+        .map((end: End, at: number) => ({ ...end, text: texts[at] ?? "" }));
+    }),
     marks: marks
       .filter((one) => one.kind === "evictionEnded" && one.pod?.uid === uid)
       .map(({ title }) => title),

@@ -50,7 +50,8 @@ const MOST_WAITING_STEPS = 1_000;
  * 1. A decision is written to the state database before the agent acts on it. That a request is about to be sent is
  *    written before it is sent, and its acceptance as soon as it is known. After SIGKILL at any point, no pod is
  *    evicted twice, and an eviction that was not accepted is decided again.
- * 2. An eviction is removed from the state in the transaction that records its final outcome.
+ * 2. An eviction is removed from the state in the transaction that records its final outcome. While the disk is full,
+ *    the copy of the state for the boot keeps the outcome.
  * 3. Durations are measured with the monotonic clock. If the wall clock is stepped, the times in the state move by the
  *    same amount.
  */

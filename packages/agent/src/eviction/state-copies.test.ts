@@ -24,8 +24,8 @@ function start(pods: FakePods, ...names: string[]): TestAgent {
   return new TestAgent(join(root, "state"), pods, [forcing(...names)], new FakeClock(), join(root, "run"));
 }
 
-/** Kills the agent between its next two writes of state, whichever comes first. */
-function killBetweenCopies(agent: TestAgent): void {
+/** Kills the agent between its next two writes of state, whichever comes first, or after more of them. */
+function killBetweenCopies(agent: TestAgent, most = 1): void {
   let writes = 0;
   const transaction = StateDatabase.prototype.transaction;
   const write = BootDirectory.prototype.write;
@@ -37,10 +37,10 @@ function killBetweenCopies(agent: TestAgent): void {
     this: StateDatabase,
     ...args
   ) {
-    return ++writes > 1 ? die() : transaction.apply(this, args);
+    return ++writes > most ? die() : transaction.apply(this, args);
   });
   vi.spyOn(BootDirectory.prototype, "write").mockImplementation(function (this: BootDirectory, ...args) {
-    return ++writes > 1 ? die() : write.apply(this, args);
+    return ++writes > most ? die() : write.apply(this, args);
   });
 }
 
@@ -102,6 +102,24 @@ describe("an agent that is killed", () => {
     ]);
   });
 
+  it("while the disk is full, has kept the outcomes of rounds that waited for space", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = start(pods, "b");
+      await evict(agent, pods);
+      failWrites(agent);
+      await agent.round();
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.advance({ uid: "a", stage: "sending", at, deadline: null });
+    }
+    using next = start(pods);
+    await next.round();
+    await next.round();
+    expect(recorded(next)).toEqual(["b terminated"]);
+    expect(next.manager.state).toMatchObject({ pending: [], recent: [{ uid: "b" }] });
+  });
+
   it("while it writes rounds that waited for space, keeps the state of the last round", async () => {
     const pods = new FakePods("a", "b", "c", "d");
     {
@@ -120,6 +138,59 @@ describe("an agent that is killed", () => {
     expect(stored?.pending.map(({ uid }) => uid)).not.toContain("b");
     expect(stored?.recent.map(({ uid }) => uid)).toContain("b");
   });
+
+  it("while the disk is full, follows a pod that was selected again after its eviction was withdrawn", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = start(pods, "b");
+      failWrites(agent);
+      await agent.round();
+      agent.evictor.outcomes.push({ ...terminated, result: "withdrawn" });
+      await agent.round();
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
+    }
+    using next = start(pods);
+    expect(next.ledger.restore().accepted.map(({ uid }) => uid)).toEqual(["b"]);
+  });
+
+  it("while the disk is full, has kept the last outcome of a pod that was selected twice", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = start(pods, "b");
+      await agent.round();
+      failWrites(agent);
+      agent.evictor.outcomes.push({ ...terminated, result: "withdrawn" });
+      await agent.round();
+      await evict(agent, pods);
+      await agent.round();
+    }
+    using next = start(pods);
+    await next.round();
+    expect(recorded(next)).toEqual(["b terminated"]);
+  });
+
+  it.each([1, 2, 3, 4])(
+    "while it writes rounds that waited for space, after %i writes, records each outcome once",
+    async (writes) => {
+      const pods = new FakePods("a", "b");
+      {
+        using agent = start(pods, "b");
+        const full = failWrites(agent);
+        await evict(agent, pods);
+        await agent.round();
+        full.mockRestore();
+        killBetweenCopies(agent, writes);
+        await agent.round().catch(() => {});
+      }
+      vi.restoreAllMocks();
+      using next = start(pods);
+      await next.round();
+      await next.round();
+      expect(recorded(next)).toEqual(["b terminated"]);
+    },
+  );
 
   it("while it writes rounds that waited for space, without a copy for the boot, records each outcome once", async () => {
     const pods = new FakePods("a", "b");

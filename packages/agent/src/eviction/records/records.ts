@@ -1,4 +1,11 @@
-import type { EvictionPod, EvictionState, PluginAnswers, PodReference } from "@nodekeeper/api/decide";
+import { isDeepStrictEqual } from "node:util";
+import type {
+  EvictionOutcome,
+  EvictionPod,
+  EvictionState,
+  PluginAnswers,
+  PodReference,
+} from "@nodekeeper/api/decide";
 import { StateDamaged } from "@nodekeeper/api/errors";
 import {
   type EvictionStep,
@@ -65,9 +72,28 @@ export class EvictionRecords {
   loadLatest(): { state: EvictionState; isNewest: boolean } | undefined {
     for (const { text, isNewest } of this.#options.store.states()) {
       const state = this.#read(text);
-      if (state) return { state, isNewest };
+      if (!state) continue;
+      // The agent may have ended after it wrote a waiting round, and before it saved the state without its outcomes.
+      const unrecorded = state.unrecorded.filter((outcome) => !this.#isRecorded(outcome));
+      return { state: { ...state, unrecorded }, isNewest };
     }
     return undefined;
+  }
+
+  #isRecorded(outcome: EvictionOutcome): boolean {
+    const isIt = (other: EvictionOutcome) => isDeepStrictEqual(other, outcome);
+    return [...this.roundsOfPod(outcome.uid)].some(({ input }) => input.outcomes.some(isIt));
+  }
+
+  // Waiting rounds end with the process: their outcomes stay unrecorded, unless the pod was selected again. The selections
+  // between two outcomes of a pod are lost with the rounds, so that only the last outcome has one that is recorded.
+  #saveForBoot(state: EvictionState): void {
+    const underWay = new Set([...state.pending, ...state.interrupted].map(({ uid }) => uid));
+    const waiting = this.#waiting.items
+      .flatMap(({ input }) => input.outcomes)
+      .filter(({ uid }) => !underWay.has(uid));
+    const last = new Map([...waiting, ...state.unrecorded].map((outcome) => [outcome.uid, outcome]));
+    this.#options.store.saveForBoot(JSON.stringify({ ...state, unrecorded: [...last.values()] }));
   }
 
   /** Whether the last saved state survives an exit of the agent. */
@@ -115,9 +141,9 @@ export class EvictionRecords {
       if (keep) this.#saveRound(record, { state, steps });
       else store.save({ state, steps }, this.#bounds());
     } catch (error) {
-      store.saveForBoot(state);
       this.#waitingSteps = steps;
       if (keep) this.#wait(record);
+      this.#saveForBoot(decision.state);
       store.coverage.interrupted(input.now);
       throw error;
     }
@@ -149,7 +175,7 @@ export class EvictionRecords {
       this.#saveWaiting();
       store.save({ state: text, steps }, this.#bounds());
     } catch (error) {
-      store.saveForBoot(text);
+      this.#saveForBoot(state);
       store.coverage.interrupted(clock.now());
       throw error;
     }
