@@ -6,7 +6,7 @@ import { endsBy } from "./endings.ts";
 import { RequestCount } from "./requests.ts";
 import type { Rule } from "./rule.ts";
 
-// What comes once, such as the first request of each kind, comes before the first count.
+// What comes once, such as the first request of each kind and the first event of each pod, comes before the first count.
 const WARM_UP_MS = 30_000;
 const CHURN_MS = 150_000;
 // Until plugins' grace period, transitions and the wiping of drivers' slices have ended.
@@ -38,7 +38,7 @@ export const bounds: readonly Rule[] = [
       agent.stop();
       await rest(world);
       const churn = new Churn(world);
-      await churn.run(WARM_UP_MS);
+      await churn.warmUp(WARM_UP_MS);
       await rest(world);
       const before = await held(world, census);
       const requests = new RequestCount(world, churn);

@@ -51,6 +51,8 @@ export class Churn {
   readonly #world: World;
   readonly #random: () => number;
   readonly #counts: Record<keyof Changes, number>;
+  // Drivers that are of another version than at the beginning.
+  readonly #replaced = new Set<DriverActor>();
 
   constructor(world: World) {
     this.#world = world;
@@ -61,6 +63,15 @@ export class Churn {
 
   get changes(): Changes {
     return this.#counts;
+  }
+
+  /**
+   * Lets things come and go for a time, in milliseconds, among them each pod: of one that is older than the agent, the
+   * agent remembers containers only when they change.
+   */
+  async warmUp(ms: number): Promise<void> {
+    this.#world.machine.init.run(() => this.#world.deletePods());
+    await this.run(ms);
   }
 
   /** Lets things come and go for a time, in milliseconds. */
@@ -92,7 +103,7 @@ export class Churn {
     pressure: () => this.#turnPressure(),
     passingPlugins: () => this.#pass(),
     pluginRestarts: () => this.#pick([...this.#world.reporters, ...this.#world.evictionPlugins])?.kill(),
-    driverRestarts: () => this.#pick(this.#world.devices.installed)?.replace(),
+    driverRestarts: () => this.#replaceDriver(this.#pick(this.#world.devices.installed)),
     consumers: () => this.#pick(this.#world.consumers)?.kill(),
     watches: () => {
       const { api } = this.#world;
@@ -107,6 +118,18 @@ export class Churn {
     const { api, evictionPlugins } = this.#world;
     for (const plugin of evictionPlugins) plugin.pressure = "none";
     api.process.run(() => api.store.delete("pods", STATIC_POD, "kube-system"));
+    // Of a driver that reports health, the agent holds each device. Both counts are of the same version.
+    for (const driver of this.#replaced) {
+      this.#counts.driverRestarts++;
+      this.#replaceDriver(driver);
+    }
+  }
+
+  // Every second version reports health.
+  #replaceDriver(driver: DriverActor | undefined): void {
+    if (!driver) return;
+    driver.replace();
+    if (!this.#replaced.delete(driver)) this.#replaced.add(driver);
   }
 
   #pick<T>(items: readonly T[]): T | undefined {

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeObject } from "@nodekeeper/core/kube";
 import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
@@ -371,13 +372,24 @@ export class World {
 
   /** Deletes one of the pods that come back. */
   deletePod(): void {
-    const pods = this.api.store
+    const pods = this.#podsThatComeBack();
+    if (pods.length > 0) this.#delete(this.machine.pick(pods));
+  }
+
+  /** Deletes all pods that come back. */
+  deletePods(): void {
+    for (const pod of this.#podsThatComeBack()) this.#delete(pod);
+  }
+
+  #podsThatComeBack(): KubeObject[] {
+    return this.api.store
       .list("pods")
       .filter(({ metadata }) => metadata.namespace === "default" && metadata.deletionTimestamp === undefined);
-    if (pods.length === 0) return;
-    const { name, namespace } = this.machine.pick(pods).metadata;
+  }
+
+  #delete({ metadata: { name = "", namespace } }: KubeObject): void {
     this.history.note("operator", `deletes ${name}`);
-    this.api.process.run(() => this.api.store.delete("pods", name!, namespace));
+    this.api.process.run(() => this.api.store.delete("pods", name, namespace));
   }
 
   #sections(settings: Settings): Record<string, unknown> {
