@@ -51,16 +51,27 @@ it("a round observes once, and an observation is not used in the next one", asyn
   expect(observed).toBe(2);
 });
 
-it("an observation that is late is not used in the next round", async () => {
-  const late = new AbortController();
+it.each([
+  ["is late", (late: AbortController) => late.abort(new Error("no observation"))],
+  [
+    "fails",
+    () => {
+      throw new Error("no observation");
+    },
+  ],
+])("an observation that %s is not repeated in its round, and not used in the next one", async (_, end) => {
+  let observed = 0;
+  const first = new AbortController();
   const rule: PressureRule<never> = {
-    async observe(_pods, signal) {
-      if (signal === late.signal) late.abort(new Error("too late"));
-      return signal === late.signal ? { condition: "Hot" } : {};
+    async observe() {
+      if (++observed === 1) end(first);
+      return { condition: observed === 1 ? "Hot" : "Cold" };
     },
     victims: async () => undefined,
   };
   const plugin = inTreeSource({ name: "p", pressure: () => rule }, new TestMachine().parts(), () => ({}));
-  await expect(plugin.getEvictPods([], late.signal)).rejects.toThrow("too late");
-  expect(await plugin.thresholdMet([], never)).toMatchObject({ condition: null });
+  await expect(plugin.getEvictPods([], first.signal)).rejects.toThrow("no observation");
+  await expect(plugin.thresholdMet([], never)).rejects.toThrow("no observation");
+  expect(observed).toBe(1);
+  expect(await conditionsAfter(plugin, [])).toMatchObject([{ name: "Cold" }]);
 });

@@ -120,28 +120,30 @@ export function inTreeSource<Settings>(
 }
 
 // The plugin selects pods for the pressure that the last round observed. A round observes once, in its first call,
-// because a condition that is set without a met threshold counts only in the answer to GetEvictPods, as in katalyst.
+// because a condition that is set without a met threshold counts only in the answer to GetEvictPods, as in katalyst. If
+// that failed or was late, the round has no observation: a second one would count as another round where rounds count.
 function pressureCalls<Pressure>(
   rule: PressureRule<Pressure>,
   parts: EvictionPluginParts,
 ): Partial<EvictionSource> {
   const cooldown = new VictimCooldown(parts);
   let pressure: Pressure | undefined;
-  let ofRound: Observation<Pressure> | undefined;
+  let ofRound: Promise<Observation<Pressure>> | undefined;
+  const observe = async (...[pods, signal]: Parameters<PressureRule<Pressure>["observe"]>) => {
+    const observed = await rule.observe(pods, signal);
+    signal.throwIfAborted();
+    return observed;
+  };
   return {
     async getEvictPods(pods, signal) {
-      ofRound = undefined;
-      const observed = await rule.observe(pods, signal);
-      // Not kept for the next round if this call is late.
-      signal.throwIfAborted();
-      ofRound = observed;
-      const { metType = "none", condition } = observed;
+      ofRound = observe(pods, signal);
+      const { metType = "none", condition } = await ofRound;
       return { pods: [], condition: metType === "none" ? nodeCondition(condition) : null };
     },
     async thresholdMet(pods, signal) {
-      const observation = ofRound ?? (await rule.observe(pods, signal));
+      const observation = ofRound ?? observe(pods, signal);
       ofRound = undefined;
-      const { values, metType = "none", graceSeconds = 0, condition, ...observed } = observation;
+      const { values, metType = "none", graceSeconds = 0, condition, ...observed } = await observation;
       pressure = observed.pressure;
       return {
         ...{ ...notMet, ...values, metType, gracePeriodSeconds: graceSeconds },
