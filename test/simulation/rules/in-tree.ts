@@ -1,3 +1,4 @@
+import { answerOf, type EvictPodAnswer, type ThresholdAnswer } from "@nodekeeper/api/decide";
 import { CNRS, NODE } from "../world/api-server.ts";
 import { freeBytes, TOTAL_KB } from "../world/host-memory.ts";
 import { isShort, type Judged } from "../world/in-tree.ts";
@@ -9,45 +10,11 @@ import {
   PID_PLUGIN,
 } from "../world/in-tree-settings.ts";
 import { isDryRun } from "../world/settings.ts";
-import { allPages } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
 import { eachWrite } from "./acts.ts";
+import { LONGEST_CALL_MS, type RecordedRound, recordedRounds, SLACK_MS, timeOf } from "./recorded-rounds.ts";
 import type { Rule } from "./rule.ts";
 
-interface Pod {
-  uid: string;
-  name: string;
-}
-
-/** A pod that is to be evicted regardless of a threshold. */
-interface Request {
-  pod: Pod;
-  reason: string;
-}
-
-interface Threshold {
-  observedValue: number | null;
-  unit?: string;
-  condition: { name: string } | null;
-}
-
-/** What a round records of in-tree plugins. */
-interface Round {
-  id: number;
-  input: {
-    now: number;
-    plugins: {
-      plugin: string;
-      evictPods: { answer?: { pods: Request[] } };
-      threshold: { answer?: Threshold };
-    }[];
-    tops: { plugin: string; top: { answer?: { pods: Pod[] } } }[];
-  };
-}
-
-// eviction.callTimeout
-const LONGEST_CALL_MS = 10_000;
-const SLACK_MS = 100;
 const WRITE_MS = 2_000;
 
 export const inTree: readonly Rule[] = [
@@ -56,7 +23,7 @@ export const inTree: readonly Rule[] = [
     atRest: async (world) => {
       // The times of rounds are those of the wall clock.
       if (!world.host.isWatched || world.machine.wallOffset !== 0) return [];
-      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      const all = await recordedRounds(world);
       return all.flatMap((round) => wrongIn(world, round).map((what) => `round ${round.id}: ${what}`));
     },
   },
@@ -91,39 +58,42 @@ export const inTree: readonly Rule[] = [
 ];
 
 /** Returns the answers of a round that the host's files did not justify. */
-function wrongIn(world: World, { input }: Round): string[] {
-  const at = input.now - world.machine.wallAtStart;
+function wrongIn(world: World, round: RecordedRound): string[] {
+  const { input } = round;
+  const at = timeOf(round, world);
   const periodMs = longestPeriodMs(world.operator, at);
   // GetEvictPods and ThresholdMet are called one after the other. Readings of pods may be half a period old.
   const from = at - 2 * Math.min(LONGEST_CALL_MS, periodMs) - periodMs / 2 - SLACK_MS;
   const judged = { from: from - DETECTION_MS, to: at, unseenMs: roundsApartMs(periodMs) };
   const named = input.plugins
     .filter(({ plugin }) => plugin === PID_PLUGIN)
-    .flatMap(({ evictPods }) => evictPods.answer?.pods ?? [])
+    .flatMap(({ evictPods }) => answerOf(evictPods)?.pods ?? [])
     .filter((request) => !isTrue(world, request, from, at))
     .map(({ pod, reason }) => `${pod.name} is requested: "${reason}"`);
   const thresholds = input.plugins
     .filter(({ plugin }) => plugin === MEMORY_PLUGIN)
-    .flatMap(({ threshold: { answer } }) => (answer ? wrongThreshold(world, answer, judged) : []));
+    .flatMap(({ threshold }) => wrongThreshold(world, answerOf(threshold), judged));
   const selected = input.tops
     .filter(({ plugin }) => plugin === MEMORY_PLUGIN)
-    .flatMap(({ top }) => top.answer?.pods ?? [])
+    .flatMap(({ top }) => answerOf(top)?.pods ?? [])
     .filter(({ name }) => !world.inTree.isPressed(name, judged))
     .map(({ name }) => `${name} is selected without pressure`);
   return [...named, ...thresholds, ...selected];
 }
 
 /** Returns whether a pod had as many processes as a request says, and more than it may. */
-function isTrue({ host }: World, { pod, reason }: Request, from: number, to: number): boolean {
+function isTrue({ host }: World, { pod, reason }: EvictPodAnswer, from: number, to: number): boolean {
   const stated = Number.parseInt(reason, 10);
   return stated > MOST_PIDS && host.pods.pidsOf(pod.uid)?.during(from, to).includes(stated) === true;
 }
 
 function wrongThreshold(
   { host, inTree: allowed }: World,
-  { observedValue, unit, condition }: Threshold,
+  answer: ThresholdAnswer | null,
   judged: Judged,
 ): string[] {
+  if (!answer) return [];
+  const { observedValue, unit, condition } = answer;
   const read = host.memory.readable.during(judged.from, judged.to);
   const isRead = read.some((percent) => percent !== undefined && freeBytes(percent) === observedValue);
   if (unit === "bytes" && observedValue !== null && !isRead)

@@ -1,29 +1,10 @@
 import { NODE } from "../world/api-server.ts";
 import { namesOf, thresholdAsText } from "../world/eviction-plugins.ts";
 import type { PluginCall } from "../world/history.ts";
-import { allPages, read } from "../world/statements.ts";
+import { read } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
+import { LONGEST_CALL_MS, type RecordedRound, recordedRounds, SLACK_MS, timeOf } from "./recorded-rounds.ts";
 import type { Rule } from "./rule.ts";
-
-/** What a round records about a call: the plugin's answer, or why the call failed. */
-type Recorded<T> = { answer: T } | { failure: string };
-
-interface Round {
-  id: number;
-  input: {
-    now: number;
-    plugins: {
-      plugin: string;
-      evictPods: Recorded<{ pods: { pod: { name: string } }[] }>;
-      threshold: Recorded<{
-        metType: string;
-        observedValue: number | null;
-        thresholdValue: number | null;
-      }>;
-    }[];
-    tops: { plugin: string; top: Recorded<{ pods: { name: string }[] }> }[];
-  };
-}
 
 export const rounds: readonly Rule[] = [
   {
@@ -31,12 +12,12 @@ export const rounds: readonly Rule[] = [
     atRest: async (world) => {
       // The times of rounds are those of the wall clock.
       if (world.machine.wallOffset !== 0) return [];
-      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      const all = await recordedRounds(world);
       return all.flatMap((round) =>
         answersOf(round).flatMap(({ plugin, method, answer, isAfter }) => {
           // In-tree plugins and policies are not called by messages.
           if (!world.evictionPlugins.some(({ name }) => name === plugin)) return [];
-          const at = round.input.now - world.machine.wallAtStart;
+          const at = timeOf(round, world);
           const given = callsOf(world, { plugin, method }, at, isAfter).map((call) => call.answer);
           if (given.includes(answer)) return [];
           if (nothing.includes(answer) && wasWithoutServices(world, plugin, at)) return [];
@@ -52,7 +33,7 @@ export const rounds: readonly Rule[] = [
     atRest: async (world) => {
       const isReplaced = world.history.registrations.some(({ instance }) => instance > 1);
       if (world.machine.wallOffset !== 0 || !isReplaced) return [];
-      const all: Round[] = await allPages(world, "eviction/records?since=0");
+      const all = await recordedRounds(world);
       return all.flatMap((round) => outdatedAnswers(world, round));
     },
   },
@@ -105,8 +86,8 @@ async function unlikeApiServer(world: World): Promise<ReadonlySet<string>> {
 }
 
 /** Returns the answers that a round counts although another instance of the plugin had registered by then. */
-function outdatedAnswers(world: World, round: Round): string[] {
-  const at = round.input.now - world.machine.wallAtStart;
+function outdatedAnswers(world: World, round: RecordedRound): string[] {
+  const at = timeOf(round, world);
   const given = answersOf(round).map(({ plugin, method, answer, isAfter }) => {
     const calls = callsOf(world, { plugin, method }, at, isAfter).filter((call) => call.answer === answer);
     return { plugin, method, calls };
@@ -130,7 +111,7 @@ function outdatedAnswers(world: World, round: Round): string[] {
     });
 }
 
-function answersOf({ input: { plugins, tops } }: Round) {
+function answersOf({ input: { plugins, tops } }: RecordedRound) {
   const before = plugins.flatMap(({ plugin, evictPods, threshold }) => [
     ...("answer" in evictPods
       ? [{ plugin, method: "GetEvictPods", answer: namesOf(evictPods.answer.pods.map(({ pod }) => pod)) }]
@@ -147,10 +128,6 @@ function answersOf({ input: { plugins, tops } }: Round) {
     ...after.map((each) => ({ ...each, isAfter: true })),
   ];
 }
-
-// eviction.callTimeout, and what messages take.
-const LONGEST_CALL_MS = 10_000;
-const SLACK_MS = 100;
 
 /**
  * Returns the calls that may be those of a round at this time: the last one before it, or the first one after it.

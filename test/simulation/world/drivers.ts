@@ -117,9 +117,9 @@ export class DriverActor extends PluginActor {
 
   #changed(what: string): void {
     this.history.note(this.name, `${what}: ${this.healthy.length} of ${this.#devices.length} are healthy`);
-    const waiting = this.#waiting.splice(0);
+    // Not those that wait now: a process that has just started waits from its next step.
     this.process?.after(0, () => {
-      for (const wake of waiting) wake();
+      for (const wake of this.#waiting.splice(0)) wake();
     });
   }
 

@@ -98,8 +98,8 @@ export class Reporter extends PluginActor {
   }
 
   #wake(): void {
-    const changed = this.#changed;
-    this.process?.after(0, changed);
+    // Not as it is now: of a process that has just started, it is that of the one before.
+    this.process?.after(0, () => this.#changed());
   }
 
   #contents(): ReportContent[] {
