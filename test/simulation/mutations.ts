@@ -6,6 +6,8 @@ export interface Mutation extends SourceChange {
   name: string;
   /** The promise that is expected to break. */
   promise: string;
+  /** A world that breaks the promise by it. It may be another one whenever worlds change. */
+  seed?: number;
   /** Why it is not known that a rule finds it. */
   unfound?: string;
 }
