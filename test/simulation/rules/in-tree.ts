@@ -1,17 +1,9 @@
 import { CNRS, NODE } from "../world/api-server.ts";
 import { freeBytes, TOTAL_KB } from "../world/host-memory.ts";
 import { isShort, type Judged } from "../world/in-tree.ts";
-import {
-  DETECTION_MS,
-  MEMORY_CONDITION,
-  MEMORY_PLUGIN,
-  MOST_PIDS,
-  PID_PLUGIN,
-} from "../world/in-tree-settings.ts";
-import { isDryRun } from "../world/settings.ts";
+import { DETECTION_MS, MEMORY_PLUGIN, MOST_PIDS, PID_PLUGIN } from "../world/in-tree-settings.ts";
 import { allPages } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
-import { eachWrite } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 interface Pod {
@@ -48,7 +40,6 @@ interface Round {
 // eviction.callTimeout
 const LONGEST_CALL_MS = 10_000;
 const SLACK_MS = 100;
-const WRITE_MS = 2_000;
 
 export const inTree: readonly Rule[] = [
   {
@@ -58,19 +49,6 @@ export const inTree: readonly Rule[] = [
       if (!world.host.isWatched || world.machine.wallOffset !== 0) return [];
       const all: Round[] = await allPages(world, "eviction/records?since=0");
       return all.flatMap((round) => wrongIn(world, round).map((what) => `round ${round.id}: ${what}`));
-    },
-  },
-  {
-    promise: "The taint of an in-tree plugin stays for its transition period, also while readings fail.",
-    watch: (world) => {
-      if (!world.host.isWatched) return () => undefined;
-      let was = false;
-      return eachWrite((_, { at, method, path }) => {
-        if (method !== "PATCH" || !path.startsWith("/api/v1/nodes/")) return undefined;
-        const [before, is] = [was, hasTaint(world)];
-        was = is;
-        return before && !is ? tooSoon(world, at) : undefined;
-      })(world);
     },
   },
   {
@@ -141,35 +119,6 @@ function longestPeriodMs(operator: World["operator"], at: number): number {
 /** Returns how long after a round the next one observes at the latest: three calls that are late, and the wait. */
 function roundsApartMs(periodMs: number): number {
   return 4 * periodMs + DETECTION_MS + SLACK_MS;
-}
-
-function hasTaint({ api, operator }: World): boolean {
-  const { spec } = (api.store.get("nodes", NODE) ?? {}) as { spec?: { taints?: { key: string }[] } };
-  const key = `${operator.settings.taintPrefix}/${MEMORY_CONDITION}`;
-  return (spec?.taints ?? []).some((taint) => taint.key === key);
-}
-
-/** Returns what was wrong with the removal of the taint, if it was too soon after pressure that was seen. */
-function tooSoon({ plan, operator, history, host }: World, at: number): string | undefined {
-  // A write that is late was decided long before.
-  if (plan.faults.slow > 0) return undefined;
-  const inForce = operator.between(at - 60_000, at);
-  const transitionMs = 1_000 * Math.min(...inForce.map(({ transitionS }) => transitionS));
-  const from = at - transitionMs + WRITE_MS;
-  const needMs = roundsApartMs(longestPeriodMs(operator, at));
-  const seen = host.memory.readable
-    .spans(from, at)
-    .find((span) => isShort(span.value) && span.to - span.from >= needMs);
-  if (!seen) return undefined;
-  const since = seen.from - needMs;
-  const isSame = operator
-    .between(since, at)
-    .every((each) => each.taintPrefix === operator.settings.taintPrefix && !isDryRun(each, MEMORY_PLUGIN));
-  const isDead = history.lives.some(
-    ({ startedAt, endedAt = at }) => startedAt > since || (endedAt >= since && endedAt < at),
-  );
-  if (!isSame || isDead) return undefined;
-  return `removed ${Math.round((at - seen.to) / 1_000)} s after pressure, of ${transitionMs / 1_000} s`;
 }
 
 type Properties = Record<string, unknown>;
