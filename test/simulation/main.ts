@@ -1,14 +1,14 @@
 // The whole agent in worlds of virtual time: npm run simulate -- --help
 import { availableParallelism } from "node:os";
-import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildWorld, loadWorld, removeWorld } from "./load.ts";
-import { type Mutation, mutations } from "./mutations.ts";
+import { mutations } from "./mutations.ts";
+import { prove } from "./proof.ts";
 import { Coverage } from "./report/coverage.ts";
 import { type Counted, Tally } from "./report/tally.ts";
 import { timelineOf } from "./report/timeline.ts";
 import { shrink } from "./shrink.ts";
-import { type Work, work, worker } from "./worker.ts";
+import { runWorlds, seedsFrom, work } from "./worker.ts";
 
 const help = `usage: npm run simulate -- [--seed N | --seeds N [--from N] | --mutations [NAME]] [options]
 
@@ -19,8 +19,8 @@ test/simulation/rules.
   --seed N      runs one world; if it breaks a rule, prints the rule, the last events before it and the whole trace
   --shrink      with --seed: looks for a smaller world with the same finding
   --mutations   puts each defect of test/simulation/mutations.ts, or those with NAME in their name, into the agent, and
-                runs worlds until one breaks a rule
-  --seeds N     runs N worlds (default 100; with --mutations, at most N for each of them, default 500)
+                runs the world that is known to break a rule by it, and then others until one does
+  --seeds N     runs N worlds (default 100; with --mutations, at most N others for each of them, default 500)
   --from N      first of them (default 1)
   --quick       small worlds with short storms that end with their calm: half the time, and fewer findings
   --coverage    with --seeds: which branches of the agent the worlds ran, by module
@@ -36,8 +36,8 @@ const PROGRESS_MS = 60_000;
 const INTERRUPTED = 130;
 
 const options = readArguments();
-if (options.worker) await work({ ...options, bundle: options.worker, coverage: undefined });
-else if (options.mutations) await prove(options.mutations, options.from, options.seeds, options.jobs);
+if (options.worker) await work(options.worker);
+else if (options.mutations) process.exit((await prove(options.mutations, options)) ? 0 : 1);
 else if (options.seed !== undefined) await one(options.seed, options.shrink, options.isQuick);
 else await many(options);
 
@@ -76,8 +76,8 @@ async function many({ from, seeds, jobs, isQuick, coverage: isCovered }: typeof 
       while (next < end && !stop.signal.aborted) {
         const first = next;
         next = Math.min(next + perProcess, end);
-        const worlds = { bundle, from: first, seeds: next - first, isQuick };
-        await each(worlds, count, stop.signal, coverage);
+        const worlds = { bundle, seeds: seedsFrom(first, next - first), isQuick };
+        await runWorlds(worlds, count, stop.signal, coverage);
       }
     }),
   );
@@ -86,93 +86,6 @@ async function many({ from, seeds, jobs, isQuick, coverage: isCovered }: typeof 
   if (stop.signal.aborted) console.log(`interrupted after ${tally.worlds} of ${seeds} worlds`);
   console.log([...(coverage ? [coverage.table()] : []), tally.summary(took())].join("\n"));
   process.exit(stop.signal.aborted ? INTERRUPTED : tally.failed > 0 ? 1 : 0);
-}
-
-/** Runs the worlds from one seed up to another, in as many processes as it takes if some of them crash. */
-async function each(
-  { from, seeds, ...rest }: Work,
-  count: (outcome: Counted) => boolean,
-  signal: AbortSignal,
-  coverage?: Coverage,
-): Promise<void> {
-  const end = from + seeds;
-  let next = from;
-  while (next < end && !signal.aborted) {
-    const measured = coverage && join(dirname(rest.bundle), `coverage-${next}`);
-    const worlds = { ...rest, from: next, seeds: end - next, coverage: measured };
-    const problem = await worker(
-      worlds,
-      (outcome) => {
-        next = outcome.seed + 1;
-        return count(outcome);
-      },
-      signal,
-    );
-    if (measured !== undefined) coverage?.collect(measured);
-    if (problem !== undefined) count(unfinished(next++, problem));
-  }
-}
-
-function unfinished(seed: number, what: string): Counted {
-  const broken = [{ promise: "Each world comes to its end.", what }];
-  return { seed, broken, digest: "", steps: 0, virtualMs: 0, evictions: 0, lives: 0, faults: {} };
-}
-
-async function prove(chosen: readonly Mutation[], from: number, seeds: number, jobs: number): Promise<void> {
-  const sound = await buildWorld();
-  const waiting = [...chosen];
-  let [found, missed] = [0, 0];
-  await Promise.all(
-    Array.from({ length: Math.min(jobs, chosen.length) }, async () => {
-      for (let mutation = waiting.shift(); mutation; mutation = waiting.shift()) {
-        const { name, promise } = mutation;
-        const mutated = await buildWorld([mutation]);
-        const outcome = await difference(mutated, sound, from, seeds);
-        removeWorld(mutated);
-        if (outcome) found++;
-        else if (mutation.unfound === undefined) missed++;
-        const [first] = outcome?.broken ?? [];
-        const verdict = first ? `seed ${outcome?.seed}: ${first.promise}` : `not found in ${seeds} seeds`;
-        console.log(`${name}: ${verdict}${first?.promise === promise ? "" : ` (expected: ${promise})`}`);
-      }
-    }),
-  );
-  removeWorld(sound);
-  console.log(`${found} of ${chosen.length} mutations were found`);
-  process.exit(missed > 0 ? 1 : 0);
-}
-
-/** Returns the first world that breaks a rule because of a mutation: without it, no rule is broken. */
-async function difference(
-  mutated: string,
-  sound: string,
-  from: number,
-  seeds: number,
-): Promise<Counted | undefined> {
-  for (let next = from; next < from + seeds; ) {
-    const mutants: Counted[] = [];
-    const worlds = {
-      bundle: mutated,
-      from: next,
-      seeds: Math.min(PER_PROCESS, from + seeds - next),
-      isQuick: false,
-    };
-    const problem = await worker(worlds, (outcome) => {
-      mutants.push(outcome);
-      return outcome.broken.length > 0;
-    });
-    if (problem !== undefined) throw new Error(`seeds from ${next} on: ${problem}`);
-    const last = mutants.at(-1)!;
-    next = last.seed + 1;
-    if (last.broken.length === 0) continue;
-    const others: Counted[] = [];
-    await worker(
-      { bundle: sound, from: last.seed, seeds: 1, isQuick: false },
-      (outcome) => others.push(outcome) > 0,
-    );
-    if (others.every(({ broken }) => broken.length === 0)) return last;
-  }
-  return undefined;
 }
 
 function readArguments() {
@@ -188,7 +101,7 @@ function readArguments() {
         shrink: { type: "boolean", default: false },
         quick: { type: "boolean", default: false },
         coverage: { type: "boolean", default: false },
-        // The bundle, in the processes of `many`.
+        // In the processes that run worlds: which ones.
         worker: { type: "string" },
         help: { type: "boolean", default: false },
       },

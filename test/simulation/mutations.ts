@@ -6,6 +6,8 @@ export interface Mutation extends SourceChange {
   name: string;
   /** The promise that is expected to break. */
   promise: string;
+  /** A world that breaks the promise by it. It may be another one whenever worlds change. */
+  seed?: number;
   /** Why it is not known that a rule finds it. */
   unfound?: string;
 }
@@ -43,6 +45,8 @@ const idle =
 const named =
   "No pod is evicted that no plugin has named in this round, of those that it was offered, that no policy selects, and for which no in-tree plugin has a reading over its threshold.";
 const onePod = "A hard threshold costs one pod for each answer, however many the plugin names.";
+const lasting =
+  "A condition stays until its plugin has not reported it for the transition period, also while calls fail, and plugins in dry run set none.";
 const grace = "The grace period of an eviction is the pod's own, or one that eviction.grace allows.";
 const validTaints = "Every taint of the agent has a valid name and an effect that its settings allow.";
 const explained = "A request for a pod that nobody may evict is refused, and explained with the pod.";
@@ -51,8 +55,6 @@ const current =
 const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
 
 const ofHost = "What in-tree plugins answer in a round is what the host's files said then.";
-const transition =
-  "The taint of an in-tree plugin stays for its transition period, also while readings fail.";
 const properties = "After quiet, the published properties of the machine are those of its files.";
 
 const eviction = "packages/agent/src/eviction";
@@ -365,9 +367,7 @@ export const mutations: readonly Mutation[] = [
     file: `${decide}/conditions.ts`,
     from: "    if (isDryRun(policy, answers.plugin)) continue;\n",
     to: "",
-    promise: tainted,
-    unfound:
-      "not in the first 120 seeds: few worlds rest with a condition of a plugin in dry run beside another plugin.",
+    promise: lasting,
   },
   {
     name: "an eviction of unknown outcome is explained as none",
@@ -393,11 +393,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: "slices of another client in a pool are ignored",
     file: "packages/agent/src/devices/plan/plan.ts",
-    from: "const isContested = foreign.some((slice) => slice.generation >= newest);",
-    to: "const isContested = false;",
+    from: "const foreignByPool = Map.groupBy(foreign,",
+    to: "const foreignByPool = Map.groupBy([] as typeof foreign,",
     promise: whole,
-    unfound:
-      "the writes delete the other client's slices all the same: the pool is incomplete for a moment only.",
   },
   {
     name: "a removed pool is left",
@@ -405,6 +403,13 @@ export const mutations: readonly Mutation[] = [
     from: "return [...removals, ...plans].filter(",
     to: "return plans.filter(",
     promise: allocatable,
+  },
+  {
+    name: "a condition ends with its first round without a report",
+    file: `${decide}/conditions.ts`,
+    from: "now - condition.lastSeen >= policy.conditionTransitionPeriodMs",
+    to: "now > condition.lastSeen",
+    promise: lasting,
   },
   {
     name: "a condition stays for three times its transition period",
@@ -531,7 +536,7 @@ export const mutations: readonly Mutation[] = [
     from: 'severity: "none", since: undefined };',
     to: 'severity: "none", since };',
     promise: ofHost,
-    unfound: "not in the first 150 seeds.",
+    seed: 199,
   },
   {
     name: "in-tree: a pod with few processes has too many",
@@ -548,19 +553,11 @@ export const mutations: readonly Mutation[] = [
     promise: tainted,
   },
   {
-    name: "in-tree: a condition ends with its first round without pressure",
-    file: `${decide}/conditions.ts`,
-    from: "now - condition.lastSeen >= policy.conditionTransitionPeriodMs",
-    to: "now > condition.lastSeen",
-    promise: transition,
-    unfound: "not in the first 200 seeds, so it is not shown that its rule can fail.",
-  },
-  {
-    name: "in-tree: the report of the machine is not refreshed",
-    file: `${intree}/system-reporter.ts`,
-    from: "if (current !== last) yield",
-    to: "if (last === undefined) yield",
+    name: "in-tree: the online CPUs of the machine are read once",
+    file: `${intree}/system-facts.ts`,
+    from: "take(host.onlineCpus(signal), before.onlineCpus),",
+    to: "before.onlineCpus ?? take(host.onlineCpus(signal), undefined),",
     promise: properties,
-    unfound: "not in the first 200 seeds.",
+    seed: 60,
   },
 ];

@@ -4,6 +4,7 @@ import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { agents } from "./rules/agents.ts";
 import { bounds } from "./rules/bounds.ts";
+import { conditions } from "./rules/conditions.ts";
 import { devices } from "./rules/devices.ts";
 import { inTree } from "./rules/in-tree.ts";
 import { liars } from "./rules/liars.ts";
@@ -54,6 +55,7 @@ const rules = [
   ...rest,
   ...metrics,
   ...rounds,
+  ...conditions,
   ...truth,
   ...inTree,
   ...quiet,

@@ -1,14 +1,13 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { loadWorld } from "./load.ts";
+import type { Coverage } from "./report/coverage.ts";
 import type { Counted } from "./report/tally.ts";
 
 /** Worlds that one process is to run. */
 export interface Work {
   bundle: string;
-  /** First seed. */
-  from: number;
-  seeds: number;
+  seeds: readonly number[];
   isQuick: boolean;
   /** Directory into which the process writes the coverage of its code by V8. Default: not measured. */
   coverage?: string | undefined;
@@ -20,24 +19,54 @@ const EXECUTION = ["--always-sparkplug", "--max-semi-space-size=32", "--stack-tr
 // A world takes a second at most. One that never ends must not end a night.
 const LONGEST_WORLD_MS = 300_000;
 
+/** Returns so many seeds from one on. */
+export function seedsFrom(from: number, count: number): number[] {
+  return Array.from({ length: count }, (_, at) => from + at);
+}
+
+/**
+ * Runs worlds in their order, in as many processes as it takes if some of them crash.
+ * @param isEnough called with each outcome, also of a world that crashed; ends the run if it returns true
+ */
+export async function runWorlds(
+  work: Work,
+  isEnough: (outcome: Counted) => boolean,
+  signal?: AbortSignal,
+  coverage?: Coverage,
+): Promise<void> {
+  let left = work.seeds;
+  let isOver = false;
+  const add = (outcome: Counted) => {
+    left = left.slice(1);
+    isOver = isEnough(outcome);
+    return isOver;
+  };
+  while (left.length > 0 && !isOver && !signal?.aborted) {
+    const measured = coverage && join(dirname(work.bundle), `coverage-${left[0]}`);
+    const problem = await worker({ ...work, seeds: left, coverage: measured }, add, signal);
+    if (measured !== undefined) coverage?.collect(measured);
+    if (problem !== undefined) add(unfinished(left[0]!, problem));
+  }
+}
+
+function unfinished(seed: number, what: string): Counted {
+  const broken = [{ promise: "Each world comes to its end.", what }];
+  return { seed, broken, digest: "", steps: 0, virtualMs: 0, evictions: 0, lives: 0, faults: {} };
+}
+
 /**
  * Runs some worlds in a process of their own: what a world leaves behind in memory ends with it. Returns why the process
  * ended before the last of them; undefined if it did not, or was ended by `isEnough` or the signal.
  * @param isEnough called with each outcome; ends the process if it returns true
  */
-export function worker(
+function worker(
   work: Work,
   isEnough: (outcome: Counted) => boolean,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const { bundle, from, seeds, isQuick, coverage } = work;
+  const { coverage } = work;
   return new Promise((resolve, reject) => {
-    const args = [
-      `--worker=${bundle}`,
-      `--from=${from}`,
-      `--seeds=${seeds}`,
-      ...(isQuick ? ["--quick"] : []),
-    ];
+    const args = [`--worker=${JSON.stringify(work)}`];
     const env = coverage === undefined ? process.env : { ...process.env, NODE_V8_COVERAGE: coverage };
     const child = fork(join(import.meta.dirname, "main.ts"), args, { env, execArgv: EXECUTION });
     const limit = setTimeout(() => child.kill("SIGKILL"), LONGEST_WORLD_MS);
@@ -66,12 +95,13 @@ function problemOf({ exitCode, signalCode }: ChildProcess): string | undefined {
   return signalCode === null ? `the process exited with ${exitCode}` : `the process ended by ${signalCode}`;
 }
 
-/** What the process does that `worker` starts. */
-export async function work({ bundle, from, seeds, isQuick }: Work): Promise<never> {
+/** What the process does that `worker` starts. @param text the work, as JSON */
+export async function work(text: string): Promise<never> {
+  const { bundle, seeds, isQuick } = JSON.parse(text) as Work;
   // A terminal sends it to all processes. The one that started this one decides.
   process.on("SIGINT", () => {});
   const { simulate } = await loadWorld(bundle);
-  for (let seed = from; seed < from + seeds; seed++) {
+  for (const seed of seeds) {
     const { events: _events, log: _log, plan: _plan, ...outcome } = await simulate(seed, { isQuick });
     process.send!(outcome);
   }

@@ -2,20 +2,10 @@ import { answerOf, type EvictPodAnswer, type ThresholdAnswer } from "@nodekeeper
 import { CNRS, NODE } from "../world/api-server.ts";
 import { freeBytes, TOTAL_KB } from "../world/host-memory.ts";
 import { isShort, type Judged } from "../world/in-tree.ts";
-import {
-  DETECTION_MS,
-  MEMORY_CONDITION,
-  MEMORY_PLUGIN,
-  MOST_PIDS,
-  PID_PLUGIN,
-} from "../world/in-tree-settings.ts";
-import { isDryRun } from "../world/settings.ts";
+import { DETECTION_MS, MEMORY_PLUGIN, MOST_PIDS, PID_PLUGIN } from "../world/in-tree-settings.ts";
 import type { World } from "../world/world.ts";
-import { eachWrite } from "./acts.ts";
 import { LONGEST_CALL_MS, type RecordedRound, recordedRounds, SLACK_MS, timeOf } from "./recorded-rounds.ts";
 import type { Rule } from "./rule.ts";
-
-const WRITE_MS = 2_000;
 
 export const inTree: readonly Rule[] = [
   {
@@ -25,19 +15,6 @@ export const inTree: readonly Rule[] = [
       if (!world.host.isWatched || world.machine.wallOffset !== 0) return [];
       const all = await recordedRounds(world);
       return all.flatMap((round) => wrongIn(world, round).map((what) => `round ${round.id}: ${what}`));
-    },
-  },
-  {
-    promise: "The taint of an in-tree plugin stays for its transition period, also while readings fail.",
-    watch: (world) => {
-      if (!world.host.isWatched) return () => undefined;
-      let was = false;
-      return eachWrite((_, { at, method, path }) => {
-        if (method !== "PATCH" || !path.startsWith("/api/v1/nodes/")) return undefined;
-        const [before, is] = [was, hasTaint(world)];
-        was = is;
-        return before && !is ? tooSoon(world, at) : undefined;
-      })(world);
     },
   },
   {
@@ -111,35 +88,6 @@ function longestPeriodMs(operator: World["operator"], at: number): number {
 /** Returns how long after a round the next one observes at the latest: three calls that are late, and the wait. */
 function roundsApartMs(periodMs: number): number {
   return 4 * periodMs + DETECTION_MS + SLACK_MS;
-}
-
-function hasTaint({ api, operator }: World): boolean {
-  const { spec } = (api.store.get("nodes", NODE) ?? {}) as { spec?: { taints?: { key: string }[] } };
-  const key = `${operator.settings.taintPrefix}/${MEMORY_CONDITION}`;
-  return (spec?.taints ?? []).some((taint) => taint.key === key);
-}
-
-/** Returns what was wrong with the removal of the taint, if it was too soon after pressure that was seen. */
-function tooSoon({ plan, operator, history, host }: World, at: number): string | undefined {
-  // A write that is late was decided long before.
-  if (plan.faults.slow > 0) return undefined;
-  const inForce = operator.between(at - 60_000, at);
-  const transitionMs = 1_000 * Math.min(...inForce.map(({ transitionS }) => transitionS));
-  const from = at - transitionMs + WRITE_MS;
-  const needMs = roundsApartMs(longestPeriodMs(operator, at));
-  const seen = host.memory.readable
-    .spans(from, at)
-    .find((span) => isShort(span.value) && span.to - span.from >= needMs);
-  if (!seen) return undefined;
-  const since = seen.from - needMs;
-  const isSame = operator
-    .between(since, at)
-    .every((each) => each.taintPrefix === operator.settings.taintPrefix && !isDryRun(each, MEMORY_PLUGIN));
-  const isDead = history.lives.some(
-    ({ startedAt, endedAt = at }) => startedAt > since || (endedAt >= since && endedAt < at),
-  );
-  if (!isSame || isDead) return undefined;
-  return `removed ${Math.round((at - seen.to) / 1_000)} s after pressure, of ${transitionMs / 1_000} s`;
 }
 
 type Properties = Record<string, unknown>;

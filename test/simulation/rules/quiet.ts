@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 export const quiet: readonly Rule[] = [
   {
     promise:
-      "A condition's taint is on the Node one round after it is reported, and gone one round after its transition period.",
+      "A condition's taint is on the Node one round after it is reported, stays for its transition period, and is gone one round later.",
     atRest: async (world) => {
       const plugin = withoutCondition(world);
       if (!endsBy(world, "oneCondition") || !plugin) return [];
@@ -28,10 +28,15 @@ export const quiet: readonly Rule[] = [
       await machine.scheduler.run(machine.scheduler.now + roundMs);
       const isSet = taintsOf(world).includes(key);
       plugin.pressure = "none";
-      await machine.scheduler.run(machine.scheduler.now + transitionMs);
+      const endsAt = machine.scheduler.now + transitionMs;
+      // It was last reported up to a round ago.
+      await machine.scheduler.run(endsAt - 2 * roundMs);
+      const isKept = taintsOf(world).includes(key);
+      await machine.scheduler.run(endsAt);
       const isLeft = taintsOf(world).includes(key);
       return [
         ...(isSet ? [] : [`${key} is not set after ${roundMs / 1_000} s`]),
+        ...(isKept ? [] : [`${key} is gone before ${transitionS} s`]),
         ...(isLeft ? [`${key} is left after ${transitionMs / 1_000} s`] : []),
       ];
     },

@@ -70,7 +70,7 @@ export function evictionSection(
 }
 
 /** Returns whether a plugin is in dry run. As documented, its own name takes precedence over "*". */
-export function isDryRun({ dryRunPlugins }: Settings, plugin: string): boolean {
+export function isDryRun({ dryRunPlugins }: Pick<Settings, "dryRunPlugins">, plugin: string): boolean {
   const own = dryRunPlugins.find((pattern) => pattern === plugin || pattern === `-${plugin}`);
   return own === undefined ? dryRunPlugins.includes("*") : own === plugin;
 }
