@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import {
   type AgentConfiguration,
   assemble,
-  nodeNamePattern,
+  isNodeName,
   readLeaf,
   type Setting,
   wrongValue,
@@ -69,7 +69,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
   if (configuration.nodeName === "") {
     configuration.nodeName = sources.hostname.toLowerCase();
     origins.set("nodeName", "host name");
-    if (!nodeNamePattern.test(configuration.nodeName)) {
+    if (!isNodeName(configuration.nodeName)) {
       const message = wrongValue(sources.hostname, "the name of a Node object; set --node-name");
       problems.push({ source: "host name", path: "nodeName", message });
     }

@@ -5,7 +5,7 @@
 export { policySettings, readTyped, type TypedValue } from "./edit-setting.ts";
 export { configurationInForceSchema, configurationJsonSchema } from "./json-schema.ts";
 export { readLeaf, wrongValue } from "./leaf.ts";
-export { nodeNamePattern } from "./patterns.ts";
+export { isNodeName } from "./patterns.ts";
 export { type AgentConfiguration, apiVersion, type EvictionSettings, kind, schema } from "./schema.ts";
 export { isSection, type Section } from "./section.ts";
 export { type Setting, setAt, valueAt } from "./setting.ts";

@@ -17,7 +17,7 @@ import {
   text,
   textList,
 } from "./leaf.ts";
-import { listenAddress, nodeNamePattern, pluginNameOwner } from "./patterns.ts";
+import { LONGEST_NAME, listenAddress, nodeNamePattern, pluginNameOwner } from "./patterns.ts";
 import { flagsAs, live, section } from "./section.ts";
 
 export const apiVersion = "nodekeeper.dev/v1alpha1";
@@ -31,6 +31,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       pattern: new RegExp(`^$|${nodeNamePattern.source}`),
       expected: "the name of a Node object",
       placeholder: "<name>",
+      maxLength: LONGEST_NAME,
     },
     {
       about: "Name of the node this agent runs on. Empty: the host name in lower case.",
@@ -248,13 +249,15 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       {
         group: {
           pattern: new RegExp(`^$|${nodeNamePattern.source}`),
+          maxLength: LONGEST_NAME,
           expected: 'The API group; "" is the core group.',
         },
         version: {
           pattern: /^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/,
+          maxLength: 63,
           expected: "The version, such as v1alpha1.",
         },
-        kind: { pattern: /^[A-Z][A-Za-z0-9]{0,62}$/, expected: "The kind, in camel case." },
+        kind: { pattern: /^[A-Z][A-Za-z0-9]*$/, maxLength: 63, expected: "The kind, in camel case." },
       },
       { expected: "objects with group, version and kind", maxItems: 64 },
       { about: "Cluster-scoped kinds to publish to, in addition to CustomNodeResource and Node." },
@@ -281,7 +284,8 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         deviceZones: textList(
           [],
           {
-            pattern: /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
+            pattern: /^[^\s=]{1,316}=[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
+            except: /=(Socket|Numa)$/,
             expected: 'resources and zone types, such as "nvidia.com/gpu=GPU"',
             placeholder: "<resource=type,...>",
             maxItems: 64,
