@@ -1,10 +1,8 @@
 import { configurationJsonSchema, settings } from "@nodekeeper/api/settings";
-import { inTreeReporterNames, knownEvictionPlugins } from "../packages/agent/src/intree/index.ts";
 
 interface Schema {
   [keyword: string]: unknown;
   properties?: Record<string, Schema>;
-  items?: Schema;
 }
 
 /**
@@ -16,14 +14,9 @@ export function chartSchema(file: string): string {
   // The chart sets these two.
   const { apiVersion: _, kind: __, ...properties } = (configurationJsonSchema() as Schema).properties!;
   const config = lean({ type: "object", additionalProperties: false, properties }) as Schema;
-  const [reporters, plugins] = ["reporting", "eviction"].map((name) =>
-    valueIn(config, name, "inTreePlugins"),
-  );
-  reporters!.items = { enum: selectors(inTreeReporterNames) };
-  plugins!.items = { enum: selectors(knownEvictionPlugins.map(({ name }) => name)) };
   const values = schema.properties!;
   values.config = config;
-  values.reporting!.properties!.inTreePlugins = reporters!;
+  values.reporting!.properties!.inTreePlugins = valueIn(config, "reporting", "inTreePlugins");
   values.lifecycle!.properties!.runtimeEndpoint = valueIn(config, "runtime", "endpoint");
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
@@ -49,10 +42,6 @@ export function chartSettings(): string {
 
 function valueIn(schema: Schema, section: string, name: string): Schema {
   return schema.properties![section]!.properties![name]!;
-}
-
-function selectors(names: readonly string[]): string[] {
-  return ["*", ...names, ...names.map((name) => `-${name}`)];
 }
 
 const unused: ReadonlySet<string> = new Set(["description", "default"]);

@@ -250,6 +250,24 @@ export function nameSelection(
   return textList(initial, { ...rule, pattern, placeholder: "<name,...>" }, about);
 }
 
+/** The same for names that are known. `"*"` stands for those that are on by default. */
+export function knownNameSelection(
+  initial: string[],
+  names: readonly string[],
+  about: About,
+): Leaf<string[]> {
+  const rule = {
+    pattern: new RegExp(`^(\\*|-?(${names.join("|")}))$`),
+    expected: `names: "*" for all enabled by default, "name" to add one, "-name" to exclude one, of ${names.join(", ")}`,
+    placeholder: "<name,...>",
+    maxItems: 64,
+  };
+  const list = textList(initial, rule, about);
+  // The messages of validators show it, which is clearer than a pattern.
+  const items = { enum: ["*", ...names, ...names.map((name) => `-${name}`)] };
+  return { ...list, jsonSchema: { ...list.jsonSchema, items } };
+}
+
 /** A list of distinct objects with exactly the given string fields. It has no flag. JSON in a variable. */
 export function objectList<Field extends string>(
   fields: Record<Field, { pattern: RegExp; maxLength: number; expected: string }>,

@@ -1,13 +1,14 @@
 import { devicesSection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
+import { inTreeReporterNames } from "./in-tree-plugins.ts";
 import {
   boolean,
   byteSize,
   decimal,
   duration,
   integer,
+  knownNameSelection,
   type Leaf,
-  nameSelection,
   objectList,
   oneOf,
   optionalPath,
@@ -240,11 +241,9 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       }),
     }),
     maxContentSize: byteSize("4Mi", "1Ki", "64Mi", { about: "Maximum size of a plugin's report." }),
-    inTreePlugins: nameSelection(
-      ["*"],
-      { expected: 'names: "*" for all, "name" to add one, "-name" to exclude one', maxItems: 64 },
-      { about: "In-tree reporter plugins to run." },
-    ),
+    inTreePlugins: knownNameSelection(["*"], inTreeReporterNames, {
+      about: "In-tree reporter plugins to run.",
+    }),
     additionalKinds: objectList(
       {
         group: {
