@@ -1,22 +1,52 @@
-import { configurationJsonSchema } from "@nodekeeper/api/settings";
+import { configurationJsonSchema, settings } from "@nodekeeper/api/settings";
 
 interface Schema {
   [keyword: string]: unknown;
   properties?: Record<string, Schema>;
 }
 
-/** The chart's values.schema.json with the schema of `config`: the settings of the AgentConfiguration. */
+/**
+ * The chart's values.schema.json with the schema of `config`, which are the settings of the AgentConfiguration, and of
+ * values that become settings.
+ */
 export function chartSchema(file: string): string {
   const schema: Schema = JSON.parse(file);
   // The chart sets these two.
   const { apiVersion: _, kind: __, ...properties } = (configurationJsonSchema() as Schema).properties!;
-  schema.properties!.config = lean({ type: "object", additionalProperties: false, properties }) as Schema;
+  const config = lean({ type: "object", additionalProperties: false, properties }) as Schema;
+  const values = schema.properties!;
+  values.config = config;
+  values.reporting!.properties!.inTreePlugins = valueIn(config, "reporting", "inTreePlugins");
+  values.lifecycle!.properties!.runtimeEndpoint = valueIn(config, "runtime", "endpoint");
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
-const unused: ReadonlySet<string> = new Set(["description", "default", "pattern"]);
+/**
+ * The chart's files/settings.json, which its templates read: the ranges of durations in milliseconds and of sizes in
+ * bytes, which a JSON schema cannot check, and the settings that need a restart.
+ */
+export function chartSettings(): string {
+  const rangesOf = (placeholder: string) =>
+    Object.fromEntries(
+      settings
+        .filter((setting) => setting.placeholder === placeholder)
+        .map(({ path, expected, parsedSchema }) => [
+          path,
+          { minimum: parsedSchema!.minimum, maximum: parsedSchema!.maximum, expected },
+        ]),
+    );
+  const restart = settings.filter(({ isLive }) => !isLive).map(({ path }) => path);
+  const content = { durations: rangesOf("<duration>"), sizes: rangesOf("<size>"), restart };
+  return `${JSON.stringify(content, null, 2)}\n`;
+}
 
-/** Without the texts, and without patterns: Helm's regular expressions are Go's, which have no lookahead. */
+function valueIn(schema: Schema, section: string, name: string): Schema {
+  return schema.properties![section]!.properties![name]!;
+}
+
+const unused: ReadonlySet<string> = new Set(["description", "default"]);
+
+/** Without the texts. */
 function lean(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(lean);
   if (typeof value !== "object" || value === null) return value;

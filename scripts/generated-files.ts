@@ -2,7 +2,7 @@ import { glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { acceptedDifferences } from "../test/e2e/katalyst/differences.ts";
 import { alertsPage } from "./alerts-page.ts";
-import { chartSchema } from "./chart-schema.ts";
+import { chartSchema, chartSettings } from "./chart-schema.ts";
 import { chartTemplates } from "./chart-templates.ts";
 import { chartValuesPage } from "./chart-values-page.ts";
 import { commandsPage } from "./commands-page.ts";
@@ -20,6 +20,7 @@ const CODE = "packages/core/src/gen/**/*.*";
 
 /** Files of which a part is generated, with the function that replaces it in their present text. */
 const parts: Readonly<Record<string, (present: string) => string | Promise<string>>> = {
+  "deploy/helm/nodekeeper/files/settings.json": chartSettings,
   "deploy/helm/nodekeeper/values.schema.json": chartSchema,
   "docs/alerts.md": alertsPage,
   "docs/commands.md": commandsPage,

@@ -3,10 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { type Setting, setAt, settings } from "@nodekeeper/api/settings";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { requiredPermissions } from "../../packages/agent/src/cli/required-permissions.ts";
 import { loadConfiguration } from "../../packages/agent/src/config/index.ts";
+import { otherValue } from "../support/setting-values.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { chart, render, renderText } from "./support/chart.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
@@ -334,8 +336,90 @@ describe.skipIf(missing)("the chart's values", () => {
     ["probes that can't reach the pod", "hostNetwork=false", /needs statusServer\.remote\.enabled=true/],
     ["a NetworkPolicy without effect", "networkPolicy.enabled=true", /needs hostNetwork=false/],
     ["no account", "serviceAccount.create=false", /serviceAccount\.name is needed/],
+    [
+      "a word in place of a duration",
+      "config.eviction.syncPeriod=banana",
+      /syncPeriod.*'banana' does not match/,
+    ],
+    [
+      "a number in place of a duration",
+      "config.eviction.syncPeriod=5",
+      /syncPeriod.*got number, want string/,
+    ],
+    ["a unit that is none", "config.reporting.resyncInterval=1d", /resyncInterval.*'1d' does not match/],
+    [
+      "a duration that is too long",
+      "config.eviction.syncPeriod=5m1s",
+      /config\.eviction\.syncPeriod: got "5m1s", expected a duration from 1s to 5m, such as "5s"/,
+    ],
+    [
+      "a duration that is too short",
+      "config.eviction.syncPeriod=0.5s",
+      /got "0.5s", expected a duration from 1s/,
+    ],
+    [
+      "a duration in microseconds",
+      "config.plugins.infoTimeout=99µs",
+      /got "99µs", expected a duration from 100ms/,
+    ],
+    [
+      "a negative duration",
+      "config.reporting.minWriteInterval=-1s",
+      /got "-1s", expected a duration from 0s/,
+    ],
+    ["a size with a unit that is none", "config.runtime.maxMessageSize=16MB", /'16MB' does not match/],
+    [
+      "a size that is too large",
+      "config.runtime.maxMessageSize=1Gi",
+      /got "1Gi", expected a size from 1Mi to 256Mi/,
+    ],
+    ["a size that is too small", "config.reporting.maxContentSize=0.5Ki", /expected a size from 1Ki to 64Mi/],
+    ["a size in bytes that is too large", "config.runtime.maxMessageSize=268435457", /maxMessageSize/],
+    ["an address without a port", "config.server.address=127.0.0.1", /server.address|server\/address/],
+    ["a runtime that is no socket", "lifecycle.runtimeEndpoint=containerd", /lifecycle.runtimeEndpoint/],
+    ["a relative path", "config.stateDir=state", /stateDir/],
+    ["a type of zone that is reserved", 'config.reporting.kubelet.deviceZones=["a=Numa"]', /deviceZones/],
+    ["a threshold of nothing", 'config.eviction.reclaimedResources.thresholds=["a=0"]', /thresholds/],
+    ["an unknown reporter", 'reporting.inTreePlugins=["-gpu"]', /inTreePlugins.*must be one of .*kubelet-/],
+    ["an unknown eviction plugin", 'config.eviction.inTreePlugins=["gpu"]', /must be one of .*rss-overuse/],
   ])("refuses %s", async (_, value, message) => {
     await expect(renderText(value)).rejects.toThrow(message);
+  });
+
+  it("accepts the ends of ranges, in every way of writing them", async () => {
+    const objects = await render(
+      ...["config.eviction.syncPeriod=4m60s", "config.lifecycle.relistPeriod=.1s"],
+      ...["config.plugins.infoTimeout=100000us", "config.reporting.minWriteInterval=0s"],
+      ...["config.runtime.maxMessageSize=256Mi", "config.reporting.maxContentSize=1024"],
+    );
+    const file = join(directory, "ends.yaml");
+    writeFileSync(file, named(objects, "ConfigMap")!.data["config.yaml"]);
+    const { configuration } = await loadConfiguration({ file, flags: {}, env: {}, hostname: "worker-1" });
+    expect(configuration).toMatchObject({
+      eviction: { syncPeriod: 300_000 },
+      lifecycle: { relistPeriod: 100 },
+      runtime: { maxMessageSize: 268_435_456 },
+      reporting: { maxContentSize: 1024 },
+    });
+  });
+
+  it("replaces the pods for settings that need a restart, and not for those that a running agent applies", async () => {
+    const podsWith = async (chosen: readonly Setting[]) => {
+      const values = {};
+      for (const setting of chosen) setAt(values, setting.path, otherValue(setting));
+      const { spec } = named(await render(`config=${JSON.stringify(values)}`), "DaemonSet")!;
+      return spec.template;
+    };
+    const { template } = named(byDefault, "DaemonSet")!.spec;
+    const live = settings.filter(({ isLive }) => isLive);
+    expect(await podsWith(live)).toEqual(template);
+    expect(named(await render("eviction.dryRun=false"), "DaemonSet")!.spec.template).toEqual(template);
+    for (const path of ["kube.burst", "eviction.taintPrefix", "devices.settleTime"]) {
+      const pods = await podsWith([...live, settings.find((setting) => setting.path === path)!]);
+      expect(pods.metadata.annotations["checksum/config"]).not.toBe(
+        template.metadata.annotations["checksum/config"],
+      );
+    }
   });
 
   it("passes helm lint", async () => {

@@ -197,6 +197,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const { uid } = (await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata;
     const seen = sample(zones);
     const before = await zones();
+    const [pod] = await podOf();
     // It lets the agent evict.
     expect(await runBlock(operate!, root, shell)).toEqual([]);
     await eventually(async () =>
@@ -204,6 +205,11 @@ describe.skipIf(missing)("the chart on a real node", () => {
         eviction: { dryRunPlugins: [] },
       }),
     );
+    // It replaced no pod: the running agent applied the setting. A setting that needs a restart replaces it.
+    expect((await podOf()).map(({ metadata }) => metadata.uid)).toEqual([pod!.metadata.uid]);
+    const more = ["--reuse-values", "--set", "config.devices.settleTime=31s", "--wait", "--timeout", "4m"];
+    await helm("upgrade", "nodekeeper", chart, ...more);
+    expect((await podOf()).map(({ metadata }) => metadata.uid)).not.toContain(pod!.metadata.uid);
     await helm("rollback", "nodekeeper", "1", "--wait", "--timeout", "4m");
     await eventually(async () =>
       expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({

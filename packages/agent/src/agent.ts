@@ -40,7 +40,7 @@ export interface Agent extends Runnable {
 
 /**
  * Assembles the agent from the parts in assembly/ and runs them in order. Throws if it cannot start: no access to the
- * API server, no state directory, an unknown in-tree plugin.
+ * API server, or no state directory.
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const context = await agentContext(options);

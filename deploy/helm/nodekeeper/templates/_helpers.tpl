@@ -140,8 +140,55 @@ rollingUpdate:
 {{- end -}}
 {{- end -}}
 
+{{/* The value of a setting in a configuration as JSON; empty if it is not set. */}}
+{{- define "nodekeeper.setting" -}}
+{{- $value := .configuration -}}
+{{- range splitList "." .path -}}
+{{- $value = ternary $value dict (kindIs "map" $value) -}}
+{{- $value = get $value . -}}
+{{- end -}}
+{{- if not (has $value (list nil "")) -}}{{- toJson $value -}}{{- end -}}
+{{- end -}}
+
+{{/*
+The settings that a running agent does not apply. Their checksum is an annotation of the pods, which are replaced if it
+changes.
+*/}}
+{{- define "nodekeeper.restartSettings" -}}
+{{- $configuration := include "nodekeeper.configuration" . | fromYaml -}}
+{{- range (.Files.Get "files/settings.json" | fromJson).restart }}
+{{ . }}: {{ include "nodekeeper.setting" (dict "configuration" $configuration "path" .) }}
+{{- end -}}
+{{- end -}}
+
+{{/* Durations and sizes of .Values.config that the agent would refuse; the schema has checked how they are written. */}}
+{{- define "nodekeeper.validateRanges" -}}
+{{- $known := .Files.Get "files/settings.json" | fromJson -}}
+{{- $durations := dict "h" 3600000 "m" 60000 "s" 1000 "ms" 1 "us" 0.001 "µs" 0.001 "μs" 0.001 "ns" 0.000001 -}}
+{{- $sizes := dict "" 1 "n" 1e-9 "u" 1e-6 "m" 1e-3 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 -}}
+{{- include "nodekeeper.validateRangesOf" (dict "config" .Values.config "ranges" $known.durations "units" $durations) -}}
+{{- include "nodekeeper.validateRangesOf" (dict "config" .Values.config "ranges" $known.sizes "units" $sizes) -}}
+{{- end -}}
+
+{{- define "nodekeeper.validateRangesOf" -}}
+{{- $root := . -}}
+{{- range $path, $range := .ranges -}}
+{{- $given := include "nodekeeper.setting" (dict "configuration" $root.config "path" $path) -}}
+{{- $value := 0.0 -}}
+{{- range regexFindAll "([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?[a-zA-Zµμ]*" $given -1 -}}
+{{- $unit := regexFind "[a-zA-Zµμ]*$" . -}}
+{{- $value = addf $value (mulf (trimSuffix $unit . | float64) (get $root.units $unit)) -}}
+{{- end -}}
+{{- if hasPrefix "-" (trimAll "\"" $given) -}}{{- $value = mulf -1 $value -}}{{- end -}}
+{{- if and $given (or (lt $value (float64 $range.minimum)) (gt $value (float64 $range.maximum))) -}}
+{{- fail (printf "config.%s: got %s, expected %s" $path $given $range.expected) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Values that contradict each other, each with what to set. */}}
 {{- define "nodekeeper.validate" -}}
+{{- include "nodekeeper.validateRanges" . -}}
 {{- $remote := .Values.statusServer.remote.enabled -}}
 {{- if and .Values.podMonitor.enabled (not $remote) -}}
 {{- fail "podMonitor.enabled needs statusServer.remote.enabled=true: metrics are on the loopback of the node otherwise, which Prometheus does not reach" -}}

@@ -30,12 +30,13 @@ export function configurationPart(
       setLogLevel(changed.log.level);
       onChange();
     },
+    onRefused: (message) => context.notify({ type: "Warning", reason: "ConfigurationRefused", message }),
     metrics: createConfigMetrics(registry),
     watches,
   });
   return {
     runnables: [watcher],
-    checks: [],
+    checks: [watcher.healthCheck()],
     routes: [apiRoute("configuration", () => configuration())],
   };
 }

@@ -1,9 +1,9 @@
 import { evictionPolicyOf, type QosClass, type QosLevel } from "@nodekeeper/api/decide";
-import { type AgentConfiguration, readLeaf, settings } from "@nodekeeper/api/settings";
+import { type AgentConfiguration, inTreeEvictionNames, readLeaf, settings } from "@nodekeeper/api/settings";
 import { describe, expect, it } from "vitest";
 import { loadConfiguration } from "../config/index.ts";
 import { killerFor } from "../eviction/index.ts";
-import { knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
+import { rankingMetrics } from "../intree/index.ts";
 
 async function configured(flags: Record<string, string> = {}): Promise<AgentConfiguration> {
   return (await loadConfiguration({ flags, env: {}, hostname: "node-1" })).configuration;
@@ -42,12 +42,15 @@ describe("what an operator sets", () => {
     });
   });
 
-  it("may rank by every metric there is, and enable every plugin", async () => {
+  it("may rank by every metric there is, and enable or exclude every plugin, and no other", async () => {
     const ranking = settings.find(({ path }) => path === "eviction.systemMemory.ranking")!;
     expect(readLeaf(ranking, rankingMetrics)).toEqual(rankingMetrics);
-    const names = knownEvictionPlugins.map(({ name }) => name);
+    const names = ["*", ...inTreeEvictionNames, ...inTreeEvictionNames.map((name) => `-${name}`)];
     expect((await configured({ evictionInTreePlugins: names.join(",") })).eviction.inTreePlugins).toEqual(
       names,
+    );
+    await expect(configured({ evictionInTreePlugins: "*,-rss" })).rejects.toThrow(
+      /eviction\.inTreePlugins: got \["\*","-rss"\], expected .* of system-memory-pressure-eviction-plugin/,
     );
   });
 });

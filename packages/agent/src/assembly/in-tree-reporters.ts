@@ -1,11 +1,10 @@
+import { type InTreeReporterName, inTreeReporterNames } from "@nodekeeper/api/settings";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { DeviceSync } from "../devices/index.ts";
 import { Host } from "../host/index.ts";
 import {
   createKubeletReporterMetrics,
   enabledPlugins,
-  type InTreeReporterName,
-  inTreeReporterNames,
   KUBELET_REPORTER_NAME,
   KubeletReporter,
   podUidLookup,

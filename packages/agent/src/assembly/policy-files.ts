@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { InTreePluginUnknown, PolicyRefused } from "@nodekeeper/api/errors";
+import { PolicyRefused, PolicyUnknown } from "@nodekeeper/api/errors";
 import {
   type Clock,
   type HealthCheck,
@@ -146,7 +146,7 @@ export class PolicyFiles implements Runnable {
     const unknown = patterns.filter((pattern) => !isKnown(pattern));
     if (unknown.length > 0)
       this.#options.log.warn(
-        { errorId: InTreePluginUnknown.id, patterns: unknown },
+        { errorId: PolicyUnknown.id, patterns: unknown },
         "no eviction policy with this name",
       );
     return enabledPlugins(names, patterns.filter(isKnown));

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { evictionMode } from "@nodekeeper/api/decide";
 import { KindNotServed, RequestForbidden } from "@nodekeeper/api/errors";
-import type { AgentConfiguration } from "@nodekeeper/api/settings";
+import { type AgentConfiguration, inTreeReporterNames } from "@nodekeeper/api/settings";
 import { plainText } from "@nodekeeper/api/text";
 import { counted, evictionModeText } from "@nodekeeper/api/wording";
 import {
@@ -22,7 +22,7 @@ import {
 } from "@nodekeeper/core/lib";
 import { loadConfiguration } from "../config/index.ts";
 import { Host, type Reading } from "../host/index.ts";
-import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
+import { enabledPlugins, KUBELET_REPORTER_NAME } from "../intree/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime } from "../runtime/index.ts";
 import { type Colour, type Output, type PageFormat, paint, printAs } from "./output.ts";

@@ -2,7 +2,7 @@ import { SettingUnused } from "@nodekeeper/api/errors";
 import { createLogger, systemClock } from "@nodekeeper/core/lib";
 import { createAgent } from "../agent.ts";
 import { Handover } from "../assembly/index.ts";
-import { loadConfiguration } from "../config/index.ts";
+import { loadConfigurationForStart } from "../config/index.ts";
 import { pageFiles } from "./page-files.ts";
 import { configurationSources } from "./settings-options.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
@@ -11,8 +11,9 @@ import { packageVersion } from "./version.ts";
 /** `nodekeeper run`: runs the agent in the foreground until SIGINT or SIGTERM. A second signal exits immediately. */
 export async function runCommand(options: Record<string, unknown>): Promise<void> {
   const sources = configurationSources(options);
-  const { configuration, warnings } = await loadConfiguration(sources);
+  const { configuration, warnings, refused } = await loadConfigurationForStart(sources);
   const log = createLogger(configuration.log.level);
+  if (refused) log.error({ err: refused }, "configuration refused, starting with the last good one");
   for (const warning of warnings) log.warn({ errorId: SettingUnused.id, warning }, "configuration warning");
   const stop = stopOnSignals();
   const handover = new Handover({ clock: systemClock, log });

@@ -21,6 +21,8 @@ export interface GivenValue {
 
 /** Content of a file: values by path, and structural problems. `loadConfiguration` validates the values. */
 export interface FileContent {
+  /** Undefined if the file could not be read. */
+  text?: string;
   values: Map<string, GivenValue>;
   problems: Problem[];
 }
@@ -42,7 +44,7 @@ export async function readConfigurationFile(path: string): Promise<FileContent> 
 
 /** Parses a configuration file. @param file name of the file in problems */
 export function parseConfigurationText(text: string, file: string): FileContent {
-  const content: FileContent = { values: new Map(), problems: [] };
+  const content: FileContent = { text, values: new Map(), problems: [] };
   const report = (place: Place | undefined, path: string, message: string) =>
     content.problems.push({ source: describeAt(file, place), path: shortened(path), message });
   const { root, problems } = parseYaml(text, MAX_FILE_BYTES);

@@ -2,13 +2,14 @@ import { posix } from "node:path";
 import {
   type AgentConfiguration,
   assemble,
-  nodeNamePattern,
+  isNodeName,
   readLeaf,
   type Setting,
   wrongValue,
 } from "@nodekeeper/api/settings";
 import { isLoopback } from "@nodekeeper/core/lib";
-import { type GivenValue, readConfigurationFile } from "./file.ts";
+import { type FileContent, type GivenValue, parseConfigurationText, readConfigurationFile } from "./file.ts";
+import { lastGoodPath, readLastGood } from "./last-good.ts";
 import { ConfigurationError, type Problem } from "./problem.ts";
 import { type Environment, variableProblems } from "./variables.ts";
 
@@ -32,6 +33,8 @@ export interface LoadedConfiguration {
   warnings: string[];
   /** Source of each setting that differs from the default, by path. */
   origins: ReadonlyMap<string, string>;
+  /** Text of the file. Undefined without a file. */
+  text: string | undefined;
 }
 
 /**
@@ -39,7 +42,46 @@ export interface LoadedConfiguration {
  * Throws ConfigurationError (code `invalid`) with all problems of all sources.
  */
 export async function loadConfiguration(sources: ConfigurationSources): Promise<LoadedConfiguration> {
-  const file = sources.file === undefined ? undefined : await readConfigurationFile(sources.file);
+  return accepted(evaluate(sources, await contentOf(sources)));
+}
+
+/**
+ * Loads the configuration for a start. If the file is refused, the text of this file with which the last agent ran takes
+ * its place, and `refused` says why. Throws as `loadConfiguration` does if there is no such text in the state directory,
+ * or if the configuration is refused with it too.
+ */
+export async function loadConfigurationForStart(
+  sources: ConfigurationSources,
+): Promise<LoadedConfiguration & { refused?: ConfigurationError }> {
+  const given = evaluate(sources, await contentOf(sources));
+  if (given.problems.length === 0) return accepted(given);
+  const { file } = sources;
+  // Of a refused configuration, the settings that are valid are known.
+  const { stateDir } = given.configuration;
+  const text = file === undefined ? undefined : readLastGood(stateDir, file);
+  if (text !== undefined) {
+    const kept = evaluate(sources, parseConfigurationText(text, lastGoodPath(stateDir)));
+    if (kept.problems.length === 0)
+      return { ...accepted(kept), refused: new ConfigurationError(given.problems) };
+  }
+  return accepted(given);
+}
+
+async function contentOf({ file }: ConfigurationSources): Promise<FileContent | undefined> {
+  return file === undefined ? undefined : await readConfigurationFile(file);
+}
+
+/** A configuration with its problems. Settings whose value is invalid have their default. */
+interface Evaluated extends Omit<LoadedConfiguration, "warnings"> {
+  problems: Problem[];
+}
+
+function accepted({ problems, ...loaded }: Evaluated): LoadedConfiguration {
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return { ...loaded, warnings: warningsAbout(loaded.configuration) };
+}
+
+function evaluate(sources: ConfigurationSources, file: FileContent | undefined): Evaluated {
   const problems: Problem[] = [...(file?.problems ?? []), ...variableProblems(sources.env)];
   const origins = new Map<string, string>();
 
@@ -69,14 +111,13 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
   if (configuration.nodeName === "") {
     configuration.nodeName = sources.hostname.toLowerCase();
     origins.set("nodeName", "host name");
-    if (!nodeNamePattern.test(configuration.nodeName)) {
+    if (!isNodeName(configuration.nodeName)) {
       const message = wrongValue(sources.hostname, "the name of a Node object; set --node-name");
       problems.push({ source: "host name", path: "nodeName", message });
     }
   }
   problems.push(...problemsBetween(configuration, origins));
-  if (problems.length > 0) throw new ConfigurationError(problems);
-  return { configuration, warnings: warningsAbout(configuration), origins };
+  return { configuration, origins, problems, text: file?.text };
 }
 
 function fromFlag(setting: Setting, flags: ConfigurationSources["flags"]): GivenValue | undefined {

@@ -20,6 +20,11 @@ export class ConfigurationError extends ConfigurationRefused {
     super({ count, problems: lines.join("") }, details);
     this.problems = problems;
   }
+
+  /** All problems in one line, for Events and health checks. */
+  get summary(): string {
+    return this.problems.map(describeProblem).join("; ");
+  }
 }
 
 function describeProblem({ source, path, message }: Problem): string {

@@ -5,6 +5,7 @@ import { createLogger, InotifyWatches, Registry, silentLogger, systemClock } fro
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationWatcher, createConfigMetrics, loadConfiguration } from "./index.ts";
+import { readLastGood } from "./last-good.ts";
 
 const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
 let directory: string;
@@ -20,9 +21,15 @@ afterEach(async () => {
 });
 
 async function start(file: string | undefined, flags: Record<string, string> = {}) {
-  const sources = { file, flags, env: {} as Record<string, string>, hostname: "h" };
+  const sources = {
+    file,
+    flags: { stateDir: directory, ...flags },
+    env: {} as Record<string, string>,
+    hostname: "h",
+  };
   const { configuration } = await loadConfiguration(sources);
   const onChange = vi.fn();
+  const onRefused = vi.fn();
   const unsubscribe = vi.fn();
   const registry = new Registry();
   const rejections: Record<string, unknown>[] = [];
@@ -42,6 +49,7 @@ async function start(file: string | undefined, flags: Record<string, string> = {
       return unsubscribe;
     },
     onChange,
+    onRefused,
     metrics: createConfigMetrics(registry),
     watches: new InotifyWatches(silentLogger),
   });
@@ -54,14 +62,17 @@ async function start(file: string | undefined, flags: Record<string, string> = {
   };
   // The first check reads the file once to detect changes since startup.
   if (file !== undefined) await expect.poll(() => reloads("unchanged")).toBe(1);
-  return { onChange, rejections, reloads, hangUp: () => hangUp() };
+  const kept = () => (file === undefined ? undefined : readLastGood(directory, file));
+  const check = () => watcher.healthCheck().check();
+  return { onChange, onRefused, rejections, reloads, kept, check, hangUp: () => hangUp() };
 }
 
 describe("reload", () => {
   it("applies live settings of a changed file and reports that the others need a restart", async () => {
     const file = join(directory, "config.yaml");
     await writeFile(file, header);
-    const { onChange, reloads } = await start(file);
+    const { onChange, reloads, kept } = await start(file);
+    expect(kept()).toBe(header);
     await writeFile(
       file,
       `${header}log: {level: debug}\nreporting: {collectInterval: 7s, maxContentSize: 1Mi}\n`,
@@ -71,21 +82,30 @@ describe("reload", () => {
     expect(paths).toEqual(["log.level", "reporting.collectInterval"]);
     expect(configuration.reporting).toMatchObject({ collectInterval: 7_000, maxContentSize: 4_194_304 });
     await expect.poll(() => reloads("applied")).toBe(1);
+    // No agent has run with all of it.
+    expect(kept()).toBe(header);
   });
 
   it("keeps the running configuration when the new file is invalid, reports why once, and recovers", async () => {
     const file = join(directory, "config.yaml");
     await writeFile(file, `${header}log: {level: warn}\n`);
-    const { onChange, rejections, reloads } = await start(file);
+    const { onChange, onRefused, rejections, reloads, kept, check } = await start(file);
+    expect(check()).toEqual({ ok: true, message: "" });
     await writeFile(file, `${header}log: {level: loud}\n`);
     await eventually(() => expect(rejections).toHaveLength(1));
     const err = expect.stringContaining(`${file}:3:14: log.level: got "loud"`);
     expect(rejections[0]).toMatchObject({ err, errCode: "invalid", errorId: "NK1001" });
     expect(onChange).not.toHaveBeenCalled();
     expect(await reloads("rejected")).toBe(1);
+    const message = `The last good configuration is in force: ${file}:3:14: log.level: got "loud", expected one of debug, info, warn, error`;
+    expect(check()).toEqual({ ok: false, message, errorId: "NK1001" });
+    expect(onRefused.mock.calls).toEqual([[message]]);
+    expect(kept()).toBe(`${header}log: {level: warn}\n`);
 
     await writeFile(file, `${header}log: {level: error}\n`);
     await eventually(() => expect(onChange).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(check().ok).toBe(true));
+    expect(kept()).toBe(`${header}log: {level: error}\n`);
     expect(onChange.mock.calls[0]![0].log.level).toBe("error");
   });
 

@@ -1,17 +1,20 @@
 import type { FSWatcher } from "node:fs";
 import { dirname } from "node:path";
-import { RestartNeeded } from "@nodekeeper/api/errors";
+import { ConfigurationRefused, messageOf, RestartNeeded } from "@nodekeeper/api/errors";
 import { type AgentConfiguration, assemble, changedPaths, settings, valueAt } from "@nodekeeper/api/settings";
 import {
   type Clock,
+  type HealthCheck,
   type InotifyWatches,
   type Logger,
   type Runnable,
   stampOf,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
+import { keepLastGood } from "./last-good.ts";
 import { type ConfigurationSources, loadConfiguration } from "./load.ts";
-import type { ConfigMetrics } from "./metrics.ts";
+import type { ConfigMetrics, ReloadOutcome } from "./metrics.ts";
+import { ConfigurationError } from "./problem.ts";
 
 export interface ConfigurationWatcherOptions {
   /** Sources from which the configuration is loaded at startup and on reload. */
@@ -23,6 +26,8 @@ export interface ConfigurationWatcherOptions {
   subscribe(onSignal: () => void): () => void;
   /** Called when live settings change, with their new values and the running values of all other settings. */
   onChange(configuration: AgentConfiguration, changedPaths: readonly string[]): void;
+  /** Called each time that the configuration is refused. */
+  onRefused(problems: string): void;
   metrics: ConfigMetrics;
   /** Starts the inotify watch of the file's directory. */
   watches: InotifyWatches;
@@ -30,11 +35,12 @@ export interface ConfigurationWatcherOptions {
 
 const DEBOUNCE_MS = 200;
 const CHECK_INTERVAL_MS = 10_000;
+const LONGEST_MESSAGE = 2_000;
 
 /**
  * Reloads the configuration on SIGHUP and when its file changes, including symlink swaps of ConfigMap volumes. If the
- * file is invalid, the running configuration is kept. `run` first checks for changes since the configuration was
- * loaded.
+ * file is invalid, the running configuration is kept. If all of the file is in force, its text is kept in the state
+ * directory for a start with an invalid file. `run` first checks for changes since the configuration was loaded.
  */
 export class ConfigurationWatcher implements Runnable {
   readonly name = "configuration watcher";
@@ -42,12 +48,28 @@ export class ConfigurationWatcher implements Runnable {
   #running: AgentConfiguration;
   #fingerprint: string | undefined;
   #isForced = false;
+  #problems: string | undefined;
   readonly #changes = new WakeableSleep();
 
   constructor(options: ConfigurationWatcherOptions) {
     this.#options = options;
     this.#running = options.initial;
-    this.#fingerprint = options.sources.file === undefined ? undefined : "not read yet";
+    const { file } = options.sources;
+    if (file === undefined) return;
+    this.#fingerprint = "not read yet";
+    this.#problems = `${file} is not read yet`;
+  }
+
+  /** Fails while the file is refused. Another configuration is in force then. */
+  healthCheck(): HealthCheck {
+    return {
+      name: "ConfigurationAccepted",
+      kind: "ready",
+      check: () =>
+        this.#problems === undefined
+          ? { ok: true, message: "" }
+          : { ok: false, message: this.#problems, errorId: ConfigurationRefused.id },
+    };
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -80,17 +102,21 @@ export class ConfigurationWatcher implements Runnable {
   }
 
   async #reload(): Promise<void> {
-    const { clock, log, metrics, sources } = this.#options;
+    const { clock, log, metrics, sources, onRefused } = this.#options;
     try {
-      const { configuration } = await loadConfiguration(sources);
-      metrics.reloaded(this.#apply(configuration), clock.now());
+      const { configuration, text } = await loadConfiguration(sources);
+      metrics.reloaded(this.#apply(configuration, text), clock.now());
+      this.#problems = undefined;
     } catch (error) {
+      const problems = error instanceof ConfigurationError ? error.summary : messageOf(error);
+      this.#problems = `The last good configuration is in force: ${problems.slice(0, LONGEST_MESSAGE)}`;
       metrics.reloaded("rejected", clock.now());
       log.error({ err: error }, "new configuration rejected, keeping the running one");
+      onRefused(this.#problems);
     }
   }
 
-  #apply(loaded: AgentConfiguration): "applied" | "unchanged" {
+  #apply(loaded: AgentConfiguration, text: string | undefined): ReloadOutcome {
     const { log, onChange } = this.#options;
     const paths = changedPaths(this.#running, loaded);
     const changed = settings.filter(({ path }) => paths.includes(path));
@@ -100,10 +126,21 @@ export class ConfigurationWatcher implements Runnable {
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
     if (restartNeeded.length > 0)
       log.warn({ errorId: RestartNeeded.id, settings: restartNeeded }, "changed settings need a restart");
+    else this.#keep(text);
     if (live.length === 0) return "unchanged";
     log.info({ settings: live }, "configuration reloaded");
     onChange(this.#running, live);
     return "applied";
+  }
+
+  #keep(text: string | undefined): void {
+    const { sources, log } = this.#options;
+    if (sources.file === undefined || text === undefined) return;
+    try {
+      keepLastGood(this.#running.stateDir, { file: sources.file, text });
+    } catch (error) {
+      log.warn({ err: error }, "failed to keep the configuration for a start with an invalid file");
+    }
   }
 
   // Waits for a change or for the periodic check, which covers changes without an inotify event. Changes are debounced,

@@ -10,7 +10,6 @@ export type { EvictionPluginParts, ResourceListReader } from "./eviction/in-tree
 export {
   type InTreeEvictionSettings,
   inTreeEvictionSources,
-  knownEvictionPlugins,
 } from "./eviction/in-tree-sources.ts";
 export { createInTreeEvictionMetrics, type InTreeEvictionMetrics } from "./eviction/missing-readings.ts";
 export { pairOf } from "./eviction/settings.ts";
@@ -23,5 +22,4 @@ export {
 export { createKubeletReporterMetrics } from "./kubelet/metrics.ts";
 export { devicesInUse } from "./kubelet/pod-resources.ts";
 export { podUidLookup, type RunningPods } from "./kubelet/pod-uids.ts";
-export { type InTreeReporterName, inTreeReporterNames } from "./reporter-names.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";

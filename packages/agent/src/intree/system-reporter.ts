@@ -1,4 +1,5 @@
 import { MachineUnreadable } from "@nodekeeper/api/errors";
+import type { InTreeReporterName } from "@nodekeeper/api/settings";
 import {
   FieldType,
   type GetReportContentResponse,
@@ -10,7 +11,7 @@ import { SystemFactsReader } from "./system-facts.ts";
 import { systemProperties } from "./system-properties.ts";
 
 /** Plugin name, the same as that of katalyst's system reporter. */
-export const SYSTEM_REPORTER_NAME = "system-reporter-plugin";
+export const SYSTEM_REPORTER_NAME = "system-reporter-plugin" satisfies InTreeReporterName;
 
 const POLL_MS = 30_000;
 

@@ -10,18 +10,14 @@ export const ConfigurationRefused = declareError({
   cause:
     "The file can't be read or is not YAML, a setting or a NODEKEEPER_ variable is unknown or misspelt, or a value is out of range. The message has one line per problem, with the file and line, flag or variable that set the value.",
   remedy:
-    "Correct the settings that the message names; `docs/configuration.md` lists every setting with its default and its valid values. Check a file with `nodekeeper config validate FILE` before you roll it out. A running agent keeps its previous configuration.",
+    "Correct the settings that the message names; `docs/configuration.md` lists every setting with its default and its valid values. Check a file with `nodekeeper config validate FILE` before you roll it out. A running agent keeps its previous configuration, and one that starts uses the last good file if its state directory has it; neither is ready until the file is corrected.",
 });
 
-export const InTreePluginUnknown = declareError({
+export const PolicyUnknown = declareProblem({
   id: "NK1002",
-  code: "invalid",
-  message: "unknown in-tree plugin {name}; known plugins: {known}",
-  title: "No in-tree plugin or policy has this name",
-  cause:
-    "An entry of `eviction.inTreePlugins`, `reporting.inTreePlugins` or `eviction.policies.enabled` names neither a plugin of this version nor a policy.",
-  remedy:
-    'Use a name from the list in the message. `"*"` enables the plugins that are on by default, `"-name"` disables one.',
+  title: "No policy has this name",
+  cause: "An entry of `eviction.policies.enabled` names no policy of `eviction.policies.files`.",
+  remedy: 'Correct the name. `"*"` enables all policies, `"-name"` disables one.',
 });
 
 export const DeviceZoneRefused = declareError({

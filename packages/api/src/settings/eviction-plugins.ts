@@ -35,7 +35,8 @@ function resourceThresholds(initial: readonly string[], about: string) {
     [...initial],
     {
       pattern:
-        /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?=(?!0+(\.0+)?$)\d{1,6}(\.\d{1,6})?$/,
+        /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?=\d{1,6}(\.\d{1,6})?$/,
+      except: /=0+(\.0+)?$/,
       expected: 'thresholds such as "example.com/cpus=5"',
       placeholder: "<resource=number,...>",
       maxItems: 32,

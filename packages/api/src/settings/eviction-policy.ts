@@ -1,5 +1,5 @@
 import { boolean, duration, integer, nameSelection, text, textList } from "./leaf.ts";
-import { nodeNamePattern, qualifiedName } from "./patterns.ts";
+import { LONGEST_NAME, nodeNamePattern, qualifiedName } from "./patterns.ts";
 import { live, section } from "./section.ts";
 
 function metadataKeys(what: string, about: string) {
@@ -61,7 +61,7 @@ export const evictionPolicySettings = live({
       pattern: nodeNamePattern,
       expected: 'a DNS name, such as "nodekeeper.dev"',
       placeholder: "<prefix>",
-      maxLength: 253,
+      maxLength: LONGEST_NAME,
     },
     {
       about:

@@ -1,10 +1,11 @@
 import { evictionPluginSections } from "./eviction-plugins.ts";
 import { evictionPolicySettings } from "./eviction-policy.ts";
+import { inTreeEvictionNames } from "./in-tree-plugins.ts";
 import {
   boolean,
   byteSize,
   duration,
-  nameSelection,
+  knownNameSelection,
   oneOf,
   optionalPath,
   optionalPathBelowRoot,
@@ -91,14 +92,9 @@ export const evictionSection = section("Eviction of pods when the node is under 
       },
     ),
   }),
-  inTreePlugins: nameSelection(
-    ["*"],
-    {
-      expected: 'names: "*" for all enabled by default, "name" to add one, "-name" to exclude one',
-      maxItems: 64,
-    },
-    { about: "The in-tree eviction plugins to run." },
-  ),
+  inTreePlugins: knownNameSelection(["*"], inTreeEvictionNames, {
+    about: "The in-tree eviction plugins to run.",
+  }),
   ...evictionPluginSections,
   policies: section("Eviction policies in CEL. Each policy runs as an eviction plugin.", {
     ...live({

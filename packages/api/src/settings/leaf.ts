@@ -1,5 +1,11 @@
 import { NodekeeperError } from "../errors/index.ts";
-import { formatDuration, parseByteSize, parseDuration } from "../text/index.ts";
+import {
+  durationSchema,
+  formatDuration,
+  parseByteSize,
+  parseDuration,
+  quantitySchema,
+} from "../text/index.ts";
 import { absolutePath } from "./patterns.ts";
 
 export type Live = "live" | "restart";
@@ -111,7 +117,7 @@ export function duration(initial: string, min: string, max: string, about: About
     {
       expected: `a duration from ${min} to ${max}, such as "${initial}"`,
       placeholder: "<duration>",
-      jsonSchema: { type: "string", pattern: "^(\\d+(\\.\\d*)?(h|m|s|ms|us|ns))+$|^0$" },
+      jsonSchema: durationSchema,
       parsedSchema: { type: "number", minimum: minMs, maximum: maxMs },
       read: (value) => (typeof value === "string" ? within(parseDuration(value), minMs, maxMs) : undefined),
       fromText: asIs,
@@ -129,7 +135,7 @@ export function byteSize(initial: string, min: string, max: string, about: About
     {
       expected: `a size from ${min} to ${max}, such as "${initial}"`,
       placeholder: "<size>",
-      jsonSchema: { type: ["string", "integer"], minimum: minBytes, maximum: maxBytes },
+      jsonSchema: { ...quantitySchema, type: ["string", "number"], minimum: minBytes, maximum: maxBytes },
       parsedSchema: { type: "integer", minimum: minBytes, maximum: maxBytes },
       read(value) {
         const written = typeof value === "number" ? String(value) : value;
@@ -182,20 +188,35 @@ export function boolean(initial: boolean, about: About): Leaf<boolean> {
   );
 }
 
-/** A list of distinct strings that each match `pattern` completely. Comma-separated in a flag or variable. */
+/**
+ * A list of distinct strings that each match `pattern` completely and do not match `except`. Comma-separated in a flag
+ * or variable.
+ */
 export function textList<T extends string = string>(
   initial: NoInfer<T>[],
-  rule: { pattern: RegExp; expected: string; placeholder: string; minItems?: number; maxItems: number },
+  rule: {
+    pattern: RegExp;
+    except?: RegExp;
+    expected: string;
+    placeholder: string;
+    minItems?: number;
+    maxItems: number;
+  },
   about: About,
 ): Leaf<T[]> {
-  const { pattern, expected, placeholder, minItems = 0, maxItems } = rule;
+  const { pattern, except, expected, placeholder, minItems = 0, maxItems } = rule;
   return leaf<T[]>(
     {
       expected: `a list of ${minItems} to ${maxItems} ${expected}, without duplicates`,
       placeholder,
       jsonSchema: {
         type: "array",
-        items: { type: "string", pattern: pattern.source, maxLength: 4096 },
+        items: {
+          type: "string",
+          pattern: pattern.source,
+          ...(except && { not: { pattern: except.source } }),
+          maxLength: 4096,
+        },
         minItems,
         maxItems,
         uniqueItems: true,
@@ -204,7 +225,7 @@ export function textList<T extends string = string>(
         if (!isListWithin(value, minItems, maxItems) || new Set(value).size !== value.length)
           return undefined;
         const isItem = (item: unknown): item is T =>
-          typeof item === "string" && item.length <= 4096 && pattern.test(item);
+          typeof item === "string" && item.length <= 4096 && pattern.test(item) && !except?.test(item);
         return value.every(isItem) ? [...value] : undefined;
       },
       fromText: (written) =>
@@ -229,9 +250,27 @@ export function nameSelection(
   return textList(initial, { ...rule, pattern, placeholder: "<name,...>" }, about);
 }
 
+/** The same for names that are known. `"*"` stands for those that are on by default. */
+export function knownNameSelection(
+  initial: string[],
+  names: readonly string[],
+  about: About,
+): Leaf<string[]> {
+  const rule = {
+    pattern: new RegExp(`^(\\*|-?(${names.join("|")}))$`),
+    expected: `names: "*" for all enabled by default, "name" to add one, "-name" to exclude one, of ${names.join(", ")}`,
+    placeholder: "<name,...>",
+    maxItems: 64,
+  };
+  const list = textList(initial, rule, about);
+  // The messages of validators show it, which is clearer than a pattern.
+  const items = { enum: ["*", ...names, ...names.map((name) => `-${name}`)] };
+  return { ...list, jsonSchema: { ...list.jsonSchema, items } };
+}
+
 /** A list of distinct objects with exactly the given string fields. It has no flag. JSON in a variable. */
 export function objectList<Field extends string>(
-  fields: Record<Field, { pattern: RegExp; expected: string }>,
+  fields: Record<Field, { pattern: RegExp; maxLength: number; expected: string }>,
   rule: { expected: string; maxItems: number },
   about: Omit<About, "flag" | "aliases">,
 ): Leaf<Record<Field, string>[]> {
@@ -239,12 +278,16 @@ export function objectList<Field extends string>(
   const isObject = (item: unknown): item is Record<Field, string> => {
     if (typeof item !== "object" || item === null || Object.keys(item).length !== names.length) return false;
     const values = item as Record<string, unknown>;
-    return names.every((name) => typeof values[name] === "string" && fields[name].pattern.test(values[name]));
+    return names.every((name) => {
+      const { pattern, maxLength } = fields[name];
+      const value = values[name];
+      return typeof value === "string" && value.length <= maxLength && pattern.test(value);
+    });
   };
-  const properties = names.map((name) => [
-    name,
-    { type: "string", pattern: fields[name].pattern.source, description: fields[name].expected },
-  ]);
+  const properties = names.map((name) => {
+    const { pattern, maxLength, expected } = fields[name];
+    return [name, { type: "string", pattern: pattern.source, maxLength, description: expected }];
+  });
   return leaf<Record<Field, string>[]>(
     {
       expected: `a list of at most ${rule.maxItems} ${rule.expected}, without duplicates`,

@@ -10,8 +10,13 @@ export const annotationValue = new RegExp(`^${qualified}=[^=,]{0,253}$`);
 
 const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 
-/** Names of nodes: RFC 1123 subdomains. */
-export const nodeNamePattern = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
+/** Names of nodes: RFC 1123 subdomains, of at most `LONGEST_NAME` characters. */
+export const nodeNamePattern = new RegExp(`^${label}(\\.${label})*$`);
+export const LONGEST_NAME = 253;
+
+export function isNodeName(text: string): boolean {
+  return text.length <= LONGEST_NAME && nodeNamePattern.test(text);
+}
 
 /** Addresses as "host:port". IPv6 addresses are in brackets. */
 export const listenAddress =

@@ -1,13 +1,14 @@
 import { devicesSection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
+import { inTreeReporterNames } from "./in-tree-plugins.ts";
 import {
   boolean,
   byteSize,
   decimal,
   duration,
   integer,
+  knownNameSelection,
   type Leaf,
-  nameSelection,
   objectList,
   oneOf,
   optionalPath,
@@ -17,7 +18,7 @@ import {
   text,
   textList,
 } from "./leaf.ts";
-import { listenAddress, nodeNamePattern, pluginNameOwner } from "./patterns.ts";
+import { LONGEST_NAME, listenAddress, nodeNamePattern, pluginNameOwner } from "./patterns.ts";
 import { flagsAs, live, section } from "./section.ts";
 
 export const apiVersion = "nodekeeper.dev/v1alpha1";
@@ -31,6 +32,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       pattern: new RegExp(`^$|${nodeNamePattern.source}`),
       expected: "the name of a Node object",
       placeholder: "<name>",
+      maxLength: LONGEST_NAME,
     },
     {
       about: "Name of the node this agent runs on. Empty: the host name in lower case.",
@@ -239,22 +241,22 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       }),
     }),
     maxContentSize: byteSize("4Mi", "1Ki", "64Mi", { about: "Maximum size of a plugin's report." }),
-    inTreePlugins: nameSelection(
-      ["*"],
-      { expected: 'names: "*" for all, "name" to add one, "-name" to exclude one', maxItems: 64 },
-      { about: "In-tree reporter plugins to run." },
-    ),
+    inTreePlugins: knownNameSelection(["*"], inTreeReporterNames, {
+      about: "In-tree reporter plugins to run.",
+    }),
     additionalKinds: objectList(
       {
         group: {
           pattern: new RegExp(`^$|${nodeNamePattern.source}`),
+          maxLength: LONGEST_NAME,
           expected: 'The API group; "" is the core group.',
         },
         version: {
           pattern: /^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/,
+          maxLength: 63,
           expected: "The version, such as v1alpha1.",
         },
-        kind: { pattern: /^[A-Z][A-Za-z0-9]{0,62}$/, expected: "The kind, in camel case." },
+        kind: { pattern: /^[A-Z][A-Za-z0-9]*$/, maxLength: 63, expected: "The kind, in camel case." },
       },
       { expected: "objects with group, version and kind", maxItems: 64 },
       { about: "Cluster-scoped kinds to publish to, in addition to CustomNodeResource and Node." },
@@ -281,7 +283,8 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         deviceZones: textList(
           [],
           {
-            pattern: /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
+            pattern: /^[^\s=]{1,316}=[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
+            except: /=(Socket|Numa)$/,
             expected: 'resources and zone types, such as "nvidia.com/gpu=GPU"',
             placeholder: "<resource=type,...>",
             maxItems: 64,

@@ -16,6 +16,14 @@ const nanosOf = new Map(unitNanos);
 const term = "(?:(\\d{1,15})(?:\\.(\\d{0,9}))?|\\.(\\d{1,9}))(h|ms|m|us|µs|μs|ns|s)";
 const whole = new RegExp(`^([+-]?)((?:${term})+)$`);
 const LONGEST_TEXT = 64;
+
+/** The texts that `parseDuration` accepts, for JSON schemas. */
+export const durationSchema = {
+  type: "string",
+  pattern: `^[+-]?((${term})+|0)$`,
+  maxLength: LONGEST_TEXT,
+} as const;
+
 const NANOS_PER_MS = 1_000_000n;
 
 /**

@@ -22,6 +22,10 @@ const LARGEST_EXPONENT = 512;
 
 // A lone sign, point or suffix is rejected, as the documented grammar requires; apimachinery's scanner parses it as 0.
 const grammar = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))$/;
+
+/** The texts that `parseQuantity` accepts, for JSON schemas. They do not limit exponents. */
+export const quantitySchema = { type: "string", pattern: grammar.source, maxLength: LONGEST_TEXT } as const;
+
 const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const decimalExponents: Record<string, number> = {
   n: -9,

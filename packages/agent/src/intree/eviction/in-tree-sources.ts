@@ -9,8 +9,7 @@ import { rootfsPressure } from "./rootfs-pressure.ts";
 import { systemCpuPressure } from "./system-cpu.ts";
 import { systemMemoryPressure } from "./system-memory.ts";
 
-// All in-tree eviction plugins, by the key of their settings. They have the names of the katalyst plugins that they
-// replace.
+// All in-tree eviction plugins, by the key of their settings.
 const plugins = {
   systemMemory: systemMemoryPressure,
   numaMemory: numaMemoryPressure,
@@ -31,7 +30,7 @@ const keys = Object.keys(plugins) as Key[];
 /** All in-tree eviction plugins, for `enabledPlugins`. */
 export const knownEvictionPlugins: readonly KnownPlugin[] = keys.map((key) => plugins[key]);
 
-/** Returns the eviction plugins enabled by patterns ("*", "name", "-name"). Throws `invalid` for an unknown name. */
+/** Returns the eviction plugins enabled by patterns ("*", "name", "-name"). */
 export function inTreeEvictionSources(
   patterns: readonly string[],
   parts: EvictionPluginParts,

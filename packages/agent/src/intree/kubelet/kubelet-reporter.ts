@@ -1,4 +1,5 @@
 import { KubeletResourcesOmitted, PodResourcesUnreadable } from "@nodekeeper/api/errors";
+import type { InTreeReporterName } from "@nodekeeper/api/settings";
 import {
   FieldType,
   type GetReportContentResponse,
@@ -16,7 +17,7 @@ import { KubeletReader, type KubeletReaderOptions, type KubeletReading } from ".
 import type { KubeletReporterMetrics } from "./metrics.ts";
 
 /** Plugin name, the same as that of katalyst's kubelet reporter. */
-export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";
+export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin" satisfies InTreeReporterName;
 
 export interface KubeletReporterOptions extends KubeletReaderOptions {
   log: Logger;

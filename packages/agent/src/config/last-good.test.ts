@@ -1,0 +1,76 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keepLastGood, lastGoodPath, readLastGood } from "./last-good.ts";
+import { loadConfigurationForStart } from "./load.ts";
+
+const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
+const good = `${header}eviction: {syncPeriod: 7s}\n`;
+const bad = `${header}eviction: {syncPeriod: banana}\n`;
+
+let directory: string;
+let file: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-last-good-"));
+  file = join(directory, "config.yaml");
+  keepLastGood(directory, { file, text: good });
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Loads the configuration for a start with this file. Without a text there is no file. */
+async function start(text: string | undefined, flags: Record<string, string> = { stateDir: directory }) {
+  if (text !== undefined) writeFileSync(file, text);
+  return await loadConfigurationForStart({ file, flags, env: {}, hostname: "h" });
+}
+
+describe("the last good configuration", () => {
+  it.each([
+    ["a wrong value", bad, "eviction.syncPeriod: got"],
+    ["text that is not YAML", `${header}log: [`, "config.yaml:3:7"],
+    ["an unknown setting", `${header}evictions: {}\n`, "evictions: unknown setting"],
+    ["no file", undefined, "config.yaml: the file does not exist"],
+  ])("is used for %s, with flags over it", async (_, text, problem) => {
+    const { configuration, origins, refused } = await start(text, { stateDir: directory, logLevel: "warn" });
+    expect(configuration).toMatchObject({ eviction: { syncPeriod: 7_000 }, log: { level: "warn" } });
+    expect(origins.get("eviction.syncPeriod")).toBe(`${lastGoodPath(directory)}:3:24`);
+    expect(refused?.summary).toContain(problem);
+  });
+
+  it("is not used for a good file", async () => {
+    const { configuration, refused } = await start(`${header}eviction: {syncPeriod: 8s}\n`);
+    expect([configuration.eviction.syncPeriod, refused]).toEqual([8_000, undefined]);
+  });
+
+  it("is found in the directory that the bad file names", async () => {
+    const { configuration } = await start(`${bad}stateDir: ${directory}\n`, {});
+    expect(configuration.eviction.syncPeriod).toBe(7_000);
+  });
+
+  it.each<[title: string, change: () => void, flags?: Record<string, string>]>([
+    ["there is none", () => rmSync(lastGoodPath(directory))],
+    ["it is damaged", () => writeFileSync(lastGoodPath(directory), `{"file":"${file}","text":"api`)],
+    ["it has no text", () => writeFileSync(lastGoodPath(directory), JSON.stringify({ file }))],
+    [
+      "it has a setting that this version does not know, as after a downgrade",
+      () => keepLastGood(directory, { file, text: `${good}newer: 1\n` }),
+    ],
+    ["it was kept for another file", () => keepLastGood(directory, { file: "/other", text: good })],
+    ["a flag is wrong", () => {}, { logLevel: "loud" }],
+  ])("is not used if %s: the start is refused for what is wrong with the file", async (_, change, flags) => {
+    change();
+    await expect(start(bad, { stateDir: directory, ...flags })).rejects.toMatchObject({
+      id: "NK1001",
+      message: expect.stringContaining(`${file}:3:24: eviction.syncPeriod: got "banana"`),
+    });
+  });
+
+  it("is replaced in one step; a write that fails throws", () => {
+    rmSync(lastGoodPath(directory));
+    expect(() => keepLastGood(join(directory, "missing"), { file, text: good })).toThrow("ENOENT");
+    keepLastGood(directory, { file, text: good });
+    keepLastGood(directory, { file, text: bad });
+    expect(readLastGood(directory, file)).toBe(bad);
+    expect(readdirSync(directory)).toEqual(["nodekeeper.config"]);
+  });
+});
