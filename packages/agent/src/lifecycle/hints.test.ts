@@ -75,25 +75,25 @@ describe("hints", () => {
     expect(await harness.metric("hints_total")).toBe(5_001);
   });
 
-  it("are no reason to list rarely before one came on this very stream", async () => {
+  it("are no reason to list at the long period before one came on this very stream", async () => {
     await using harness = createHarness();
     const { runtime, clock } = harness;
     Object.assign(runtime, { events: "on", runtimeName: "containerd", runtimeVersion: "v2.1.4" });
     runtime.addPod("a");
     await harness.start();
     await clock.step(60_000);
-    expect([await state(harness), await period(harness)]).toEqual(["healthy", 1]);
+    expect([await state(harness), await period(harness)]).toEqual(["healthy", 6]);
     runtime.hint("a");
-    await clock.step(2_000);
+    await clock.step(40_000);
     // Of nothing that has changed.
-    expect(await period(harness)).toBe(1);
+    expect(await period(harness)).toBe(10);
     hintInTime(harness);
     await clock.step(0);
     expect(await period(harness)).toBe(30);
     // Each subscription has to be proven: dead streams of an earlier one may take the events.
     runtime.endStreams();
     await clock.step(60_000);
-    expect([await state(harness), await period(harness)]).toEqual(["healthy", 1]);
+    expect([await state(harness), await period(harness)]).toEqual(["healthy", 5.95]);
   });
 
   it.each([
@@ -107,6 +107,42 @@ describe("hints", () => {
   ])("of %s %s: pods are listed every %d s after a hint", async (runtimeName, runtimeVersion, seconds) => {
     await using harness = await followed({ runtimeName, runtimeVersion });
     expect(await period(harness)).toBe(seconds);
+  });
+
+  it("that have not come yet make lists rare on a node on which nothing changes, until one is missed", async () => {
+    await using harness = createHarness();
+    const { runtime, clock } = harness;
+    Object.assign(runtime, { events: "on", runtimeName: "containerd", runtimeVersion: "v2.1.4" });
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    await clock.step(10_000);
+    expect([await state(harness), await period(harness), runtime.calls.listPods]).toEqual(["healthy", 1, 11]);
+    await clock.step(40_000);
+    expect(await period(harness)).toBe(5);
+    await clock.step(60_000);
+    expect(await period(harness)).toBe(10);
+    runtime.calls.listPods = 0;
+    await clock.step(600_000);
+    expect([await period(harness), runtime.calls.listPods]).toEqual([10, 60]);
+    runtime.set("a", "a1", "exited");
+    await clock.step(11_000);
+    expect(others(harness)).toEqual(["Died a1"]);
+    await clock.step(400_000);
+    expect([await state(harness), await period(harness)]).toEqual(["silent", 1]);
+    expect(await harness.metric("hint_misses_total")).toBe(1);
+  });
+
+  it.each([
+    ["containerd", "1.7.24"],
+    ["another", "2.0.0"],
+  ])("that %s %s need not send to all do not make lists rare", async (runtimeName, runtimeVersion) => {
+    await using harness = createHarness();
+    const { runtime, clock } = harness;
+    Object.assign(runtime, { events: "on", runtimeName, runtimeVersion });
+    await harness.start();
+    await clock.step(600_000);
+    expect([await state(harness), await period(harness)]).toEqual(["healthy", 1]);
   });
 
   it("that another subscriber takes delay nothing beyond the short period", async () => {

@@ -24,7 +24,9 @@ const RECHECKS_MS = [100, 1_000];
  * 3. A stream is trusted once a hint arrives in time for a change of the pod it names, if the runtime sends
  *    each event to all subscribers. Hints without a change do not count, because containerd replays those of
  *    the last minutes to each new subscriber.
- * 4. Exits reported by events are kept for containers that are removed before they can be inspected.
+ * 4. Until the first change, a stream of such a runtime is neither trusted nor distrusted: relists become less frequent
+ *    with the time since it was opened, and the first change found without a hint counts as a miss.
+ * 5. Exits reported by events are kept for containers that are removed before they can be inspected.
  */
 export class Hints {
   readonly #context: LifecycleContext;
@@ -218,6 +220,9 @@ export class Hints {
   }
 
   #trust(): void {
-    this.#pacing.trust(this.#state === "healthy" && this.#isInTime && this.#isBroadcast);
+    const isReliable = this.#state === "healthy" && this.#isBroadcast;
+    // Every change proves or disproves the stream: until then there was none.
+    if (isReliable && !this.#isInTime) this.#pacing.quiet(this.#openedAt);
+    else this.#pacing.trust(isReliable);
   }
 }

@@ -1,12 +1,16 @@
 import { WakeableSleep } from "@nodekeeper/core/lib";
 import type { LifecycleContext } from "./context.ts";
 
+// The period is this fraction of the time without a change.
+const QUIET_SHARE = 10;
+
 /** Schedules relists. */
 export class RelistPacing {
   readonly #context: Pick<LifecycleContext, "clock" | "settings">;
   readonly #sleep = new WakeableSleep();
   #distrustedUntil = Number.NEGATIVE_INFINITY;
   #isProven = false;
+  #quietSince = Number.POSITIVE_INFINITY;
   #hasFailed = false;
   #isSoon = false;
 
@@ -17,10 +21,12 @@ export class RelistPacing {
   /** Current period in milliseconds, from the end of a relist to the start of the next. */
   get periodMs(): number {
     const { clock, settings } = this.#context;
-    const { relistPeriod, eventedRelistPeriod } = settings;
-    const isDistrusted = clock.monotonic() < this.#distrustedUntil;
-    if (this.#isSoon || this.#hasFailed || isDistrusted || !this.#isProven) return relistPeriod;
-    return Math.max(eventedRelistPeriod, relistPeriod);
+    const { relistPeriod, eventedRelistPeriod, quietRelistPeriod } = settings;
+    const now = clock.monotonic();
+    if (this.#isSoon || this.#hasFailed || now < this.#distrustedUntil) return relistPeriod;
+    if (this.#isProven) return Math.max(eventedRelistPeriod, relistPeriod);
+    const longest = Math.min(quietRelistPeriod, eventedRelistPeriod);
+    return Math.max(Math.min((now - this.#quietSince) / QUIET_SHARE, longest), relistPeriod);
   }
 
   /** Called when a relist starts. It satisfies earlier requests. */
@@ -42,6 +48,17 @@ export class RelistPacing {
   /** @param isProven whether hints are reliable, so that the long period can be used */
   trust(isProven: boolean): void {
     this.#isProven = isProven;
+    this.#quietSince = Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Called while nothing proves or disproves that hints are reliable. The period grows with the time without a change,
+   * up to `quietRelistPeriod`.
+   * @param since when the stream was opened, monotonic milliseconds
+   */
+  quiet(since: number): void {
+    this.#isProven = false;
+    this.#quietSince = since;
   }
 
   /** Uses the short period for a while, because a change was missed. */

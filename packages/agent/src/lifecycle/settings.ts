@@ -13,6 +13,11 @@ const fixed = {
   requestLimit: 1_000,
   /** How long an event stream must stay open to count as supported. */
   minStreamMs: 1_000,
+  /**
+   * Longest period of relists while nothing has changed since the event stream was opened, if it is below
+   * `eventedRelistPeriod`.
+   */
+  quietRelistPeriod: 10_000,
   /** How much later than a list a hint may arrive without a miss being counted. */
   hintGraceMs: 1_000,
   /** How long relists use the short period after a missed change. */
