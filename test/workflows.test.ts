@@ -11,13 +11,17 @@ const workflows = readdirSync(directory).map((name) => {
 });
 
 interface Step {
+  id?: string;
   uses?: string;
   run?: string;
   with?: Record<string, unknown>;
 }
 interface Job {
   permissions?: Record<string, string>;
-  steps: Step[];
+  needs?: string[];
+  /** A workflow of the repository in place of steps. */
+  uses?: string;
+  steps?: Step[];
 }
 interface Workflow {
   permissions: Record<string, string>;
@@ -28,17 +32,26 @@ const hasRights = ({ permissions = {} }: Job) => Object.values(permissions).incl
 
 describe.each(workflows)("the workflow $name", ({ text, workflow }) => {
   it("names actions by commit, with the release that it is", () => {
-    const lines = text.split("\n").filter((line) => /\buses:/.test(line));
+    const lines = text.split("\n").filter((line) => /\buses: (?!\.\/)/.test(line));
     expect(lines.length).toBeGreaterThan(0);
     for (const line of lines) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
   it("gives rights to jobs that run no code of the repository and its dependencies", () => {
     expect(workflow.permissions).toEqual({ contents: "read" });
-    for (const { steps } of Object.values(workflow.jobs).filter(hasRights)) {
-      expect(steps.map(({ uses = "" }) => uses).join()).not.toContain("actions/checkout");
+    for (const { steps = [] } of Object.values(workflow.jobs).filter(hasRights)) {
+      for (const step of steps.filter(({ uses = "" }) => uses.startsWith("actions/checkout@")))
+        expect(step.with).toEqual({
+          "persist-credentials": false,
+          "sparse-checkout": "/.ci/publish\n/package.json\n",
+          "sparse-checkout-cone-mode": false,
+        });
       const commands = steps.map(({ run = "" }) => run).join("\n");
-      expect(commands).not.toMatch(/\bnpx\b|\bnpm (?!publish --ignore-scripts )|\bnode\b/);
+      expect(commands).not.toMatch(/\bnpx\b|\bnpm\b|\bnode\b|release\/(?!assets\/\*)/);
+      expect(commands.match(/(?<![\w/])\.{1,2}\/\S+|\.ci\/\S+/g) ?? []).toEqual([
+        ".ci/publish",
+        ".ci/publish",
+      ]);
     }
   });
 
@@ -48,15 +61,45 @@ describe.each(workflows)("the workflow $name", ({ text, workflow }) => {
   });
 });
 
+const release = workflows.find(({ name }) => name === "release.yml")!;
+
+it("a release is published after all suites have passed, without a long-lived token", () => {
+  const { gate, publish } = release.workflow.jobs;
+  expect(gate?.uses).toBe("./.github/workflows/ci.yml");
+  expect(publish?.needs).toEqual(["gate", "build"]);
+  expect(release.text.match(/secrets\.\w+/g)).toEqual(["secrets.GITHUB_TOKEN"]);
+  expect(release.text).not.toContain("NODE_AUTH_TOKEN");
+});
+
+it("a release signs what .ci/publish published: provenance of all, a bill of materials of each architecture", () => {
+  const steps = release.workflow.jobs.publish!.steps!;
+  const published = steps.findIndex(({ id }) => id === "published");
+  const signed = steps
+    .filter(({ uses = "" }, at) => uses.startsWith("actions/attest@") && at > published)
+    .map((step) => {
+      const { "subject-digest": digest = "", "subject-path": path, "sbom-path": sbom } = step.with!;
+      return [path ?? /outputs\.([\w-]+)-digest/.exec(`${digest}`)?.[1], sbom];
+    });
+  expect(signed).toEqual([
+    ["image", undefined],
+    ["chart", undefined],
+    ...["amd64", "arm64"].flatMap((each) => [
+      [each, undefined],
+      [each, `release/assets/nodekeeper-image-${each}.cdx.json`],
+    ]),
+    ["release/assets/*\nrelease/packages/*\n", undefined],
+  ]);
+});
+
 it("a release has files of this repository that are there", () => {
-  const { text } = workflows.find(({ name }) => name === "release.yml")!;
+  const { text } = release;
   const paths = text.match(/\bdeploy\/[\w./-]+/g) ?? [];
-  expect(paths.length).toBeGreaterThan(1);
+  expect(paths.length).toBeGreaterThan(0);
   for (const path of paths) expect(existsSync(join(root, path)), path).toBe(true);
 });
 
 it("a release has the licences of what its executables contain", () => {
-  const { text } = workflows.find(({ name }) => name === "release.yml")!;
+  const { text } = release;
   const copied = text.match(/\bcp .* release\/assets$/gm)?.join("\n");
   for (const file of ["LICENSE", "dist/LICENSE-node.txt", "dist/nodekeeper/THIRD-PARTY-NOTICES.txt"])
     expect(copied).toContain(` ${file} `);
