@@ -6,7 +6,7 @@ import { endsBy } from "./endings.ts";
 import { RequestCount } from "./requests.ts";
 import type { Rule } from "./rule.ts";
 
-// What comes once, such as the first request of each kind and the first event of each pod, comes before the first count.
+// What comes once, such as the first request of each kind and the first event of a pod, comes before the first count.
 const WARM_UP_MS = 30_000;
 const CHURN_MS = 150_000;
 // Until plugins' grace period, transitions and the wiping of drivers' slices have ended.

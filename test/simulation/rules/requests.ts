@@ -2,8 +2,8 @@ import type { Changes, Churn } from "../world/churn.ts";
 import { type ApiWrite, isEvictionRequest } from "../world/history.ts";
 import type { World } from "../world/world.ts";
 
-// Of the Node, its own pods, its CustomNodeResource, and ResourceSlices; the Node also by eviction.
-const WATCHES = 5;
+/** Number of the agent's watches: of the Node, its pods, its CustomNodeResource and ResourceSlices; the Node also by eviction. */
+export const WATCHES = 5;
 
 /** Requests of one kind, and how many of them changes of the node account for. */
 interface Kind {

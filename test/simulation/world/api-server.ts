@@ -34,10 +34,12 @@ export class ApiServer {
   readonly #stalled = new Set<HttpExchange>();
   /** Number of requests of the agent, without those of claims, which it reads whenever the kubelet calls. */
   requests = 0;
+  /** Interval of bookmarks of watches. */
+  readonly bookmarkIntervalMs: number;
   readonly #history: History;
 
-  /** @param bookmarkIntervalMs interval of bookmarks of watches */
   constructor(machine: Machine, history: History, bookmarkIntervalMs: number) {
+    this.bookmarkIntervalMs = bookmarkIntervalMs;
     this.process = machine.spawn("kube-apiserver");
     this.#history = history;
     this.kubeconfig = join(machine.root, "kubeconfig");
