@@ -442,8 +442,8 @@ export const mutations: readonly Mutation[] = [
     file: "packages/agent/src/devices/plan/plan.ts",
     from: "const foreignByPool = Map.groupBy(foreign,",
     to: "const foreignByPool = Map.groupBy([] as typeof foreign,",
-    promise: whole,
-    seed: 1,
+    promise: allocatable,
+    seed: 25,
   },
   {
     name: "a removed pool is left",
@@ -578,8 +578,8 @@ export const mutations: readonly Mutation[] = [
     file: `${intree}/eviction/system-memory.ts`,
     from: 'freeBytes < threshold ? "reclaimed" : "none";',
     to: 'freeBytes > threshold ? "reclaimed" : "none";',
-    promise: tainted,
-    seed: 1,
+    promise: ofHost,
+    seed: 2,
   },
   {
     name: "in-tree: memory that can't be read is still short",
@@ -587,7 +587,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const state = valueIn("memory", memory);',
     to: 'const state = valueIn("memory", memory);\n    if (!state && this.#verdict) return;',
     promise: ofHost,
-    seed: 1,
+    seed: 60,
   },
   {
     name: "in-tree: free memory that is missing in the file counts as none",
@@ -595,7 +595,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const freeBytes = memoryLine(text, "MemFree");',
     to: 'const freeBytes = memoryLine(text, "MemFree") ?? 0;',
     promise: ofHost,
-    seed: 1,
+    seed: 26,
   },
   {
     name: "in-tree: stalls that have ended count on",
@@ -611,7 +611,7 @@ export const mutations: readonly Mutation[] = [
     from: "(pidsOf(pod) ?? 0) > threshold",
     to: "(pidsOf(pod) ?? threshold) < threshold",
     promise: named,
-    seed: 1,
+    seed: 2,
   },
   {
     name: "in-tree: a condition without a met threshold is lost",
@@ -619,7 +619,7 @@ export const mutations: readonly Mutation[] = [
     from: 'metType === "none" ? nodeCondition(condition) : null',
     to: "null",
     promise: tainted,
-    seed: 1,
+    seed: 2,
   },
   {
     name: "in-tree: the online CPUs of the machine are read once",
