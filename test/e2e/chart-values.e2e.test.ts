@@ -422,6 +422,32 @@ describe.skipIf(missing)("the chart's values", () => {
     }
   });
 
+  it("has a Job that removes what the agents left, once the release is deleted, and gives it only what it uses", async () => {
+    const objects = await render('nodeSelector={"pool":"a","disk":"ssd"}', "kubernetesService.host=10.0.0.1");
+    const hooks = objects.filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"]);
+    expect(hooks.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
+      ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Job"].map(
+        (kind) => `${kind} nodekeeper-uninstall`,
+      ),
+    );
+    expect(hooks.map(({ metadata }) => metadata.annotations["helm.sh/hook"])).toEqual(
+      Array(4).fill("post-delete"),
+    );
+    const { spec } = named(hooks, "Job", "nodekeeper-uninstall")!.spec.template;
+    // Helm merges the map with the default one.
+    const selector = "--selector=disk=ssd,kubernetes.io/os=linux,pool=a";
+    expect(spec.containers[0].args).toEqual(["uninstall", "--all-nodes", selector]);
+    expect(spec.containers[0].env).toEqual([{ name: "KUBERNETES_SERVICE_HOST", value: "10.0.0.1" }]);
+    expect(spec).toMatchObject({
+      serviceAccountName: "nodekeeper-uninstall",
+      securityContext: { runAsNonRoot: true },
+    });
+    const without = await render("uninstall.cleanup=false");
+    expect(without.filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"])).toEqual([]);
+    const definition = ofKind(objects, "CustomResourceDefinition")[0]!;
+    expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
+  });
+
   it("passes helm lint", async () => {
     const all = [remote, "podMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true"];
     await execute(pathOf("helm"), ["lint", "--strict", chart]);

@@ -229,7 +229,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
   });
 
   it("is what deploy/manifests has for those without Helm", async () => {
-    const rendered = await helm("template", "nodekeeper", chart);
+    // Without hooks, which kubectl would run at once.
+    const rendered = await helm("template", "nodekeeper", chart, "--no-hooks");
     // Before it stand a comment and the namespace.
     const file = readFileSync(join(root, "deploy/manifests/nodekeeper.yaml"), "utf8");
     expect(file.slice(file.indexOf("---"))).toBe(rendered);
@@ -279,6 +280,13 @@ describe.skipIf(missing)("the chart on a real node", () => {
       expect(left + more).toBe("");
     });
     const definitions = await cluster.kubectl.run("get", "customresourcedefinitions", "-o", "name");
-    expect(definitions).not.toContain("customnoderesources");
+    // The definition stays, for objects of other clients. The hook has removed what the agent published.
+    expect(definitions).toContain("customnoderesources");
+    expect((await cluster.admin.get(cnrPath)).items).toEqual([]);
+    const live = await cluster.admin.get(`/api/v1/nodes/${node.name}`);
+    const managers = (live.metadata.managedFields as ApiObject[]).map(({ manager }) => manager);
+    expect(managers.filter((manager) => manager.startsWith("nodekeeper"))).toEqual([]);
+    const slices = await cluster.kubectl.run("get", "resourceslices", "-o", "name");
+    expect(slices).toBe("");
   });
 });

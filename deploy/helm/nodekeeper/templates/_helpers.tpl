@@ -186,6 +186,20 @@ changes.
 {{- end -}}
 {{- end -}}
 
+{{/* The annotations of what runs when the release was deleted; the argument is its place in the order. */}}
+{{- define "nodekeeper.uninstallHook" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
+{{/* A map of labels as a selector: "a=1,b=2". */}}
+{{- define "nodekeeper.selectorText" -}}
+{{- $terms := list -}}
+{{- range $key, $value := . -}}{{- $terms = append $terms (printf "%s=%s" $key $value) -}}{{- end -}}
+{{- join "," $terms -}}
+{{- end -}}
+
 {{/* Values that contradict each other, each with what to set. */}}
 {{- define "nodekeeper.validate" -}}
 {{- include "nodekeeper.validateRanges" . -}}

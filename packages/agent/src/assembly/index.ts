@@ -1,5 +1,5 @@
 export { configurationPart } from "./configuration.ts";
-export { agentContext, type ContextOptions } from "./context.ts";
+export { agentContext, type ContextOptions, FIELD_MANAGER } from "./context.ts";
 export { devicesPart } from "./devices.ts";
 export { evictionPart } from "./eviction.ts";
 export { EvictionModeLog } from "./eviction-mode-log.ts";

@@ -16,6 +16,7 @@ import { declareRun } from "./commands/run.ts";
 import { declareStatus } from "./commands/status.ts";
 import { declareTimeline } from "./commands/timeline.ts";
 import { declareTop } from "./commands/top.ts";
+import { declareUninstall } from "./commands/uninstall.ts";
 import { declareVersion } from "./commands/version.ts";
 import { localAccess } from "./local-access.ts";
 import { type Output, standardOutput } from "./output.ts";
@@ -38,6 +39,7 @@ const commands = [
   declarePolicy,
   declareConfig,
   declarePreflight,
+  declareUninstall,
   declareCompletion,
   declareVersion,
 ];

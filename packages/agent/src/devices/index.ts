@@ -41,4 +41,5 @@ export { type ModelPlan, type ModelPlanInput, planModels } from "./plan/plan-mod
 export type { DeviceSettings } from "./sync/context.ts";
 export { DeviceSync, type DeviceSyncOptions } from "./sync/device-sync.ts";
 export type { DriverPreparation } from "./sync/drivers.ts";
+export { releaseSlices } from "./sync/release-slices.ts";
 export { type DriverStatus, departedDriver, type PublishedDevice } from "./sync/status.ts";

@@ -24,6 +24,7 @@ export { NodeCondition, type NodeConditionOptions } from "./act/node-condition.t
 export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
 export { Notifier } from "./act/notifier.ts";
 export { OomEvents } from "./act/oom-events.ts";
+export { releaseNode } from "./act/release-node.ts";
 export { noPods, noTopPods, notMet } from "./ask/empty-answers.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./ask/plugins.ts";
 export type { EvictionPluginStatus } from "./ask/served-plugin.ts";
@@ -42,7 +43,7 @@ export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } fro
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
 export type { NodePods, Tainter } from "./parts.ts";
-export { namingNode } from "./pod-resource.ts";
+export { namingNode, podResource } from "./pod-resource.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
 export { PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";

@@ -17,5 +17,6 @@ export { ReporterManager, type ReporterManagerOptions } from "./manager.ts";
 export { createReportingMetrics, type ReportingMetrics } from "./metrics.ts";
 export type { ObjectStatus } from "./object-writer.ts";
 export { Publisher } from "./publisher.ts";
+export { type ReleaseOptions, releaseObject } from "./release.ts";
 export type { ReporterSource } from "./source.ts";
 export { lastTaintWriter, listedTaints, provenTaints } from "./taints.ts";

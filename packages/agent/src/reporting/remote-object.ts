@@ -1,5 +1,5 @@
 import { NodeMissing } from "@nodekeeper/api/errors";
-import type { ApiResource, ApplyOptions, KubeObject } from "@nodekeeper/core/kube";
+import type { ApiResource, ApplyOptions, KubeClient, KubeObject } from "@nodekeeper/core/kube";
 import { codeOf } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyBody } from "./bodies.ts";
 import type { PublishContext } from "./context.ts";
@@ -16,13 +16,18 @@ export interface PartWrite {
   ownsTaints: boolean;
 }
 
+export interface RemoteObjectOptions
+  extends Pick<PublishContext, "nodeName" | "fieldManager" | "isFrozenTaint"> {
+  client: KubeClient;
+}
+
 /** An object on the API server. Implements the special rules for applying to Nodes and taints. */
 export class RemoteObject {
   readonly resource: ApiResource;
   readonly #isNode: boolean;
-  readonly #options: PublishContext;
+  readonly #options: RemoteObjectOptions;
 
-  constructor(resource: ApiResource, isNode: boolean, options: PublishContext) {
+  constructor(resource: ApiResource, isNode: boolean, options: RemoteObjectOptions) {
     this.resource = resource;
     this.#isNode = isNode;
     this.#options = options;

@@ -153,3 +153,14 @@ export const AgentNotFound = declareError({
   remedy:
     "Set the namespace with `--agent-namespace` or NODEKEEPER_NAMESPACE, and the labels with `--agent-selector`; check the DaemonSet's node selector and tolerations.",
 });
+
+export const AgentStillRuns = declareError({
+  id: "NK1717",
+  code: "conflict",
+  message: "node {node}: an agent still runs there: {agent}",
+  title: "An agent runs on a node that is to be cleaned",
+  cause:
+    "`nodekeeper uninstall` found a pod with the agents' labels on the node after a minute, or an agent that uses the state directory of this machine. It would restore what is removed, so the node is left as it is.",
+  remedy:
+    "Stop the agent: uninstall the release, delete the DaemonSet, or stop the systemd unit. If the pod cannot end because the node is down, delete it with `--force`. Then run the command again.",
+});

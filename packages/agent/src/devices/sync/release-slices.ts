@@ -1,0 +1,36 @@
+import type { KubeApiClient } from "@nodekeeper/core/kube";
+import { codeOf } from "@nodekeeper/core/lib";
+import { discoverSliceApi, fieldSelectorOf, knownSlice } from "./slice-api.ts";
+
+export interface SliceReleaseOptions {
+  client: KubeApiClient;
+  nodeName: string;
+  /** Whether to write nothing. */
+  isDryRun: boolean;
+  signal: AbortSignal;
+}
+
+/**
+ * Deletes a node's ResourceSlices that the agent published. Those of other clients stay. Returns the names; none if the
+ * API server does not serve ResourceSlices. Idempotent.
+ */
+export async function releaseSlices(options: SliceReleaseOptions): Promise<string[]> {
+  const { client, nodeName, isDryRun, signal } = options;
+  const api = await discoverSliceApi(client, signal).catch((error) => {
+    if (codeOf(error) === "unsupported") return undefined;
+    throw error;
+  });
+  if (!api) return [];
+  const { items } = await client.list(api.resource, {
+    fieldSelector: fieldSelectorOf(api, nodeName),
+    signal,
+  });
+  const own = items.filter((item) => knownSlice(api, item, nodeName)?.object !== undefined);
+  for (const { metadata } of isDryRun ? [] : own) {
+    const { name = "", uid = "" } = metadata;
+    await client.delete(api.resource, name, { preconditions: { uid }, signal }).catch((error) => {
+      if (codeOf(error) !== "notFound") throw error;
+    });
+  }
+  return own.map(({ metadata }) => metadata.name ?? "").sort();
+}

@@ -1,0 +1,192 @@
+import { ConditionType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { customNodeResource, metadata, node, serveDeviceDriver, spec, status } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { runCli } from "../packages/agent/src/cli/index.ts";
+import { startAgent } from "./support/agent.ts";
+import { CNR_RESOURCE, NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { hardPressure, startEvictionPlugin } from "./support/eviction-plugin.ts";
+import { startGoodPlugin, widgets } from "./support/plugins.ts";
+
+const SLICES = "resourceslices.resource.k8s.io";
+const GPUS = "example.com/gpus";
+const foreign = { key: "theirs", effect: "NoSchedule", qosLevel: "shared_cores" };
+const slice = (name: string, manager: object) => ({
+  apiVersion: "resource.k8s.io/v1",
+  kind: "ResourceSlice",
+  metadata: { name, ...manager },
+  spec: {
+    driver: "other.example.com",
+    nodeName: NODE,
+    pool: { name: "p", generation: 1, resourceSliceCount: 1 },
+  },
+});
+
+let cluster: TestCluster;
+
+beforeEach(async () => {
+  cluster = await startCluster();
+});
+afterEach(() => cluster.stop());
+
+/** The texts of the command's output, and its exit status. */
+async function uninstall(...args: string[]): Promise<{ lines: string[]; status: number }> {
+  let out = "";
+  const write = (text: string) => {
+    out += text;
+  };
+  const output = { write, isTerminal: false, columns: 120 };
+  const argv = ["node", "nodekeeper", "uninstall", "--kubeconfig", cluster.kubeconfig, ...args];
+  const code = await runCli(argv, output);
+  return { lines: out.trimEnd().split("\n"), status: code };
+}
+
+const names = (plural: string) => cluster.server.store.list(plural).map((each) => each.metadata.name);
+
+/** Runs an agent that publishes something of each kind on objects that others use too, and stops it. */
+async function leftBehind(): Promise<void> {
+  const { store } = cluster.server;
+  store.put({
+    apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+    kind: "CustomNodeResource",
+    metadata: { name: NODE, labels: { theirs: "1" } },
+    spec: { taints: [foreign] },
+    status: { conditions: [{ type: "Theirs", status: "True" }] },
+  });
+  const live = cluster.node();
+  const taints = [{ key: "theirs", effect: "NoSchedule" }];
+  store.put({
+    ...live,
+    spec: { ...live.spec, taints },
+    metadata: { ...live.metadata, labels: { ...live.metadata.labels, theirs: "1" } },
+  });
+  store.put(slice("other", {}));
+  const agent = await startAgent(cluster);
+  const plugin = await startGoodPlugin(
+    agent.pluginDir,
+    "gpus",
+    widgets("gpus", 1),
+    customNodeResource(spec("taints", [{ ...foreign, key: "ours" }])),
+    node(
+      metadata("labels", { gpus: "1" }),
+      status("capacity", { [GPUS]: "8" }),
+      status("allocatable", { [GPUS]: "8" }),
+    ),
+  );
+  const pressure = await startEvictionPlugin(agent.pluginDir, "pressure");
+  const condition = {
+    conditionType: ConditionType.NODE_CONDITION,
+    conditionName: "Squeeze",
+    effects: ["NoSchedule"],
+    metCondition: true,
+  };
+  pressure.threshold = { ...hardPressure, condition };
+  const driver = serveDeviceDriver({
+    name: "accelerators.example.com",
+    socketDir: agent.pluginDir,
+    async *devices() {
+      yield [{ devices: [{ name: "device-0" }] }];
+    },
+  });
+  await until("all of it is published", () => {
+    const { metadata: meta, spec: its, status: state } = cluster.node();
+    return (
+      meta.labels.gpus === "1" &&
+      state.allocatable[GPUS] === "8" &&
+      its.taints.length === 2 &&
+      cluster.cnr().spec.taints.length === 2 &&
+      cluster.widgets("gpus") === "1" &&
+      names(SLICES).length === 2
+    );
+  });
+  await agent.stop();
+  await Promise.all([plugin.stop(), pressure.stop(), driver.stop()]);
+}
+
+it("removes what the agent left and nothing of others, says what, and does nothing the second time", async () => {
+  await leftBehind();
+  const before = JSON.stringify([cluster.node(), cluster.cnr()]);
+  const planned = await uninstall("--node", NODE, "--dry-run");
+  expect(JSON.stringify([cluster.node(), cluster.cnr()])).toBe(before);
+  expect(names(SLICES)).toHaveLength(2);
+  const [ours] = names(SLICES).filter((name) => name !== "other");
+  const items = [
+    "Node spec.taints[nodekeeper.dev/Squeeze:NoSchedule]",
+    "CustomNodeResource spec.taints[ours/NoSchedule/shared_cores]",
+    "CustomNodeResource status.resources.capacity",
+    "Node status.allocatable.example.com/gpus",
+    "Node status.capacity.example.com/gpus",
+    "Node metadata.labels.gpus",
+    `ResourceSlice ${ours}`,
+  ];
+  for (const item of items) expect(planned.lines).toContain(`${NODE}: would be removed: ${item}`);
+
+  const done = await uninstall("--node", NODE);
+  expect(done.status).toBe(0);
+  expect(done.lines).toEqual(planned.lines.map((line) => line.replaceAll("would be removed", "removed")));
+  const live = cluster.node();
+  expect(live.spec.taints).toEqual([{ key: "theirs", effect: "NoSchedule" }]);
+  expect([live.metadata.labels.gpus, live.metadata.labels.theirs]).toEqual([undefined, "1"]);
+  expect(live.metadata.annotations?.["nodekeeper.dev/own-taints"]).toBeUndefined();
+  expect([live.status.capacity[GPUS], live.status.allocatable[GPUS], live.status.capacity.cpu]).toEqual([
+    undefined,
+    undefined,
+    "4",
+  ]);
+  const cnr = cluster.cnr();
+  expect(cnr.spec.taints).toEqual([foreign]);
+  expect(cnr.metadata.labels).toEqual({ theirs: "1" });
+  expect(cnr.metadata.annotations?.["nodekeeper.dev/own-taints"]).toBeUndefined();
+  expect(cnr.status).toEqual({ conditions: [{ type: "Theirs", status: "True" }] });
+  expect(names(SLICES)).toEqual(["other"]);
+
+  const writes = cluster.requests.filter(({ method }) => method !== "GET").length;
+  const again = await uninstall("--node", NODE);
+  expect(again).toEqual({ status: 0, lines: ["1 node, 0 items removed"] });
+  expect(names(CNR_RESOURCE)).toEqual([NODE]);
+  // Only what keeps the others' taints is applied again, unchanged.
+  expect(cluster.requests.filter(({ method }) => method !== "GET").length - writes).toBeLessThanOrEqual(1);
+});
+
+it("cleans all nodes that a selector matches, and deletes a CustomNodeResource in which nobody else has anything", async () => {
+  const agent = await startAgent(cluster);
+  const plugin = await startGoodPlugin(agent.pluginDir, "gpus", widgets("gpus", 1));
+  await until("its report", () => cluster.widgets("gpus") === "1");
+  await agent.stop();
+  await plugin.stop();
+  cluster.server.seedNode("worker-2");
+  const none = await uninstall("--all-nodes", "-l", "pool=a");
+  expect(none).toEqual({ status: 0, lines: ["0 nodes, 0 items removed"] });
+  const done = await uninstall("--all-nodes");
+  expect(done.status).toBe(0);
+  expect(done.lines.at(-1)).toMatch(/^2 nodes, \d+ items removed$/);
+  expect(done.lines).toContain(`${NODE}: removed: CustomNodeResource the object, which nobody else uses`);
+  expect(names(CNR_RESOURCE)).toEqual([]);
+  expect(names("nodes").sort()).toEqual([NODE, "worker-2"]);
+});
+
+it("leaves a node on which an agent runs, whether in a pod or by its state directory, and needs a node", async () => {
+  const agent = await startAgent(cluster);
+  process.env.NODEKEEPER_STATE_DIR = agent.stateDir;
+  process.env.NODE_NAME = NODE;
+  try {
+    expect((await uninstall("--node", NODE)).status).toBe(1);
+  } finally {
+    delete process.env.NODEKEEPER_STATE_DIR;
+    delete process.env.NODE_NAME;
+    await agent.stop();
+  }
+  const labels = { "app.kubernetes.io/part-of": "nodekeeper", "app.kubernetes.io/component": "node-agent" };
+  cluster.addPod("nodekeeper-x", { metadata: { labels } });
+  const planned = await uninstall("--all-nodes", "--dry-run");
+  expect(planned.lines.at(-1)).toMatch(/would be removed$/);
+  // It waits for the agent's end.
+  const waiting = uninstall("--all-nodes");
+  const isListed = () => cluster.requests.filter(({ path }) => path.endsWith("/pods")).length >= 3;
+  await until("it asked twice for pods", isListed);
+  cluster.server.store.delete("pods", "nodekeeper-x", "default");
+  expect((await waiting).status).toBe(0);
+
+  expect((await uninstall()).status).toBe(2);
+  expect((await uninstall("--node", NODE, "--all-nodes")).status).toBe(2);
+});
