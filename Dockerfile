@@ -15,7 +15,7 @@ COPY --from=build /src/dist/nodekeeper/*.js /src/dist/nodekeeper/package.json /s
 COPY --from=build /src/dist/nodekeeper/page /nodekeeper/page
 RUN ln -s /nodekeeper/nodekeeper.js /usr/bin/nodekeeper
 # As in packages/agent/src/launch.ts: set here, the agent does not have to start over.
-ENV MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARENA_MAX=1
+ENV MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=32768 MALLOC_ARENA_MAX=1
 # Root only where the pod sets it: the container runtime's socket is root's.
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/nodekeeper"]

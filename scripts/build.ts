@@ -6,7 +6,7 @@ import { createProgram } from "../packages/agent/src/cli/index.ts";
 import { localAccess } from "../packages/agent/src/cli/local-access.ts";
 import { standardOutput } from "../packages/agent/src/cli/output.ts";
 import { templates } from "../packages/create-plugin/src/templates.ts";
-import { apart, buildProgram, common, report, sourceDateEpoch } from "./bundle.ts";
+import { buildDividedProgram, buildProgram, common, report, sourceDateEpoch } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { buildKubectlPlugin } from "./kubectl-plugin.ts";
 import { manPageOf } from "./man-page.ts";
@@ -34,9 +34,6 @@ const leavePackages: Plugin = {
   },
 };
 
-// The entry starts the process over before it loads the commands.
-const commandsApart = apart(/^\.\/cli\/index\.ts$/, "./cli.js");
-
 await rm(dist, { recursive: true, force: true });
 await Promise.all([
   buildAgent(),
@@ -46,7 +43,7 @@ await Promise.all([
 ]);
 
 /**
- * The agent and its commands in two files that need Node alone, the page that it serves, what `nodekeeper dev` runs as the sample plugins, and
+ * The agent and its commands in files that need Node alone, the page that it serves, what `nodekeeper dev` runs as the sample plugins, and
  * the plugin of kubectl in one file.
  */
 async function buildAgent(): Promise<void> {
@@ -54,8 +51,7 @@ async function buildAgent(): Promise<void> {
   await mkdir(directory, { recursive: true });
   const [metafiles, ofPlugin, ofPage] = await Promise.all([
     Promise.all([
-      buildProgram("packages/agent/src/main.ts", join(directory, "main.js"), [commandsApart]),
-      buildProgram("packages/agent/src/cli/index.ts", join(directory, "cli.js")),
+      buildDividedProgram("packages/agent/src/main.ts", directory),
       ...["reporter", "driver", "eviction"].map((name) =>
         buildProgram(`examples/${name}/main.ts`, join(directory, `example-${name}.js`)),
       ),

@@ -71,20 +71,27 @@ const leanHttp: Plugin = {
   },
 };
 
-/** Leaves what is imported as `from` to a program of its own. */
-export function apart(from: RegExp, path: string): Plugin {
-  return {
-    name: `${path} apart`,
-    setup: (bundle) => bundle.onResolve({ filter: from }, () => ({ path, external: true })),
-  };
-}
-
 /** Bundles a program, with all that it imports besides Node, as one ES module. */
 export function buildProgram(entry: string, outfile: string, plugins: Plugin[] = []): Promise<Metafile> {
   return bundle({
     entryPoints: [entry],
     outfile,
     plugins: [leanHttp, ...plugins],
+    banner: { js: commonJsNames },
+  });
+}
+
+/**
+ * As `buildProgram`, but what is imported on demand is in files of its own beside `main.js` in the directory: Node keeps
+ * the text of each file that it has loaded in memory.
+ */
+export function buildDividedProgram(entry: string, directory: string): Promise<Metafile> {
+  return bundle({
+    entryPoints: { main: entry },
+    outdir: directory,
+    splitting: true,
+    chunkNames: "[name]-[hash]",
+    plugins: [leanHttp],
     banner: { js: commonJsNames },
   });
 }
@@ -103,11 +110,14 @@ export function buildScript(entry: string, outfile: string, plugins: Plugin[] = 
   });
 }
 
-/** Bundles with `common` and these options, and prints the size. */
-export async function bundle(options: BuildOptions & { outfile: string }): Promise<Metafile> {
+/** Bundles with `common` and these options, and prints the sizes. */
+export async function bundle(options: BuildOptions): Promise<Metafile> {
   const { metafile } = await build({ ...common, ...options, metafile: true });
-  await writeAscii(options.outfile);
-  await report(options.outfile);
+  const programs = Object.keys(metafile.outputs).filter((path) => !path.endsWith(".map"));
+  for (const path of programs.map((path) => join(root, path))) {
+    await writeAscii(path);
+    await report(path);
+  }
   return metafile;
 }
 

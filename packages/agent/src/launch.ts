@@ -7,11 +7,17 @@ import { basename } from "node:path";
  * MALLOC_TRIM_THRESHOLD_: setting it disables glibc's dynamic thresholds. Otherwise freeing the first large buffer
  * raises them, up to 64 MiB, and the memory of a burst of large reports is never returned.
  *
+ * MALLOC_MMAP_THRESHOLD_: larger buffers, such as the 64 KiB of each of Node's reads from a socket, get a mapping of their
+ * own, which is unmapped when they are freed. In the heap, they leave fragments that are never returned. Measured with
+ * 110 pods: 38 MB of anonymous memory without, 34 MB with; after lists of 60 MB from a hostile API server: 295 MB
+ * resident without, 106 MB with.
+ *
  * MALLOC_ARENA_MAX: one arena for all threads, since all but one are mostly idle. Measured with 110 pods: 90 MB
  * resident without, 87 MB with.
  */
 export const agentEnvironment: Readonly<Record<string, string>> = {
   MALLOC_TRIM_THRESHOLD_: "131072",
+  MALLOC_MMAP_THRESHOLD_: "32768",
   MALLOC_ARENA_MAX: "1",
 };
 
