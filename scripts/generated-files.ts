@@ -7,6 +7,7 @@ import { chartTemplates } from "./chart-templates.ts";
 import { chartValuesPage } from "./chart-values-page.ts";
 import { commandsPage } from "./commands-page.ts";
 import { configurationPage } from "./configuration-page.ts";
+import { withPublication } from "./docs/publication.ts";
 import { tableOf, withTable } from "./docs/tables.ts";
 import { errorsPage } from "./errors-page.ts";
 import { eventsPage } from "./events-page.ts";
@@ -18,6 +19,19 @@ import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
 const CODE = "packages/core/src/gen/**/*.*";
 
+const { publishedTo } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+
+/** Pages with commands that differ while nothing is published. */
+const published = [
+  "README.md",
+  "docs/first-driver.md",
+  "docs/monitoring.md",
+  "docs/plugin-authors.md",
+  "packages/create-plugin/README.md",
+  "packages/sdk/README.md",
+  "packages/testing/README.md",
+];
+
 /** Files of which a part is generated, with the function that replaces it in their present text. */
 const parts: Readonly<Record<string, (present: string) => string | Promise<string>>> = {
   "deploy/helm/nodekeeper/files/settings.json": chartSettings,
@@ -27,9 +41,13 @@ const parts: Readonly<Record<string, (present: string) => string | Promise<strin
   "docs/configuration.md": configurationPage,
   "docs/errors.md": errorsPage,
   "docs/events.md": eventsPage,
-  "docs/install.md": chartValuesPage,
+  "docs/install.md": async (page) =>
+    withPublication("docs/install.md", await chartValuesPage(page), publishedTo),
   "docs/metrics.md": metricsPage,
   "docs/migrating-from-katalyst.md": migrationPage,
+  ...Object.fromEntries(
+    published.map((path) => [path, (page: string) => withPublication(path, page, publishedTo)]),
+  ),
 };
 
 /** Writes the files that differ, and removes those that have no source. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -62,6 +62,26 @@ describe.each(workflows)("the workflow $name", ({ text, workflow }) => {
 });
 
 const release = workflows.find(({ name }) => name === "release.yml")!;
+
+it("packages and chart have one version", () => {
+  const files = globSync("{package.json,packages/*/package.json,deploy/helm/nodekeeper/Chart.yaml}", {
+    cwd: root,
+  });
+  const versions = files.flatMap((file) => {
+    const {
+      version,
+      appVersion = version,
+      dependencies = {},
+      devDependencies = {},
+    } = parse(readFileSync(join(root, file), "utf8"));
+    const own = Object.entries({ ...dependencies, ...devDependencies }).filter(([name]) =>
+      name.startsWith("@nodekeeper/"),
+    );
+    return [version, appVersion, ...own.map(([, each]) => each)];
+  });
+  expect(versions.length).toBeGreaterThan(files.length);
+  expect(new Set(versions).size).toBe(1);
+});
 
 it("a release is published after all suites have passed, without a long-lived token", () => {
   const { gate, publish } = release.workflow.jobs;

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withPublication } from "../../scripts/docs/publication.ts";
 import type { BlockRunner } from "../support/code-blocks.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
@@ -38,8 +39,9 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let values: string[];
   let server: string;
   let shell: DocShell;
+  // From source, also once a release is published.
   const [install, operate, remove, ...others] = ["docs/install.md", "docs/monitoring.md"].flatMap((page) =>
-    blocksOf(page, isForHere),
+    blocksOf(page, isForHere, withPublication(page, readFileSync(join(root, page), "utf8"), "")),
   );
   /** Of the status server for other machines. */
   let remotePort: number;

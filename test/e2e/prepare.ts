@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { printProgress } from "../../scripts/programs.ts";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
 import { buildGo, buildGoPrograms, downloadModule } from "./prepare/go-build.ts";
+import { prepareNpmProgram } from "./prepare/npm-program.ts";
 import { preparePython } from "./prepare/python-program.ts";
 import { cacheDirectory, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
 
@@ -101,6 +102,21 @@ const parts: Parts = {
   // 19 MB; built from its Go module it would cost minutes.
   promtool: await fromPackage({ packageName: "prometheus", file: PROMTOOL }),
   busybox: await fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
+  // The registries that a release is rehearsed with.
+  dockerRegistry: await fromPackage({ packageName: "docker-registry", file: "usr/bin/docker-registry" }),
+  skopeo: await fromPackage({
+    packageName: "skopeo",
+    file: "usr/bin/skopeo",
+    release: "bookworm",
+    libraries: ["libgpgme11", "libassuan0", "libdevmapper1.02.1"],
+  }),
+  verdaccio: await prepareNpmProgram({
+    name: "verdaccio",
+    version: "6.10.4",
+    script: "bin/verdaccio",
+    // It asks for the tag "cjs", which not every mirror of the registry has.
+    overrides: { "node-fetch": "2.7.0" },
+  }),
 };
 writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);
 for (const name of partNames) tell(name, parts[name]);

@@ -25,9 +25,13 @@ export function pagesFor(kind: BlockRunner["kind"]): string[] {
   return here.filter((page) => blocksOf(page).some((block) => runnerOf(block)?.kind === kind)).sort();
 }
 
-/** The blocks of commands of a page that `wanted` takes. */
-export function blocksOf(page: string, wanted: (runner: BlockRunner) => boolean = () => true): CodeBlock[] {
-  return commandBlocks(readFileSync(join(root, page), "utf8")).filter((block) => {
+/** The blocks of commands of a page that `wanted` takes; `text` is another form of the page. */
+export function blocksOf(
+  page: string,
+  wanted: (runner: BlockRunner) => boolean = () => true,
+  text = readFileSync(join(root, page), "utf8"),
+): CodeBlock[] {
+  return commandBlocks(text).filter((block) => {
     const runner = runnerOf(block);
     return runner !== undefined && wanted(runner);
   });

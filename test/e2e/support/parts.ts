@@ -31,6 +31,9 @@ export const partNames = [
   "busybox",
   "helm",
   "promtool",
+  "dockerRegistry",
+  "skopeo",
+  "verdaccio",
 ] as const;
 export type PartName = (typeof partNames)[number];
 /** What `startControlPlane` starts, and the definition that it installs. */

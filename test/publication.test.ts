@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { withPublication } from "../scripts/docs/publication.ts";
+
+const REGISTRY = "registry.example/nodekeeper";
+const pages = [
+  "README.md",
+  "docs/first-driver.md",
+  "docs/install.md",
+  "docs/monitoring.md",
+  "docs/plugin-authors.md",
+  "packages/sdk/README.md",
+];
+
+describe.each(pages)("%s", (path) => {
+  const read = () => readFileSync(join(import.meta.dirname, "..", path), "utf8");
+  const released = withPublication(path, read(), REGISTRY);
+
+  it("shows commands from the registry once a release is published", () => {
+    expect(released).not.toMatch(
+      /not published|no published|helm (install|upgrade) nodekeeper deploy|--set image.repository=REGISTRY/,
+    );
+    expect(released).toMatch(/oci:\/\/registry\.example\/nodekeeper\/charts\/nodekeeper |provenance/);
+  });
+
+  it("shows commands from source until then, also if it was switched before", () => {
+    const fromSource = withPublication(path, read(), "");
+    expect(withPublication(path, released, "")).toBe(fromSource);
+    expect(withPublication(path, released, REGISTRY)).toBe(released);
+  });
+});
+
+it("a sentence without a text is refused", () => {
+  const page = "<!-- publication: other -->\n<!-- /publication -->";
+  expect(() => withPublication("docs/x.md", page, "")).toThrow(/docs\/x\.md: .*"other"/);
+});
