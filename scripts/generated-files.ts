@@ -25,6 +25,7 @@ const { publishedTo } = JSON.parse(await readFile(join(root, "package.json"), "u
 const published = [
   "README.md",
   "docs/first-driver.md",
+  "docs/kubectl-plugin.md",
   "docs/monitoring.md",
   "docs/plugin-authors.md",
   "packages/create-plugin/README.md",

@@ -8,6 +8,7 @@ const pages = [
   "README.md",
   "docs/first-driver.md",
   "docs/install.md",
+  "docs/kubectl-plugin.md",
   "docs/monitoring.md",
   "docs/plugin-authors.md",
   "packages/sdk/README.md",
@@ -21,7 +22,9 @@ describe.each(pages)("%s", (path) => {
     expect(released).not.toMatch(
       /not published|no published|helm (install|upgrade) nodekeeper deploy|--set image.repository=REGISTRY/,
     );
-    expect(released).toMatch(/oci:\/\/registry\.example\/nodekeeper\/charts\/nodekeeper |provenance/);
+    expect(released).toMatch(
+      /oci:\/\/registry\.example\/nodekeeper\/charts\/nodekeeper |provenance|npm install --global/,
+    );
   });
 
   it("shows commands from source until then, also if it was switched before", () => {
@@ -31,7 +34,7 @@ describe.each(pages)("%s", (path) => {
   });
 });
 
-it("a sentence without a text is refused", () => {
+it("an unknown text is refused", () => {
   const page = "<!-- publication: other -->\n<!-- /publication -->";
   expect(() => withPublication("docs/x.md", page, "")).toThrow(/docs\/x\.md: .*"other"/);
 });

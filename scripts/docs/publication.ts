@@ -1,8 +1,28 @@
 // Commands that differ while nothing is published: `publishedTo` in package.json is the switch.
 import { dirname, relative } from "node:path";
 
-/** Sentences between `<!-- publication: NAME -->` and `<!-- /publication -->`: before and after the first release. */
-const sentences: Readonly<Record<string, (registry: string, install: string) => string>> = {
+const pluginFromSource = `\`\`\`sh run=repository
+npm run build
+\`\`\`
+
+\`\`\`sh not-run="writes into the machine's PATH"
+install -m 755 dist/nodekeeper/kubectl-nodekeeper.cjs /usr/local/bin/kubectl-nodekeeper
+install -m 755 dist/nodekeeper/kubectl_complete-nodekeeper /usr/local/bin/
+kubectl nodekeeper --help
+\`\`\`
+
+The second file is for completion.`;
+
+const pluginFromNpm = `\`\`\`sh run=test/e2e/release.e2e.test.ts
+npm install --global nodekeeper
+kubectl nodekeeper --help
+\`\`\`
+
+A release also has the files \`kubectl-nodekeeper.cjs\`, to be installed into PATH without its suffix, and
+\`kubectl_complete-nodekeeper\` for completion.`;
+
+/** Texts between `<!-- publication: NAME -->` and `<!-- /publication -->`: before and after the first release. */
+const texts: Readonly<Record<string, (registry: string, install: string) => string>> = {
   image: (registry) =>
     registry
       ? `A release has the image \`${registry}/nodekeeper\`, which its chart names by digest. To build one yourself and push it to your registry, on Debian without a container engine:`
@@ -11,6 +31,7 @@ const sentences: Readonly<Record<string, (registry: string, install: string) => 
     registry
       ? "Into a cluster:"
       : `From source, into a cluster: build the [image](${install}#the-image), push it to your registry, and then`,
+  plugin: (registry) => (registry ? pluginFromNpm : pluginFromSource),
   packages: (registry, install) =>
     registry
       ? `The packages are signed with their [provenance](${install}#verifying-a-release).`
@@ -18,9 +39,9 @@ const sentences: Readonly<Record<string, (registry: string, install: string) => 
 };
 
 /**
- * Returns `page` with the commands and sentences of a release that is published in `registry`; from source if it is "".
+ * Returns `page` with the commands and texts of a release that is published in `registry`; from source if it is "".
  * @param path of the page, from the repository's root
- * @throws if the page has a sentence of an unknown name
+ * @throws if the page names an unknown text
  */
 export function withPublication(path: string, page: string, registry: string): string {
   const install = relative(dirname(path), "docs/install.md");
@@ -28,10 +49,9 @@ export function withPublication(path: string, page: string, registry: string): s
   const image = registry ? "" : " \\\n  --set image.repository=REGISTRY/nodekeeper";
   return page
     .replace(/(<!-- publication: (\w+) -->\n).*?(?=<!-- \/publication -->)/gs, (_, marker, name) => {
-      const sentence = sentences[name];
-      if (!sentence)
-        throw new Error(`${path}: there is no sentence "${name}" in scripts/docs/publication.ts`);
-      return `${marker}${sentence(registry, install)}\n`;
+      const text = texts[name];
+      if (!text) throw new Error(`${path}: there is no text "${name}" in scripts/docs/publication.ts`);
+      return `${marker}${text(registry, install)}\n`;
     })
     .replace(/(?<=helm (?:install|upgrade) nodekeeper )\S+/g, chart)
     .replace(

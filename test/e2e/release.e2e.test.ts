@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withPublication } from "../../scripts/docs/publication.ts";
-import type { BlockRunner } from "../support/code-blocks.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
@@ -24,6 +23,7 @@ const missing = missingForNode() ?? missingParts("helm", "dockerRegistry", "skop
 const packagePages = [
   "docs/plugin-authors.md",
   "docs/first-driver.md",
+  "docs/kubectl-plugin.md",
   "packages/create-plugin/README.md",
   "packages/sdk/README.md",
   "packages/testing/README.md",
@@ -51,6 +51,7 @@ describe.skipIf(missing)("a release", () => {
         REGISTRY: registries.oci,
         KUBECONFIG: join(cluster.directory, "admin.kubeconfig"),
         npm_config_yes: "true",
+        npm_config_prefix: directory,
       },
       replacements: [],
       programs: {
@@ -110,6 +111,12 @@ describe.skipIf(missing)("a release", () => {
     return { stdout, stderr, signal, code };
   }
 
+  /** The blocks of a page that a test runs, as they are once a release is published here. */
+  function released(page: string, test: string) {
+    const text = withPublication(page, readFileSync(join(root, page), "utf8"), registries.oci);
+    return blocksOf(page, (runner) => runner.kind === "test" && runner.path === test, text);
+  }
+
   it("is published by the run after those that were interrupted, and changed by no further one", async () => {
     for (const interrupt of ["skopeo copy", "npm publish"])
       expect(await publish(release, { interrupt })).toMatchObject({ signal: "SIGKILL", stdout: "" });
@@ -156,22 +163,13 @@ describe.skipIf(missing)("a release", () => {
     const cwd = join(directory, "pages", page.replaceAll("/", "-"));
     mkdirSync(cwd, { recursive: true });
     writeFileSync(join(cwd, "package.json"), JSON.stringify({ private: true }));
-    const blocks = blocksOf(page, (runner) => runs(runner, "test/e2e/release.e2e.test.ts"));
+    const blocks = released(page, "test/e2e/release.e2e.test.ts");
     expect(blocks.length).toBeGreaterThan(0);
     for (const block of blocks) expect(await runBlock(block, cwd, shell)).toEqual([]);
   });
 
   it("has the chart that docs/install.md installs: the node pulls its image by digest, and the agent is ready", async () => {
-    const text = withPublication(
-      "docs/install.md",
-      readFileSync(join(root, "docs/install.md"), "utf8"),
-      registries.oci,
-    );
-    const [install] = blocksOf(
-      "docs/install.md",
-      (runner) => runs(runner, "test/e2e/helm.e2e.test.ts"),
-      text,
-    );
+    const [install] = released("docs/install.md", "test/e2e/helm.e2e.test.ts");
     expect(install?.text).toContain(`oci://${registries.oci}/charts/nodekeeper`);
     expect(await runBlock(install!, directory, shell)).toEqual([]);
     const { items } = await cluster.admin.get(`/api/v1/namespaces/${NAMESPACE}/pods`);
@@ -189,7 +187,3 @@ const interruptible = `"\${real[@]}" "$@"
 status=$?
 [[ "$(basename "$0") $1" != "$INTERRUPT" ]] || kill -KILL $PPID
 exit $status`;
-
-function runs(runner: BlockRunner, path: string): boolean {
-  return runner.kind === "test" && runner.path === path;
-}
