@@ -46,7 +46,8 @@ export function attributionOf(explanation: PodExplanation): Attribution {
       return unknown(chosen ? "" : outcome.message);
     case "failed":
     case "withdrawn":
-      return outcome.sent === true
+      // Of any of its evictions: a request without a response may arrive after the next one was withdrawn.
+      return explanation.rounds.some((round) => round.outcome?.sent === true)
         ? unknown("a request to evict it was sent before")
         : fromCoverage(explanation);
   }
