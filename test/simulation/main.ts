@@ -27,7 +27,7 @@ test/simulation/rules.
   --jobs N      processes at a time (default: the number of CPUs)
   --help
 
-Exits with 1 if a rule was broken or a mutation that is known to be found was not, with 2 for arguments that make no sense.`;
+Exits with 1 if a rule was broken or a mutation was not found, with 2 for arguments that make no sense.`;
 
 // The first worlds of a process take three times as long, until their code is compiled.
 const PER_PROCESS = 500;

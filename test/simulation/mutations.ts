@@ -7,9 +7,7 @@ export interface Mutation extends SourceChange {
   /** The promise that is expected to break. */
   promise: string;
   /** A world that breaks the promise by it. It may be another one whenever worlds change. */
-  seed?: number;
-  /** Why it is not known that a rule finds it. */
-  unfound?: string;
+  seed: number;
 }
 
 const published = "After quiet, what plugins last reported is what is published, and nothing else.";
@@ -54,6 +52,14 @@ const current =
   "What an instance answered does not count in a round that is decided after another one registered.";
 const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
 
+const timely =
+  "A condition's taint is on the Node one round after it is reported, stays for its transition period, and is gone one round later.";
+const bounded = "What the agent keeps is bounded by what the node has, and its requests by what changes.";
+const oneAgent = "At no time do two agents have the state directory, and only the one that has it writes.";
+const takenOver = "After an agent has ended, another one has the state directory within 15 seconds.";
+const continued = "A consumer that continues at its cursor misses nothing, whatever happens to the agent.";
+const running = "The agent ends only when it is told to.";
+
 const ofHost = "What in-tree plugins answer in a round is what the host's files said then.";
 const properties = "After quiet, the published properties of the machine are those of its files.";
 
@@ -61,8 +67,10 @@ const eviction = "packages/agent/src/eviction";
 const intree = "packages/agent/src/intree";
 const reporting = "packages/agent/src/reporting";
 const decide = "packages/api/src/decide";
+const state = "packages/agent/src/state";
+const core = "packages/core/src";
 
-/** Changes of one place each. When last measured, the first 200 seeds found all but those with `unfound`. */
+/** Changes of one place each. */
 export const mutations: readonly Mutation[] = [
   {
     name: "the state is not saved before an eviction is sent",
@@ -70,6 +78,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
     to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
     promise: truth,
+    seed: 6,
   },
   {
     name: "limits are forgotten at a restart",
@@ -77,6 +86,7 @@ export const mutations: readonly Mutation[] = [
     from: "elapsedSince(state, now, bootTime())), unrecorded: [] };",
     to: "elapsedSince(state, now, bootTime())), unrecorded: [], recent: [] };",
     promise: limited,
+    seed: 11,
   },
   {
     name: "a limit allows one eviction too many",
@@ -84,6 +94,7 @@ export const mutations: readonly Mutation[] = [
     from: "times.length < limit) return null;",
     to: "times.length <= limit) return null;",
     promise: limited,
+    seed: 7,
   },
   {
     name: "limits are counted by the wall clock",
@@ -91,6 +102,7 @@ export const mutations: readonly Mutation[] = [
     from: "return by === 0 ? { ...state, at: now } : moved(state, by, now);",
     to: "return by > Number.MAX_VALUE ? moved(state, by, now) : { ...state, at: now };",
     promise: limited,
+    seed: 30,
   },
   {
     name: "mirror pods are offered",
@@ -98,6 +110,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.isMirror) return because("mirror");',
     to: "",
     promise: shielded,
+    seed: 4,
   },
   {
     name: "static pods are offered",
@@ -105,6 +118,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.isStatic) return because("static");',
     to: "",
     promise: shielded,
+    seed: 4,
   },
   {
     name: "critical pods are offered",
@@ -112,13 +126,15 @@ export const mutations: readonly Mutation[] = [
     from: "if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return",
     to: 'if (pod.priorityClassName !== "") return null;\n  if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return',
     promise: shielded,
+    seed: 4,
   },
   {
     name: "a call to a plugin has no deadline",
     file: `${eviction}/ask/plugin-caller.ts`,
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
-    promise: tainted,
+    promise: relieved,
+    seed: 4,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
@@ -128,6 +144,7 @@ export const mutations: readonly Mutation[] = [
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
     promise: answered,
+    seed: 24,
   },
   {
     name: "dry run evicts",
@@ -135,6 +152,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (policy.dryRunPlugins.length === 0) return requested;",
     to: "if (policy.dryRunPlugins) return requested;",
     promise: dry,
+    seed: 5,
   },
   {
     name: "a taint is never removed",
@@ -142,6 +160,7 @@ export const mutations: readonly Mutation[] = [
     from: "live.filter((taint) => !isComplete || !isOwn(taint) || desiredIds.has(idOf(taint)));",
     to: "live;",
     promise: tainted,
+    seed: 2,
   },
   {
     name: "a taint is never set",
@@ -149,6 +168,7 @@ export const mutations: readonly Mutation[] = [
     from: "desired.filter((taint) => !liveIds.has(idOf(taint)));",
     to: "[];",
     promise: tainted,
+    seed: 2,
   },
   {
     name: "taints are not removed after a restart",
@@ -156,6 +176,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#isOpen = isWhole || this.#clock.monotonic() - this.#startedAt >= STARTUP_GRACE_MS;",
     to: "",
     promise: tainted,
+    seed: 2,
   },
   {
     name: "a condition of a plugin that fails stays for ever",
@@ -163,6 +184,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
     to: "",
     promise: tainted,
+    seed: 4,
   },
   {
     name: "a failed write of an object is not retried",
@@ -170,6 +192,7 @@ export const mutations: readonly Mutation[] = [
     from: "      this.#queue.addAfter(object, delayMs);",
     to: "",
     promise: published,
+    seed: 4,
   },
   {
     name: "a plugin that registers again is not read",
@@ -177,6 +200,7 @@ export const mutations: readonly Mutation[] = [
     from: "    this.#start(endpoint, source);\n    this.#options.onChange",
     to: "    this.#running.signal.aborted || endpoint.message || this.#start(endpoint, source);\n    this.#options.onChange",
     promise: published,
+    seed: 1,
   },
   {
     name: "a failed write of taints counts as done",
@@ -184,6 +208,7 @@ export const mutations: readonly Mutation[] = [
     from: 'metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });\n      throw error;',
     to: 'metrics.taintWrites.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });\n      this.#reconciled(this.#live, this.#desired);',
     promise: noticed,
+    seed: 48,
   },
   {
     name: "pods of DaemonSets are offered",
@@ -191,6 +216,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.owner?.kind === "DaemonSet" && !rules.evictDaemonSetPods)',
     to: 'if (pod.owner?.kind === "Pod")',
     promise: shielded,
+    seed: 4,
   },
   {
     name: "a taint of another owner is removed",
@@ -198,6 +224,7 @@ export const mutations: readonly Mutation[] = [
     from: "!isComplete || !isOwn(taint) || desiredIds",
     to: "!isComplete || desiredIds",
     promise: foreign,
+    seed: 2,
   },
   {
     name: "taints are written without the version that was read",
@@ -205,6 +232,7 @@ export const mutations: readonly Mutation[] = [
     from: "{ metadata: { resourceVersion, uid, ...",
     to: "{ metadata: { uid, ...",
     promise: foreign,
+    seed: 30,
   },
   {
     name: "an eviction is sent without the UID of the pod",
@@ -212,6 +240,7 @@ export const mutations: readonly Mutation[] = [
     from: "preconditions: { uid, ...(res",
     to: "preconditions: { ...(res",
     promise: byUid,
+    seed: 2,
   },
   {
     name: "an eviction is sent without the version that was read",
@@ -219,6 +248,7 @@ export const mutations: readonly Mutation[] = [
     from: "        resourceVersion,\n",
     to: "",
     promise: byUid,
+    seed: 2,
   },
   {
     name: "an eviction of unknown outcome counts as accepted",
@@ -226,13 +256,15 @@ export const mutations: readonly Mutation[] = [
     from: "return resultOfError(error, pod, rights);",
     to: 'return { kind: "accepted", message: "" };',
     promise: trueEvents,
+    seed: 4,
   },
   {
     name: "an eviction is not tried again",
     file: `${eviction}/act/evictor.ts`,
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
-    promise: healthy,
+    promise: relieved,
+    seed: 55,
   },
   {
     name: "the grace period of a threshold starts again in each round",
@@ -240,6 +272,7 @@ export const mutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
+    seed: 15,
   },
   {
     name: "the value of a reporter is dropped as soon as it is lost",
@@ -247,21 +280,17 @@ export const mutations: readonly Mutation[] = [
     from: "this.#stop(endpoint, reason, 0);",
     to: "this.#drop(endpoint);",
     promise: kept,
+    seed: 21,
   },
   {
-    name: "the checkpoint of reports is skipped at a restart",
-    file: `${reporting}/manager.ts`,
-    from: "of this.#checkpoint.load()) {",
-    to: "of []) {",
-    promise: published,
-  },
-  {
-    name: "reports are published before they are in the checkpoint",
-    file: `${reporting}/object-writer.ts`,
-    from: "await reports.flush();",
-    to: "",
+    name: "an earlier report is stored than the one that is published",
+    file: `${reporting}/checkpoint.ts`,
+    from: "this.#changed.set(plugin, { plugin, content: stored, updatedAt, stoppedAt: stoppedAt ?? null });",
+    to: `const firsts = ((this as any).firsts ??= new Map());
+    if (!firsts.has(plugin)) firsts.set(plugin, stored);
+    this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null });`,
     promise: kept,
-    unfound: "not in the first 96 seeds.",
+    seed: 4,
   },
   {
     name: "the last value that is withdrawn is left",
@@ -269,27 +298,31 @@ export const mutations: readonly Mutation[] = [
     from: "return text !== applied;",
     to: 'return text !== "" && text !== applied;',
     promise: published,
+    seed: 5,
   },
   {
     name: "a watch is not resumed after 410",
     file: "packages/core/src/kube/watcher.ts",
     from: 'else if (reason === "expired") this.#expired();',
     to: 'else if (reason === "expired") this.#needed = undefined;',
-    promise: claims,
+    promise: healthy,
+    seed: 5,
   },
   {
     name: "a key that is added while it is in progress is lost",
     file: "packages/core/src/lib/work-queue.ts",
     from: "if (this.#needed.has(key)) this.#enqueue(key);",
     to: "this.#needed.delete(key);",
-    promise: claims,
+    promise: published,
+    seed: 9,
   },
   {
     name: "a failed registration is not tried again",
     file: "packages/agent/src/plugins/session.ts",
     from: 'return this.#status.retry("failed");',
     to: "return;",
-    promise: allocatable,
+    promise: published,
+    seed: 218,
   },
   {
     name: "readyz ignores failing checks",
@@ -297,6 +330,7 @@ export const mutations: readonly Mutation[] = [
     from: "failed ||= !ok;",
     to: "failed ||= false;",
     promise: failing,
+    seed: 4,
   },
   {
     name: "taints count as late although they are as desired",
@@ -304,6 +338,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
     to: "this.#writes.reconciled(signatureOf(desired));",
     promise: healthy,
+    seed: 2,
   },
   {
     name: "a ResourceSlice is left",
@@ -311,6 +346,7 @@ export const mutations: readonly Mutation[] = [
     from: "deletes: stored.filter((slice) => !kept.has(slice)),",
     to: "deletes: [],",
     promise: noLeftovers,
+    seed: 30,
   },
   {
     name: "a claim is answered without its CDI file",
@@ -318,6 +354,7 @@ export const mutations: readonly Mutation[] = [
     from: "else directory.write(driver, uid, prepared.cdi);",
     to: "",
     promise: toldPrepared,
+    seed: 1,
   },
   {
     name: "a claim is not unprepared",
@@ -325,6 +362,7 @@ export const mutations: readonly Mutation[] = [
     from: "await this.#unpreparation.run(driver, claim, signal);",
     to: "",
     promise: claims,
+    seed: 20,
   },
   {
     name: "a claim is unprepared while containers use it",
@@ -332,6 +370,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (record) await this.#checkUnused(record, signal);",
     to: "",
     promise: unused,
+    seed: 7,
   },
   {
     name: "an exit is dropped if the container is removed before the next list",
@@ -339,6 +378,7 @@ export const mutations: readonly Mutation[] = [
     from: '["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];',
     to: '["ContainerRemoved"] : ["ContainerRemoved"];',
     promise: toldOnce,
+    seed: 2,
   },
   {
     name: "a cursor is off by one",
@@ -346,6 +386,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#sequence = after?.sequence ?? host.last;",
     to: "this.#sequence = after ? Math.min(after.sequence + 1, host.last) : host.last;",
     promise: toldOnce,
+    seed: 4,
   },
   {
     name: "a late answer of a plugin is counted in a later round",
@@ -353,14 +394,16 @@ export const mutations: readonly Mutation[] = [
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
-    promise: answered,
+    promise: relieved,
+    seed: 4,
   },
   {
     name: "an acceptance is not recorded",
     file: `${eviction}/act/eviction-tasks.ts`,
     from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });",
     to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });',
-    promise: limited,
+    promise: truth,
+    seed: 22,
   },
   {
     name: "a plugin in dry run sets conditions",
@@ -368,6 +411,7 @@ export const mutations: readonly Mutation[] = [
     from: "    if (isDryRun(policy, answers.plugin)) continue;\n",
     to: "",
     promise: lasting,
+    seed: 35,
   },
   {
     name: "an eviction of unknown outcome is explained as none",
@@ -375,6 +419,7 @@ export const mutations: readonly Mutation[] = [
     from: '    case "superseded":\n',
     to: '    case "superseded":\n    case "unknown":\n',
     promise: truth,
+    seed: 6,
   },
   {
     name: "a device of another claim is prepared",
@@ -382,6 +427,7 @@ export const mutations: readonly Mutation[] = [
     from: ".filter((other) => other.uid !== uid &&",
     to: ".filter((other) => other.uid === uid &&",
     promise: exclusive,
+    seed: 3,
   },
   {
     name: "claims that are prepared at one time are not compared",
@@ -389,13 +435,15 @@ export const mutations: readonly Mutation[] = [
     from: "this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);",
     to: "",
     promise: exclusive,
+    seed: 104,
   },
   {
     name: "slices of another client in a pool are ignored",
     file: "packages/agent/src/devices/plan/plan.ts",
     from: "const foreignByPool = Map.groupBy(foreign,",
     to: "const foreignByPool = Map.groupBy([] as typeof foreign,",
-    promise: whole,
+    promise: allocatable,
+    seed: 25,
   },
   {
     name: "a removed pool is left",
@@ -403,6 +451,7 @@ export const mutations: readonly Mutation[] = [
     from: "return [...removals, ...plans].filter(",
     to: "return plans.filter(",
     promise: allocatable,
+    seed: 30,
   },
   {
     name: "a condition ends with its first round without a report",
@@ -410,6 +459,7 @@ export const mutations: readonly Mutation[] = [
     from: "now - condition.lastSeen >= policy.conditionTransitionPeriodMs",
     to: "now > condition.lastSeen",
     promise: lasting,
+    seed: 4,
   },
   {
     name: "a condition stays for three times its transition period",
@@ -417,6 +467,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
     to: "if (now - condition.lastSeen >= 3 * policy.conditionTransitionPeriodMs) continue;",
     promise: tainted,
+    seed: 24,
   },
   {
     name: "taints are written although nothing has changed",
@@ -424,6 +475,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (isSame && isListed) return undefined;",
     to: "",
     promise: healthy,
+    seed: 1,
   },
   {
     name: "a round begins in the middle of its period",
@@ -431,6 +483,7 @@ export const mutations: readonly Mutation[] = [
     from: "pacing.next(startedAt + periodMs, signal)",
     to: "pacing.next(startedAt + periodMs / 2, signal)",
     promise: idle,
+    seed: 28,
   },
   {
     name: "slices that are not written for long fail no check",
@@ -438,6 +491,7 @@ export const mutations: readonly Mutation[] = [
     from: "ok: !isAll || !problems.every(({ problem: own }) => isBad(own)),",
     to: "ok: true,",
     promise: noticed,
+    seed: 20,
   },
   {
     name: "an object that is not written for long fails no check",
@@ -445,6 +499,7 @@ export const mutations: readonly Mutation[] = [
     from: "waitedMs > UNHEALTHY_AFTER_MS || isNonRetryable(error.code)",
     to: "isNonRetryable(error.code)",
     promise: noticed,
+    seed: 16,
   },
   {
     name: "a pod is found by its name, whatever UID the plugin names",
@@ -452,6 +507,7 @@ export const mutations: readonly Mutation[] = [
     from: "const found = this.#candidates.get(named.uid) ??",
     to: "const found = [...this.#candidates.values()].find((pod) => pod.name === named.name) ??",
     promise: named,
+    seed: 54,
   },
   {
     name: "a pod is evicted that was named under another namespace",
@@ -459,6 +515,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {",
     to: "if (differs(named.name, found.name)) {",
     promise: named,
+    seed: 54,
   },
   {
     name: "a hard threshold evicts all pods that the plugin names",
@@ -466,6 +523,7 @@ export const mutations: readonly Mutation[] = [
     from: "return { pods: pods.slice(0, 1), named };",
     to: "return { pods, named };",
     promise: onePod,
+    seed: 1,
   },
   {
     name: "a refused request is not recorded",
@@ -473,6 +531,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
     to: "",
     promise: explained,
+    seed: 1,
   },
   {
     name: "a requested grace period has no maximum",
@@ -480,6 +539,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (requested > rules.longestSeconds) {",
     to: "if (requested > Number.MAX_VALUE) {",
     promise: grace,
+    seed: 1,
   },
   {
     name: "every effect of a condition becomes a taint",
@@ -487,6 +547,7 @@ export const mutations: readonly Mutation[] = [
     from: 'else if (!taintEffects.includes(effect)) refuse("effectNotAllowed", "is not in eviction.taintEffects");',
     to: "",
     promise: validTaints,
+    seed: 49,
   },
   {
     name: "an answer of an instance that was replaced is used",
@@ -494,6 +555,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (!plugin?.scope.signal.aborted || "failure" in answered) return answered;',
     to: "if (plugin || answered) return answered;",
     promise: current,
+    seed: 1,
   },
   {
     name: "a device that a driver reports twice is published twice",
@@ -501,6 +563,7 @@ export const mutations: readonly Mutation[] = [
     from: '? "duplicates the name of an earlier device"',
     to: "? undefined",
     promise: whole,
+    seed: 1,
   },
   {
     name: "a device that a driver did not prepare is taken for prepared",
@@ -508,13 +571,15 @@ export const mutations: readonly Mutation[] = [
     from: "if (!answer) throw new",
     to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
+    seed: 1,
   },
   {
     name: "in-tree: more free memory than the minimum is pressure",
     file: `${intree}/eviction/system-memory.ts`,
     from: 'freeBytes < threshold ? "reclaimed" : "none";',
     to: 'freeBytes > threshold ? "reclaimed" : "none";',
-    promise: tainted,
+    promise: ofHost,
+    seed: 2,
   },
   {
     name: "in-tree: memory that can't be read is still short",
@@ -522,6 +587,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const state = valueIn("memory", memory);',
     to: 'const state = valueIn("memory", memory);\n    if (!state && this.#verdict) return;',
     promise: ofHost,
+    seed: 60,
   },
   {
     name: "in-tree: free memory that is missing in the file counts as none",
@@ -529,6 +595,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const freeBytes = memoryLine(text, "MemFree");',
     to: 'const freeBytes = memoryLine(text, "MemFree") ?? 0;',
     promise: ofHost,
+    seed: 26,
   },
   {
     name: "in-tree: stalls that have ended count on",
@@ -544,6 +611,7 @@ export const mutations: readonly Mutation[] = [
     from: "(pidsOf(pod) ?? 0) > threshold",
     to: "(pidsOf(pod) ?? threshold) < threshold",
     promise: named,
+    seed: 2,
   },
   {
     name: "in-tree: a condition without a met threshold is lost",
@@ -551,6 +619,7 @@ export const mutations: readonly Mutation[] = [
     from: 'metType === "none" ? nodeCondition(condition) : null',
     to: "null",
     promise: tainted,
+    seed: 2,
   },
   {
     name: "in-tree: the online CPUs of the machine are read once",
@@ -559,5 +628,159 @@ export const mutations: readonly Mutation[] = [
     to: "before.onlineCpus ?? take(host.onlineCpus(signal), undefined),",
     promise: properties,
     seed: 60,
+  },
+  {
+    name: "two agents: the state directory is not locked",
+    file: `${state}/directory-lock.ts`,
+    from: 'so it needs no journal on disk.\n      connection.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");',
+    to: '\n      connection.exec("PRAGMA journal_mode = MEMORY; BEGIN");',
+    promise: oneAgent,
+    seed: 4,
+  },
+  {
+    name: "two agents: an agent hands over before its parts have stopped",
+    file: "packages/agent/src/agent.ts",
+    from: "abandoned = await runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);",
+    to: `const stopping = new Promise<string[]>((resolve) => signal.addEventListener("abort", () => resolve([])));
+        const ended = runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
+        abandoned = await Promise.race([stopping, ended]);`,
+    promise: running,
+    seed: 46,
+  },
+  {
+    name: "two agents: one that has handed over never takes its turn again",
+    file: "packages/agent/src/assembly/handover.ts",
+    from: "while (!signal.aborted && !DirectoryLock.isFree(stateDir)) await",
+    to: "while (!signal.aborted && (this.#hasHandedOver || !DirectoryLock.isFree(stateDir))) await",
+    promise: takenOver,
+    seed: 46,
+  },
+  {
+    name: "two agents: one that hands over keeps the lock",
+    file: `${state}/database.ts`,
+    from: "    this.#disk.marker?.[Symbol.dispose]();\n    this.#disk.lock?.[Symbol.dispose]();\n",
+    to: "    this.#disk.marker?.[Symbol.dispose]();\n",
+    promise: takenOver,
+    seed: 4,
+  },
+  {
+    name: "two agents: the one that has the state directory is not named",
+    file: `${state}/directory-lock.ts`,
+    from: "    introduce(holderFile, now);\n",
+    to: "",
+    promise: running,
+    seed: 5,
+  },
+  {
+    name: "disk: what could not be written is not written again",
+    file: `${state}/write-behind.ts`,
+    from: "this.soon(RETRY_MS);",
+    to: "",
+    promise: healthy,
+    seed: 61,
+  },
+  {
+    name: "disk: an agent does not start on a read-only disk",
+    file: `${state}/database.ts`,
+    from: "if (!isDiskTrouble(error)) {",
+    to: "if (error) {",
+    promise: takenOver,
+    seed: 20,
+  },
+  {
+    name: "disk: an agent that starts on a read-only disk reads nothing of what is stored",
+    file: `${state}/open-usable.ts`,
+    from: "openInMemory(path)",
+    to: 'openInMemory("")',
+    promise: continued,
+    seed: 96,
+  },
+  {
+    name: "bounds: listeners of a scope that has ended are left",
+    file: `${core}/lib/abort.ts`,
+    from: 'for (const parent of parents) parent?.removeEventListener("abort", onAbort);',
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "bounds: turns of a plugin that has registered are kept",
+    file: "packages/agent/src/plugins/registered-plugins.ts",
+    from: "if (this.#turns.get(key) === settled) this.#turns.delete(key);",
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "bounds: the lock of a claim that is not in use is kept",
+    file: "packages/agent/src/claims/unpreparation.ts",
+    from: "if (--lock.users === 0) this.#locks.delete(key);",
+    to: "",
+    promise: bounded,
+    seed: 104,
+  },
+  {
+    name: "bounds: metrics of a plugin that was removed are kept",
+    file: `${eviction}/metrics.ts`,
+    from: "metrics.callDuration.remove({ plugin });",
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "quiet: readings are sampled fifty times as often",
+    file: `${eviction}/ask/threshold-sampler.ts`,
+    from: "await sleepOrAbort(clock, pauseMs, signal);",
+    to: "await sleepOrAbort(clock, pauseMs / 50, signal);",
+    promise: idle,
+    seed: 28,
+  },
+  {
+    name: "quiet: taints are written 20 seconds late",
+    file: `${eviction}/act/node-tainter.ts`,
+    from: "this.#writes.schedule(signatureOf(desired));",
+    to: "this.#options.context.clock.after(20_000, () => this.#writes.schedule(signatureOf(desired)));",
+    promise: timely,
+    seed: 24,
+  },
+  {
+    name: "bounds: sessions that have ended are kept",
+    file: "packages/agent/src/plugins/manager.ts",
+    from: "this.#running.delete(finished);",
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "requests: all ResourceSlices are compared every two seconds",
+    file: "packages/agent/src/devices/sync/session.ts",
+    from: "const restMs = comparedAt + periodMs - clock.monotonic();",
+    to: "periodMs = 2_000;\n      const restMs = comparedAt + periodMs - clock.monotonic();",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "requests: all slices of a pool are written if one has changed",
+    file: "packages/agent/src/devices/plan/plan.ts",
+    from: "const rises = stored.length === 0 || isContested ||",
+    to: "const rises = true || isContested ||",
+    promise: bounded,
+    seed: 104,
+  },
+  {
+    name: "requests: the Node is read in each round",
+    file: `${eviction}/act/node-tainter.ts`,
+    from: "    this.#reports.desired(desired);\n    this.#compare();",
+    to: "    this.#reports.desired(desired);\n    void this.#read(new AbortController().signal).catch(() => {});\n    this.#compare();",
+    promise: bounded,
+    seed: 140,
+  },
+  {
+    name: "quiet: the depth of a queue is not updated when its last key is taken",
+    file: `${core}/lib/work-queue.ts`,
+    from: "    this.#metrics?.depth(this.name, this.#queue.length);\n    this.#needed.delete(key);",
+    to: "    this.#needed.delete(key);",
+    promise: idle,
+    seed: 28,
   },
 ];

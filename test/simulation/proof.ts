@@ -13,20 +13,22 @@ interface Search {
 
 /**
  * Puts each mutation into the agent, and runs worlds until one breaks a rule that it keeps without the mutation. Prints
- * what was found. Returns false if a mutation that is known to be found was not.
+ * what was found, and the seeds to put into the table. Returns whether all mutations were found.
  */
 export async function prove(chosen: readonly Mutation[], { from, seeds, jobs }: Search): Promise<boolean> {
   const startedAt = performance.now();
   const sound = new SoundWorlds(await buildWorld());
-  await sound.run(chosen.flatMap(({ seed }) => seed ?? []));
+  await sound.run(
+    chosen.map(({ seed }) => seed),
+    jobs,
+  );
   const found = new Map<Mutation, number>();
   const waiting = [...chosen];
   await Promise.all(
     Array.from({ length: Math.min(jobs, chosen.length) }, async () => {
       for (let mutation = waiting.shift(); mutation; mutation = waiting.shift()) {
         const { name, promise, seed } = mutation;
-        const tried = new Set([...(seed === undefined ? [] : [seed]), ...seedsFrom(from, seeds)]);
-        const outcome = await firstBroken(mutation, sound, [...tried]);
+        const outcome = await firstBroken(mutation, sound, [...new Set([seed, ...seedsFrom(from, seeds)])]);
         if (outcome) found.set(mutation, outcome.seed);
         const [first] = outcome?.broken ?? [];
         const verdict = first ? `seed ${outcome?.seed}: ${first.promise}` : "not found";
@@ -35,19 +37,22 @@ export async function prove(chosen: readonly Mutation[], { from, seeds, jobs }: 
     }),
   );
   sound.remove();
-  const elsewhere = chosen.filter((mutation) => found.has(mutation) && found.get(mutation) !== mutation.seed);
+  console.log(summary(chosen, found, performance.now() - startedAt));
+  return found.size === chosen.length;
+}
+
+/** @param found the seed of the world that found each mutation */
+function summary(chosen: readonly Mutation[], found: ReadonlyMap<Mutation, number>, tookMs: number): string {
   const missing = chosen.filter((mutation) => !found.has(mutation));
-  console.log(
-    [
-      `${found.size} of ${chosen.length} mutations were found in ${Math.round((performance.now() - startedAt) / 1_000)} s`,
-      `${found.size - elsewhere.length} at their seed`,
-      `${elsewhere.length} elsewhere`,
-      ...elsewhere.map((mutation) => `  ${mutation.name}: put seed: ${found.get(mutation)} into the table`),
-      `${missing.length} not`,
-      ...missing.map(({ name, unfound }) => `  ${name}${unfound === undefined ? "" : `: known, ${unfound}`}`),
-    ].join("\n"),
-  );
-  return missing.every(({ unfound }) => unfound !== undefined);
+  const moved = [...found].filter(([{ seed: known }, seed]) => seed !== known);
+  return [
+    `${found.size} of ${chosen.length} mutations were found in ${Math.round(tookMs / 1_000)} s: ` +
+      `${found.size - moved.length} at their seed, ${moved.length} elsewhere`,
+    ...moved.map(
+      ([{ name, seed: known }, seed]) => `put into the table: seed: ${seed} instead of ${known}, ${name}`,
+    ),
+    ...missing.map(({ name }) => `not found: ${name}`),
+  ].join("\n");
 }
 
 /** Returns the first world that breaks a rule because of a mutation. */
@@ -80,16 +85,22 @@ class SoundWorlds {
     this.#bundle = bundle;
   }
 
-  /** Runs worlds in one process. */
-  async run(seeds: readonly number[]): Promise<void> {
-    await runWorlds({ bundle: this.#bundle, seeds: [...new Set(seeds)], isQuick: false }, (outcome) => {
-      this.#keepsRules.set(outcome.seed, outcome.broken.length === 0);
-      return false;
-    });
+  /** Runs worlds in so many processes: the first worlds of a process take three times as long. */
+  async run(seeds: readonly number[], jobs: number): Promise<void> {
+    const all = [...new Set(seeds)];
+    const shares = Array.from({ length: jobs }, (_, job) => all.filter((_seed, at) => at % jobs === job));
+    await Promise.all(
+      shares.map((share) =>
+        runWorlds({ bundle: this.#bundle, seeds: share, isQuick: false }, ({ seed, broken }) => {
+          this.#keepsRules.set(seed, broken.length === 0);
+          return false;
+        }),
+      ),
+    );
   }
 
   async keepsRules(seed: number): Promise<boolean> {
-    if (!this.#keepsRules.has(seed)) await this.run([seed]);
+    if (!this.#keepsRules.has(seed)) await this.run([seed], 1);
     return this.#keepsRules.get(seed) === true;
   }
 

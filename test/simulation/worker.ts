@@ -100,6 +100,7 @@ export async function work(text: string): Promise<never> {
   const { bundle, seeds, isQuick } = JSON.parse(text) as Work;
   // A terminal sends it to all processes. The one that started this one decides.
   process.on("SIGINT", () => {});
+  process.once("disconnect", () => process.exit(1));
   const { simulate } = await loadWorld(bundle);
   for (const seed of seeds) {
     const { events: _events, log: _log, plan: _plan, ...outcome } = await simulate(seed, { isQuick });
