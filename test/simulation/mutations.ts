@@ -523,7 +523,7 @@ export const mutations: readonly Mutation[] = [
     from: "return { pods: pods.slice(0, 1), named };",
     to: "return { pods, named };",
     promise: onePod,
-    seed: 1,
+    seed: 116,
   },
   {
     name: "a refused request is not recorded",
@@ -539,7 +539,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (requested > rules.longestSeconds) {",
     to: "if (requested > Number.MAX_VALUE) {",
     promise: grace,
-    seed: 1,
+    seed: 8,
   },
   {
     name: "every effect of a condition becomes a taint",
