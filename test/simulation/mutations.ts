@@ -531,7 +531,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
     to: "",
     promise: explained,
-    seed: 1,
+    seed: 164,
   },
   {
     name: "a requested grace period has no maximum",
@@ -571,7 +571,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (!answer) throw new",
     to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
-    seed: 1,
+    seed: 362,
   },
   {
     name: "in-tree: more free memory than the minimum is pressure",
