@@ -25,7 +25,7 @@ const byUid =
   "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.";
 const trueEvents = "An Event says that a pod was evicted only if the API server has accepted its eviction.";
 const relieved = "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.";
-const failing = "While the API server refuses every request, a health check fails.";
+const deaf = "While the API server ends each watch at once, a health check fails.";
 const allocatable = "The scheduler can allocate exactly the healthy devices that drivers last sent.";
 const toldPrepared =
   "The kubelet is told that a claim is prepared only once its driver has prepared it, with its CDI file.";
@@ -329,7 +329,7 @@ export const mutations: readonly Mutation[] = [
     file: "packages/agent/src/server/health.ts",
     from: "failed ||= !ok;",
     to: "failed ||= false;",
-    promise: failing,
+    promise: deaf,
     seed: 4,
   },
   {
@@ -466,7 +466,7 @@ export const mutations: readonly Mutation[] = [
     file: `${decide}/conditions.ts`,
     from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
     to: "if (now - condition.lastSeen >= 3 * policy.conditionTransitionPeriodMs) continue;",
-    promise: tainted,
+    promise: timely,
     seed: 24,
   },
   {
@@ -523,7 +523,7 @@ export const mutations: readonly Mutation[] = [
     from: "return { pods: pods.slice(0, 1), named };",
     to: "return { pods, named };",
     promise: onePod,
-    seed: 1,
+    seed: 116,
   },
   {
     name: "a refused request is not recorded",
@@ -531,7 +531,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
     to: "",
     promise: explained,
-    seed: 1,
+    seed: 164,
   },
   {
     name: "a requested grace period has no maximum",
@@ -539,7 +539,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (requested > rules.longestSeconds) {",
     to: "if (requested > Number.MAX_VALUE) {",
     promise: grace,
-    seed: 1,
+    seed: 8,
   },
   {
     name: "every effect of a condition becomes a taint",
@@ -555,7 +555,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (!plugin?.scope.signal.aborted || "failure" in answered) return answered;',
     to: "if (plugin || answered) return answered;",
     promise: current,
-    seed: 1,
+    seed: 79,
   },
   {
     name: "a device that a driver reports twice is published twice",
@@ -563,7 +563,7 @@ export const mutations: readonly Mutation[] = [
     from: '? "duplicates the name of an earlier device"',
     to: "? undefined",
     promise: whole,
-    seed: 1,
+    seed: 8,
   },
   {
     name: "a device that a driver did not prepare is taken for prepared",
@@ -571,7 +571,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (!answer) throw new",
     to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
-    seed: 1,
+    seed: 362,
   },
   {
     name: "in-tree: more free memory than the minimum is pressure",
