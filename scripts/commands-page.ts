@@ -20,8 +20,11 @@ export function commandsPage(page: string): string {
   ]);
 }
 
+// A command with arguments of its own runs without a subcommand too.
 function leavesOf(command: Command): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+  const { commands, registeredArguments } = command;
+  const runs = commands.length === 0 || registeredArguments.length > 0;
+  return [...(runs ? [command] : []), ...commands.flatMap(leavesOf)];
 }
 
 function pathOf(command: Command): string[] {

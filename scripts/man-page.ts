@@ -32,8 +32,10 @@ function commandOf(command: Command, parent: string): string[] {
     const word = argument.variadic ? `${argument.name()}...` : argument.name();
     return argument.required ? `<${word}>` : `[${word}]`;
   });
-  if (command.commands.length > 0) return command.commands.flatMap((each) => commandOf(each, name));
-  return [`.SS ${roff([name, ...words].join(" "))}`, roff(command.description()), ...optionsOf(command)];
+  const own = [`.SS ${roff([name, ...words].join(" "))}`, roff(command.description()), ...optionsOf(command)];
+  // A command with arguments of its own runs without a subcommand too.
+  const runs = command.commands.length === 0 || words.length > 0;
+  return [...(runs ? own : []), ...command.commands.flatMap((each) => commandOf(each, name))];
 }
 
 function optionsOf(command: Command): string[] {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { customNodeResource, status } from "@nodekeeper/sdk";
+import { customNodeResource, spec, status } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -52,14 +52,28 @@ describe.skipIf(missing)("a cluster with our definition in place of katalyst's",
   });
 
   it("publishes, and kubectl knows its short names and explains its fields", async () => {
+    const reclaimed = "resource.katalyst.kubewharf.io/reclaimed";
+    const resources = {
+      allocatable: { [`${reclaimed}_millicpu`]: "2500", [`${reclaimed}_memory`]: "4Gi" },
+    };
+    const taints = [{ key: "example.com/busy", effect: "NoSchedule", qosLevel: "shared_cores" }];
     const zone = { type: "Numa", name: "0", children: [{ type: "GPU", name: "0" }] };
-    plugin = new SteeredPlugin(agent, "zones", [customNodeResource(status("topologyZone", [zone]))]);
+    plugin = new SteeredPlugin(agent, "zones", [
+      customNodeResource(
+        status("topologyZone", [zone]),
+        status("resources", resources),
+        spec("taints", taints),
+      ),
+    ]);
     const path = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`;
     await eventually(async () => {
       const object = await cluster.admin.get(path);
-      expect(object.status).toEqual({ topologyPolicy: "none", topologyZone: [zone] });
+      expect(object.status).toEqual({ topologyPolicy: "none", topologyZone: [zone], resources });
     });
-    for (const name of ["cnr", "kcnr"]) expect(await cluster.kubectl.run("get", name)).toContain(NODE);
+    for (const name of ["cnr", "kcnr"])
+      expect(await cluster.kubectl.run("get", name)).toMatch(
+        /^NAME +TOPOLOGY POLICY +RECLAIMED CPU +RECLAIMED MEMORY +TAINT +AGE\nworker-1 +none +2500 +4Gi +example\.com\/busy +\d/,
+      );
     const explained = await cluster.kubectl.run("explain", "customnoderesources.status.topologyZone");
     expect(explained).toContain("The node's parts and what each has.");
   });

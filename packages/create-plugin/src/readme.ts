@@ -12,6 +12,12 @@ const whatItDoes: Readonly<Record<Kind, string>> = {
     "It streams simulated accelerators of the node, and prepares them for pods: Nodekeeper publishes them as ResourceSlices, and calls the driver for the claims of pods.",
 };
 
+const titles: Readonly<Record<Kind, string>> = {
+  reporter: "A reporter plugin",
+  eviction: "An eviction plugin",
+  driver: "A device driver",
+};
+
 const guides: Readonly<Record<Kind, string>> = {
   reporter: "plugin-authors.md",
   eviction: "plugin-authors.md#eviction-plugins",
@@ -24,7 +30,7 @@ export function readmeOf(choices: Choices): string {
   const { build, check } = scriptsOf(choices);
   return `# ${name}
 
-A ${kind === "reporter" ? "reporter plugin" : kind === "eviction" ? "eviction plugin" : "device driver"} for Nodekeeper in ${languageNames[language]}. ${whatItDoes[kind]}
+${titles[kind]} for Nodekeeper in ${languageNames[language]}. ${whatItDoes[kind]}
 
 \`\`\`sh
 ${commands(choices).join("\n")}

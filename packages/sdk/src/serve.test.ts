@@ -141,6 +141,13 @@ describe("the socket", () => {
     expect(at(after.socketPath)?.state).toBe("registered");
   });
 
+  it("without a directory is refused in a sentence, at the author's line", () => {
+    // A plain JavaScript plugin has no types that would require it.
+    const missing = () => serve({ socketDir: undefined as unknown as string });
+    expect(missing).toThrow(/^socketDir is missing: the directory that the agent watches, such as "\//);
+    expect(missing).toThrow(expect.objectContaining({ stack: expect.stringContaining("serve.test.ts") }));
+  });
+
   it("a stale socket is replaced, a file that is no socket is left alone", async () => {
     writeFileSync(join(directory.path, "file.sock"), "precious");
     await expect(serve({ name: "file" }).ready).rejects.toThrow("is no socket");

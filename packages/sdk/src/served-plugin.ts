@@ -8,6 +8,7 @@ import {
   childScope,
   createLogger,
   type Logger,
+  NodekeeperError,
   stopped,
   systemClock,
 } from "@nodekeeper/core/lib";
@@ -74,6 +75,8 @@ export interface PluginKind {
   work?(parts: PluginParts): Promise<void>;
 }
 
+const noDirectory =
+  'socketDir is missing: the directory that the agent watches, such as "/var/lib/nodekeeper/plugins_registry"';
 const INSTANCE_BYTES = 4;
 const instancePattern = /^-[0-9a-f]{8}\.sock$/;
 
@@ -94,7 +97,10 @@ export class ServedPlugin implements Plugin {
   readonly #site: CallSite;
   readonly #watch: RegistrationWatch;
 
-  /** @param site where the author called, for the errors of `ready` and `closed` */
+  /**
+   * Throws `invalid` without `socketDir` and `socketPath`.
+   * @param site where the author called, for the errors of `ready` and `closed`
+   */
   constructor(options: PluginOptions, kind: PluginKind, site: CallSite) {
     this.#options = options;
     this.#kind = kind;
@@ -102,6 +108,8 @@ export class ServedPlugin implements Plugin {
     this.#clock = options.clock ?? systemClock;
     this.#log = (options.log ?? createLogger("warn")).child({ plugin: options.name });
     this.#scope = childScope(options.signal);
+    if (!options.socketPath && !options.socketDir)
+      throw site.error(new NodekeeperError("invalid", noDirectory));
     const instance = options.rollingUpdate ? `-${randomBytes(INSTANCE_BYTES).toString("hex")}` : "";
     this.socketPath = options.socketPath ?? join(options.socketDir, `${options.name}${instance}.sock`);
     this.#watch = new RegistrationWatch({

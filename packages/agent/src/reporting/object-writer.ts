@@ -1,4 +1,4 @@
-import { ReportTooLarge } from "@nodekeeper/api/errors";
+import { KindNotServed, ReportTooLarge } from "@nodekeeper/api/errors";
 import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import {
   type ApiResource,
@@ -198,9 +198,22 @@ export class ObjectWriter {
     // Started before the write, because it detects the creation of a missing Node.
     this.#watch.start(target.resource, this.#findings, watchSignal);
     await reports.flush();
-    this.#written(part, await this.#parts[part].write(target, desired[part], all, signal));
+    this.#written(
+      part,
+      await this.#write(part, () => this.#parts[part].write(target, desired[part], all, signal)),
+    );
     if (pending.length === 1) this.#budget.accepted(all);
     return pending.length > 1 ? "more" : "done";
+  }
+
+  // An apply of the main part creates a missing object. If it is not found, the kind is no longer served.
+  async #write<Answer>(part: ApplyPart, write: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await write();
+    } catch (error) {
+      if (this.#isNode || part !== "main" || codeOf(error) !== "notFound") throw error;
+      throw new KindNotServed({ object: this.object }, { cause: error });
+    }
   }
 
   /**

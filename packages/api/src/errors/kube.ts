@@ -76,7 +76,7 @@ export const KindNotServed = declareError({
   message: "the API server does not serve {object} (is its CustomResourceDefinition installed?)",
   title: "The API server does not serve this kind",
   cause:
-    "The CustomResourceDefinition is not installed, or the API group or version is disabled on this server.",
+    "The CustomResourceDefinition is not installed or was removed, or the API group or version is disabled on this server.",
   remedy:
     "Install the definitions of `deploy/crds/`, or katalyst's. For ResourceSlices, see NK1501. The agent finds the kind within seconds of its installation.",
 });

@@ -6,7 +6,16 @@ import { optionsWithNode, pageFormatOption } from "./options.ts";
 
 /** `explain` */
 export function declareExplain(program: Command, { output, agents }: CommandContext): void {
-  const explain = program.command("explain").description("explain why a pod was evicted or the node tainted");
+  const explain = program
+    .command("explain")
+    .argument("[id]", "id of an error, such as NK1603: print what it means and what to do")
+    .addOption(pageFormatOption())
+    .description("explain why a pod was evicted or the node tainted, or what an error means")
+    .action(async (id, options) => {
+      if (id === undefined) explain.help({ error: true });
+      const { explainErrorCommand } = await import("../error-section.ts");
+      explainErrorCommand(id, options.output, output);
+    });
   const pod = explain
     .command("pod")
     .argument(
