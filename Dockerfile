@@ -3,8 +3,8 @@ FROM node:24-trixie-slim AS build
 WORKDIR /src
 COPY . .
 RUN npm ci --no-audit --no-fund && npm run build
-# The image has no env(1) in the place of this one's, and needs none.
-RUN sed -i '1s|.*|#!/usr/bin/node|' dist/nodekeeper/nodekeeper.js && rm dist/nodekeeper/example-*.js
+# The image has no env(1) in the place of this one's, and needs none. The option is as in packages/agent/src/launch.ts.
+RUN sed -i '1s|.*|#!/usr/bin/node --no-concurrent-sweeping|' dist/nodekeeper/nodekeeper.js && rm dist/nodekeeper/example-*.js
 
 FROM debian:trixie-slim
 # The Node that the lock file names, by its hash, as in the archive of `npm run image`.

@@ -2,6 +2,7 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Plugin } from "esbuild";
+import { agentOptions } from "../packages/agent/src/launch.ts";
 import { readArguments } from "./arguments.ts";
 import { buildScript } from "./bundle.ts";
 import {
@@ -62,7 +63,13 @@ async function makeBlob(work: string): Promise<string> {
   await buildPage(page);
   const assets = Object.fromEntries(readdirSync(page).map((name) => [`page/${name}`, `page/${name}`]));
   const files = { main: "nodekeeper.cjs", output: "nodekeeper.blob" };
-  const configuration = { ...files, assets, disableExperimentalSEAWarning: true, useCodeCache: false };
+  const configuration = {
+    ...files,
+    assets,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: false,
+    execArgv: agentOptions,
+  };
   writeFileSync(join(work, "sea-config.json"), JSON.stringify(configuration));
   const node = join(root, "node_modules/node/bin/node");
   await run(node, ["--experimental-sea-config", "sea-config.json"], { cwd: work });

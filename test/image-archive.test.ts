@@ -10,6 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join, matchesGlob } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { agentOptions } from "../packages/agent/src/launch.ts";
 import { ImageLayout } from "../scripts/image/archive.ts";
 import { isAgentFile } from "../scripts/image/root-filesystem.ts";
 
@@ -69,6 +70,7 @@ it("has the files that the Dockerfile copies, which no engine builds here", () =
     /\\\n\s*/g,
     "",
   );
+  expect(dockerfile).toContain(`#!/usr/bin/node ${agentOptions.join(" ")}|`);
   const [, copied = ""] = /^COPY --from=build (.*dist\/nodekeeper.*) \/nodekeeper\/$/m.exec(dockerfile) ?? [];
   const removed = [...dockerfile.matchAll(/rm dist\/nodekeeper\/(\S+)/g)].map(([, glob = ""]) => glob);
   const isCopied = (name: string) =>
@@ -77,9 +79,9 @@ it("has the files that the Dockerfile copies, which no engine builds here", () =
   const built = [
     "nodekeeper.js",
     "main.js",
-    "cli.js",
+    "cli-NQHPC42Z.js",
     "example-driver.js",
-    "cli.js.map",
+    "cli-NQHPC42Z.js.map",
     "package.json",
     "LICENSE",
   ];

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
+import { agentOptions } from "../../packages/agent/src/launch.ts";
 import { type DebianPackage, downloadPackages } from "../debian-packages.ts";
 import { root, run } from "../programs.ts";
 
@@ -79,8 +80,11 @@ export function writeAgent(directory: string, built: string): void {
   const page = readdirSync(join(built, "page")).map((file) => join("page", file));
   for (const file of [...readdirSync(built).filter(isAgentFile), ...page])
     write(join(directory, HOME, file), readFileSync(join(built, file)));
-  // The image has no env(1) that would look for Node.
-  const start = readFileSync(join(built, "nodekeeper.js"), "utf8").replace(/^#!.*/, "#!/usr/bin/node");
+  // The image has no env(1) that would look for Node. With V8's options, the agent does not have to start over.
+  const start = readFileSync(join(built, "nodekeeper.js"), "utf8").replace(
+    /^#!.*/,
+    `#!/usr/bin/node ${agentOptions.join(" ")}`,
+  );
   write(join(directory, HOME, "nodekeeper.js"), start, 0o755);
   mkdirSync(join(directory, "usr/bin"), { recursive: true });
   symlinkSync(`/${HOME}/nodekeeper.js`, join(directory, "usr/bin/nodekeeper"));

@@ -1,5 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import { agentEnvironment, isKubectlPlugin, type LaunchedProcess, startOver } from "./launch.ts";
+import {
+  agentEnvironment,
+  agentOptions,
+  isKubectlPlugin,
+  type LaunchedProcess,
+  startOver,
+} from "./launch.ts";
 
 function launched(changes: Partial<LaunchedProcess> = {}) {
   const execve = vi.fn<NonNullable<LaunchedProcess["execve"]>>();
@@ -16,21 +22,28 @@ function launched(changes: Partial<LaunchedProcess> = {}) {
 }
 
 describe("an agent's process", () => {
-  it("starts over as the same program with glibc's settings added", () => {
+  it("starts over as the same program with the settings of glibc and V8 added", () => {
     const { given, execve } = launched();
     startOver(given, false);
     expect(execve.mock.calls).toEqual([
       [
         process.execPath,
-        [process.execPath, "--enable-source-maps", "/opt/nodekeeper.js", "run", "--node-name=worker-1"],
+        [
+          process.execPath,
+          "--enable-source-maps",
+          ...agentOptions,
+          "/opt/nodekeeper.js",
+          "run",
+          "--node-name=worker-1",
+        ],
         { PATH: "/bin", EMPTY: "", ...agentEnvironment, NODEKEEPER_STARTED_OVER: "1" },
       ],
     ]);
   });
 
-  it("starts over as a single executable, which has no script among its arguments", () => {
+  it("starts over as a single executable, which has no script and no options among its arguments", () => {
     const { given, execve } = launched({
-      execArgv: [],
+      execArgv: [...agentOptions],
       argv: ["/bin/nodekeeper", "nodekeeper", "run", "--x"],
     });
     startOver(given, true);
@@ -39,9 +52,15 @@ describe("an agent's process", () => {
 
   it("continues where they are set already: it starts over once, and an operator's values stay", () => {
     const env = Object.fromEntries(Object.keys(agentEnvironment).map((name) => [name, "42"]));
-    const { given, execve } = launched({ env });
+    const { given, execve } = launched({ env, execArgv: [...agentOptions] });
     startOver(given, false);
     expect(execve).not.toHaveBeenCalled();
+  });
+
+  it("starts over where only V8's options are missing", () => {
+    const { given, execve } = launched({ env: { ...agentEnvironment } });
+    startOver(given, false);
+    expect(execve.mock.calls[0]![1]).toEqual(expect.arrayContaining([...agentOptions]));
   });
 
   it("continues where glibc removed the settings, as it does for a program with capabilities of its own", () => {
