@@ -1,5 +1,5 @@
 import { addressOf } from "../address.ts";
-import { shown } from "../text.ts";
+import { cutName, shown } from "../text.ts";
 
 interface Props {
   namespace: string;
@@ -12,8 +12,12 @@ interface Props {
 export function PodLink({ namespace, name, uid }: Props) {
   if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
   return (
-    <a class="pod" href={addressOf("pod", [namespace, name], { uid })}>
-      {shown(namespace)}/{shown(name)}
+    <a
+      class="pod"
+      title={`${shown(namespace)}/${shown(name)}`}
+      href={addressOf("pod", [namespace, name], { uid })}
+    >
+      {shown(namespace)}/{cutName(name)}
     </a>
   );
 }

@@ -40,7 +40,7 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
   );
   const isWaiting = isOff ? !runtime.value && !runtime.problem : !history.value && !history.problem;
   return (
-    <>
+    <div class="card">
       <search>
         <form
           onSubmit={(event) => {
@@ -82,7 +82,7 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
           : countText(found.length, listed.length, history.value?.more ?? false)}
       </p>
       {listed.length > 0 && table}
-    </>
+    </div>
   );
 }
 
