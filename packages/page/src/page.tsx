@@ -28,13 +28,11 @@ export function Page({ follower }: { follower: Follower }) {
         <p class="node">{nodeName || "Nodekeeper"}</p>
         {live.node && <ModeBadge eviction={live.node.eviction} />}
         <nav class="tabs" aria-label="Views">
-          {views
-            .filter(({ isLinkedOnly }) => !isLinkedOnly)
-            .map(({ name, title }) => (
-              <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
-                {title}
-              </a>
-            ))}
+          {views.map(({ name, title }) => (
+            <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
         </nav>
       </header>
       <ConnectionState live={live} />

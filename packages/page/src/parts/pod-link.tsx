@@ -8,13 +8,17 @@ interface Props {
   uid?: string | undefined;
 }
 
+// Names up to this length are not broken in a table.
+const ONE_LINE = 44;
+
 /** A pod's name, linked to why it was evicted, deleted or kept. */
 export function PodLink({ namespace, name, uid }: Props) {
   if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
+  const whole = `${shown(namespace)}/${shown(name)}`;
   return (
     <a
-      class="pod"
-      title={`${shown(namespace)}/${shown(name)}`}
+      class={whole.length <= ONE_LINE ? "pod one-line" : "pod"}
+      title={whole}
       href={addressOf("pod", [namespace, name], { uid })}
     >
       {shown(namespace)}/{cutName(name)}
