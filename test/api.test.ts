@@ -317,6 +317,8 @@ describe("the API", () => {
       });
       const { body: counts } = await ask("eviction/candidates");
       expect(counts).toMatchObject({ pods: 1, candidates: 1, excluded: {} });
+      const { body: pods } = await ask("eviction/eligibility");
+      expect(pods).toMatchObject([{ pod: { namespace: "default", phase: "Running" }, eviction: "now" }]);
       expect(counts.mix).toEqual([{ qosLevel: expect.any(String), qosClass: expect.any(String), pods: 1 }]);
     });
   });

@@ -125,3 +125,34 @@ it("where eviction is off, has what the container runtime has, and how to turn i
   await open.see("Nodekeeper evicts no pod and sets no taint.");
   open.expectNoProblems();
 });
+
+it("the list has what decides about each pod; sorting and filter are in the address, which can be sent", async () => {
+  await using node = await startNode();
+  node.addPod("web");
+  const owner = { kind: "DaemonSet", name: "agent", uid: "agent", apiVersion: "apps/v1", controller: true };
+  node.addPod("agent-1", "default", { ownerReferences: [owner] });
+  await using open = await OpenPage.open(browser, node.agent.address);
+  await open.goTo("#/pod");
+  const names = () => open.page.locator(".table tbody th").allInnerTexts();
+  const agent = open.page.locator("tbody tr", { hasText: "default/agent-1" });
+  await agent
+    .filter({ hasText: "DaemonSet agent" })
+    .filter({ hasText: "never: pods of DaemonSets" })
+    .waitFor();
+  await open.page.getByRole("button", { name: "Pod", exact: true }).click();
+  await open.page.getByRole("button", { name: /^Pod/ }).click();
+  await expect.poll(names).toEqual(["default/web", "default/agent-1"]);
+  await open.page.getByRole("button", { name: "Can be evicted now" }).click();
+  await expect.poll(names).toEqual(["default/web"]);
+  const { hash } = new URL(open.page.url());
+  expect(hash).toBe("#/pod?sort=-name&eviction=now");
+
+  await using other = await OpenPage.open(browser, node.agent.address);
+  await other.goTo("#/pod?sort=-name");
+  await other.see("default/agent-1", "default/web");
+  await expect
+    .poll(() => other.page.locator(".table tbody th").allInnerTexts())
+    .toEqual(["default/web", "default/agent-1"]);
+  expect(await accessibilityProblems(other.page)).toEqual([]);
+  open.expectNoProblems();
+});

@@ -1,6 +1,5 @@
 import "uplot/dist/uPlot.min.css";
-import "./main.css";
-import "./parts/parts.css";
+import "./system.css";
 import "./views/now/now.css";
 import "./views/plugins/plugins.css";
 import "./views/pod/pod.css";

@@ -2,6 +2,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
 import type { Follower, Live } from "./live.ts";
+import { ModeBadge } from "./parts/mode-badge.tsx";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
 
@@ -25,15 +26,13 @@ export function Page({ follower }: { follower: Follower }) {
       </button>
       <header class="frame">
         <p class="node">{nodeName || "Nodekeeper"}</p>
-        <Mode live={live} />
-        <nav aria-label="Views">
-          {views
-            .filter(({ isLinkedOnly }) => !isLinkedOnly)
-            .map(({ name, title }) => (
-              <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
-                {title}
-              </a>
-            ))}
+        {live.node && <ModeBadge eviction={live.node.eviction} />}
+        <nav class="tabs" aria-label="Views">
+          {views.map(({ name, title }) => (
+            <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
         </nav>
       </header>
       <ConnectionState live={live} />
@@ -65,19 +64,9 @@ export function Page({ follower }: { follower: Follower }) {
   );
 }
 
-/** Whether pods are evicted, shown prominently in every view. */
-function Mode({ live: { node } }: { live: Live }) {
-  if (!node) return null;
-  if (!node.eviction) return <strong class="mode off">Eviction is off</strong>;
-  const { mode } = node.eviction;
-  if (mode === "dryRun") return <strong class="mode dry">Dry run: no pod is evicted</strong>;
-  if (mode === "live") return <strong class="mode live">Live: pods are evicted</strong>;
-  return <strong class="mode dry">Live, but dry run for some plugins</strong>;
-}
-
 function ConnectionState({ live: { connection, node } }: { live: Live }) {
   return (
-    <div role="status">
+    <div role="status" class="frame-state">
       {connection.state === "lost" && (
         <p class="lost">
           <b>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { at } from "./text.ts";
+import { at, cutName } from "./text.ts";
 
 describe("times", () => {
   it("are times of day, with the date where that is another day", () => {
@@ -12,4 +12,12 @@ describe("times", () => {
     const midnight = new Date(2026, 10, 22).getTime();
     expect(at(midnight, midnight)).toBe("00:00:00");
   });
+});
+
+it.each([
+  ["web-0", "web-0"],
+  ["a".repeat(44), "a".repeat(44)],
+  [`${"a".repeat(60)}-7d9c8b6f5c-x2x4z`, `${"a".repeat(26)}…-7d9c8b6f5c-x2x4z`],
+])("the name %s is shown as %s", (name, text) => {
+  expect(cutName(name)).toBe(text);
 });

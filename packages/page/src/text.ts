@@ -32,6 +32,17 @@ export function shown(text: string, longest = 253): string {
   return escaped.length > longest ? `${escaped.slice(0, longest - 1)}…` : escaped;
 }
 
+// A generated name of a pod, which ends with hashes, mostly has fewer.
+const LONGEST_NAME = 44;
+const NAME_END = 17;
+
+/** Formats the name of a pod, a long one cut in the middle: its end tells pods of an owner apart. */
+export function cutName(name: string): string {
+  const whole = shown(name);
+  if (whole.length <= LONGEST_NAME) return whole;
+  return `${whole.slice(0, LONGEST_NAME - NAME_END - 1)}…${whole.slice(-NAME_END)}`;
+}
+
 /** Formats a value with its unit: "3.2 GiB", "94.1 %", "0.93". */
 export function quantity(value: number | null, unit = ""): string {
   if (value === null) return "–";

@@ -6,8 +6,6 @@ import type { ViewProps } from "./view-props.ts";
 export interface View {
   /** The first segment of its addresses. */
   readonly name: string;
-  /** Whether it is reachable only by links, not by the navigation. */
-  readonly isLinkedOnly?: boolean;
   readonly title: string;
   readonly Component: ComponentType<ViewProps>;
   /** Stream topics it requires in addition to the base topics: paths of responses. */
@@ -28,6 +26,7 @@ export const views: readonly [View, ...View[]] = [
   { name: "timeline", title: "Timeline", Component: TimelineView, topics: [] },
   { name: "pod", title: "Pods", Component: PodView, topics: [] },
   { name: "now", title: "Now", Component: NowView, topics: ["eviction/budgets", "eviction/candidates"] },
+  { name: "round", title: "Rounds", Component: RoundView, topics: [] },
   { name: "plugins", title: "Plugins", Component: PluginsView, topics: ["devices", "claims"] },
   {
     name: "resources",
@@ -36,5 +35,4 @@ export const views: readonly [View, ...View[]] = [
     topics: ["objects", "devices", "claims"],
   },
   { name: "what-if", title: "What if", Component: WhatIfView, topics: [] },
-  { name: "round", title: "Rounds", Component: RoundView, topics: [], isLinkedOnly: true },
 ];

@@ -55,6 +55,8 @@ interface Blocked {
   scope: string;
   reason: UnservedReason;
   since: number;
+  /** The pods that the plugin could not choose, as JSON. */
+  notOffered: string;
   text: string;
 }
 
@@ -62,7 +64,8 @@ interface Blocked {
  * Reports requested evictions that are not possible: in a health check, which passes with a warning, and in the Node
  * condition `EvictionBlocked` if the cause lasts for a minute. The condition reports a missing right immediately.
  *
- * 1. The text of a threshold changes only with its reason or the time of the reason, not with each observed value.
+ * 1. The text of a threshold changes only with its reason, the time of the reason, or the pods that are not offered, not
+ *    with each observed value.
  * 2. Thresholds of plugins in dry run appear only in the health check. In full dry run the Node is not changed.
  */
 export class BlockedEvictions {
@@ -131,11 +134,17 @@ function blockedOf(threshold: MetThreshold, before: readonly Blocked[]): Blocked
   const { plugin, scope, unserved } = threshold;
   if (unserved === undefined) return [];
   const { reason, since } = unserved;
+  const notOffered = JSON.stringify(unserved.notOffered ?? []);
   const known = before.find(
-    (one) => one.plugin === plugin && one.scope === scope && one.reason === reason && one.since === since,
+    (one) =>
+      one.plugin === plugin &&
+      one.scope === scope &&
+      one.reason === reason &&
+      one.since === since &&
+      one.notOffered === notOffered,
   );
   if (known) return [known];
   const rule = thresholdRuleText(scope, threshold);
   const text = `${plugin}: ${rule} is met and no pod may be selected since ${timeOf(since)}: ${unservedText(unserved)}`;
-  return [{ plugin, scope, reason, since, text }];
+  return [{ plugin, scope, reason, since, notOffered, text }];
 }

@@ -6,6 +6,7 @@ import {
   selectCandidates,
 } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { reasonText } from "@nodekeeper/api/wording";
 
 /** What a round decides about. */
 type RoundView = Pick<RoundInput, "pods" | "nodeName" | "policy" | "state" | "now">;
@@ -15,17 +16,7 @@ export type CandidateCounts = ApiAnswers["eviction/candidates"];
 
 /** Counts the pods as a round would at `now`. Pure. */
 export function countCandidates({ pods, nodeName, policy, state, now }: RoundView): CandidateCounts {
-  const { candidates, exclusions } = selectCandidates(pods, nodeName, policy.skip);
-  const paused = state.paused.filter(({ until }) => now < until);
-  const underWay = {
-    ...state,
-    paused,
-    failedBefore: [],
-    resumed: [],
-    holding: [],
-    deleted: new Set<string>(),
-  };
-  const { eligible, ineligible } = eligibilityOf(candidates, underWay, policy, now);
+  const { candidates, exclusions, eligible, ineligible } = splitPods({ pods, nodeName, policy, state, now });
   const kinds = countBy(pods, ({ qosLevel, qosClass }) => `${qosLevel} ${qosClass}`);
   const mix = Object.entries(kinds).map(([kind, count]) => {
     const [qosLevel, qosClass] = kind.split(" ") as [QosLevel, QosClass];
@@ -39,6 +30,41 @@ export function countCandidates({ pods, nodeName, policy, state, now }: RoundVie
     ineligible: countBy(ineligible, ({ reason }) => reason),
     excluded: countBy(exclusions, ({ reason }) => reason),
   };
+}
+
+/** The pods of this node, and of each whether it can be evicted now. */
+export type EligiblePods = ApiAnswers["eviction/eligibility"];
+
+/** Returns the pods, and whether each can be evicted, as a round would decide at `now`. Pure. */
+export function listEligibility(view: RoundView): EligiblePods {
+  const { exclusions, ineligible } = splitPods(view);
+  const never = new Map(exclusions.map(({ uid, reason, detail }) => [uid, reasonText(reason, detail)]));
+  const later = new Map(ineligible.map((one) => [one.uid, one]));
+  const nameOf = ({ namespace, name }: { namespace: string; name: string }) => `${namespace}/${name}`;
+  return [...view.pods]
+    .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+    .map(({ labels: _labels, annotationKeys: _keys, ...pod }) => {
+      const excluded = never.get(pod.uid);
+      if (excluded !== undefined) return { pod, eviction: "never", reason: excluded };
+      const one = later.get(pod.uid);
+      if (!one) return { pod, eviction: "now" };
+      const until = one.until === null ? {} : { until: one.until };
+      return { pod, eviction: "later", reason: one.message, ...until };
+    });
+}
+
+function splitPods({ pods, nodeName, policy, state, now }: RoundView) {
+  const { candidates, exclusions } = selectCandidates(pods, nodeName, policy.skip);
+  const paused = state.paused.filter(({ until }) => now < until);
+  const underWay = {
+    ...state,
+    paused,
+    failedBefore: [],
+    resumed: [],
+    holding: [],
+    deleted: new Set<string>(),
+  };
+  return { candidates, exclusions, ...eligibilityOf(candidates, underWay, policy, now) };
 }
 
 function countBy<T, K extends string>(

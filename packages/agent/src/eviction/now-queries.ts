@@ -2,7 +2,12 @@ import type { EvictionPolicy } from "@nodekeeper/api/decide";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { HistoryStore } from "../state/index.ts";
 import { budgetsOf, type EvictionBudgets } from "./budgets.ts";
-import { type CandidateCounts, countCandidates } from "./candidate-counts.ts";
+import {
+  type CandidateCounts,
+  countCandidates,
+  type EligiblePods,
+  listEligibility,
+} from "./candidate-counts.ts";
 import type { EvictionManager } from "./manager.ts";
 import type { NodePods } from "./parts.ts";
 import { readNodePod } from "./records/pod-history.ts";
@@ -42,9 +47,17 @@ export class NowQueries {
 
   /** Returns the pods by QoS, and how many of them can be evicted. */
   candidates(): CandidateCounts {
+    return countCandidates(this.#view());
+  }
+
+  /** Returns the pods, and whether each can be evicted, or why not and until when. */
+  eligibility(): EligiblePods {
+    return listEligibility(this.#view());
+  }
+
+  #view() {
     const { nodeName, manager, policy, clock } = this.#options;
-    const { state } = manager;
-    return countCandidates({ pods: this.#pods(), nodeName, policy: policy(), state, now: clock.now() });
+    return { pods: this.#pods(), nodeName, policy: policy(), state: manager.state, now: clock.now() };
   }
 
   #pods() {

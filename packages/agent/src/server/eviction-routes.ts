@@ -17,6 +17,7 @@ export function evictionNowRoutes(queries: NowQueries): JsonRoute[] {
   return [
     apiRoute("eviction/budgets", () => queries.budgets()),
     apiRoute("eviction/candidates", () => queries.candidates()),
+    apiRoute("eviction/eligibility", () => queries.eligibility()),
   ];
 }
 

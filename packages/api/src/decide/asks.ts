@@ -41,7 +41,7 @@ export interface CollectedAsks {
   /** Plugins that named only pods that can't be evicted, sorted. */
   unusable: UnusableAnswers[];
   /** Why no pod may be selected for a confirmed hard threshold, by plugin. */
-  unserved: Map<string, Omit<UnservedThreshold, "since">>;
+  unserved: Map<string, Pick<UnservedThreshold, "reason" | "message">>;
 }
 
 /**

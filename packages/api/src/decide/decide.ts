@@ -43,7 +43,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   const choiceInput = { underWay, last: eligibility.last, queue: input.state.queue, policy, now };
   const choice = chooseVictims({ ...choiceInput, asked: asked.values() }, refusals);
 
-  const thresholds = withUnserved(prepared.met, unserved, input);
+  const thresholds = withUnserved(prepared, unserved, input);
   const podOf = (uid: string) => requested.get(uid)!.pod;
   return {
     victims: choice.victims,

@@ -30,7 +30,7 @@ export function topResultOf(
   { eligible, last }: PreparedRound["eligibility"],
 ): TopResult {
   if ("failure" in top) return { kind: top.late ? "late" : "failed", message: top.failure };
-  if (count === 0) return { kind: "namedNone", message: "named no pod" };
+  if (count === 0) return { kind: "namedNone", message: `named none of ${pods(offered.size)}` };
   const uids = new Set(eligible.map(({ uid }) => uid));
   const isUsable = ({ uid }: EvictionPod) => offered.has(uid) || (uids.has(uid) && !last.has(uid));
   if (candidates.some(isUsable)) return { kind: "named" };

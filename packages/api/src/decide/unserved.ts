@@ -1,24 +1,35 @@
+import { answerOf } from "./answers.ts";
 import type { CollectedAsks } from "./asks.ts";
 import type { MetThreshold, UnservedThreshold } from "./decision.ts";
+import type { IneligiblePod } from "./eligibility.ts";
+import type { PreparedRound } from "./prepare.ts";
+import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
 
-type Unserved = Omit<UnservedThreshold, "since">;
+type Unserved = Omit<UnservedThreshold, "since" | "notOffered">;
+type NotOffered = NonNullable<UnservedThreshold["notOffered"]>;
 
 /**
- * Marks the confirmed hard thresholds for which no pod may be selected, each with the time since when. Pure. A
- * threshold that waits for its last victim or in its cooldown is not marked.
+ * Marks the confirmed hard thresholds for which no pod may be selected, each with the time since when, and with the
+ * candidates that its plugin could not choose. Pure. A threshold that waits for its last victim or in its cooldown is
+ * not marked.
  */
 export function withUnserved(
-  met: readonly MetThreshold[],
+  { met, eligibility }: Pick<PreparedRound, "met" | "eligibility">,
   unserved: CollectedAsks["unserved"],
-  { now, state }: Pick<RoundInput, "now" | "state">,
+  { now, state, plugins }: Pick<RoundInput, "now" | "state" | "plugins">,
 ): MetThreshold[] {
   return met.map((threshold) => {
     if (threshold.metType !== "hard" || !threshold.confirmed) return threshold;
     const why = unserved.get(threshold.plugin) ?? unservedByHold(threshold);
     if (why === undefined) return threshold;
     const since = state.unserved.find(({ plugin }) => plugin === threshold.plugin)?.since ?? now;
-    return { ...threshold, unserved: { ...why, since } };
+    const asked = plugins.find(({ plugin }) => plugin === threshold.plugin);
+    const wanted = new Set((asked && answerOf(asked.threshold)?.candidateUids) ?? []);
+    const notOffered = countByReason(
+      eligibility.ineligible.filter(({ uid }) => wanted.size === 0 || wanted.has(uid)),
+    );
+    return { ...threshold, unserved: { ...why, since, ...(notOffered.length > 0 ? { notOffered } : {}) } };
   });
 }
 
@@ -27,4 +38,13 @@ function unservedByHold({ held }: MetThreshold): Unserved | undefined {
     return { reason: held.reason, message: "no candidate can be evicted now" };
   if (held?.reason !== "nodeLimit") return undefined;
   return { reason: held.reason, message: "the limit of evictions on this node is reached" };
+}
+
+function countByReason(pods: readonly IneligiblePod[]): NotOffered {
+  return [...Map.groupBy(pods, ({ reason }) => reason)]
+    .map(([reason, group]) => {
+      const ends = group.flatMap(({ until }) => until ?? []);
+      return { reason, pods: group.length, until: ends.length > 0 ? Math.min(...ends) : null };
+    })
+    .sort((a, b) => b.pods - a.pods || compareText(a.reason, b.reason));
 }

@@ -117,6 +117,11 @@ export const operations = {
     {},
     eviction,
   ),
+  "eviction/eligibility": operation(
+    "The pods of the node, and of each whether it can be evicted now, or why not and until when.",
+    {},
+    eviction,
+  ),
   "eviction/pods": operation(
     "Pods that are or were on the node: ?text=<a part of namespace/name, or a UID>.",
     {

@@ -4,7 +4,7 @@ import { type AgentConfiguration, configurationInForceSchema } from "../settings
 import * as agent from "./agent.ts";
 import { claims, devicePage, drivers } from "./devices.ts";
 import * as eviction from "./eviction.ts";
-import { candidateCounts, evictionBudgets } from "./eviction-now.ts";
+import { candidateCounts, eligiblePods, evictionBudgets } from "./eviction-now.ts";
 import { eventPage, lifecycleItem, podPage, waiting } from "./lifecycle.ts";
 import { mark, markPage } from "./marks.ts";
 
@@ -30,6 +30,7 @@ export const answers = {
   "eviction/node": eviction.nodeExplanation,
   "eviction/budgets": evictionBudgets,
   "eviction/candidates": candidateCounts,
+  "eviction/eligibility": eligiblePods,
   "eviction/pods": eviction.historyPods,
   "eviction/history": eviction.historyPage,
   "eviction/rounds": s.list(eviction.roundSummary),

@@ -154,6 +154,16 @@ export const metThresholdFields = {
         reason: s.oneOf(unservedReasons),
         message: s.text('"named 2 pods, none can be evicted now (1 with an unknown UID)"'),
         since: s.time("Since when no pod may be selected, even if the reason has changed since."),
+        notOffered: s.optional(
+          s.list(
+            s.object({
+              reason: refusalReason,
+              pods: s.integer("Candidates."),
+              until: s.nullable(s.time("When the first of them may be evicted; null if unknown.")),
+            }),
+            "Candidates that the plugin could not choose, because they can't be evicted now; most pods first.",
+          ),
+        ),
       },
       "Why no pod may be selected for a confirmed hard threshold. Absent if one may be, or if it waits for the last victim.",
     ),

@@ -1,5 +1,5 @@
 import * as s from "../schemas/index.ts";
-import { budget, kind, qosClass, qosLevel, reference } from "../schemas/index.ts";
+import { budget, kind, qosClass, qosLevel, reference, strippedPod } from "../schemas/index.ts";
 import { metThresholdFields, refusalCounts } from "./eviction-decision.ts";
 
 const use = {
@@ -88,4 +88,20 @@ export const candidateCounts = s.named(
     "The pods of the node by QoS, and how many of them can be evicted now: `ineligible` are candidates that can't be " +
       "for a while, `excluded` pods are never evicted.",
   ),
+);
+
+export const eligiblePods = s.list(
+  s.named(
+    "EligiblePod",
+    s.object({
+      pod: strippedPod,
+      eviction: s.oneOf(
+        ["now", "later", "never"],
+        "`later`: it is a candidate that can't be evicted now; `never`: it is not a candidate.",
+      ),
+      reason: s.optional(s.text("Why it can't be evicted now: a sentence.")),
+      until: s.optional(s.time("When the reason ends; absent if unknown.")),
+    }),
+  ),
+  "By namespace and name.",
 );

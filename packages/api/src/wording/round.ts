@@ -1,9 +1,8 @@
 import { isFinal, thresholdText, type Victim } from "../decide/index.ts";
 import type { ExplainedRound, ExplainedThreshold, Neighbour, PodExplanation } from "../records/index.ts";
-import { heldText } from "./held.ts";
 import { age, counted, failureText, graceText, outcomeText, reasonText } from "./text.ts";
 import { timeOf } from "./time.ts";
-import { unservedText } from "./unserved.ts";
+import { whyNoPodText } from "./unserved.ts";
 
 type Round = PodExplanation["rounds"][number];
 
@@ -60,11 +59,11 @@ function metText(threshold: ExplainedThreshold, now: number): string {
   const { plugin, scope, metType, since, gracePeriodSeconds } = threshold;
   const grace = gracePeriodSeconds > 0 ? `, grace period ${gracePeriodSeconds} s` : "";
   const lasting = `for ${age(now - since)}${grace}${threshold.confirmed ? "" : " not over yet"}`;
-  const unserved = threshold.unserved && !threshold.held ? `; ${unservedText(threshold.unserved)}` : "";
-  const named = threshold.named === null || unserved ? "" : `; named ${counted(threshold.named, "pod")}`;
+  const why = whyNoPodText(threshold, now);
+  const isAnswered = threshold.named !== null && !threshold.unserved;
+  const named = isAnswered ? `; named ${counted(threshold.named!, "pod")}` : "";
   const values = thresholdText(scope, threshold);
-  const held = threshold.held ? `; on hold: ${heldText(threshold.held, now)}` : "";
-  return `${plugin} (${metType}): ${values}, ${lasting}${named}${unserved}${held}${threshold.dryRun ? "; dry run" : ""}`;
+  return `${plugin} (${metType}): ${values}, ${lasting}${named}${why ? `; ${why}` : ""}${threshold.dryRun ? "; dry run" : ""}`;
 }
 
 function choiceLines(round: ExplainedRound): RoundLine[] {

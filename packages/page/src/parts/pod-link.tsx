@@ -1,5 +1,5 @@
 import { addressOf } from "../address.ts";
-import { shown } from "../text.ts";
+import { cutName, shown } from "../text.ts";
 
 interface Props {
   namespace: string;
@@ -8,12 +8,20 @@ interface Props {
   uid?: string | undefined;
 }
 
+// Names up to this length are not broken in a table.
+const ONE_LINE = 44;
+
 /** A pod's name, linked to why it was evicted, deleted or kept. */
 export function PodLink({ namespace, name, uid }: Props) {
   if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
+  const whole = `${shown(namespace)}/${shown(name)}`;
   return (
-    <a class="pod" href={addressOf("pod", [namespace, name], { uid })}>
-      {shown(namespace)}/{shown(name)}
+    <a
+      class={whole.length <= ONE_LINE ? "pod one-line" : "pod"}
+      title={whole}
+      href={addressOf("pod", [namespace, name], { uid })}
+    >
+      {shown(namespace)}/{cutName(name)}
     </a>
   );
 }

@@ -8,12 +8,12 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A section of a view with a heading. */
+/** A card of a view, with a heading. */
 export function Section({ title, remark, children }: Props) {
   // Not `useId`: its numbers restart each time the page is rendered.
   const id = `section-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
   return (
-    <section aria-labelledby={id}>
+    <section class="card" aria-labelledby={id}>
       <h2 id={id}>
         {title} {remark && <small>{remark}</small>}
       </h2>

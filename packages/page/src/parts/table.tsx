@@ -11,11 +11,21 @@ export interface TableRow {
   below?: ComponentChildren;
 }
 
+export interface Sorting {
+  /** The keys of the columns, in their order; undefined for one that is not sortable. */
+  keys: readonly (string | undefined)[];
+  by: string;
+  isDescending: boolean;
+  onSort(key: string): void;
+}
+
 interface Props {
   /** Describes the table for screen readers; not shown. */
   label: string;
   columns: readonly string[];
   rows: readonly TableRow[];
+  /** How its rows are sorted, and what a click on a column's title does. Columns without a key are not sortable. */
+  sorting?: Sorting;
   /** Has few narrow columns, so it remains a table on a narrow screen. */
   isNarrow?: boolean;
 }
@@ -24,15 +34,20 @@ interface Props {
 const SHORT = 20;
 
 /** A table. On a narrow screen, each row becomes a block with the column titles. */
-export function Table({ label, columns, rows, isNarrow = false }: Props) {
+export function Table({ label, columns, rows, sorting, isNarrow = false }: Props) {
   return (
     <table class={isNarrow ? "table narrow" : "table"}>
       <caption class="unseen">{label}</caption>
       <thead>
         <tr>
           {columns.map((title, index) => (
-            <th key={index} scope="col" class={title.length <= SHORT ? "short" : undefined}>
-              {title}
+            <th
+              key={index}
+              scope="col"
+              class={title.length <= SHORT ? "short" : undefined}
+              aria-sort={sortOf(sorting, index)}
+            >
+              <Title title={title} sortKey={sorting?.keys[index]} sorting={sorting} />
             </th>
           ))}
         </tr>
@@ -54,6 +69,27 @@ export function Table({ label, columns, rows, isNarrow = false }: Props) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+function sortOf(sorting: Sorting | undefined, index: number) {
+  if (!sorting || sorting.keys[index] !== sorting.by) return undefined;
+  return sorting.isDescending ? "descending" : "ascending";
+}
+
+interface TitleProps {
+  title: string;
+  sortKey: string | undefined;
+  sorting: Sorting | undefined;
+}
+
+function Title({ title, sortKey, sorting }: TitleProps) {
+  if (!sorting || sortKey === undefined) return <>{title}</>;
+  return (
+    <button type="button" onClick={() => sorting.onSort(sortKey)}>
+      {title}
+      <span aria-hidden="true">{sorting.by !== sortKey ? "" : sorting.isDescending ? " ▼" : " ▲"}</span>
+    </button>
   );
 }
 

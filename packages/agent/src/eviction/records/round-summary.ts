@@ -1,6 +1,6 @@
 import { endOf, type MetThreshold, referenceTo, thresholdText } from "@nodekeeper/api/decide";
 import type { PausedSummary, RoundRecord, RoundSummary } from "@nodekeeper/api/records";
-import { failureText, heldText, unservedText } from "@nodekeeper/api/wording";
+import { failureText, whyNoPodText } from "@nodekeeper/api/wording";
 
 export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
   const pending = new Map(input.state.pending.map((pod) => [pod.uid, referenceTo(pod)]));
@@ -34,9 +34,9 @@ function pausedOf({ refusals, state }: RoundRecord["decision"]): PausedSummary[]
 }
 
 function metText(threshold: MetThreshold, now: number): string {
-  const { plugin, scope, metType, confirmed, held, unserved } = threshold;
+  const { plugin, scope, metType, confirmed } = threshold;
   const text = `${plugin} (${metType}): ${thresholdText(scope, threshold)}`;
-  if (held) return `${text}, on hold: ${heldText(held, now)}`;
-  if (unserved) return `${text}; ${unservedText(unserved)}`;
+  const why = whyNoPodText(threshold, now);
+  if (why) return `${text}; ${why}`;
   return confirmed ? text : `${text}, within its grace period`;
 }

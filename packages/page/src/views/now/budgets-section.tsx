@@ -32,7 +32,7 @@ export function BudgetsSection({ budgets, candidates }: Props) {
   ];
   return (
     <Section title="Limits" remark={`evictions within ${age(budgets.windowMs)}; ${burstText(budgets.burst)}`}>
-      <Table label="Limits of evictions" columns={["Limit", "Used", "Next allowed"]} rows={rows} />
+      <Table isNarrow label="Limits of evictions" columns={["Limit", "Used", "Next allowed"]} rows={rows} />
       {candidates && <Eligible candidates={candidates} />}
     </Section>
   );

@@ -11,7 +11,7 @@ import { PodLink } from "../../parts/pod-link.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
-import { useAnswer } from "../../parts/use-answer.ts";
+import { type Answer, useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import { type Eviction, type EvictionGroup, groupEvictions } from "./group-evictions.ts";
 
@@ -23,13 +23,24 @@ const SINCE_MS = 3_600_000;
 const STEP_MS = 600_000;
 const MOST_SHOWN = 20;
 
-/** The evictions of the last hour, newest first, with their outcomes. */
-export function EvictionsSection({ live }: { live: Live }) {
+/** The evictions of the last hour, and why there is no newer answer. Keeps the last answer while there is none. */
+export interface LastEvictions {
+  page: Page | undefined;
+  problem: Answer<Page>["problem"];
+}
+
+/** Reads the evictions of the last hour, and again when a round selected a pod or an eviction ended. */
+export function useEvictions(live: Live): LastEvictions {
   const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - SINCE_MS;
-  const { value, problem } = useAnswer("eviction/evictions", { since }, versionOf(live));
+  const isOn = live.node?.eviction != null;
+  const { value, problem } = useAnswer("eviction/evictions", isOn ? { since } : undefined, versionOf(live));
   const last = useRef<Page>(undefined);
   if (value) last.current = value;
-  const page = last.current;
+  return { page: last.current, problem };
+}
+
+/** The evictions of the last hour, newest first, with their outcomes. */
+export function EvictionsSection({ page, problem }: LastEvictions) {
   const groups = groupEvictions(page?.items ?? []);
   return (
     <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>

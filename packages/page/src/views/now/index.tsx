@@ -1,36 +1,49 @@
 import { Waiting } from "../../parts/notice.tsx";
 import type { ViewProps } from "../../view-props.ts";
+import { AnswersSection } from "./answers-section.tsx";
 import { BudgetsSection } from "./budgets-section.tsx";
 import { ConditionsSection } from "./conditions-section.tsx";
-import { EvictionsSection } from "./evictions-section.tsx";
+import { EvictionsSection, useEvictions } from "./evictions-section.tsx";
 import { HealthSection } from "./health-section.tsx";
 import { ModePanel } from "./mode-panel.tsx";
 import { QosSection } from "./qos-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
 import { UnderWaySection } from "./under-way-section.tsx";
 
-/** `#/now`: whether pods are evicted, which thresholds are met, the resulting actions, and their limits. */
+/** `#/now`: is something wrong, what was done, what comes next; below, what that is made of. */
 export function NowView({ live }: ViewProps) {
   const { node } = live;
+  const evictions = useEvictions(live);
   if (!node) return <Waiting>Waiting for the agent's first answer.</Waiting>;
-  const isOn = node.eviction !== null;
+  const budgets = live["eviction/budgets"];
+  const candidates = live["eviction/candidates"];
+  if (!node.eviction)
+    return (
+      <>
+        <AnswersSection live={live} evictions={undefined} />
+        <HealthSection node={node} />
+        <ModePanel node={node} />
+      </>
+    );
   return (
     <>
-      <ModePanel node={node} />
-      <HealthSection node={node} />
-      {isOn && (
-        <>
-          <ThresholdsSection
-            budgets={live["eviction/budgets"]}
-            dryRunPlugins={node.eviction?.dryRunPlugins ?? []}
-          />
+      <AnswersSection live={live} evictions={evictions.page?.items} />
+      <div class="columns">
+        <div class="stack">
+          <ThresholdsSection budgets={budgets} dryRunPlugins={node.eviction.dryRunPlugins} />
+          <UnderWaySection budgets={budgets} />
+          <EvictionsSection {...evictions} />
+        </div>
+        <div class="stack">
           <ConditionsSection conditions={live["eviction/node"]} />
-          <UnderWaySection budgets={live["eviction/budgets"]} />
-          <EvictionsSection live={live} />
-          <BudgetsSection budgets={live["eviction/budgets"]} candidates={live["eviction/candidates"]} />
-          <QosSection candidates={live["eviction/candidates"]} />
-        </>
-      )}
+          <BudgetsSection budgets={budgets} candidates={candidates} />
+        </div>
+        <div class="stack">
+          <HealthSection node={node} />
+          <ModePanel node={node} />
+          <QosSection candidates={candidates} />
+        </div>
+      </div>
     </>
   );
 }

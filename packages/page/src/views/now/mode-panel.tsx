@@ -1,34 +1,27 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { dryRunText, howToEvict } from "@nodekeeper/api/wording";
+import { ModeBadge } from "../../parts/mode-badge.tsx";
+import { Section } from "../../parts/section.tsx";
 import { shown } from "../../text.ts";
 
 type Eviction = NonNullable<ApiAnswers["node"]["eviction"]>;
 
 /** Whether pods are evicted, and how to change it. */
 export function ModePanel({ node: { eviction } }: { node: ApiAnswers["node"] }) {
-  if (!eviction)
-    return (
-      <div class="now-mode off">
-        <p class="now-word">Eviction is off</p>
+  return (
+    <Section title="Mode">
+      <ModeBadge eviction={eviction} />
+      {eviction ? (
+        <p>{aboutMode(eviction)}</p>
+      ) : (
         <p>
           Nodekeeper evicts no pod and sets no taint. To turn it on, set <code>eviction.enabled: true</code>.
           With <code>eviction.dryRunPlugins: ["*"]</code>, the default, it only records what it would do.
         </p>
-      </div>
-    );
-  return (
-    <div class={`now-mode ${eviction.mode === "live" ? "live" : "dry"}`}>
-      <p class="now-word">{words[eviction.mode]}</p>
-      <p>{aboutMode(eviction)}</p>
-    </div>
+      )}
+    </Section>
   );
 }
-
-const words: Readonly<Record<Eviction["mode"], string>> = {
-  live: "Live: pods are evicted",
-  dryRun: "Dry run: no pod is evicted",
-  mixed: "Live for some plugins, dry run for others",
-};
 
 function aboutMode({ mode, dryRunPlugins, evicted }: Eviction) {
   if (mode === "live")

@@ -1,9 +1,10 @@
 import { isDryRun, thresholdText } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { heldText, unservedText } from "@nodekeeper/api/wording";
+import { whyNoPodText } from "@nodekeeper/api/wording";
 import { Badge } from "../../parts/badge.tsx";
 import { Waiting } from "../../parts/notice.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
+import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { useTicking } from "../../parts/ticker.ts";
@@ -63,18 +64,13 @@ function cellsOf(threshold: Threshold, isDry: boolean) {
 }
 
 function Consequence({ threshold }: { threshold: Threshold }) {
-  const { confirmed, held, since, gracePeriodSeconds, unserved } = threshold;
+  const { confirmed, since, gracePeriodSeconds } = threshold;
+  const why = useTicking((now) => whyNoPodText(threshold, now) ?? "pods are selected");
   if (!confirmed)
     return (
       <>
         counts <Countdown until={since + gracePeriodSeconds * 1_000} />, when its grace period is over
       </>
     );
-  if (held) return <Held held={held} />;
-  if (unserved) return <>{unservedText(unserved)}</>;
-  return <>pods are selected</>;
-}
-
-function Held({ held }: { held: NonNullable<Threshold["held"]> }) {
-  return <>on hold: {useTicking((now) => heldText(held, now))}</>;
+  return <Prose text={why} />;
 }

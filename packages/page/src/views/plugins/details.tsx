@@ -44,7 +44,7 @@ export function PluginDetails({ name, plugins, live }: DetailsProps) {
 function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
   const { row, others, health } = plugin;
   return (
-    <article class="plugin">
+    <article class="card">
       <h2>
         {shown(addressName(row))} <small>{typeText(shown(row.type, 60))}</small>{" "}
         <HealthMark health={health} />

@@ -1,13 +1,15 @@
+import { Badge, type Tone } from "../../parts/badge.tsx";
 import type { Health } from "./groups.ts";
 import { healthText } from "./words.ts";
 
-const marks: Record<Health, string> = { failing: "✕", impaired: "△", changing: "…", healthy: "✓" };
+const tones: Readonly<Record<Health, Tone>> = {
+  failing: "bad",
+  impaired: "warn",
+  changing: "quiet",
+  healthy: "ok",
+};
 
-/** A health as a mark and a word, colored. */
+/** A health as a badge. */
 export function HealthMark({ health }: { health: Health }) {
-  return (
-    <span class={`health ${health}`}>
-      <span aria-hidden="true">{marks[health]}</span> {healthText[health]}
-    </span>
-  );
+  return <Badge tone={tones[health]}>{healthText[health]}</Badge>;
 }

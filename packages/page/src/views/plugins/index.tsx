@@ -19,7 +19,7 @@ export function PluginsView({ live, address }: ViewProps) {
   const [name] = address.path;
   if (!live.plugins) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   return (
-    <div class="plugins-view">
+    <div class="plugins-view stack">
       {name !== undefined ? (
         <PluginDetails name={name} plugins={plugins} live={live} />
       ) : plugins.length === 0 ? (

@@ -18,12 +18,12 @@ export function PluginList({ plugins }: { plugins: readonly Plugin[] }) {
   const { order, reading } = useHeldOrder([...byKey.keys()]);
   const rows = order.map((key) => rowOf(byKey.get(key)!));
   return (
-    <>
+    <div class="card">
       <p role="status">{summaryText(plugins)}</p>
       <div {...reading}>
         <Table label="Plugins and drivers, failing ones first" columns={columns} rows={rows} />
       </div>
-    </>
+    </div>
   );
 }
 

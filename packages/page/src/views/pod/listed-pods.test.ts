@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { listPods } from "./listed-pods.ts";
+import { type EligiblePod, listPods, ownerText, type SortKey, sortPods } from "./listed-pods.ts";
 
 const past = (name: string, uid: string, leftAt: number | null = null) => ({
   ...{ uid, namespace: "default", name, seenAt: 1_000, leftAt },
@@ -61,4 +61,44 @@ it("lists a static pod and its mirror pod once, and a pod that was created again
     "2: 1 of 1 run",
     "1: undefined",
   ]);
+});
+
+function eligible(
+  name: string,
+  uid: string,
+  priority: number,
+  eviction: EligiblePod["eviction"],
+): EligiblePod {
+  const pod: EligiblePod["pod"] = {
+    ...{ uid, namespace: "default", name, nodeName: "n", phase: "Running", priority, priorityClassName: "" },
+    ...{ deletionTimestamp: null, startTime: 1_000, gracePeriodSeconds: 30 },
+    ...{ isStatic: false, isMirror: false, softEvictNotify: false },
+    qosLevel: "shared_cores",
+    qosClass: "Burstable",
+    owner: { kind: "ReplicaSet", name: `of-${name}`, uid: `owner-${uid}` },
+  };
+  return { pod, eviction };
+}
+
+it.each<[SortKey, boolean, string[]]>([
+  ["name", true, ["web", "old", "api"]],
+  ["priority", false, ["web", "api", "old"]],
+  ["priority", true, ["api", "web", "old"]],
+  ["restarts", true, ["api", "web", "old"]],
+  ["eviction", true, ["web", "api", "old"]],
+])("sorts by %s (descending: %s), pods without a value last", (key, isDescending, names) => {
+  const restarted = running("api", "4", "running");
+  restarted.containers[0]!.attempt = 3;
+  const list = listPods(
+    "",
+    [past("old", "1", 100), past("web", "2"), past("api", "4")],
+    [restarted, running("web", "2", "running")],
+    [eligible("web", "2", 1, "now"), eligible("api", "4", 5, "later")].reverse(),
+  );
+  expect(sortPods(list, key, isDescending).map(({ name }) => name)).toEqual(names);
+});
+
+it("has the owner of a pod in words", () => {
+  expect(ownerText(eligible("web", "2", 1, "now"))).toBe("ReplicaSet of-web");
+  expect(ownerText(undefined)).toBeUndefined();
 });

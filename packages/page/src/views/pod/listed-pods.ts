@@ -2,6 +2,7 @@ import type { ApiAnswers } from "@nodekeeper/api/openapi";
 
 type HistoryPod = ApiAnswers["eviction/pods"]["items"][number];
 type RuntimePod = ApiAnswers["pods"]["items"][number];
+export type EligiblePod = ApiAnswers["eviction/eligibility"][number];
 
 /** A listed pod, from the history, the container runtime, or both. */
 export interface ListedPod {
@@ -12,8 +13,42 @@ export interface ListedPod {
   isRecorded: boolean;
   /** State of its containers in the runtime: "2 of 3 run". Undefined if the runtime does not have the pod. */
   containers: string | undefined;
+  /** Restarts of its containers. Undefined if the runtime does not have the pod. */
+  restarts: number | undefined;
+  /** Its spec, and whether it can be evicted. Undefined if the API server does not have the pod. */
+  eligible: EligiblePod | undefined;
   /** Deletion time, milliseconds since the epoch. Null while it exists. */
   leftAt: number | null;
+}
+
+/** Keys by which pods are sorted; those without a value come last. */
+export const sortKeys = {
+  name: nameOf,
+  phase: ({ eligible }) => eligible?.pod.phase,
+  restarts: ({ restarts }) => restarts,
+  age: ({ eligible }) => eligible?.pod.startTime ?? undefined,
+  owner: ({ eligible }) => ownerText(eligible),
+  qos: ({ eligible }) => eligible?.pod.qosClass,
+  priority: ({ eligible }) => eligible?.pod.priority,
+  eviction: ({ eligible }) => eligible?.eviction,
+} as const satisfies Record<string, (pod: ListedPod) => string | number | undefined>;
+export type SortKey = keyof typeof sortKeys;
+
+/** Sorts pods by a key; equal ones keep their order. */
+export function sortPods(pods: readonly ListedPod[], key: SortKey, isDescending: boolean): ListedPod[] {
+  const valueIn = sortKeys[key];
+  return pods.toSorted((a, b) => {
+    const [first, second] = [valueIn(a), valueIn(b)];
+    if (first === undefined || second === undefined)
+      return Number(first === undefined) - Number(second === undefined);
+    return (isDescending ? -1 : 1) * compare<string | number>(first, second);
+  });
+}
+
+/** Formats the owner of a pod: "ReplicaSet web". Undefined if it has none. */
+export function ownerText(eligible: EligiblePod | undefined): string | undefined {
+  const owner = eligible?.pod.owner;
+  return owner ? `${owner.kind} ${owner.name}` : undefined;
 }
 
 /**
@@ -24,7 +59,9 @@ export function listPods(
   text: string,
   history: readonly HistoryPod[],
   runtime: readonly RuntimePod[],
+  eligible: readonly EligiblePod[] = [],
 ): ListedPod[] {
+  const eligibleByUid = new Map(eligible.map((one) => [one.pod.uid, one]));
   const byUid = new Map(runtime.map((pod) => [pod.uid, pod]));
   const recorded = new Set(history.map(({ uid }) => uid));
   const unrecorded = new Map(
@@ -33,13 +70,29 @@ export function listPods(
   const listed = history.map(({ uid, namespace, name, leftAt }) => {
     const isStatic = leftAt === null && !byUid.has(uid);
     const pod = byUid.get(uid) ?? (isStatic ? unrecorded.get(`${namespace}/${name}`) : undefined);
-    return { uid, namespace, name, leftAt, isRecorded: true, containers: containersOf(pod) };
+    return {
+      uid,
+      namespace,
+      name,
+      leftAt,
+      isRecorded: true,
+      ...runtimeOf(pod),
+      eligible: eligibleByUid.get(uid),
+    };
   });
   const there = new Set(listed.filter(({ leftAt }) => leftAt === null).map(nameOf));
   for (const [fullName, pod] of unrecorded) {
     if (there.has(fullName)) continue;
     const { uid, namespace, name } = pod;
-    listed.push({ uid, namespace, name, leftAt: null, isRecorded: false, containers: containersOf(pod) });
+    listed.push({
+      uid,
+      namespace,
+      name,
+      leftAt: null,
+      isRecorded: false,
+      ...runtimeOf(pod),
+      eligible: undefined,
+    });
   }
   return listed
     .filter((pod) => pod.uid === text || nameOf(pod).includes(text))
@@ -59,8 +112,11 @@ function compare<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : 1;
 }
 
-function containersOf(pod: RuntimePod | undefined): string | undefined {
-  if (!pod) return undefined;
+function runtimeOf(pod: RuntimePod | undefined): Pick<ListedPod, "containers" | "restarts"> {
+  if (!pod) return { containers: undefined, restarts: undefined };
   const run = pod.containers.filter(({ state }) => state === "running").length;
-  return `${run} of ${pod.containers.length} run`;
+  return {
+    containers: `${run} of ${pod.containers.length} run`,
+    restarts: pod.containers.reduce((sum, { attempt }) => sum + attempt, 0),
+  };
 }

@@ -45,16 +45,8 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const title = `${shown(namespace)}/${shown(name)}`;
   const isWaiting = !explanation && !explained.problem && !isOff;
   // Events arrive continuously on a busy node, so the long parts are rerendered only if the explanation changes.
-  const story = useMemo(
-    () =>
-      explanation && (
-        <>
-          <Steps explanation={explanation} />
-          <RoundsSection explanation={explanation} />
-        </>
-      ),
-    [explanation],
-  );
+  const story = useMemo(() => explanation && <RoundsSection explanation={explanation} />, [explanation]);
+  const steps = useMemo(() => explanation && <Steps explanation={explanation} />, [explanation]);
   return (
     <>
       <p class="pod-back">
@@ -68,18 +60,25 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
           {!explanation && running && "What the container runtime has of the pod is below."}
         </Problem>
       )}
-      {explanation && <VerdictPanel explanation={explanation} />}
-      <OtherPods
-        namespace={namespace}
-        name={name}
-        uid={uid}
-        isOn={!isOff && live.node !== undefined}
-        version={version}
-        runtime={(runtime.value?.items ?? []).filter((pod) => pod !== running)}
-      />
-      {story}
-      <RuntimeSection pod={running} runtime={runtime} exits={explanation?.history?.exits ?? []} />
-      {uid !== undefined && <PodEvents uid={running?.uid ?? uid} live={live} />}
+      <div class="columns">
+        <div class="stack">
+          {explanation && <VerdictPanel explanation={explanation} />}
+          {story}
+        </div>
+        <div class="stack">
+          <OtherPods
+            namespace={namespace}
+            name={name}
+            uid={uid}
+            isOn={!isOff && live.node !== undefined}
+            version={version}
+            runtime={(runtime.value?.items ?? []).filter((pod) => pod !== running)}
+          />
+          {steps}
+          <RuntimeSection pod={running} runtime={runtime} exits={explanation?.history?.exits ?? []} />
+          {uid !== undefined && <PodEvents uid={running?.uid ?? uid} live={live} />}
+        </div>
+      </div>
     </>
   );
 }

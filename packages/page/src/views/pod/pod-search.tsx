@@ -1,16 +1,25 @@
 import { useMemo, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../address.ts";
 import type { Live } from "../../live.ts";
-import { Badge } from "../../parts/badge.tsx";
+import { Badge, type Tone } from "../../parts/badge.tsx";
 import { Problem } from "../../parts/notice.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
+import { Prose } from "../../parts/prose.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { useDeferred } from "../../parts/use-deferred.ts";
 import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
-import { type ListedPod, listPods } from "./listed-pods.ts";
+import {
+  type EligiblePod,
+  type ListedPod,
+  listPods,
+  ownerText,
+  type SortKey,
+  sortKeys,
+  sortPods,
+} from "./listed-pods.ts";
 
 const MOST_SHOWN = 200;
 const PAUSE_MS = 200;
@@ -18,7 +27,16 @@ const PAUSE_MS = 200;
 const LONGEST_TEXT = 507;
 
 /** Current and former pods of the node, for selection. */
-export function PodSearch({ live, text }: { live: Live; text: string }) {
+export function PodSearch({
+  live,
+  text,
+  query: asked,
+}: {
+  live: Live;
+  text: string;
+  query: URLSearchParams;
+}) {
+  const [sort, wantedEviction] = [asked.get("sort") ?? "", asked.get("eviction") ?? ""];
   const [typed, setTyped] = useState(text);
   const wanted = useDeferred(typed.trim(), PAUSE_MS);
   const version = live.events.at(-1)?.sequence;
@@ -26,21 +44,43 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
   const query = isOff || !live.node ? undefined : { text: wanted || undefined, limit: MOST_SHOWN };
   const history = useAnswer("eviction/pods", query, version);
   const runtime = useAnswer("pods", { limit: 1_000 }, version);
-  const found = listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? []);
+  const eligibility = useAnswer("eviction/eligibility", isOff || !live.node ? undefined : {}, version);
+  const found = sorted(
+    listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? [], eligibility.value),
+    sort,
+  ).filter(({ eligible }) => wantedEviction === "" || eligible?.eviction === wantedEviction);
+  const show = (change: { text?: string; sort?: string; eviction?: string }) => {
+    const next = { text: typed.trim(), sort, eviction: wantedEviction, ...change };
+    goTo(
+      addressOf("pod", [], {
+        text: next.text || undefined,
+        sort: next.sort || undefined,
+        eviction: next.eviction || undefined,
+      }),
+      "replace",
+    );
+  };
+  const by = sort.replace(/^-/, "");
   const listed = found.slice(0, MOST_SHOWN);
   const table = useMemo(
     () => (
       <Table
         label="Pods"
-        columns={["Pod", "State", "Containers", "UID"]}
+        columns={columns.map(([title]) => title)}
+        sorting={{
+          keys: columns.map(([, key]) => key),
+          by,
+          isDescending: sort.startsWith("-"),
+          onSort: (key) => show({ sort: key === sort ? `-${key}` : key }),
+        }}
         rows={listed.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
       />
     ),
-    [wanted, history.value, runtime.value],
+    [wanted, sort, wantedEviction, history.value, runtime.value, eligibility.value],
   );
   const isWaiting = isOff ? !runtime.value && !runtime.problem : !history.value && !history.problem;
   return (
-    <>
+    <div class="card">
       <search>
         <form
           onSubmit={(event) => {
@@ -63,10 +103,25 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
               placeholder="default/web"
               onInput={({ currentTarget: { value } }) => {
                 setTyped(value);
-                goTo(addressOf("pod", [], { text: value.trim() || undefined }), "replace");
+                show({ text: value.trim() });
               }}
             />
           </label>
+          {!isOff && (
+            <fieldset class="tools">
+              <legend class="unseen">Can be evicted</legend>
+              {filters.map(([value, title]) => (
+                <button
+                  key={value}
+                  type="button"
+                  aria-pressed={value === wantedEviction}
+                  onClick={() => show({ eviction: value })}
+                >
+                  {title}
+                </button>
+              ))}
+            </fieldset>
+          )}
         </form>
       </search>
       {isOff && <EvictionIsOff />}
@@ -82,23 +137,72 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
           : countText(found.length, listed.length, history.value?.more ?? false)}
       </p>
       {listed.length > 0 && table}
-    </>
+    </div>
   );
 }
 
-function cellsOf({ namespace, name, uid, isRecorded, leftAt, containers }: ListedPod) {
+const columns: readonly (readonly [title: string, key?: SortKey])[] = [
+  ["Pod", "name"],
+  ["State", "phase"],
+  ["Containers"],
+  ["Restarts", "restarts"],
+  ["Started", "age"],
+  ["Owner", "owner"],
+  ["QoS", "qos"],
+  ["Priority", "priority"],
+  ["Can be evicted", "eviction"],
+];
+
+const filters = [
+  ["", "All pods"],
+  ["now", "Can be evicted now"],
+  ["later", "Later"],
+  ["never", "Never"],
+] as const;
+
+function sorted(pods: ListedPod[], sort: string): ListedPod[] {
+  const key = sort.replace(/^-/, "");
+  return Object.hasOwn(sortKeys, key) ? sortPods(pods, key as SortKey, sort.startsWith("-")) : pods;
+}
+
+function cellsOf({ namespace, name, uid, isRecorded, leftAt, eligible, containers, restarts }: ListedPod) {
+  const pod = eligible?.pod;
   return [
     <PodLink namespace={namespace} name={name} uid={isRecorded ? uid : undefined} />,
     leftAt === null ? (
-      <Badge tone="ok">exists</Badge>
+      <Badge tone={phaseTones[pod?.phase ?? ""] ?? "quiet"}>{shown(pod?.phase ?? "exists", 40)}</Badge>
     ) : (
       <>
         <Badge>deleted</Badge> <Age since={leftAt} />
       </>
     ),
     containers,
-    <code>{shown(uid)}</code>,
+    restarts,
+    pod?.startTime != null && <Age since={pod.startTime} />,
+    shown(ownerText(eligible) ?? "", 120),
+    pod && (
+      <>
+        {pod.qosClass} <small>{pod.qosLevel}</small>
+      </>
+    ),
+    pod?.priority,
+    eligible && <Evictable pod={eligible} />,
   ];
+}
+
+const phaseTones: Readonly<Record<string, Tone>> = { Running: "ok", Pending: "warn", Failed: "bad" };
+
+function Evictable({ pod: { eviction, reason } }: { pod: EligiblePod }) {
+  return (
+    <>
+      {eviction}
+      {reason !== undefined && (
+        <small>
+          : <Prose text={reason} longest={300} />
+        </small>
+      )}
+    </>
+  );
 }
 
 function countText(found: number, listed: number, more: boolean): string {

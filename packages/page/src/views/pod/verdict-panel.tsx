@@ -14,7 +14,7 @@ export function VerdictPanel({ explanation }: { explanation: Explanation }) {
   const pod = recordedPod(explanation);
   const place = timelineAddress(timelineOf(explanation).map(({ at }) => at));
   return (
-    <div class={`pod-verdict pod-verdict-${stamp.tone}`}>
+    <div class={`card ${stamp.tone}`}>
       <p class="pod-stamp" role="status">
         <Badge tone={stamp.tone}>{stamp.text}</Badge>
       </p>

@@ -16,7 +16,7 @@ export function ResourcesView({ live, address }: ViewProps) {
   const wanted = address.path[0] ?? tabs[0].name;
   const tab = tabs.find(({ name }) => name === wanted);
   return (
-    <div class="resources-view">
+    <div class="resources-view stack">
       <nav class="tabs" aria-label="Resources">
         {tabs.map(({ name, title }) => (
           <a

@@ -55,28 +55,32 @@ export function OneRound({ id, text, live }: Props) {
 function Whole({ record }: { record: RoundRecord }) {
   const { id, input } = record;
   return (
-    <>
-      <h2>Round {id}</h2>
-      <div class="pod-verdict">
-        <p class="pod-sentence">{sentenceOf(record)}</p>
-        <p>
-          <Time at={input.now} />, <Age since={input.now} />. {input.pods.length} pods on the node,{" "}
-          {record.decision.ranking.length} of them candidates.
-        </p>
-        <p>
-          <a href={timelineAddress([input.now])}>Timeline</a> ·{" "}
-          <a href={whatIfAddress({ typed: new Map(), since: input.now })}>
-            What if another policy had decided this round?
-          </a>{" "}
-          · <a href={jsonOf(id)}>JSON</a>
-        </p>
+    <div class="columns">
+      <div class="stack">
+        <div class="card">
+          <h2>Round {id}</h2>
+          <p class="pod-sentence">{sentenceOf(record)}</p>
+          <p>
+            <Time at={input.now} />, <Age since={input.now} />. {input.pods.length} pods on the node,{" "}
+            {record.decision.ranking.length} of them candidates.
+          </p>
+          <p>
+            <a href={timelineAddress([input.now])}>Timeline</a> ·{" "}
+            <a href={whatIfAddress({ typed: new Map(), since: input.now })}>
+              What if another policy had decided this round?
+            </a>{" "}
+            · <a href={jsonOf(id)}>JSON</a>
+          </p>
+        </div>
+        <DecidedSection record={record} />
+        <CandidatesSection record={record} />
       </div>
-      <DecidedSection record={record} />
-      <ThresholdsSection record={record} />
-      <RefusedSection record={record} />
-      <CandidatesSection record={record} />
-      <PolicySection record={record} />
-    </>
+      <div class="stack">
+        <ThresholdsSection record={record} />
+        <RefusedSection record={record} />
+        <PolicySection record={record} />
+      </div>
+    </div>
   );
 }
 

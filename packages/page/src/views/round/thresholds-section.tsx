@@ -2,6 +2,7 @@ import { thresholdText } from "@nodekeeper/api/decide";
 import { methodOf } from "@nodekeeper/api/wording";
 import { Badge } from "../../parts/badge.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
+import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { shown } from "../../text.ts";
@@ -64,7 +65,7 @@ function cellsOf({ plugin, threshold, evictPods }: Answers, { input, decision }:
       ? "no value reported"
       : shown(thresholdText(scope, threshold.answer), 300),
     metType === "none" ? undefined : <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
-    metType === "none" ? "not met" : consequenceOf(met, input.now),
+    metType === "none" ? "not met" : <Prose text={consequenceOf(met, input.now)} />,
     named,
   ];
 }

@@ -1,5 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { age, counted, graceText, heldText, outcomeText, unservedText } from "@nodekeeper/api/wording";
+import { age, counted, graceText, outcomeText, whyNoPodText } from "@nodekeeper/api/wording";
 
 export type RoundRecord = ApiAnswers["eviction/records"]["records"][number];
 type Decision = RoundRecord["decision"];
@@ -34,12 +34,10 @@ export function sentenceOf({ input, decision }: RoundRecord): string {
  */
 export function consequenceOf(met: Met | undefined, now: number): string {
   if (!met) return "not met";
-  const { since, gracePeriodSeconds, confirmed, held } = met;
+  const { since, gracePeriodSeconds, confirmed } = met;
   const lasting = `met for ${age(now - since)}`;
   if (!confirmed) return `${lasting}; counts after its grace period of ${gracePeriodSeconds} s`;
-  if (held) return `${lasting}; on hold: ${heldText(held, now)}`;
-  if (met.unserved) return `${lasting}; ${unservedText(met.unserved)}`;
-  return `${lasting}; the plugin was asked for pods`;
+  return `${lasting}; ${whyNoPodText(met, now) ?? "the plugin was asked for pods"}`;
 }
 
 /** A pod with a decision other than its rank. */

@@ -150,7 +150,7 @@ export function TimelineView({ live, address }: ViewProps) {
   }, []);
 
   return (
-    <section ref={section} class="timeline" aria-label="Timeline">
+    <section ref={section} class="card timeline" aria-label="Timeline">
       <Toolbar
         range={range}
         isLive={isLive}

@@ -23,7 +23,7 @@ interface FormProps {
 export function PolicyForm(props: FormProps) {
   const { typed, edited, onReset } = props;
   return (
-    <form aria-label="Policy" onSubmit={(event) => event.preventDefault()}>
+    <form class="card" aria-label="Policy" onSubmit={(event) => event.preventDefault()}>
       <h2>Policy</h2>
       <p>
         {typed.size === 0

@@ -76,24 +76,26 @@ export function WhatIf({ live, address }: ViewProps) {
   }
   const lastId = replay.records?.lastId ?? 0;
   return (
-    <div class="what-if">
+    <div class="what-if stack">
       <p>
         Change the eviction policy, and recorded rounds are decided again with it, in this browser: nothing
         changes on the node. The address of this page has the changes and can be sent.
       </p>
-      <Period
-        since={since}
-        isDefault={query.since === undefined}
-        later={live.rounds.filter(({ id }) => id > lastId).length}
-        replay={replay}
-        onChange={(next) => go({ since: next })}
-      />
-      <Summary replay={replay} problems={edited.problems} />
       <div class="columns">
-        {form}
-        <div>
-          <Snippet changed={edited.changed} />
+        <div class="stack">
+          <Summary replay={replay} problems={edited.problems} />
           <Differences replay={replay} />
+        </div>
+        <div class="stack">
+          <Period
+            since={since}
+            isDefault={query.since === undefined}
+            later={live.rounds.filter(({ id }) => id > lastId).length}
+            replay={replay}
+            onChange={(next) => go({ since: next })}
+          />
+          {form}
+          <Snippet changed={edited.changed} />
         </div>
       </div>
     </div>

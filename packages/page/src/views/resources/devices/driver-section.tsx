@@ -37,7 +37,7 @@ export function DriverSection({ driver, claims, chosen, isAlone }: DriverSection
     ["Protocol", shown(protocol, 120)],
   ];
   return (
-    <section class="driver" aria-label={shown(name)}>
+    <section class="card driver" aria-label={shown(name)}>
       <h2>
         {shown(name)}{" "}
         <small>

@@ -3,7 +3,7 @@ import { PluginLink, PluginLinks } from "../../../parts/plugin-links.tsx";
 import { Table } from "../../../parts/table.tsx";
 import { useDeferred } from "../../../parts/use-deferred.ts";
 import { shown } from "../../../text.ts";
-import { type Field, type PublishedObject, searchFields } from "./objects.ts";
+import { type Field, type PublishedObject, searchFields, valueText } from "./objects.ts";
 import { useFields } from "./use-fields.ts";
 
 const PAGE = 100;
@@ -65,7 +65,7 @@ function rowOf({ path, value, plugin, others }: Field) {
     key: path,
     cells: [
       shown(path, 1_000),
-      <code>{shown(value, 300)}</code>,
+      <code title={shown(value, 300)}>{shown(valueText({ path, value }), 300)}</code>,
       <>
         <PluginLink name={plugin} />
         {others.length > 0 && (

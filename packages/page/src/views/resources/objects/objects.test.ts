@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { kindName, searchFields, troubleCount } from "./objects.ts";
+import { kindName, searchFields, troubleCount, valueText } from "./objects.ts";
 
 const field = (path: string, value: string, plugin = "a", others: string[] = []) => ({
   path,
@@ -41,4 +41,14 @@ describe("published objects", () => {
     expect(found("widgets")).toEqual(["memory"]);
     expect(found("cpu 8Gi")).toEqual([]);
   });
+});
+
+it.each([
+  ["spec.properties[memory].propertyQuantity", '"24684092Ki"', "23.5 GiB"],
+  ["status.resources.capacity.memory", '"17179869184"', "16 GiB"],
+  ["status.resources.capacity.cpu", '"2"', '"2"'],
+  ["spec.properties[is_vm].propertyValues", '["true"]', '["true"]'],
+  ["status.name", '"web"', '"web"'],
+])("%s with %s is shown as %s", (path, value, text) => {
+  expect(valueText({ path, value })).toBe(text);
 });

@@ -1,4 +1,6 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { amountText, parseQuantity } from "../../../parts/kube-quantity.ts";
+import { quantity } from "../../../text.ts";
 
 export type PublishedObject = ApiAnswers["objects"][number];
 export type Field = ApiAnswers["objects/fields"]["items"][number];
@@ -6,6 +8,16 @@ export type Field = ApiAnswers["objects/fields"]["items"][number];
 /** Returns "CustomNodeResource" for "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource". */
 export function kindName(object: string): string {
   return object.slice(object.lastIndexOf("/") + 1);
+}
+
+/** Formats the value of a field: a quantity of bytes with its unit, "23.5 GiB"; any other as it is, JSON. */
+export function valueText({ path, value }: Pick<Field, "path" | "value">): string {
+  const text = /^"(.*)"$/.exec(value)?.[1];
+  const amount = parseQuantity(text);
+  if (amount === undefined) return value;
+  const resource = path.slice(path.lastIndexOf(".") + 1);
+  const isBytes = /[KMGTPE]i$/.test(text!) || amountText(resource, 1) === "1 B";
+  return isBytes ? quantity(amount, "bytes") : value;
 }
 
 /** Returns the number of problems of an object: disputed, refused, or not writable. */

@@ -34,7 +34,7 @@ function PublishedSection({ object, isOpen }: { object: PublishedObject; isOpen:
   const { object: kind, plugins, writes, lastWriteAt, pending } = object;
   const troubles = troubleCount(object);
   return (
-    <section class="published" aria-label={shown(kindName(kind))}>
+    <section class="card published" aria-label={shown(kindName(kind))}>
       <h2>
         {shown(kindName(kind))} <small>{shown(kind)}</small>
       </h2>

@@ -28,7 +28,7 @@ export function TopologyTab({ live }: ViewProps) {
   if (!value) return <Waiting>Loading the CustomNodeResource.</Waiting>;
   if (zones.length === 0) return <NoZones />;
   return (
-    <>
+    <div class="card">
       <p>
         As published in the CustomNodeResource of this node. Its reporters:{" "}
         <PluginLinks names={published.plugins} />. <WriteProblem live={live} />
@@ -40,7 +40,7 @@ export function TopologyTab({ live }: ViewProps) {
         ))}
       </ul>
       {left > 0 && <p>{left} more zones are not drawn.</p>}
-    </>
+    </div>
   );
 }
 

@@ -1,0 +1,52 @@
+import { nodeNow } from "../../node-clock.ts";
+import type { Tone } from "../../parts/badge.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Waiting } from "../../parts/notice.tsx";
+import { Prose } from "../../parts/prose.tsx";
+import { useTicking } from "../../parts/ticker.ts";
+import { doneLines, type Facts, type Line, nextLines, wrongLines } from "./answers.ts";
+
+const MOST_LINES = 6;
+const severity: readonly Tone[] = ["bad", "warn"];
+
+/** The view's answers in a few sentences: is something wrong, what was done, what comes next. */
+export function AnswersSection(facts: Omit<Facts, "now">) {
+  return (
+    <div class="now-answers">
+      <Answer title="Is something wrong?" linesOf={(now) => wrongLines({ ...facts, now })} isGraded />
+      <Answer title="What was done?" linesOf={(now) => doneLines({ ...facts, now })} />
+      <Answer title="What comes next?" linesOf={(now) => nextLines({ ...facts, now })} />
+    </div>
+  );
+}
+
+interface AnswerProps {
+  title: string;
+  linesOf: (now: number) => readonly Line[];
+  /** Whether the card has the color of its most severe line. */
+  isGraded?: boolean;
+}
+
+function Answer({ title, linesOf, isGraded = false }: AnswerProps) {
+  // Ages in the lines change with the time.
+  useTicking((now) => JSON.stringify(linesOf(now)));
+  const lines = linesOf(nodeNow());
+  const tone = severity.find((each) => lines.some((line) => line.tone === each)) ?? "ok";
+  return (
+    <section class={isGraded ? `card ${tone}` : "card"} aria-label={title}>
+      <h2>{title}</h2>
+      {lines.length === 0 && <Waiting>Waiting for the agent's answer.</Waiting>}
+      <ul>
+        {lines.slice(0, MOST_LINES).map((line, index) => (
+          <li key={index}>
+            <Icon name={line.tone} tone={line.tone} />
+            <span>
+              <Prose text={`${line.text}.`} longest={400} />
+            </span>
+          </li>
+        ))}
+        {lines.length > MOST_LINES && <li class="quiet">and {lines.length - MOST_LINES} more, below</li>}
+      </ul>
+    </section>
+  );
+}

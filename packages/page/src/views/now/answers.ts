@@ -1,0 +1,149 @@
+import { isDryRun, thresholdText } from "@nodekeeper/api/decide";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { counted, outcomeText, refusalWord, timeOf, whyNoPodText } from "@nodekeeper/api/wording";
+import type { Live } from "../../live.ts";
+import type { Tone } from "../../parts/badge.tsx";
+import { age } from "../../text.ts";
+import type { Eviction } from "./group-evictions.ts";
+
+type Budgets = ApiAnswers["eviction/budgets"];
+
+/** One sentence of an answer. Times in it are in UTC, for `Prose`. */
+export interface Line {
+  tone: Tone;
+  text: string;
+}
+
+/** What the answers are made of. Undefined: not known yet. */
+export interface Facts {
+  live: Pick<Live, "node" | "connection" | "eviction/budgets" | "eviction/node">;
+  /** Evictions of the last hour. */
+  evictions: readonly Eviction[] | undefined;
+  /** Wall milliseconds of the node. */
+  now: number;
+}
+
+/** What is wrong, the most urgent first; one line that nothing is if nothing is. */
+export function wrongLines({ live, now }: Facts): Line[] {
+  const { node, connection } = live;
+  const lines: Line[] = [];
+  if (connection.state === "lost")
+    lines.push({ tone: "bad", text: `The agent is silent since ${timeOf(connection.at)}: this is of then` });
+  const checks = node?.health.checks ?? [];
+  const failing = checks.filter(({ ok }) => !ok);
+  if (failing.length > 0)
+    lines.push({ tone: "bad", text: `${namesText(failing, "health check")} ${verb(failing, "fail")}` });
+  if (node && node.plugins.failing > 0)
+    lines.push({ tone: "bad", text: `${counted(node.plugins.failing, "plugin")} not working` });
+  if (node?.objects.problem)
+    lines.push({ tone: "bad", text: `Something can't be published: ${node.objects.problem}` });
+  for (const threshold of live["eviction/budgets"]?.thresholds ?? []) {
+    const { plugin, scope, metType, since } = threshold;
+    lines.push({
+      tone: metType === "hard" ? "bad" : "warn",
+      text: `Pressure (${metType}) for ${age(now - since)}: ${thresholdText(scope, threshold)}, by ${plugin}`,
+    });
+  }
+  const late = (live["eviction/budgets"]?.pending ?? []).filter(
+    ({ deadline }) => deadline !== null && deadline < now,
+  );
+  if (late.length > 0)
+    lines.push({ tone: "bad", text: `${counted(late.length, "evicted pod")} not deleted in time` });
+  const warned = checks.filter(({ ok, warning }) => ok && warning !== undefined);
+  if (warned.length > 0)
+    lines.push({ tone: "warn", text: `${namesText(warned, "health check")} ${verb(warned, "warn")}` });
+  if (node && node.plugins.refusing > 0)
+    lines.push({ tone: "warn", text: `Content of ${counted(node.plugins.refusing, "plugin")} refused` });
+  if (lines.length > 0) return lines;
+  const pressure = node?.eviction ? ", and no threshold is met" : "";
+  return [{ tone: "ok", text: `Nothing: all checks pass${pressure}` }];
+}
+
+/** What was done in the last hour, and what is set on the node. */
+export function doneLines({ live, evictions, now }: Facts): Line[] {
+  if (live.node?.eviction === null) return [{ tone: "quiet", text: "Nothing: eviction is off" }];
+  if (!evictions) return [];
+  const lines: Line[] = [];
+  const real = evictions.filter(({ dryRun }) => !dryRun);
+  const ended = real.filter(({ outcome }) => outcome?.result === "terminated").length;
+  const failed = real.filter(({ outcome }) => outcome?.result === "failed").length;
+  if (ended > 0) lines.push({ tone: "ok", text: `${counted(ended, "pod")} evicted in the last hour` });
+  if (failed > 0) lines.push({ tone: "bad", text: `${counted(failed, "eviction")} failed in the last hour` });
+  const dry = new Set(evictions.filter(({ dryRun }) => dryRun).map(({ uid }) => uid)).size;
+  if (dry > 0)
+    lines.push({ tone: "quiet", text: `${counted(dry, "pod")} only recorded in the last hour, in dry run` });
+  const last = real.findLast(({ outcome }) => outcome !== null);
+  if (last?.outcome)
+    lines.push({
+      tone: "quiet",
+      text: `The last, ${age(now - last.outcome.at)} ago: ${last.namespace}/${last.name}, ${outcomeText(last.outcome)}`,
+    });
+  for (const { name, since } of live["eviction/node"]?.conditions ?? [])
+    lines.push({ tone: "warn", text: `Condition ${name} set at ${timeOf(since)}` });
+  return lines.length > 0 ? lines : [{ tone: "quiet", text: "Nothing in the last hour" }];
+}
+
+/** What comes next, or what it waits for. */
+export function nextLines({ live }: Facts): Line[] {
+  const budgets = live["eviction/budgets"];
+  if (live.node?.eviction === null) return [{ tone: "quiet", text: "Nothing, while eviction is off" }];
+  if (!budgets) return [];
+  const dryRunPlugins = live.node?.eviction?.dryRunPlugins ?? [];
+  const lines = [
+    ...budgets.thresholds.map((threshold) => thresholdLine(threshold, { dryRunPlugins }, budgets.at ?? 0)),
+    ...budgets.pending.map(({ namespace, name, deadline }): Line => {
+      const end = deadline === null ? "waits for the API server" : `ends until ${timeOf(deadline)}`;
+      return { tone: "warn", text: `The eviction of ${namespace}/${name} ${end}` };
+    }),
+    ...limitLines(budgets.limited),
+    ...budgets.paused.map(
+      ({ namespace, name, until }): Line => ({
+        tone: "warn",
+        text: `${namespace}/${name} may be tried again from ${timeOf(until)}`,
+      }),
+    ),
+  ];
+  if (budgets.queued.length > 0)
+    lines.push({ tone: "warn", text: `${counted(budgets.queued.length, "pod")} queued for the next rounds` });
+  for (const { name, isMet, until } of live["eviction/node"]?.conditions ?? [])
+    if (!isMet && until !== null)
+      lines.push({
+        tone: "quiet",
+        text: `Condition ${name} is removed at ${timeOf(until)} unless it is reported again`,
+      });
+  if (lines.length > 0) return lines;
+  return [{ tone: "quiet", text: "Nothing is planned: each round asks the plugins again" }];
+}
+
+function thresholdLine(
+  threshold: Budgets["thresholds"][number],
+  policy: { dryRunPlugins: readonly string[] },
+  at: number,
+): Line {
+  const { plugin, confirmed, since, gracePeriodSeconds } = threshold;
+  if (isDryRun(policy, plugin)) return { tone: "quiet", text: `${plugin} is in dry run: only recorded` };
+  if (!confirmed)
+    return {
+      tone: "warn",
+      text: `The threshold of ${plugin} counts from ${timeOf(since + gracePeriodSeconds * 1_000)}, after its grace period`,
+    };
+  const why = whyNoPodText(threshold, at);
+  if (why === undefined) return { tone: "warn", text: `Pods are selected for ${plugin}` };
+  return { tone: threshold.unserved ? "bad" : "warn", text: `No pod is selected for ${plugin}: ${why}` };
+}
+
+function limitLines(limited: Budgets["limited"]): Line[] {
+  return [...Map.groupBy(limited, ({ reason }) => reason)].map(([reason, pods]) => {
+    const ends = pods.flatMap(({ until }) => until ?? []);
+    const until = ends.length > 0 ? ` until ${timeOf(Math.min(...ends))}` : "";
+    return { tone: "warn", text: `${counted(pods.length, "pod")} on hold: ${refusalWord(reason)}${until}` };
+  });
+}
+
+function namesText(checks: readonly { name: string }[], what: string): string {
+  return `${counted(checks.length, what)} (${checks.map(({ name }) => name).join(", ")})`;
+}
+
+function verb(subjects: readonly unknown[], word: string): string {
+  return subjects.length === 1 ? `${word}s` : word;
+}
