@@ -45,6 +45,17 @@ export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
   }
 }
 
+// A pool without any content is probably a device that was yielded in place of a pool.
+function checkPools(pools: readonly DevicePool[]): void {
+  const wrong = pools.findIndex(({ devices, sharedCounters }) => !devices && !sharedCounters);
+  if (wrong < 0) return;
+  const name = JSON.stringify(pools[wrong]?.name ?? "").slice(0, 100);
+  throw new NodekeeperError(
+    "invalid",
+    `pool ${name} has no devices: yield pools with their devices, such as [{ devices: [{ name: "gpu-0" }] }]`,
+  );
+}
+
 function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: DeviceDriverOptions): PluginKind {
   if (Boolean(prepare) !== Boolean(unprepare))
     throw new NodekeeperError("invalid", "a driver has both prepare and unprepare, or neither");
@@ -71,7 +82,7 @@ function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: Devic
     },
     async work({ clock, log, stop }) {
       await Promise.all([
-        runReport(devices, latestDevices, { clock, log }, stop),
+        runReport(devices, latestDevices, { clock, log, check: checkPools }, stop),
         ...(health
           ? [runReport(health, latestHealth, { clock, log: log.child({ report: "health" }) }, stop)]
           : []),

@@ -13,18 +13,19 @@ export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 
 /**
  * Runs the author's report and stores its values in `latest`, until the signal aborts or the report ends. A report that
- * throws is restarted after 0.5 to 30 s.
+ * throws is restarted after 0.5 to 30 s, as is one whose value `check` refuses by throwing.
  */
 export async function runReport<T>(
   report: Report<T>,
   latest: LatestValue<T[]>,
-  { clock, log }: { clock: Clock; log: Logger },
+  { clock, log, check }: { clock: Clock; log: Logger; check?: (contents: readonly T[]) => void },
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = new Backoff(retryPolicies.pluginReport);
   while (!signal.aborted) {
     try {
       await follow(report, signal, (contents) => {
+        check?.(contents);
         backoff.reset();
         latest.set(contents);
       });
