@@ -39,6 +39,10 @@ export class AgentProcess {
     return this.#port;
   }
 
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
   /**
    * Starts it; returns the milliseconds until it answers ok to /readyz, or another path.
    * @param more flags of the agent

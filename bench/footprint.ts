@@ -14,7 +14,7 @@ interface Setting {
 }
 
 /** What an agent costs each node: with everything on beside 110 pods, and with nothing to do. */
-const settings: readonly Setting[] = [
+export const settings: readonly Setting[] = [
   {
     name: `${PODS} pods, default settings`,
     flags: ({ socket }) => ({ lifecycle: "true", "runtime-endpoint": socket }),

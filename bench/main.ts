@@ -11,6 +11,7 @@ import { benchFootprint } from "./footprint.ts";
 import { benchHost } from "./host.ts";
 import { benchLargeReports } from "./large-reports.ts";
 import { benchLifecycle } from "./lifecycle.ts";
+import { benchMemory } from "./memory.ts";
 import { benchPage } from "./page.ts";
 import { benchPageMemory } from "./page-memory.ts";
 import { benchReporting } from "./reporting.ts";
@@ -34,6 +35,7 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   claims: benchClaims,
   eviction: benchEviction,
   footprint: benchFootprint,
+  memory: benchMemory,
   host: benchHost,
   page: benchPage,
   "page-memory": benchPageMemory,

@@ -44,6 +44,9 @@ const cri = new SimulatedCri({
   socket,
   clock: systemClock,
   events: events as EventMode,
+  // One whose events reach every subscriber.
+  name: "containerd",
+  version: "v2.1.4",
   faults: ({ method }) =>
     statusDelay > 0 && (method === "ContainerStatus" || method === "PodSandboxStatus")
       ? { delayMs: statusDelay }

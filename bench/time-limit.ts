@@ -11,6 +11,7 @@ export const limitMinutes: Readonly<Record<string, { quick: number; full: number
   claims: { quick: 10, full: 15 },
   eviction: { quick: 5, full: 30 },
   footprint: { quick: 10, full: 20 },
+  memory: { quick: 5, full: 10 },
   host: { quick: 5, full: 10 },
   page: { quick: 10, full: 20 },
   "page-memory": { quick: 20, full: 40 },

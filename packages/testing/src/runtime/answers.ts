@@ -26,7 +26,7 @@ export type UnaryAnswers = {
 export interface AnswersOptions {
   runtime: SimulatedRuntime;
   clock: Clock;
-  /** Returns "simulated" and a version. Called for each Version call. */
+  /** Returns the runtime's name and version. Called for each Version call. */
   version: () => { name: string; version: string };
 }
 

@@ -28,6 +28,8 @@ export interface SimulatedCriOptions {
   /** Whether lists can be streamed (KEP-5825). Default: no, as in most current runtimes. */
   streamsLists?: boolean;
   version?: string;
+  /** Name of the runtime as in the response to Version. Default "simulated". */
+  name?: string;
   random?: () => number;
 }
 
@@ -44,6 +46,7 @@ export class SimulatedCri {
   eventFaults: EventFaults;
   streamsLists: boolean;
   version: string;
+  readonly #name: string;
   readonly #runtime: SimulatedRuntime;
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -61,6 +64,7 @@ export class SimulatedCri {
     this.eventFaults = options.eventFaults ?? {};
     this.streamsLists = options.streamsLists ?? false;
     this.version = options.version ?? "1.0.0";
+    this.#name = options.name ?? "simulated";
     this.#runtime = options.runtime;
     this.#clock = options.clock;
     this.#random = options.random ?? Math.random;
@@ -120,7 +124,7 @@ export class SimulatedCri {
 
   #register(server: Server): void {
     const lists = listAnswers(this.#runtime);
-    const version = () => ({ name: "simulated", version: this.version });
+    const version = () => ({ name: this.#name, version: this.version });
     const answers = unaryAnswers({ runtime: this.#runtime, clock: this.#clock, version }, lists);
     for (const [name, answer] of Object.entries(answers)) {
       this.#add(
