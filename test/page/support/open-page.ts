@@ -9,6 +9,8 @@ export interface PageOptions {
   colorScheme?: "light" | "dark";
   /** Messages of the console that the test causes itself, such as those of a lost connection. */
   expected?: RegExp;
+  /** Pixels of a picture for a CSS pixel. Default 1. */
+  scale?: number;
   /** Over TLS, with a certificate of whatever authority: a test has its own. */
   tls?: boolean;
 }
@@ -46,10 +48,11 @@ export class OpenPage implements AsyncDisposable {
 
   /** @param address "host:port" of the agent's status server */
   static async open(browser: Browser, address: string, options: PageOptions = {}): Promise<OpenPage> {
-    const { width = 1280, height = 800, colorScheme = "light", expected, tls = false } = options;
+    const { width = 1280, height = 800, colorScheme = "light", expected, tls = false, scale = 1 } = options;
     const context = await browser.newContext({
       viewport: { width, height },
       colorScheme,
+      deviceScaleFactor: scale,
       reducedMotion: "reduce",
       locale: "en-GB",
       timezoneId: "UTC",

@@ -1,0 +1,124 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "@nodekeeper/testing/until";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { connectTo } from "./support/chromium.ts";
+import { OpenPage } from "./support/open-page.ts";
+import { pictureDifference } from "./support/pictures.ts";
+import { WorldServer } from "./support/world.ts";
+
+/**
+ * What each view looks like, at half its size, against pictures in fixtures/pictures. They are drawn from recorded answers of an
+ * agent. `UPDATE_PICTURES=1` draws them again.
+ */
+const pictures = join(import.meta.dirname, "fixtures/pictures");
+const failed = join(tmpdir(), "nodekeeper-pictures");
+const SCALE = 0.5;
+// Text of another version of the browser differs less; a moved card, or a state without its color, more.
+const MOST_DIFFERENCE = 0.01;
+
+let world: WorldServer;
+let browser: Browser;
+beforeAll(async () => {
+  world = await WorldServer.replay();
+  browser = await connectTo(inject("browser"));
+});
+afterAll(async () => {
+  await browser?.close();
+  await world?.[Symbol.asyncDispose]();
+});
+
+const { namespace, name, uid, round, at } = WorldServer.evicted();
+const views: [name: string, hash: string, shows: string | RegExp][] = [
+  // A stretch of time, because the last minutes move.
+  ["timeline", `#/timeline?from=${at - 90_000}&to=${at + 10_000}`, /thumbnailer|crawler|search/],
+  ["pods", "#/pod", /pods$/],
+  ["pod", `#/pod/${namespace}/${name}?uid=${uid}`, "Ranking"],
+  ["now", "#/now", "evicted: pod deleted"],
+  ["rounds", "#/round", /^Round \d+$/],
+  ["round", `#/round/${round}`, "Policy of that time"],
+  ["plugins", "#/plugins", "example-reporter"],
+  ["objects", "#/resources/objects", /fields\.$/],
+  ["topology", "#/resources/topology", "NUMA node 0"],
+  ["devices", "#/resources/devices", "Claims"],
+  ["what-if", "#/what-if?dryRunPlugins=*", "rounds differ"],
+];
+const sizes = [
+  [360, 740],
+  [1440, 900],
+  [2560, 1300],
+] as const;
+
+describe.each(views)("the view %s", (view, hash, shows) => {
+  describe.each(sizes)("%d pixels wide", (width, height) => {
+    it.each(["light", "dark"] as const)("looks as before: %s", async (colorScheme) => {
+      await using open = await OpenPage.open(browser, world.address, {
+        width,
+        height,
+        colorScheme,
+        scale: SCALE,
+      });
+      await stopTime(open);
+      await open.goTo(hash);
+      await open.see(shows);
+      const file = `${view}-${width}-${colorScheme}.png`;
+      if (process.env.UPDATE_PICTURES) {
+        mkdirSync(pictures, { recursive: true });
+        writeFileSync(join(pictures, file), await settledPicture(open));
+        return;
+      }
+      const before = readFileSync(join(pictures, file));
+      let now: Buffer = before;
+      // A view may still read answers.
+      await expect
+        .poll(
+          async () => {
+            now = await open.page.screenshot({ animations: "disabled" });
+            return await pictureDifference(open.page, before, now);
+          },
+          { timeout: 15_000, message: `a picture that differs is ${join(failed, file)}` },
+        )
+        .toBeLessThan(MOST_DIFFERENCE)
+        .catch((error: Error) => {
+          mkdirSync(failed, { recursive: true });
+          writeFileSync(join(failed, file), now);
+          throw error;
+        });
+      open.expectNoProblems();
+    });
+  });
+});
+
+it("a state without its color, or a card at another place, is a difference", async () => {
+  await using open = await OpenPage.open(browser, world.address, { width: 1440, height: 900, scale: SCALE });
+  await stopTime(open);
+  await open.goTo("#/now");
+  await open.see("evicted: pod deleted");
+  const before = await settledPicture(open);
+  await open.page.evaluate(() => document.querySelector(".columns")!.classList.remove("columns"));
+  const after = await open.page.screenshot({ animations: "disabled" });
+  expect(await pictureDifference(open.page, before, before)).toBe(0);
+  expect(await pictureDifference(open.page, before, after)).toBeGreaterThan(MOST_DIFFERENCE);
+});
+
+/** Stops both clocks of the page at the time of the world, so that ages stay the same. */
+async function stopTime({ page }: OpenPage): Promise<void> {
+  await page.clock.setFixedTime(world.at);
+  await page.addInitScript(() => {
+    performance.now = () => 0;
+  });
+}
+
+/** Takes pictures until two are the same: the view has read all answers. */
+async function settledPicture({ page }: OpenPage): Promise<Buffer> {
+  const take = () => page.screenshot({ animations: "disabled" });
+  let last = await take();
+  return await until("the picture is the same twice", async () => {
+    const next = await take();
+    const isSame = next.equals(last);
+    last = next;
+    return isSame && next;
+  });
+}
