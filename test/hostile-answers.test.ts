@@ -19,7 +19,7 @@ const OWN_COLOURS = /\u001b\[\d+m/g;
 // As many as the schemas have alternatives.
 const VARIANTS = 6;
 
-/** What these print is of this process or of files that the caller names, and comes from no agent. */
+/** What these print is of this process, of files that the caller names or of the API server, and comes from no agent. */
 const withoutAgent = [
   "run",
   "dev",
@@ -28,6 +28,7 @@ const withoutAgent = [
   "config schema",
   "config validate",
   "preflight",
+  "uninstall",
   "completion",
   "version",
 ];
