@@ -197,6 +197,25 @@ describe("the site", () => {
     expect(await readFile(join(out, "repository/examples/x.ts.html"), "utf8")).toContain("a &lt; b");
   });
 
+  it("has pictures where pages of any directory show them, and loads none from elsewhere", async () => {
+    const picture = (path: string) => `# A\n\n<img src="${path}">\n`;
+    await write({
+      ...pages,
+      "docs/a.md": `${picture("images/x.png")}[readme](../README.md)\n`,
+      "docs/deep/b.md": picture("../images/x.png"),
+      "README.md": `${picture("docs/images/x.png")}\n[![ci](https://example.com/badge.svg)](https://example.com/)\n`,
+    });
+    const out = join(root, "dist");
+    await buildSite(root, out);
+    const read = (path: string) => readFile(join(out, path), "utf8");
+    expect(await read("a.html")).toContain('<img src="images/x.png">');
+    expect(await read("deep/b.html")).toContain('<img src="../images/x.png">');
+    const readme = await read("repository/README.html");
+    expect(readme).toContain('<img src="../images/x.png">');
+    expect(readme).toContain('<a href="https://example.com/">ci</a>');
+    expect(foreignAddresses(readme)).toEqual([]);
+  });
+
   it("is served on the loopback, and no file outside of it", async () => {
     await write({ ...pages, "secret.html": "secret" });
     await buildSite(root, join(root, "dist"));

@@ -20,7 +20,6 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
   await cp(join(import.meta.dirname, "style.css"), join(out, "style.css"));
-  // Pages of docs/ are at the same place in the site, and name images by where they are.
   const images = join(root, "docs/images");
   if (existsSync(images)) await cp(images, join(out, "images"), { recursive: true });
   // Pages, then what they link to.
@@ -88,8 +87,11 @@ async function markdownHtml(text: string, path: string, at: string, want: Want):
     async: true,
     async walkTokens(token: Token) {
       if (token.type === "link") token.href = await addressFrom(token.href, path, at, want);
+      if (token.type === "html") token.text = withPictures(token.text, path, at);
     },
     renderer: {
+      // Such as a badge: pages load nothing from another address.
+      image: ({ text }) => escapeHtml(text),
       heading({ tokens, depth, ...token }: Tokens.Heading) {
         const id = anchorOf(plainText({ tokens, depth, ...token }));
         const link = `<a class="anchor" href="#${id}" aria-label="Link to this heading">#</a>`;
@@ -106,6 +108,14 @@ async function markdownHtml(text: string, path: string, at: string, want: Want):
     },
   });
   return marked.parse(text);
+}
+
+// Pictures are in docs/images, and in images/ of the site.
+function withPictures(html: string, path: string, at: string): string {
+  return html.replace(/\b(src|srcset)="([^":]+)"/g, (_, name: string, target: string) => {
+    const picture = relative("docs", join(dirname(path), target));
+    return `${name}="${relative(dirname(at), picture)}"`;
+  });
 }
 
 async function addressFrom(href: string, path: string, at: string, want: Want): Promise<string> {
