@@ -201,7 +201,7 @@ describe("the site", () => {
     const picture = (path: string) => `# A\n\n<img src="${path}">\n`;
     await write({
       ...pages,
-      "docs/a.md": `${picture("images/x.png")}[readme](../README.md)\n`,
+      "docs/a.md": `${picture("images/x.png")}\n[readme](../README.md)\n`,
       "docs/deep/b.md": picture("../images/x.png"),
       "README.md": `${picture("docs/images/x.png")}\n[![ci](https://example.com/badge.svg)](https://example.com/)\n`,
     });
