@@ -1,6 +1,5 @@
 import { buildWorld, removeWorld } from "./load.ts";
 import type { Mutation } from "./mutations.ts";
-import type { Counted } from "./report/tally.ts";
 import { runWorlds, seedsFrom } from "./worker.ts";
 
 /** Which worlds are tried for a mutation after the one that is known to find it. */
@@ -12,7 +11,7 @@ interface Search {
 }
 
 /**
- * Puts each mutation into the agent, and runs worlds until one breaks a rule that it keeps without the mutation. Prints
+ * Puts each mutation into the agent, and runs worlds until one breaks its promise, and no rule without the mutation. Prints
  * what was found, and the seeds to put into the table. Returns whether all mutations were found.
  */
 export async function prove(chosen: readonly Mutation[], { from, seeds, jobs }: Search): Promise<boolean> {
@@ -28,11 +27,9 @@ export async function prove(chosen: readonly Mutation[], { from, seeds, jobs }: 
     Array.from({ length: Math.min(jobs, chosen.length) }, async () => {
       for (let mutation = waiting.shift(); mutation; mutation = waiting.shift()) {
         const { name, promise, seed } = mutation;
-        const outcome = await firstBroken(mutation, sound, [...new Set([seed, ...seedsFrom(from, seeds)])]);
-        if (outcome) found.set(mutation, outcome.seed);
-        const [first] = outcome?.broken ?? [];
-        const verdict = first ? `seed ${outcome?.seed}: ${first.promise}` : "not found";
-        console.log(`${name}: ${verdict}${first?.promise === promise ? "" : ` (expected: ${promise})`}`);
+        const by = await findingSeed(mutation, sound, [...new Set([seed, ...seedsFrom(from, seeds)])]);
+        if (by !== undefined) found.set(mutation, by);
+        console.log(`${name}: ${by === undefined ? "not found" : `seed ${by}`}: ${promise}`);
       }
     }),
   );
@@ -55,22 +52,25 @@ function summary(chosen: readonly Mutation[], found: ReadonlyMap<Mutation, numbe
   ].join("\n");
 }
 
-/** Returns the first world that breaks a rule because of a mutation. */
-async function firstBroken(
+/**
+ * Returns the first seed whose world breaks the promise of a mutation because of it. That of another rule proves nothing
+ * about this one, and neither does a world that crashes.
+ */
+async function findingSeed(
   mutation: Mutation,
   sound: SoundWorlds,
   seeds: readonly number[],
-): Promise<Counted | undefined> {
+): Promise<number | undefined> {
   const bundle = await buildWorld([mutation]);
-  let found: Counted | undefined;
-  for (let left = seeds; left.length > 0 && !found; ) {
-    let broken: Counted | undefined;
-    await runWorlds({ bundle, seeds: left, isQuick: false }, (outcome) => {
+  let found: number | undefined;
+  for (let left = seeds; left.length > 0 && found === undefined; ) {
+    let broken: number | undefined;
+    await runWorlds({ bundle, seeds: left, isQuick: false }, ({ seed, broken: all }) => {
       left = left.slice(1);
-      if (outcome.broken.length > 0) broken = outcome;
+      if (all.some(({ promise }) => promise === mutation.promise)) broken = seed;
       return broken !== undefined;
     });
-    if (broken && (await sound.keepsRules(broken.seed))) found = broken;
+    if (broken !== undefined && (await sound.keepsRules(broken))) found = broken;
   }
   removeWorld(bundle);
   return found;

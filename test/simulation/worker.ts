@@ -16,8 +16,9 @@ export interface Work {
 // Code of a world runs too seldom to be optimised, and nobody reads the stacks of its errors: `--seed N` has them.
 const EXECUTION = ["--always-sparkplug", "--max-semi-space-size=32", "--stack-trace-limit=0"];
 
-// A world takes a second at most. One that never ends must not end a night.
-const LONGEST_WORLD_MS = 300_000;
+// A world takes some seconds at most, beside other work at the lowest priority a minute. One that never ends must not end
+// a night.
+const LONGEST_WORLD_MS = 900_000;
 
 /** Returns so many seeds from one on. */
 export function seedsFrom(from: number, count: number): number[] {

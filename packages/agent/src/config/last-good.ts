@@ -29,7 +29,10 @@ export function readLastGood(stateDir: string, file: string): string | undefined
   }
 }
 
-/** Keeps the text, unless it is kept already. On failure, throws and leaves the earlier text. */
+/**
+ * Keeps the text, unless it is kept already. On failure, throws and removes the earlier text: what it allowed, the later
+ * one may forbid.
+ */
 export function keepLastGood(stateDir: string, kept: Kept): void {
   if (readLastGood(stateDir, kept.file) === kept.text) return;
   const path = lastGoodPath(stateDir);
@@ -44,7 +47,7 @@ export function keepLastGood(stateDir: string, kept: Kept): void {
     }
     renameSync(temporary, path);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    for (const outdated of [path, temporary]) rmSync(outdated, { force: true });
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { createLogger, InotifyWatches, Registry, silentLogger, systemClock } fro
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationWatcher, createConfigMetrics, loadConfiguration } from "./index.ts";
-import { readLastGood } from "./last-good.ts";
+import { lastGoodPath, readLastGood } from "./last-good.ts";
 
 const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
 let directory: string;
@@ -64,7 +64,7 @@ async function start(file: string | undefined, flags: Record<string, string> = {
   if (file !== undefined) await expect.poll(() => reloads("unchanged")).toBe(1);
   const kept = () => (file === undefined ? undefined : readLastGood(directory, file));
   const check = () => watcher.healthCheck().check();
-  return { onChange, onRefused, rejections, reloads, kept, check, hangUp: () => hangUp() };
+  return { onChange, onRefused, rejections, reloads, kept, check, env: sources.env, hangUp: () => hangUp() };
 }
 
 describe("reload", () => {
@@ -82,8 +82,41 @@ describe("reload", () => {
     expect(paths).toEqual(["log.level", "reporting.collectInterval"]);
     expect(configuration.reporting).toMatchObject({ collectInterval: 7_000, maxContentSize: 4_194_304 });
     await expect.poll(() => reloads("applied")).toBe(1);
-    // No agent has run with all of it.
-    expect(kept()).toBe(header);
+    // A restart would use it too.
+    expect(kept()).toContain("maxContentSize: 1Mi");
+  });
+
+  it("forgets the last good text if a later one can't be kept, and keeps that as soon as it can", async () => {
+    const file = join(directory, "config.yaml");
+    await writeFile(file, header);
+    const { kept, onChange } = await start(file);
+    // A directory in the place of the temporary file.
+    await mkdir(`${lastGoodPath(directory)}.new`);
+    await writeFile(file, `${header}log: {level: debug}\n`);
+    await eventually(() => expect(onChange).toHaveBeenCalled());
+    expect(kept()).toBeUndefined();
+    await rm(`${lastGoodPath(directory)}.new`, { recursive: true });
+    await eventually(() => expect(kept()).toContain("debug"));
+  });
+
+  it("is tried again while it is refused, also if the file has not changed, and reports each reason once", async () => {
+    const file = join(directory, "config.yaml");
+    await writeFile(file, header);
+    const { check, rejections, reloads, env } = await start(file);
+    env.NODEKEEPER_LOG_LEVEL = "loud";
+    await writeFile(file, `${header}log: {level: warn}\n`);
+    await eventually(() => expect(rejections).toHaveLength(1));
+    await writeFile(join(directory, "another"), "");
+    await writeFile(file, `${header}log: {level: error}\n`);
+    await writeFile(join(directory, "another"), "more");
+    delete env.NODEKEEPER_LOG_LEVEL;
+    // As the check every 10 s.
+    await eventually(async () => {
+      await writeFile(join(directory, "another"), "");
+      expect(check()).toEqual({ ok: true, message: "" });
+    });
+    expect(rejections).toHaveLength(1);
+    expect(await reloads("rejected")).toBe(1);
   });
 
   it("keeps the running configuration when the new file is invalid, reports why once, and recovers", async () => {

@@ -36,11 +36,13 @@ export interface ConfigurationWatcherOptions {
 const DEBOUNCE_MS = 200;
 const CHECK_INTERVAL_MS = 10_000;
 const LONGEST_MESSAGE = 2_000;
+// No stamp of a file.
+const NOT_READ = "not read yet";
 
 /**
  * Reloads the configuration on SIGHUP and when its file changes, including symlink swaps of ConfigMap volumes. If the
- * file is invalid, the running configuration is kept. If all of the file is in force, its text is kept in the state
- * directory for a start with an invalid file. `run` first checks for changes since the configuration was loaded.
+ * file is invalid, the running configuration is kept, and the file is read again every 10 s. Each accepted text is kept in
+ * the state directory for a start with an invalid file. `run` first checks for changes since the configuration was loaded.
  */
 export class ConfigurationWatcher implements Runnable {
   readonly name = "configuration watcher";
@@ -49,6 +51,8 @@ export class ConfigurationWatcher implements Runnable {
   #fingerprint: string | undefined;
   #isForced = false;
   #problems: string | undefined;
+  /** An accepted text that could not be kept. */
+  #unkept: string | undefined;
   readonly #changes = new WakeableSleep();
 
   constructor(options: ConfigurationWatcherOptions) {
@@ -56,8 +60,7 @@ export class ConfigurationWatcher implements Runnable {
     this.#running = options.initial;
     const { file } = options.sources;
     if (file === undefined) return;
-    this.#fingerprint = "not read yet";
-    this.#problems = `${file} is not read yet`;
+    this.#fingerprint = NOT_READ;
   }
 
   /** Fails while the file is refused. Another configuration is in force then. */
@@ -65,10 +68,12 @@ export class ConfigurationWatcher implements Runnable {
     return {
       name: "ConfigurationAccepted",
       kind: "ready",
-      check: () =>
-        this.#problems === undefined
-          ? { ok: true, message: "" }
-          : { ok: false, message: this.#problems, errorId: ConfigurationRefused.id },
+      check: () => {
+        if (this.#problems !== undefined)
+          return { ok: false, message: this.#problems, errorId: ConfigurationRefused.id };
+        const isRead = this.#fingerprint !== NOT_READ;
+        return { ok: isRead, message: isRead ? "" : `${this.#options.sources.file} is not read yet` };
+      },
     };
   }
 
@@ -95,25 +100,33 @@ export class ConfigurationWatcher implements Runnable {
   async #check(): Promise<void> {
     const isForced = this.#isForced;
     this.#isForced = false;
+    if (this.#unkept !== undefined) this.#keep(this.#unkept);
     const fingerprint = await this.#readFingerprint();
-    if (!isForced && fingerprint === this.#fingerprint) return;
+    if (!isForced && fingerprint === this.#fingerprint && this.#problems === undefined) return;
+    await this.#reload(isForced);
     this.#fingerprint = fingerprint;
-    await this.#reload();
   }
 
-  async #reload(): Promise<void> {
-    const { clock, log, metrics, sources, onRefused } = this.#options;
-    try {
-      const { configuration, text } = await loadConfiguration(sources);
-      metrics.reloaded(this.#apply(configuration, text), clock.now());
-      this.#problems = undefined;
-    } catch (error) {
-      const problems = error instanceof ConfigurationError ? error.summary : messageOf(error);
-      this.#problems = `The last good configuration is in force: ${problems.slice(0, LONGEST_MESSAGE)}`;
-      metrics.reloaded("rejected", clock.now());
-      log.error({ err: error }, "new configuration rejected, keeping the running one");
-      onRefused(this.#problems);
-    }
+  async #reload(isForced: boolean): Promise<void> {
+    const { clock, metrics, sources } = this.#options;
+    const loaded = await loadConfiguration(sources).catch((error: unknown) => {
+      this.#refuse(error, isForced);
+    });
+    if (!loaded) return;
+    this.#problems = undefined;
+    metrics.reloaded(this.#apply(loaded.configuration, loaded.text), clock.now());
+  }
+
+  // Once for each reason: a file that could not be read, which its stamp does not show, is read again.
+  #refuse(error: unknown, isForced: boolean): void {
+    const { clock, log, metrics, onRefused } = this.#options;
+    const reason = error instanceof ConfigurationError ? error.summary : messageOf(error);
+    const problems = `The last good configuration is in force: ${reason.slice(0, LONGEST_MESSAGE)}`;
+    if (problems === this.#problems && !isForced) return;
+    this.#problems = problems;
+    metrics.reloaded("rejected", clock.now());
+    log.error({ err: error }, "new configuration rejected, keeping the running one");
+    onRefused(problems);
   }
 
   #apply(loaded: AgentConfiguration, text: string | undefined): ReloadOutcome {
@@ -126,7 +139,8 @@ export class ConfigurationWatcher implements Runnable {
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
     if (restartNeeded.length > 0)
       log.warn({ errorId: RestartNeeded.id, settings: restartNeeded }, "changed settings need a restart");
-    else this.#keep(text);
+    // A restart would use it as well.
+    this.#keep(text);
     if (live.length === 0) return "unchanged";
     log.info({ settings: live }, "configuration reloaded");
     onChange(this.#running, live);
@@ -138,8 +152,11 @@ export class ConfigurationWatcher implements Runnable {
     if (sources.file === undefined || text === undefined) return;
     try {
       keepLastGood(this.#running.stateDir, { file: sources.file, text });
+      this.#unkept = undefined;
     } catch (error) {
-      log.warn({ err: error }, "failed to keep the configuration for a start with an invalid file");
+      if (this.#unkept !== text)
+        log.warn({ err: error }, "failed to keep the configuration for a start with an invalid file");
+      this.#unkept = text;
     }
   }
 
