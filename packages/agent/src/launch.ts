@@ -53,8 +53,9 @@ export interface LaunchedProcess {
 
 /**
  * Replaces the process with the same program under `agentEnvironment` and `agentOptions`. PID, parent and standard
- * streams are preserved. Does nothing if all variables and options are set, on systems other than Linux, or if Node's executable cannot be run. Variables
- * that are already set keep their value; setting all of them in the unit or image avoids the restart.
+ * streams are preserved. Does nothing if all variables are set, on systems other than Linux, or if Node's executable cannot
+ * be run. Variables that are already set keep their value; setting all of them in the unit or image avoids the restart,
+ * also without the options, which save CPU time only.
  * @param isSingle whether the program is a single executable, whose arguments do not include a script or options of
  * Node; it contains `agentOptions`
  */
@@ -62,13 +63,13 @@ export function startOver(launched: LaunchedProcess, isSingle: boolean): void {
   const { platform, execPath, execArgv, argv, env, execve } = launched;
   if (platform !== "linux" || !execve || env[STARTED_OVER] !== undefined) return;
   const missing = Object.entries(agentEnvironment).filter(([name]) => env[name] === undefined);
-  const missingOptions = isSingle ? [] : agentOptions.filter((option) => !execArgv.includes(option));
-  if (missing.length === 0 && missingOptions.length === 0) return;
+  if (missing.length === 0) return;
   try {
     accessSync(execPath, constants.X_OK);
   } catch {
     return;
   }
+  const missingOptions = isSingle ? [] : agentOptions.filter((option) => !execArgv.includes(option));
   const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   execve.call(
     launched,

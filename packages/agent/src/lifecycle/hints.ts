@@ -221,7 +221,7 @@ export class Hints {
 
   #trust(): void {
     const isReliable = this.#state === "healthy" && this.#isBroadcast;
-    // Every change proves or disproves the stream: until then there was none.
+    // The first change that a list finds proves or disproves the stream.
     if (isReliable && !this.#isInTime) this.#pacing.quiet(this.#openedAt);
     else this.#pacing.trust(isReliable);
   }

@@ -159,7 +159,11 @@ export const metThresholdFields = {
             s.object({
               reason: refusalReason,
               pods: s.integer("Candidates."),
-              until: s.nullable(s.time("When the first of them may be evicted; null if unknown.")),
+              until: s.nullable(
+                s.time(
+                  "When this reason ends for the first of them; another may apply then. Null if unknown.",
+                ),
+              ),
             }),
             "Candidates that the plugin could not choose, because they can't be evicted now; most pods first.",
           ),

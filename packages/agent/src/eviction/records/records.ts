@@ -80,9 +80,12 @@ export class EvictionRecords {
     return undefined;
   }
 
+  // In the pod's last rounds: since the state was saved, at most those that waited and the round itself were written.
   #isRecorded(outcome: EvictionOutcome): boolean {
     const isIt = (other: EvictionOutcome) => isDeepStrictEqual(other, outcome);
-    return [...this.roundsOfPod(outcome.uid)].some(({ input }) => input.outcomes.some(isIt));
+    const ids = this.#options.store.roundIdsOfPod(outcome.uid, MOST_WAITING + 1);
+    for (const { input } of this.#roundsWithIds(ids.reverse())) if (input.outcomes.some(isIt)) return true;
+    return false;
   }
 
   // Waiting rounds end with the process: their outcomes stay unrecorded, unless the pod was selected again. The selections
