@@ -1,3 +1,4 @@
+import { newestOfEachName } from "@nodekeeper/api/lifecycle";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { age } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "./agent-connection.ts";
@@ -132,13 +133,4 @@ function stateOf(pod: PodStatus, newest: readonly ContainerStatus[]): string {
   if (newest.length > 0 && newest.every(({ state }) => state === "exited")) return "Completed";
   if (pod.sandboxes[0]?.state !== "running") return "NotReady";
   return newest.length === 0 ? "Sandbox" : "Running";
-}
-
-function newestOfEachName(containers: readonly ContainerStatus[]): ContainerStatus[] {
-  const newest = new Map<string, ContainerStatus>();
-  for (const container of containers) {
-    const known = newest.get(container.name);
-    if (!known || (container.createdAt ?? 0) > (known.createdAt ?? 0)) newest.set(container.name, container);
-  }
-  return [...newest.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

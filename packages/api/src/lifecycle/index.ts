@@ -1,3 +1,5 @@
+export * from "./newest-of-each-name.ts";
+
 /** A pod in lifecycle events. */
 export interface PodIdentity {
   readonly uid: string;

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Fragment } from "preact";
+import { hasShortWords } from "./short-words.ts";
 
 export interface TableRow {
   key: string | number;
@@ -30,9 +31,6 @@ interface Props {
   isNarrow?: boolean;
 }
 
-// Words and numbers up to this length are not broken.
-const SHORT = 20;
-
 /** A table. On a narrow screen, each row becomes a block with the column titles. */
 export function Table({ label, columns, rows, sorting, isNarrow = false }: Props) {
   return (
@@ -44,7 +42,7 @@ export function Table({ label, columns, rows, sorting, isNarrow = false }: Props
             <th
               key={index}
               scope="col"
-              class={title.length <= SHORT ? "short" : undefined}
+              class={hasShortWords(title) ? "short" : undefined}
               aria-sort={sortOf(sorting, index)}
             >
               <Title title={title} sortKey={sorting?.keys[index]} sorting={sorting} />
@@ -101,8 +99,7 @@ interface CellProps {
 
 function Cell({ title, content, isHead }: CellProps) {
   const isEmpty = content === undefined || content === null || content === false || content === "";
-  const isShort = typeof content === "number" || (typeof content === "string" && content.length <= SHORT);
-  const kind = isEmpty ? "none" : isShort ? "short" : undefined;
+  const kind = isEmpty ? "none" : hasShortWords(content) ? "short" : undefined;
   const inner = <div>{isEmpty ? "–" : content}</div>;
   if (isHead)
     return (

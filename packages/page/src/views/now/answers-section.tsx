@@ -33,7 +33,7 @@ function Answer({ title, linesOf, isGraded = false }: AnswerProps) {
   const lines = linesOf(nodeNow());
   const tone = severity.find((each) => lines.some((line) => line.tone === each)) ?? "ok";
   return (
-    <section class={isGraded ? `card ${tone}` : "card"} aria-label={title}>
+    <section class={isGraded && lines.length > 0 ? `card ${tone}` : "card"} aria-label={title}>
       <h2>{title}</h2>
       {lines.length === 0 && <Waiting>Waiting for the agent's answer.</Waiting>}
       <ul>

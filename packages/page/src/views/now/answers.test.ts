@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { doneLines, type Facts, nextLines, wrongLines } from "./answers.ts";
+import type { Eviction } from "./group-evictions.ts";
 
 const NOW = Date.parse("2026-11-21T21:00:00Z");
 const UNTIL = NOW + 300_000;
@@ -46,14 +47,20 @@ const threshold: Threshold = {
   held: null,
 };
 const pod = { uid: "u", namespace: "shop", name: "cart" };
+const pending: Budgets["pending"][number] = {
+  ...pod,
+  ...{ plugin: "memory-watch", scope: "memory", kind: "forced", reason: "", since: NOW },
+  ...{ stage: "terminating", sendingAt: NOW, acceptedAt: NOW, deadline: UNTIL },
+};
 
 function factsOf({
   evictions = [],
+  isCut = false,
   ...live
-}: Partial<Facts["live"]> & Pick<Partial<Facts>, "evictions">): Facts {
+}: Partial<Facts["live"]> & { evictions?: readonly Eviction[]; isCut?: boolean }): Facts {
   return {
     live: { node, connection: { state: "open" }, "eviction/budgets": budgets, ...live },
-    evictions,
+    evictions: { items: evictions, isCut },
     now: NOW,
   };
 }
@@ -65,12 +72,20 @@ const withThreshold = (changes: Partial<Threshold>) => ({
 describe("is something wrong", () => {
   it.each<[string, Parameters<typeof factsOf>[0], string[]]>([
     ["nothing", {}, ["Nothing: all checks pass, and no threshold is met"]],
+    ["the node is not known yet", { node: undefined }, []],
+    ["thresholds are not known yet", { "eviction/budgets": undefined }, []],
+    [
+      "no round since the agent's start: thresholds are not known",
+      { node: { ...node, startedAt: NOW + 1 } },
+      ["Nothing: all checks pass"],
+    ],
+    ["no round ever", { "eviction/budgets": { ...budgets, at: null } }, ["Nothing: all checks pass"]],
     ["eviction is off", { node: { ...node, eviction: null } }, ["Nothing: all checks pass"]],
     [
       "the agent is silent: that comes first",
       { connection: { state: "lost", at: NOW - 60_000, why: "" }, ...withThreshold({}) },
       [
-        "The agent is silent since 2026-11-21T20:59:00.000Z: this is of then",
+        "The agent has been silent since 2026-11-21T20:59:00.000Z; what follows is from then",
         "Pressure (hard) for 12 s: memory 0.93 > threshold 0.8, by memory-watch",
       ],
     ],
@@ -83,7 +98,12 @@ describe("is something wrong", () => {
           health: { ok: false, checks: [{ name: "Api", kind: "ready", ok: false, message: "" }] },
         },
       },
-      ["1 health check (Api) fails", "1 plugin not working", "Content of 1 plugin refused"],
+      ["1 health check (Api) fails", "1 plugin is not working", "Content of 1 plugin refused"],
+    ],
+    [
+      "two plugins",
+      { node: { ...node, plugins: { registered: 2, failing: 2, refusing: 0 } } },
+      ["2 plugins are not working"],
     ],
   ])("%s", (_, changes, texts) => {
     expect(textsOf(wrongLines(factsOf(changes)))).toEqual(texts);
@@ -103,7 +123,22 @@ describe("what was done", () => {
     [
       "the same pod twice in dry run",
       { evictions: [1, 2].map((round) => ({ ...eviction, round, dryRun: true, outcome: null })) },
-      ["1 pod only recorded in the last hour, in dry run"],
+      ["1 pod would have been evicted in the last hour (dry run)"],
+    ],
+    [
+      "an eviction in progress",
+      { evictions: [{ ...eviction, dryRun: false, outcome: null }] },
+      ["1 eviction in progress"],
+    ],
+    [
+      "an eviction that ended earlier than an hour ago",
+      { evictions: [{ ...eviction, dryRun: false, outcome: { ...outcome, at: NOW - 3_600_001 } }] },
+      ["Nothing in the last hour"],
+    ],
+    [
+      "more than was read",
+      { evictions: [], isCut: true },
+      ["There were more evictions in the last hour than are counted here"],
     ],
   ])("%s", (_, changes, texts) => {
     expect(textsOf(doneLines(factsOf(changes)))).toEqual(texts);
@@ -131,6 +166,11 @@ describe("what comes next", () => {
       "a grace period",
       withThreshold({ confirmed: false, gracePeriodSeconds: 30 }),
       ["The threshold of memory-watch counts from 2026-11-21T21:00:18.000Z, after its grace period"],
+    ],
+    [
+      "an eviction in progress",
+      { "eviction/budgets": { ...budgets, pending: [{ ...pending, deadline: UNTIL }] } },
+      ["The eviction of shop/cart must end by 2026-11-21T21:05:00.000Z"],
     ],
     [
       "a limit",

@@ -4,7 +4,7 @@ import { counted, outcomeText, refusalWord, timeOf, whyNoPodText } from "@nodeke
 import type { Live } from "../../live.ts";
 import type { Tone } from "../../parts/badge.tsx";
 import { age } from "../../text.ts";
-import type { Eviction } from "./group-evictions.ts";
+import { isInProgress, type LastHour, ofLastHour } from "./last-hour.ts";
 
 type Budgets = ApiAnswers["eviction/budgets"];
 
@@ -17,36 +17,39 @@ export interface Line {
 /** What the answers are made of. Undefined: not known yet. */
 export interface Facts {
   live: Pick<Live, "node" | "connection" | "eviction/budgets" | "eviction/node">;
-  /** Evictions of the last hour. */
-  evictions: readonly Eviction[] | undefined;
+  evictions: LastHour | undefined;
   /** Wall milliseconds of the node. */
   now: number;
 }
 
-/** What is wrong, the most urgent first; one line that nothing is if nothing is. */
+/** What is wrong, the most urgent first; one line that nothing is if nothing is; none while that is not known. */
 export function wrongLines({ live, now }: Facts): Line[] {
-  const { node, connection } = live;
+  const { node, connection, "eviction/budgets": budgets } = live;
   const lines: Line[] = [];
   if (connection.state === "lost")
-    lines.push({ tone: "bad", text: `The agent is silent since ${timeOf(connection.at)}: this is of then` });
+    lines.push({
+      tone: "bad",
+      text: `The agent has been silent since ${timeOf(connection.at)}; what follows is from then`,
+    });
   const checks = node?.health.checks ?? [];
   const failing = checks.filter(({ ok }) => !ok);
   if (failing.length > 0)
     lines.push({ tone: "bad", text: `${namesText(failing, "health check")} ${verb(failing, "fail")}` });
   if (node && node.plugins.failing > 0)
-    lines.push({ tone: "bad", text: `${counted(node.plugins.failing, "plugin")} not working` });
+    lines.push({
+      tone: "bad",
+      text: `${counted(node.plugins.failing, "plugin")} ${node.plugins.failing === 1 ? "is" : "are"} not working`,
+    });
   if (node?.objects.problem)
     lines.push({ tone: "bad", text: `Something can't be published: ${node.objects.problem}` });
-  for (const threshold of live["eviction/budgets"]?.thresholds ?? []) {
+  for (const threshold of budgets?.thresholds ?? []) {
     const { plugin, scope, metType, since } = threshold;
     lines.push({
       tone: metType === "hard" ? "bad" : "warn",
       text: `Pressure (${metType}) for ${age(now - since)}: ${thresholdText(scope, threshold)}, by ${plugin}`,
     });
   }
-  const late = (live["eviction/budgets"]?.pending ?? []).filter(
-    ({ deadline }) => deadline !== null && deadline < now,
-  );
+  const late = (budgets?.pending ?? []).filter(({ deadline }) => deadline !== null && deadline < now);
   if (late.length > 0)
     lines.push({ tone: "bad", text: `${counted(late.length, "evicted pod")} not deleted in time` });
   const warned = checks.filter(({ ok, warning }) => ok && warning !== undefined);
@@ -54,8 +57,10 @@ export function wrongLines({ live, now }: Facts): Line[] {
     lines.push({ tone: "warn", text: `${namesText(warned, "health check")} ${verb(warned, "warn")}` });
   if (node && node.plugins.refusing > 0)
     lines.push({ tone: "warn", text: `Content of ${counted(node.plugins.refusing, "plugin")} refused` });
-  if (lines.length > 0) return lines;
-  const pressure = node?.eviction ? ", and no threshold is met" : "";
+  if (lines.length > 0 || !node || (node.eviction && !budgets)) return lines;
+  // Before the first round since the agent's start, thresholds are unknown.
+  const areThresholdsKnown = node.eviction && budgets?.at != null && budgets.at >= node.startedAt;
+  const pressure = areThresholdsKnown ? ", and no threshold is met" : "";
   return [{ tone: "ok", text: `Nothing: all checks pass${pressure}` }];
 }
 
@@ -64,14 +69,22 @@ export function doneLines({ live, evictions, now }: Facts): Line[] {
   if (live.node?.eviction === null) return [{ tone: "quiet", text: "Nothing: eviction is off" }];
   if (!evictions) return [];
   const lines: Line[] = [];
-  const real = evictions.filter(({ dryRun }) => !dryRun);
+  const items = ofLastHour(evictions.items, now);
+  const real = items.filter(({ dryRun }) => !dryRun);
+  const inProgress = real.filter(isInProgress).length;
   const ended = real.filter(({ outcome }) => outcome?.result === "terminated").length;
   const failed = real.filter(({ outcome }) => outcome?.result === "failed").length;
+  if (inProgress > 0) lines.push({ tone: "warn", text: `${counted(inProgress, "eviction")} in progress` });
   if (ended > 0) lines.push({ tone: "ok", text: `${counted(ended, "pod")} evicted in the last hour` });
   if (failed > 0) lines.push({ tone: "bad", text: `${counted(failed, "eviction")} failed in the last hour` });
-  const dry = new Set(evictions.filter(({ dryRun }) => dryRun).map(({ uid }) => uid)).size;
+  const dry = new Set(items.filter(({ dryRun }) => dryRun).map(({ uid }) => uid)).size;
   if (dry > 0)
-    lines.push({ tone: "quiet", text: `${counted(dry, "pod")} only recorded in the last hour, in dry run` });
+    lines.push({
+      tone: "quiet",
+      text: `${counted(dry, "pod")} would have been evicted in the last hour (dry run)`,
+    });
+  if (evictions.isCut)
+    lines.push({ tone: "quiet", text: "There were more evictions in the last hour than are counted here" });
   const last = real.findLast(({ outcome }) => outcome !== null);
   if (last?.outcome)
     lines.push({
@@ -92,7 +105,7 @@ export function nextLines({ live }: Facts): Line[] {
   const lines = [
     ...budgets.thresholds.map((threshold) => thresholdLine(threshold, { dryRunPlugins }, budgets.at ?? 0)),
     ...budgets.pending.map(({ namespace, name, deadline }): Line => {
-      const end = deadline === null ? "waits for the API server" : `ends until ${timeOf(deadline)}`;
+      const end = deadline === null ? "waits for the API server" : `must end by ${timeOf(deadline)}`;
       return { tone: "warn", text: `The eviction of ${namespace}/${name} ${end}` };
     }),
     ...limitLines(budgets.limited),

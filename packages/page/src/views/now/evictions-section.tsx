@@ -1,7 +1,7 @@
-import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { outcomeText } from "@nodekeeper/api/wording";
 import { useRef } from "preact/hooks";
 import { addressOf } from "../../address.ts";
+import { ask } from "../../api.ts";
 import type { Live } from "../../live.ts";
 import { nodeNow } from "../../node-clock.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
@@ -11,11 +11,11 @@ import { PodLink } from "../../parts/pod-link.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
-import { type Answer, useAnswer } from "../../parts/use-answer.ts";
+import { type Answer, useRead } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import { type Eviction, type EvictionGroup, groupEvictions } from "./group-evictions.ts";
+import { type LastHour, ofLastHour, readLastHour } from "./last-hour.ts";
 
-type Page = ApiAnswers["eviction/evictions"];
 type Result = NonNullable<Eviction["outcome"]>["result"];
 
 const SINCE_MS = 3_600_000;
@@ -25,28 +25,31 @@ const MOST_SHOWN = 20;
 
 /** The evictions of the last hour, and why there is no newer answer. Keeps the last answer while there is none. */
 export interface LastEvictions {
-  page: Page | undefined;
-  problem: Answer<Page>["problem"];
+  lastHour: LastHour | undefined;
+  problem: Answer<LastHour>["problem"];
 }
 
 /** Reads the evictions of the last hour, and again when a round selected a pod or an eviction ended. */
 export function useEvictions(live: Live): LastEvictions {
   const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - SINCE_MS;
   const isOn = live.node?.eviction != null;
-  const { value, problem } = useAnswer("eviction/evictions", isOn ? { since } : undefined, versionOf(live));
-  const last = useRef<Page>(undefined);
+  const { value, problem } = useRead(
+    { key: isOn ? String(since) : undefined, version: versionOf(live) },
+    (signal) => readLastHour((after) => ask("eviction/evictions", { since, after }, signal)),
+  );
+  const last = useRef<LastHour>(undefined);
   if (value) last.current = value;
-  return { page: last.current, problem };
+  return { lastHour: last.current, problem };
 }
 
 /** The evictions of the last hour, newest first, with their outcomes. */
-export function EvictionsSection({ page, problem }: LastEvictions) {
-  const groups = groupEvictions(page?.items ?? []);
+export function EvictionsSection({ lastHour, problem }: LastEvictions) {
+  const groups = groupEvictions(ofLastHour(lastHour?.items ?? [], nodeNow()));
   return (
     <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>
       {problem && <Problem problem={problem} />}
-      {!page && !problem && <Waiting>Reading the records.</Waiting>}
-      {page && groups.length === 0 && <p>None in the last hour.</p>}
+      {!lastHour && !problem && <Waiting>Reading the records.</Waiting>}
+      {lastHour && groups.length === 0 && <p>None in the last hour.</p>}
       {groups.length > 0 && (
         <Table
           label="Evictions of the last hour, the last first"
@@ -57,7 +60,8 @@ export function EvictionsSection({ page, problem }: LastEvictions) {
           }))}
         />
       )}
-      {page && groups.length > MOST_SHOWN && (
+      {lastHour?.isCut && <p class="quiet">There are newer ones, which are not read: see the timeline.</p>}
+      {groups.length > MOST_SHOWN && (
         <p class="quiet">
           The last {MOST_SHOWN} of {groups.length} in the last hour.
         </p>

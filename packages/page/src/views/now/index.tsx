@@ -27,7 +27,7 @@ export function NowView({ live }: ViewProps) {
     );
   return (
     <>
-      <AnswersSection live={live} evictions={evictions.page?.items} />
+      <AnswersSection live={live} evictions={evictions.lastHour} />
       <div class="columns">
         <div class="stack">
           <ThresholdsSection budgets={budgets} dryRunPlugins={node.eviction.dryRunPlugins} />

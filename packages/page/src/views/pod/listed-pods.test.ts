@@ -1,5 +1,13 @@
 import { expect, it } from "vitest";
-import { type EligiblePod, listPods, ownerText, type SortKey, sortPods } from "./listed-pods.ts";
+import {
+  countText,
+  type EligiblePod,
+  isEligibilityNeeded,
+  listPods,
+  ownerText,
+  type SortKey,
+  sortPods,
+} from "./listed-pods.ts";
 
 const past = (name: string, uid: string, leftAt: number | null = null) => ({
   ...{ uid, namespace: "default", name, seenAt: 1_000, leftAt },
@@ -96,6 +104,47 @@ it.each<[SortKey, boolean, string[]]>([
     [eligible("web", "2", 1, "now"), eligible("api", "4", 5, "later")].reverse(),
   );
   expect(sortPods(list, key, isDescending).map(({ name }) => name)).toEqual(names);
+});
+
+it("counts a restarted container once, though the runtime still lists its predecessor", () => {
+  const pod = running("web", "2", "exited", "running");
+  const [before, after] = pod.containers;
+  const containers = [
+    { ...before!, name: "app", attempt: 3, createdAt: 1_000 },
+    { ...after!, name: "app", attempt: 4, createdAt: 2_000 },
+  ];
+  const [listed] = listPods("", [], [{ ...pod, containers }]);
+  expect(listed).toMatchObject({ containers: "1 of 1 run", restarts: 4 });
+});
+
+it.each<[string, string, boolean]>([
+  ["", "", false],
+  ["name", "", false],
+  ["-restarts", "", false],
+  ["priority", "", true],
+  ["-eviction", "", true],
+  ["unheard-of", "", false],
+  ["", "never", true],
+])(
+  "whether sorting by '%s' and the filter '%s' need the pods' eligibility: %s",
+  (sort, eviction, isNeeded) => {
+    expect(isEligibilityNeeded(sort, eviction)).toBe(isNeeded);
+  },
+);
+
+const counts: Parameters<typeof countText>[0] = { found: 2, listed: 2, hasMore: false };
+it.each<[Partial<typeof counts>, string]>([
+  [{}, "2 pods"],
+  [{ found: 1, listed: 1 }, "1 pod"],
+  [{ found: 5 }, "The first 2; write more of the name to see others."],
+  [{ hasMore: true }, "The first 2; write more of the name to see others."],
+  [
+    { found: 0, listed: 0 },
+    "No pod that is or was on this node has such a name. Pods of other nodes are not known here.",
+  ],
+  [{ found: 0, listed: 0, filter: "Later" }, 'None of the pods found matches the filter "Later".'],
+])("says of %o: %s", (changes, text) => {
+  expect(countText({ ...counts, ...changes })).toBe(text);
 });
 
 it("has the owner of a pod in words", () => {

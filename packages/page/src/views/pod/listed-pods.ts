@@ -1,4 +1,6 @@
+import { newestOfEachName } from "@nodekeeper/api/lifecycle";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { counted } from "@nodekeeper/api/wording";
 
 type HistoryPod = ApiAnswers["eviction/pods"]["items"][number];
 type RuntimePod = ApiAnswers["pods"]["items"][number];
@@ -43,6 +45,33 @@ export function sortPods(pods: readonly ListedPod[], key: SortKey, isDescending:
       return Number(first === undefined) - Number(second === undefined);
     return (isDescending ? -1 : 1) * compare<string | number>(first, second);
   });
+}
+
+const keysWithoutEligibility: readonly SortKey[] = ["name", "restarts"];
+
+/** Returns whether a sort key ("-key": descending) or a filter by eligibility, empty for none, needs the pods' eligibility. */
+export function isEligibilityNeeded(sort: string, filter: string): boolean {
+  const key = sort.replace(/^-/, "");
+  return filter !== "" || (isSortKey(key) && !keysWithoutEligibility.includes(key));
+}
+
+export function isSortKey(key: string): key is SortKey {
+  return Object.hasOwn(sortKeys, key);
+}
+
+/** Says how many pods were found, and how to find others. @param filter title of the filter; undefined for none */
+export function countText(counts: {
+  found: number;
+  listed: number;
+  hasMore: boolean;
+  filter?: string | undefined;
+}): string {
+  const { found, listed, hasMore, filter } = counts;
+  if (found === 0 && filter !== undefined) return `None of the pods found matches the filter "${filter}".`;
+  if (found === 0)
+    return "No pod that is or was on this node has such a name. Pods of other nodes are not known here.";
+  if (hasMore || listed < found) return `The first ${listed}; write more of the name to see others.`;
+  return counted(found, "pod");
 }
 
 /** Formats the owner of a pod: "ReplicaSet web". Undefined if it has none. */
@@ -114,9 +143,10 @@ function compare<T extends string | number>(a: T, b: T): number {
 
 function runtimeOf(pod: RuntimePod | undefined): Pick<ListedPod, "containers" | "restarts"> {
   if (!pod) return { containers: undefined, restarts: undefined };
-  const run = pod.containers.filter(({ state }) => state === "running").length;
+  const containers = newestOfEachName(pod.containers);
+  const run = containers.filter(({ state }) => state === "running").length;
   return {
-    containers: `${run} of ${pod.containers.length} run`,
-    restarts: pod.containers.reduce((sum, { attempt }) => sum + attempt, 0),
+    containers: `${run} of ${containers.length} run`,
+    restarts: containers.reduce((sum, { attempt }) => sum + attempt, 0),
   };
 }

@@ -7,17 +7,19 @@ import { PodLink } from "../../parts/pod-link.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
-import { useAnswer } from "../../parts/use-answer.ts";
+import { type Answer, useAnswer } from "../../parts/use-answer.ts";
 import { useDeferred } from "../../parts/use-deferred.ts";
 import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
 import {
+  countText,
   type EligiblePod,
+  isEligibilityNeeded,
+  isSortKey,
   type ListedPod,
   listPods,
   ownerText,
   type SortKey,
-  sortKeys,
   sortPods,
 } from "./listed-pods.ts";
 
@@ -36,15 +38,20 @@ export function PodSearch({
   text: string;
   query: URLSearchParams;
 }) {
-  const [sort, wantedEviction] = [asked.get("sort") ?? "", asked.get("eviction") ?? ""];
   const [typed, setTyped] = useState(text);
   const wanted = useDeferred(typed.trim(), PAUSE_MS);
   const version = live.events.at(-1)?.sequence;
   const isOff = live.node?.eviction === null;
+  const sort = asked.get("sort") ?? "";
+  const wantedEviction = isOff ? "" : (asked.get("eviction") ?? "");
   const query = isOff || !live.node ? undefined : { text: wanted || undefined, limit: MOST_SHOWN };
   const history = useAnswer("eviction/pods", query, version);
   const runtime = useAnswer("pods", { limit: 1_000 }, version);
-  const eligibility = useAnswer("eviction/eligibility", isOff || !live.node ? undefined : {}, version);
+  const eligibility = useAnswer(
+    "eviction/eligibility",
+    isOff || !live.node ? undefined : {},
+    `${version} ${live.rounds.at(-1)?.id}`,
+  );
   const found = sorted(
     listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? [], eligibility.value),
     sort,
@@ -62,6 +69,12 @@ export function PodSearch({
   };
   const by = sort.replace(/^-/, "");
   const listed = found.slice(0, MOST_SHOWN);
+  const counts = {
+    found: found.length,
+    listed: listed.length,
+    hasMore: history.value?.more ?? false,
+    filter: wantedEviction ? filters.find(([value]) => value === wantedEviction)?.[1] : undefined,
+  };
   const table = useMemo(
     () => (
       <Table
@@ -78,7 +91,9 @@ export function PodSearch({
     ),
     [wanted, sort, wantedEviction, history.value, runtime.value, eligibility.value],
   );
-  const isWaiting = isOff ? !runtime.value && !runtime.problem : !history.value && !history.problem;
+  const isEligibilityMissing = !isOff && !eligibility.value && isEligibilityNeeded(sort, wantedEviction);
+  const isWaiting =
+    (isOff ? isAwaited(runtime) : isAwaited(history)) || (isEligibilityMissing && isAwaited(eligibility));
   return (
     <div class="card">
       <search>
@@ -131,12 +146,17 @@ export function PodSearch({
       {runtime.problem && (
         <Problem problem={runtime.problem}>The states of containers are not known.</Problem>
       )}
+      {eligibility.problem && (
+        <Problem problem={eligibility.problem}>
+          {eligibility.value
+            ? "Whether pods can be evicted is as of the last answer."
+            : "Whether pods can be evicted is not known, nor what their specs contain."}
+        </Problem>
+      )}
       <p class="quiet" role="status">
-        {isWaiting
-          ? "Reading the pods."
-          : countText(found.length, listed.length, history.value?.more ?? false)}
+        {isWaiting ? "Reading the pods." : !(isEligibilityMissing && wantedEviction) && countText(counts)}
       </p>
-      {listed.length > 0 && table}
+      {listed.length > 0 && !(isEligibilityMissing && isWaiting) && table}
     </div>
   );
 }
@@ -160,9 +180,13 @@ const filters = [
   ["never", "Never"],
 ] as const;
 
+function isAwaited({ value, problem }: Answer<unknown>): boolean {
+  return !value && !problem;
+}
+
 function sorted(pods: ListedPod[], sort: string): ListedPod[] {
   const key = sort.replace(/^-/, "");
-  return Object.hasOwn(sortKeys, key) ? sortPods(pods, key as SortKey, sort.startsWith("-")) : pods;
+  return isSortKey(key) ? sortPods(pods, key, sort.startsWith("-")) : pods;
 }
 
 function cellsOf({ namespace, name, uid, isRecorded, leftAt, eligible, containers, restarts }: ListedPod) {
@@ -203,11 +227,4 @@ function Evictable({ pod: { eviction, reason } }: { pod: EligiblePod }) {
       )}
     </>
   );
-}
-
-function countText(found: number, listed: number, more: boolean): string {
-  if (found === 0)
-    return "No pod that is or was on this node has such a name. Pods of other nodes are not known here.";
-  if (more || listed < found) return `The first ${listed}; write more of the name to see others.`;
-  return found === 1 ? "1 pod" : `${found} pods`;
 }
