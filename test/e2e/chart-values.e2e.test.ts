@@ -160,6 +160,22 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
     ["get resource.k8s.io/resourceclaims"],
   ],
+  // As where all that is below them is commented out in a file of values.
+  ["config without a value", ["config=null"], defaults, []],
+  ...["server", "lifecycle", "reporting", "devices", "eviction", "plugins"].map(
+    (section): (typeof parts)[number] => [
+      `config.${section} without a value`,
+      [`config={"${section}":null}`],
+      defaults,
+      [],
+    ],
+  ),
+  [
+    "a section in config without a value",
+    ['config={"devices":{"kubeletPlugin":null},"eviction":{"reclaimedResources":null}}'],
+    defaults,
+    [],
+  ],
   [
     "a kubelet and a runtime elsewhere",
     ["hostPaths.kubelet=/data/kubelet", "hostPaths.runtime=/run/crio"],
