@@ -458,8 +458,11 @@ describe.skipIf(missing)("the chart's values", () => {
       serviceAccountName: "nodekeeper-uninstall",
       securityContext: { runAsNonRoot: true },
     });
-    const without = await render("uninstall.cleanup=false");
-    expect(without.filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"])).toEqual([]);
+    for (const off of ["uninstall.cleanup=false", "rbac.create=false"])
+      expect(await renderText(off)).not.toContain("helm.sh/hook:");
+    // Cut after a dot, the name would be refused.
+    const named52 = await render(`fullnameOverride=${"a".repeat(52)}.${"b".repeat(9)}`);
+    expect(ofKind(named52, "Job")[0]!.metadata.name).toBe(`${"a".repeat(52)}-uninstall`);
     const definition = ofKind(objects, "CustomResourceDefinition")[0]!;
     expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
   });
