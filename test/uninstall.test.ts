@@ -1,5 +1,6 @@
 import { ConditionType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import { customNodeResource, metadata, node, serveDeviceDriver, spec, status } from "@nodekeeper/sdk";
+import type { RequestInfo } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
@@ -148,21 +149,122 @@ it("removes what the agent left and nothing of others, says what, and does nothi
   expect(cluster.requests.filter(({ method }) => method !== "GET").length - writes).toBeLessThanOrEqual(1);
 });
 
-it("cleans all nodes that a selector matches, and deletes a CustomNodeResource in which nobody else has anything", async () => {
+/** Runs an agent that makes the CustomNodeResource, with fields of every part, and stops it. */
+async function ownObject(): Promise<void> {
   const agent = await startAgent(cluster);
-  const plugin = await startGoodPlugin(agent.pluginDir, "gpus", widgets("gpus", 1));
-  await until("its report", () => cluster.widgets("gpus") === "1");
+  const plugin = await startGoodPlugin(
+    agent.pluginDir,
+    "gpus",
+    widgets("gpus", 1),
+    customNodeResource(metadata("labels", { gpus: "1" }), spec("taints", [{ ...foreign, key: "ours" }])),
+  );
+  await until(
+    "its report",
+    () => cluster.widgets("gpus") === "1" && cluster.cnr().spec?.taints?.length === 1,
+  );
   await agent.stop();
   await plugin.stop();
+}
+
+const wholeObject = [
+  "CustomNodeResource spec.taints[ours/NoSchedule/shared_cores]",
+  "CustomNodeResource status.resources.capacity",
+  "CustomNodeResource metadata.labels.gpus",
+  "CustomNodeResource (the whole object)",
+].map((item) => `${NODE}: removed: ${item}`);
+
+it("cleans all nodes that a selector matches, and deletes a CustomNodeResource in which nobody else has anything", async () => {
+  await ownObject();
   cluster.server.seedNode("worker-2");
   const none = await uninstall("--all-nodes", "-l", "pool=a");
   expect(none).toEqual({ status: 0, lines: ["0 nodes, 0 items removed"] });
   const done = await uninstall("--all-nodes");
   expect(done.status).toBe(0);
   expect(done.lines.at(-1)).toMatch(/^2 nodes, \d+ items removed$/);
-  expect(done.lines).toContain(`${NODE}: removed: CustomNodeResource the object, which nobody else uses`);
+  expect(done.lines).toEqual(expect.arrayContaining(wholeObject));
   expect(names(CNR_RESOURCE)).toEqual([]);
   expect(names("nodes").sort()).toEqual([NODE, "worker-2"]);
+});
+
+const isObject = ({ resource }: RequestInfo) => resource?.plural === "customnoderesources";
+const refusal = (status: number, reason: string) => ({
+  status,
+  body: { kind: "Status", code: status, reason, message: "refused" },
+});
+
+it("deletes the object, and says what it had, although somebody changes it meanwhile", async () => {
+  await ownObject();
+  let left = 2;
+  cluster.fault = (request) =>
+    request.method === "DELETE" && isObject(request) && left-- > 0 ? refusal(409, "Conflict") : undefined;
+  const done = await uninstall("--node", NODE);
+  expect(done.lines).toEqual([...wholeObject, "1 node, 4 items removed"]);
+  expect(names(CNR_RESOURCE)).toEqual([]);
+});
+
+it("leaves a field that another client adds while it deletes the object", async () => {
+  await ownObject();
+  cluster.fault = (request) => {
+    if (request.method !== "DELETE" || !isObject(request)) return undefined;
+    const { store } = cluster.server;
+    const { metadata: meta, ...others } = cluster.cnr();
+    const theirs = {
+      manager: "theirs",
+      operation: "Update",
+      fieldsV1: { "f:metadata": { "f:labels": { "f:theirs": {} } } },
+    };
+    store.put({
+      ...others,
+      metadata: {
+        ...meta,
+        labels: { ...meta.labels, theirs: "1" },
+        managedFields: [...meta.managedFields, theirs],
+      },
+    });
+    return undefined;
+  };
+  const done = await uninstall("--node", NODE);
+  expect([...done.lines].sort()).toEqual(["1 node, 3 items removed", ...wholeObject.slice(0, 3)].sort());
+  expect(cluster.cnr().metadata.labels).toEqual({ theirs: "1" });
+  expect(cluster.cnr().status?.resources).toBeUndefined();
+});
+
+it("deletes the object once it may", async () => {
+  await ownObject();
+  cluster.fault = (request) =>
+    request.method === "DELETE" && isObject(request) ? refusal(403, "Forbidden") : undefined;
+  const refused = await uninstall("--node", NODE);
+  expect(refused).toMatchObject({
+    status: 1,
+    lines: [expect.stringContaining("not removed"), expect.anything()],
+  });
+  cluster.fault = () => undefined;
+  const done = await uninstall("--node", NODE);
+  expect(done).toEqual({ status: 0, lines: [...wholeObject, "1 node, 4 items removed"] });
+  expect(names(CNR_RESOURCE)).toEqual([]);
+});
+
+it("says what it has removed before an error, and leaves an object that is empty and may be somebody's", async () => {
+  await leftBehind();
+  cluster.fault = (request) =>
+    request.method === "PATCH" && isObject(request) && request.path.endsWith("/status")
+      ? refusal(403, "Forbidden")
+      : undefined;
+  const failed = await uninstall("--node", NODE);
+  expect(failed.status).toBe(1);
+  expect(failed.lines).toContain(
+    `${NODE}: removed: CustomNodeResource spec.taints[ours/NoSchedule/shared_cores]`,
+  );
+  expect(failed.lines).not.toContain(`${NODE}: removed: CustomNodeResource status.resources.capacity`);
+  cluster.fault = () => undefined;
+  const { apiVersion, kind } = cluster.cnr();
+  expect((await uninstall("--node", NODE)).lines).toEqual([
+    `${NODE}: removed: CustomNodeResource status.resources.capacity`,
+    "1 node, 1 item removed",
+  ]);
+  cluster.server.store.put({ apiVersion, kind, metadata: { name: NODE } });
+  expect((await uninstall("--node", NODE)).lines).toEqual(["1 node, 0 items removed"]);
+  expect(names(CNR_RESOURCE)).toEqual([NODE]);
 });
 
 it("leaves a node on which an agent runs, whether in a pod or by its state directory, and needs a node", async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -109,6 +110,24 @@ it("a release signs what .ci/publish published: provenance of all, a bill of mat
     ]),
     ["release/assets/*\nrelease/packages/*\n", undefined],
   ]);
+});
+
+it.each([
+  ["v1.2.3-rc.1", true],
+  ["v1.2.3", false],
+])("the release of %s is one of a candidate: %s", (tag, isCandidate) => {
+  const { run = "" } = release.workflow.jobs.publish!.steps!.at(-1)!;
+  // Says each command of gh, and that there is no release yet.
+  const gh = 'gh() { [[ $2 != view ]] || return 1; echo "gh $*"; }';
+  const env = { ...process.env, GITHUB_REF_NAME: tag, IMAGE: "example.com/nodekeeper", DIGEST: "sha256:1" };
+  const said = execFileSync("bash", ["-e", "-o", "pipefail", "-c", `${gh}\n${run}`], {
+    env,
+    encoding: "utf8",
+  });
+  const [created, , published] = said.trim().split("\n");
+  expect(created).toContain(`gh release create ${tag} --draft --verify-tag`);
+  expect(created?.includes(" --prerelease ")).toBe(isCandidate);
+  expect(published).toBe(`gh release edit ${tag} --draft=false`);
 });
 
 it("a release has files of this repository that are there", () => {

@@ -160,6 +160,22 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
     ["get resource.k8s.io/resourceclaims"],
   ],
+  // As where all that is below them is commented out in a file of values.
+  ["config without a value", ["config=null"], defaults, []],
+  ...["server", "lifecycle", "reporting", "devices", "eviction", "plugins"].map(
+    (section): (typeof parts)[number] => [
+      `config.${section} without a value`,
+      [`config={"${section}":null}`],
+      defaults,
+      [],
+    ],
+  ),
+  [
+    "a section in config without a value",
+    ['config={"devices":{"kubeletPlugin":null},"eviction":{"reclaimedResources":null}}'],
+    defaults,
+    [],
+  ],
   [
     "a kubelet and a runtime elsewhere",
     ["hostPaths.kubelet=/data/kubelet", "hostPaths.runtime=/run/crio"],
@@ -442,8 +458,11 @@ describe.skipIf(missing)("the chart's values", () => {
       serviceAccountName: "nodekeeper-uninstall",
       securityContext: { runAsNonRoot: true },
     });
-    const without = await render("uninstall.cleanup=false");
-    expect(without.filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"])).toEqual([]);
+    for (const off of ["uninstall.cleanup=false", "rbac.create=false"])
+      expect(await renderText(off)).not.toContain("helm.sh/hook:");
+    // Cut after a dot, the name would be refused.
+    const named52 = await render(`fullnameOverride=${"a".repeat(52)}.${"b".repeat(9)}`);
+    expect(ofKind(named52, "Job")[0]!.metadata.name).toBe(`${"a".repeat(52)}-uninstall`);
     const definition = ofKind(objects, "CustomResourceDefinition")[0]!;
     expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
   });

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { withPublication } from "../../scripts/docs/publication.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
@@ -73,16 +74,24 @@ describe.skipIf(missing)("a release", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
+  const script = (name: string, ...args: string[]) =>
+    execute(node24, [`scripts/${name}.ts`, ...args], { cwd: root });
+
   async function build(): Promise<void> {
     const dist = join(directory, "dist");
-    const script = (name: string, ...args: string[]) =>
-      execute(node24, [`scripts/${name}.ts`, ...args], { cwd: root });
     await script("build", dist);
     const image = join(dist, "nodekeeper-image.tar");
     const architecture = process.arch === "x64" ? "amd64" : process.arch;
     await script("image", "--arch", architecture, "--dist", dist, "--output", image);
-    await script("release", "--dist", dist, "--registry", registries.oci);
-    release = join(dist, "release");
+    release = await releaseFor(registries.oci, "release");
+  }
+
+  /** Returns the directory of what is published into a registry. */
+  async function releaseFor(registry: string, name: string): Promise<string> {
+    const dist = join(directory, "dist");
+    const output = join(directory, name);
+    await script("release", "--dist", dist, "--registry", registry, "--output", output);
+    return output;
   }
 
   /** Returns the flags of Helm that belong to this node. */
@@ -136,8 +145,8 @@ describe.skipIf(missing)("a release", () => {
   });
 
   it("publishes nothing if a registry has other content under its version", async () => {
-    const other = join(directory, "other");
-    cpSync(release, other, { recursive: true });
+    const elsewhere = `${registries.oci}-other`;
+    const other = await releaseFor(elsewhere, "other");
     const packages = join(other, "packages");
     const sdk = join(packages, readdirSync(packages).find((name) => name.includes("-sdk-"))!);
     const changed = join(directory, "changed");
@@ -145,7 +154,6 @@ describe.skipIf(missing)("a release", () => {
     await execute("tar", ["-xzf", sdk, "-C", changed]);
     writeFileSync(join(changed, "package/README.md"), "changed");
     await execute("tar", ["-czf", sdk, "-C", changed, "package"]);
-    const elsewhere = `${registries.oci}-other`;
     const ran = await publish(other, { registry: elsewhere });
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(
@@ -154,8 +162,39 @@ describe.skipIf(missing)("a release", () => {
     expect(await registries.repositories()).toEqual(["e2e/charts/nodekeeper", "e2e/nodekeeper"]);
   });
 
+  it("publishes nothing if its chart names the image of another registry", async () => {
+    const ran = await publish(release, { registry: `${registries.oci}-other` });
+    expect(ran).toMatchObject({ code: 1, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /names the image \S+\/e2e\/nodekeeper@sha256:\w+, not \S+\/e2e-other\/nodekeeper@sha256:/,
+    );
+    expect(await registries.repositories()).toEqual(["e2e/charts/nodekeeper", "e2e/nodekeeper"]);
+  });
+
+  it("publishes nothing if the registry has something under the chart's name that is no chart", async () => {
+    const taken = `${registries.oci}-taken`;
+    const other = await releaseFor(taken, "taken");
+    const { version } = parse(
+      (await execute("tar", ["-xOzf", join(other, "chart.tgz"), "nodekeeper/Chart.yaml"])).stdout,
+    );
+    const image = `oci-archive:${join(other, "image.tar")}`;
+    // An index, which has no layers.
+    const copy = [
+      "copy",
+      "--all",
+      "--dest-tls-verify=false",
+      image,
+      `docker://${taken}/charts/nodekeeper:${version}`,
+    ];
+    await execute(pathOf("skopeo"), copy, { env: { ...process.env, ...registries.env } });
+    const ran = await publish(other, { registry: taken });
+    expect(ran).toMatchObject({ code: 1, stdout: "", stderr: expect.not.stringMatching(/^publishing/m) });
+    expect(await registries.repositories()).not.toContain("e2e-taken/nodekeeper");
+  });
+
   it("publishes nothing if a registry does not answer", async () => {
-    const ran = await publish(release, { registry: `127.0.0.1:${await freePort()}/e2e` });
+    const registry = `127.0.0.1:${await freePort()}/e2e`;
+    const ran = await publish(await releaseFor(registry, "unreachable"), { registry });
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining("connection refused") });
   });
 

@@ -51,6 +51,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{/* Removes sections without a value from a map, which would replace those of another in mergeOverwrite. */}}
+{{- define "nodekeeper.dropEmptySections" -}}
+{{- $map := . -}}
+{{- range $key, $value := . -}}
+{{- if kindIs "invalid" $value -}}{{- $_ := unset $map $key -}}{{- end -}}
+{{- if kindIs "map" $value -}}{{- include "nodekeeper.dropEmptySections" $value -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The AgentConfiguration: what the values say, and over it .Values.config. */}}
 {{- define "nodekeeper.configuration" -}}
 {{- $settings := dict
@@ -78,7 +87,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "tlsCertFile" "/etc/nodekeeper-tls/tls.crt"
   "tlsPrivateKeyFile" "/etc/nodekeeper-tls/tls.key") -}}
 {{- end -}}
-{{- mergeOverwrite $settings (deepCopy .Values.config) | toYaml -}}
+{{- $config := deepCopy (default dict .Values.config) -}}
+{{- include "nodekeeper.dropEmptySections" $config -}}
+{{- mergeOverwrite $settings $config | toYaml -}}
 {{- end -}}
 
 {{/*
@@ -100,15 +111,16 @@ that counts, so that .Values.config turns parts on and off as well.
 {{- range $eviction.dryRunPlugins -}}
 {{- if hasPrefix "-" . -}}{{- $isDryRun = false -}}{{- end -}}
 {{- end -}}
-{{- $evicts := and $eviction.enabled (not $isDryRun) -}}
-lifecycle: {{ $settings.lifecycle.enabled }}
+{{- $isEvictionOn := eq true $eviction.enabled -}}
+{{- $evicts := and $isEvictionOn (not $isDryRun) -}}
+lifecycle: {{ eq true $settings.lifecycle.enabled }}
 kubeletReporter: {{ $kubelet }}
-kubeletPlugin: {{ $settings.devices.kubeletPlugin.enabled }}
-host: {{ or $kubelet $system $eviction.enabled }}
-eviction: {{ $eviction.enabled }}
+kubeletPlugin: {{ eq true $settings.devices.kubeletPlugin.enabled }}
+host: {{ or $kubelet $system $isEvictionOn }}
+eviction: {{ $isEvictionOn }}
 evictionApi: {{ and $evicts (has "evictionApi" $killers) }}
 deletion: {{ and $evicts (has "deletion" $killers) }}
-reviews: {{ or (and $eviction.enabled (default false $eviction.strict)) (ne "" (default "" $settings.server.tlsCertFile)) }}
+reviews: {{ or (and $isEvictionOn (eq true $eviction.strict)) (ne "" (default "" $settings.server.tlsCertFile)) }}
 remote: {{ .Values.statusServer.remote.enabled }}
 {{- end -}}
 

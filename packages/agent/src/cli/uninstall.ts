@@ -146,25 +146,35 @@ interface Cleaning {
   signal: AbortSignal;
 }
 
+interface Step {
+  kind: string;
+  /** Yields what was removed from the objects of the kind, once it is. */
+  release(): AsyncGenerator<string, void>;
+}
+
 async function cleaned(
   client: KubeApiClient,
   cleaning: Cleaning,
   { reporting }: AgentConfiguration,
 ): Promise<NodeResult> {
   const options = { ...cleaning, client, fieldManager: FIELD_MANAGER };
-  const steps: (() => Promise<string[]>)[] = [
-    async () => (await releaseNode(options)).map((path) => `Node ${path}`),
-    ...[...kindPolicies(reporting.additionalKinds).values()].map((policy) => async () => {
-      const resource = await client.resolve(policy.kind, { signal: cleaning.signal });
-      const paths = resource ? await releaseObject(resource, policy, options) : [];
-      return paths.map((path) => `${policy.kind.kind} ${path}`);
-    }),
-    async () => (await releaseSlices(options)).map((name) => `ResourceSlice ${name}`),
+  const steps: readonly Step[] = [
+    { kind: "Node", release: () => releaseNode(options) },
+    ...[...kindPolicies(reporting.additionalKinds).values()].map((policy) => ({
+      kind: policy.kind.kind,
+      async *release() {
+        const resource = await client.resolve(policy.kind, { signal: cleaning.signal });
+        if (resource) yield* releaseObject(resource, policy, options);
+      },
+    })),
+    { kind: "ResourceSlice", release: () => releaseSlices(options) },
   ];
   const result: NodeResult = { node: cleaning.nodeName, removed: [] };
   for (const step of steps) {
     try {
-      result.removed.push(...(await withAttempts(step)));
+      await withAttempts(async () => {
+        for await (const what of step.release()) result.removed.push(`${step.kind} ${what}`);
+      });
     } catch (error) {
       cleaning.signal.throwIfAborted();
       result.error = result.error ? `${result.error}; ${messageWithId(error)}` : messageWithId(error);
@@ -174,7 +184,7 @@ async function cleaned(
 }
 
 /** Tries again if the object was changed meanwhile. */
-async function withAttempts(step: () => Promise<string[]>): Promise<string[]> {
+async function withAttempts(step: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await step();

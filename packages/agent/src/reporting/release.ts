@@ -1,12 +1,13 @@
-import type { ApiResource, KubeClient } from "@nodekeeper/core/kube";
-import { type ApplyPart, applyParts } from "./bodies.ts";
+import type { ApiResource, KubeClient, KubeObject } from "@nodekeeper/core/kube";
+import { codeOf } from "@nodekeeper/core/lib";
+import { applyParts } from "./bodies.ts";
 import type { PublishContext } from "./context.ts";
 import type { KindPolicy } from "./kinds.ts";
 import { kindKey, node } from "./kinds.ts";
 import { appliedFields } from "./owned-values.ts";
 import { RemoteObject } from "./remote-object.ts";
 import { ownsTaintList } from "./taints.ts";
-import { pathsOf, publishedBefore } from "./unclaimed.ts";
+import { isOnlyOwn, pathsOf, publishedBefore } from "./unclaimed.ts";
 
 export interface ReleaseOptions extends Pick<PublishContext, "nodeName" | "fieldManager"> {
   client: KubeClient;
@@ -17,39 +18,47 @@ export interface ReleaseOptions extends Pick<PublishContext, "nodeName" | "field
 
 /**
  * Removes from a node's object of one kind all fields that the agent's field manager applied, and deletes the object if
- * nothing of any client is left in it. Fields and taints of other clients stay. A Node is never deleted. Returns the
- * paths of what the agent published: none if it published nothing, or if there is no such object. Idempotent; the agent
- * of the node must not run, because it would restore its fields.
+ * it has nothing else. Fields and taints of other clients stay, and so does an object that is empty already: nothing
+ * proves whose it is. A Node is never deleted. Yields the paths of what was removed, once it is: none if the agent
+ * published nothing, or if there is no such object. Idempotent, also after an error; throws `conflict` if the object
+ * changed meanwhile. The agent of the node must not run, because it would restore its fields.
  */
-export async function releaseObject(
+export async function* releaseObject(
   resource: ApiResource,
   policy: KindPolicy,
   { client, nodeName, fieldManager, isDryRun, signal }: ReleaseOptions,
-): Promise<string[]> {
+): AsyncGenerator<string, void> {
   const isNode = kindKey(resource) === kindKey(node);
   const isFrozenTaint = () => false;
   const remote = new RemoteObject(resource, isNode, { client, nodeName, fieldManager, isFrozenTaint });
   const live = await remote.read(signal);
-  if (!live) return [];
+  if (!live) return;
   const owner = { manager: fieldManager, isFrozen: isFrozenTaint };
-  const released = pathsOf(publishedBefore(live, policy, owner));
-  if (isDryRun) return released;
-  let left = live;
-  const owns = (part: ApplyPart) => appliedFields(left, fieldManager, part) !== undefined;
+  const published = publishedBefore(live, policy, owner);
+  if (!isNode && isOnlyOwn(live, owner)) {
+    // Not emptied first: if it could not be deleted then, nothing would prove the next time that it was the agent's.
+    if (!isDryRun) await deleteUnchanged(client, resource, { live, signal });
+    yield* pathsOf(published);
+    yield "(the whole object)";
+    return;
+  }
   for (const part of applyParts) {
-    if (!owns(part)) continue;
-    const ownsTaints = part === "main" && !isNode && ownsTaintList(left, fieldManager);
-    left = await remote.apply({ part, fields: {}, ownsTaints }, signal);
+    if (!isDryRun && appliedFields(live, fieldManager, part)) {
+      const ownsTaints = part === "main" && !isNode && ownsTaintList(live, fieldManager);
+      await remote.apply({ part, fields: {}, ownsTaints }, signal);
+    }
+    const fields = published.fields.filter((field) => (field.part === "status") === (part === "status"));
+    yield* pathsOf({ fields, problems: [] });
   }
-  const isEmptied = left !== live && (left.metadata.managedFields ?? []).length === 0;
-  if (!isNode && isEmptied && !hasContent(left.spec) && !hasContent(left.status)) {
-    const { uid = "", resourceVersion = "" } = left.metadata;
-    await client.delete(resource, nodeName, { preconditions: { uid, resourceVersion }, signal });
-    released.push("the object, which nobody else uses");
-  }
-  return released;
 }
 
-function hasContent(part: unknown): boolean {
-  return typeof part === "object" && part !== null && Object.keys(part).length > 0;
+async function deleteUnchanged(
+  client: KubeClient,
+  resource: ApiResource,
+  { live, signal }: { live: KubeObject; signal: AbortSignal },
+): Promise<void> {
+  const { name = "", uid = "", resourceVersion = "" } = live.metadata;
+  await client.delete(resource, name, { preconditions: { uid, resourceVersion }, signal }).catch((error) => {
+    if (codeOf(error) !== "notFound") throw error;
+  });
 }

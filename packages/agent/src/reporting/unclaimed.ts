@@ -1,4 +1,4 @@
-import type { KubeObject } from "@nodekeeper/core/kube";
+import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import type { ContentField, PluginContent } from "./content.ts";
 import { isObject, type Json, type JsonObject, normalize, sameJson } from "./json.ts";
 import { type KindPolicy, kindKey, OWN_TAINTS, type Part } from "./kinds.ts";
@@ -6,7 +6,7 @@ import type { MergedObject } from "./merge.ts";
 import { itemIdentity, listKeys } from "./merge-values.ts";
 import { ownedValues } from "./owned-values.ts";
 import { storedBytes } from "./stored-bytes.ts";
-import { ownTaints, type TaintOwner } from "./taints.ts";
+import { ownTaints, type TaintOwner, taintsOf } from "./taints.ts";
 
 const parts: readonly Part[] = ["spec", "status", "metadata"];
 
@@ -30,6 +30,28 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
     }
   }
   return { fields, problems: [] };
+}
+
+/**
+ * Returns whether an object has nothing but what the agent applied: no other client has a field in it, or a taint in the
+ * agent's list, and every value is in the agent's fields. False for an empty object, which may be anybody's.
+ */
+export function isOnlyOwn(live: KubeObject, owner: TaintOwner): boolean {
+  const { managedFields = [], labels = {}, annotations = {} } = live.metadata;
+  const isOwn = ({ manager, operation }: ManagedFieldsEntry) =>
+    manager === owner.manager && operation === "Apply";
+  if (managedFields.length === 0 || !managedFields.every(isOwn)) return false;
+  const all = live as unknown as JsonObject;
+  if (taintsOf(all).length > ownTaints(live, owner).length) return false;
+  const values: JsonObject = { metadata: {}, spec: {}, status: {}, ...ownedValues(live, owner.manager) };
+  const { spec = {}, status = {} } = all;
+  const own = isObject(values.metadata) ? values.metadata : {};
+  return (
+    uncovered(spec, values.spec, "spec") === undefined &&
+    uncovered(status, values.status, "status") === undefined &&
+    uncovered(labels, own.labels ?? {}, "labels") === undefined &&
+    uncovered(annotations, own.annotations ?? {}, "annotations") === undefined
+  );
 }
 
 function ownPart(live: KubeObject, path: string, value: Json, owner: TaintOwner): Json | undefined {

@@ -11,26 +11,27 @@ export interface SliceReleaseOptions {
 }
 
 /**
- * Deletes a node's ResourceSlices that the agent published. Those of other clients stay. Returns the names; none if the
- * API server does not serve ResourceSlices. Idempotent.
+ * Deletes a node's ResourceSlices that the agent published. Those of other clients stay. Yields the name of each, once it
+ * is deleted; none if the API server does not serve ResourceSlices. Idempotent.
  */
-export async function releaseSlices(options: SliceReleaseOptions): Promise<string[]> {
+export async function* releaseSlices(options: SliceReleaseOptions): AsyncGenerator<string, void> {
   const { client, nodeName, isDryRun, signal } = options;
   const api = await discoverSliceApi(client, signal).catch((error) => {
     if (codeOf(error) === "unsupported") return undefined;
     throw error;
   });
-  if (!api) return [];
+  if (!api) return;
   const { items } = await client.list(api.resource, {
     fieldSelector: fieldSelectorOf(api, nodeName),
     signal,
   });
   const own = items.filter((item) => knownSlice(api, item, nodeName)?.object !== undefined);
-  for (const { metadata } of isDryRun ? [] : own) {
+  for (const { metadata } of own) {
     const { name = "", uid = "" } = metadata;
-    await client.delete(api.resource, name, { preconditions: { uid }, signal }).catch((error) => {
-      if (codeOf(error) !== "notFound") throw error;
-    });
+    if (!isDryRun)
+      await client.delete(api.resource, name, { preconditions: { uid }, signal }).catch((error) => {
+        if (codeOf(error) !== "notFound") throw error;
+      });
+    yield name;
   }
-  return own.map(({ metadata }) => metadata.name ?? "").sort();
 }

@@ -14,28 +14,26 @@ export interface NodeReleaseOptions {
 
 /**
  * Removes from a Node the taints that are proven to be the agent's, the annotation that lists them, and the condition
- * EvictionBlocked. Returns what was removed; nothing if the Node does not exist. Idempotent. Throws `conflict` if the
- * Node changed meanwhile.
+ * EvictionBlocked. Yields what was removed, once it is; nothing if the Node does not exist. Idempotent. Throws `conflict`
+ * if the Node changed meanwhile.
  */
-export async function releaseNode(options: NodeReleaseOptions): Promise<string[]> {
+export async function* releaseNode(options: NodeReleaseOptions): AsyncGenerator<string, void> {
   const { client, nodeName, fieldManager, isDryRun, signal } = options;
   const node = await client.get(nodes, nodeName, { signal }).catch((error) => {
     if (codeOf(error) === "notFound") return undefined;
     throw error;
   });
-  if (!node) return [];
-  const released: string[] = [];
+  if (!node) return;
   const live = readNodeTaints(node, fieldManager);
   const merged = mergeNodeTaints(live, { desired: [], isComplete: true });
-  released.push(...[...live.own].sort().map((taint) => `spec.taints[${taint}]`));
   if (merged && !isDryRun)
     await client.mergePatch(nodes, nodeName, taintPatch(node, merged.taints, merged.own), { signal });
+  yield* [...live.own].sort().map((taint) => `spec.taints[${taint}]`);
   const { managedFields = [], uid } = node.metadata;
   if (managedFields.some(({ manager }) => manager === CONDITION_MANAGER)) {
-    released.push(`status.conditions[${EVICTION_BLOCKED}]`);
     const body = { metadata: { name: nodeName, ...(uid ? { uid } : {}) } };
     const apply = { subresource: "status", force: true, fieldManager: CONDITION_MANAGER, signal };
     if (!isDryRun) await client.apply(nodes, body, apply);
+    yield `status.conditions[${EVICTION_BLOCKED}]`;
   }
-  return released;
 }
