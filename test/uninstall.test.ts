@@ -272,7 +272,12 @@ it("leaves a node on which an agent runs, whether in a pod or by its state direc
   process.env.NODEKEEPER_STATE_DIR = agent.stateDir;
   process.env.NODE_NAME = NODE;
   try {
-    expect((await uninstall("--node", NODE)).status).toBe(1);
+    for (const which of [["--node", NODE], ["--all-nodes"]]) {
+      const { status, lines } = await uninstall(...which);
+      expect([status, lines.join("\n")]).toEqual([1, expect.stringContaining("it uses the state directory")]);
+    }
+    // A dry run changes nothing under it.
+    expect((await uninstall("--node", NODE, "--dry-run")).status).toBe(0);
   } finally {
     delete process.env.NODEKEEPER_STATE_DIR;
     delete process.env.NODE_NAME;

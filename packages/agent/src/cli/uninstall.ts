@@ -71,7 +71,6 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
   const { configuration } = await loadConfiguration(
     configurationSources({ config, kubeconfig, kubeContext }),
   );
-  if (node === configuration.nodeName) refuseIfAgentRunsHere(configuration);
   const client = await clientOf(configuration, run.clock);
   try {
     const { signal } = run;
@@ -82,7 +81,10 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
             ({ metadata }) => metadata.name ?? "",
           )
         : [node];
-    const agents = await remainingAgents(client, names, dryRun ? 0 : AGENTS_END_MS, run);
+    const agents = new Map(await remainingAgents(client, names, dryRun ? 0 : AGENTS_END_MS, run));
+    // One that is no pod.
+    if (!DirectoryLock.isFree(configuration.stateDir))
+      agents.set(configuration.nodeName, `it uses the state directory ${configuration.stateDir}`);
     const results: NodeResult[] = [];
     for (const name of names) {
       const agent = agents.get(name);
@@ -99,11 +101,6 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
   } finally {
     client.close();
   }
-}
-
-function refuseIfAgentRunsHere({ stateDir, nodeName }: AgentConfiguration): void {
-  if (DirectoryLock.isFree(stateDir)) return;
-  throw new AgentStillRuns({ node: nodeName, agent: `it uses the state directory ${stateDir}` });
 }
 
 async function clientOf({ kube }: AgentConfiguration, clock: Clock): Promise<KubeApiClient> {
