@@ -164,6 +164,9 @@ async function ownObject(): Promise<void> {
   );
   await agent.stop();
   await plugin.stop();
+  // The schema's default, which no client has.
+  const cnr = cluster.cnr();
+  cluster.server.store.put({ ...cnr, status: { ...cnr.status, topologyPolicy: "none" } });
 }
 
 const wholeObject = [

@@ -33,24 +33,17 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
 }
 
 /**
- * Returns whether an object has nothing but what the agent applied: no other client has a field in it, or a taint in the
- * agent's list, and every value is in the agent's fields. False for an empty object, which may be anybody's.
+ * Returns whether an object has nothing but what the agent applied, and defaults of its schema: managedFields name the agent
+ * alone, and the list of taints, which the agent owns as a whole, has no taint of another client. False for an object
+ * without managedFields: it may be anybody's.
  */
 export function isOnlyOwn(live: KubeObject, owner: TaintOwner): boolean {
-  const { managedFields = [], labels = {}, annotations = {} } = live.metadata;
+  const { managedFields = [] } = live.metadata;
   const isOwn = ({ manager, operation }: ManagedFieldsEntry) =>
     manager === owner.manager && operation === "Apply";
-  if (managedFields.length === 0 || !managedFields.every(isOwn)) return false;
-  const all = live as unknown as JsonObject;
-  if (taintsOf(all).length > ownTaints(live, owner).length) return false;
-  const values: JsonObject = { metadata: {}, spec: {}, status: {}, ...ownedValues(live, owner.manager) };
-  const { spec = {}, status = {} } = all;
-  const own = isObject(values.metadata) ? values.metadata : {};
+  const taints = taintsOf(live as unknown as JsonObject);
   return (
-    uncovered(spec, values.spec, "spec") === undefined &&
-    uncovered(status, values.status, "status") === undefined &&
-    uncovered(labels, own.labels ?? {}, "labels") === undefined &&
-    uncovered(annotations, own.annotations ?? {}, "annotations") === undefined
+    managedFields.length > 0 && managedFields.every(isOwn) && taints.length === ownTaints(live, owner).length
   );
 }
 
