@@ -9,10 +9,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, matchesGlob } from "node:path";
 import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { defaultName, parseArguments } from "./arguments.ts";
 import { writeProject } from "./project.ts";
 import { completeArguments } from "./questions.ts";
@@ -149,6 +150,87 @@ describe("a project", () => {
         expect(existsSync(join(project, file)), file).toBe(true);
     },
   );
+
+  it.each(languages.flatMap((language) => kinds.map((kind) => ({ language, kind }))))(
+    "of a $kind in $language runs as a DaemonSet without permissions",
+    async ({ language, kind }) => {
+      const project = join(directory, "new");
+      await writeProject({ language, kind, name: "tea.example.org", directory: project }, source);
+      const manifest = readFileSync(join(project, "deploy/daemonset.yaml"), "utf8");
+      const [account, daemonSet] = parseAllDocuments(manifest).map((document) => document.toJS());
+      expect(account).toMatchObject({
+        kind: "ServiceAccount",
+        metadata: { name: "tea.example.org" },
+        automountServiceAccountToken: false,
+      });
+      const { selector, updateStrategy, template } = daemonSet.spec;
+      expect(template.metadata.labels).toEqual(selector.matchLabels);
+      // A new instance beside the old one would take the old one's socket, and lose it when that one ends.
+      const isSurge = language !== "go" || kind === "driver";
+      expect(updateStrategy.rollingUpdate).toEqual(
+        isSurge ? { maxSurge: 1, maxUnavailable: 0 } : { maxUnavailable: 1 },
+      );
+      const { containers, volumes, ...pod } = template.spec;
+      expect(pod).toMatchObject({
+        serviceAccountName: "tea.example.org",
+        automountServiceAccountToken: false,
+      });
+      expect(containers[0].securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      // The default of --socket-dir.
+      const main = readFileSync(
+        join(project, readdirSync(project).find((name) => /^main\./.test(name))!),
+        "utf8",
+      );
+      const { path } = volumes[0].hostPath;
+      expect(main).toContain(`"${path}"`);
+      expect(containers[0].volumeMounts).toEqual([{ name: volumes[0].name, mountPath: path }]);
+    },
+  );
+
+  it.each(languages.flatMap((language) => kinds.map((kind) => ({ language, kind }))))(
+    "of a $kind in $language builds its image from files that it has and that are not ignored",
+    async ({ language, kind }) => {
+      const project = join(directory, "new");
+      await writeProject({ language, kind, name: "tea", directory: project }, source);
+      const [everything, ...included] = readFileSync(join(project, ".dockerignore"), "utf8")
+        .trim()
+        .split("\n");
+      expect(everything).toBe("*");
+      const context = readdirSync(project).filter((name) =>
+        included.some((pattern) => matchesGlob(name, pattern.slice(1))),
+      );
+      const dockerfile = readFileSync(join(project, "Dockerfile"), "utf8");
+      for (const [, files] of dockerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)) {
+        for (const file of files!.split(" ").filter((name) => name !== "."))
+          expect(
+            context.some((name) => matchesGlob(name, file)),
+            file,
+          ).toBe(true);
+      }
+      const main = readdirSync(project).find((name) => name.startsWith("main."))!;
+      expect(context).toContain(main);
+      for (const name of ["plugin.test.mjs", "README.md", "deploy"]) expect(context).not.toContain(name);
+      const { version: image } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+      expect(readFileSync(join(project, "deploy/daemonset.yaml"), "utf8")).toContain(`image: tea:${image}\n`);
+    },
+  );
+
+  it("is tested by the actions that test this repository", async () => {
+    const project = join(directory, "new");
+    await writeProject({ language: "go", kind: "driver", name: "tea", directory: project }, source);
+    const ours = readFileSync(join(root, ".github/workflows/ci.yml"), "utf8");
+    const theirs = readFileSync(join(project, ".github/workflows/ci.yml"), "utf8");
+    const used = [...theirs.matchAll(/uses: .*/g)].map(([line]) => line);
+    expect(used).toHaveLength(3);
+    for (const line of used) expect(ours).toContain(line);
+    const { scripts } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+    for (const [, name] of theirs.matchAll(/npm (?:run )?(build|check|test)$/gm))
+      expect(scripts).toHaveProperty(name!);
+  });
 
   it("is not written where files are, or where the directory is a file", async () => {
     const choices = { language: "go", kind: "driver", name: "x" } as const;

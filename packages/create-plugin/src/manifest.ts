@@ -1,5 +1,5 @@
 import type { Choices } from "./arguments.ts";
-import { type Language, templates } from "./templates.ts";
+import { type Kind, type Language, templates } from "./templates.ts";
 
 // Used by `npm run check` of TypeScript projects. Node runs TypeScript without compilation.
 const typescriptTools = { typescript: "^7.0.2", "@types/node": "^24.0.0" };
@@ -35,14 +35,18 @@ export function manifestOf(choices: Choices, version: string): unknown {
 export function scriptsOf({ kind, language, name }: Choices): Scripts {
   if (language === "typescript") return { check: "tsc", start: "node main.ts" };
   if (language === "go") return { build: `go build -o ${name} .`, start: `./${name}` };
-  const protoFiles = templates.python[kind].protoFiles ?? [];
-  const generate = ".venv/bin/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=.";
   const steps = [
     "python3 -m venv .venv",
     ".venv/bin/pip install --quiet -r requirements.txt",
-    `${generate} ${protoFiles.join(" ")}`,
+    generationOf(kind, ".venv/bin/python"),
   ];
   return { build: steps.join(" && "), start: ".venv/bin/python main.py" };
+}
+
+/** Returns the command that generates the modules of the protocol. @param python the interpreter */
+export function generationOf(kind: Kind, python: string): string {
+  const protoFiles = templates.python[kind].protoFiles ?? [];
+  return `${python} -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. ${protoFiles.join(" ")}`;
 }
 
 /** Returns the lines of the project's .gitignore. */

@@ -1,6 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Choices } from "./arguments.ts";
+import { deploymentOf } from "./deployment.ts";
 import { compilerOptions, ignoredFiles, manifestOf } from "./manifest.ts";
 import { readmeOf } from "./readme.ts";
 import { sampleNames, templates } from "./templates.ts";
@@ -28,6 +29,7 @@ export async function writeProject(choices: Choices, { root, version }: Source):
   await write(join(directory, "package.json"), json(manifestOf(choices, version)));
   await write(join(directory, ".gitignore"), `${ignoredFiles(choices).join("\n")}\n`);
   await write(join(directory, "README.md"), readmeOf(choices));
+  for (const [path, text] of Object.entries(deploymentOf(choices))) await write(join(directory, path), text);
   if (language === "typescript")
     await write(join(directory, "tsconfig.json"), json({ compilerOptions, include: ["*.ts"] }));
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Choices } from "./arguments.ts";
+import { imageOf } from "./deployment.ts";
 import { languageNames, scriptsOf } from "./manifest.ts";
 import type { Kind } from "./templates.ts";
 
@@ -48,6 +49,18 @@ npx nodekeeper plugins list --server 127.0.0.1:10377
 
 On a node, the default of \`--socket-dir\` is the directory that the agent watches. Everything that a plugin can do:
 \`node_modules/nodekeeper/docs/${guides[kind]}\`.
+
+## On the nodes of a cluster
+
+\`\`\`sh
+docker build -t ${imageOf(choices)} .
+kubectl apply --namespace nodekeeper --filename deploy/daemonset.yaml
+kubectl nodekeeper plugins list
+\`\`\`
+
+Push the image to a registry of your cluster, and name it in \`deploy/daemonset.yaml\`. The plugin needs no permissions at the
+API server. \`.github/workflows/ci.yml\` tests the plugin and builds the image; it needs the \`package-lock.json\` that
+\`npm install\` wrote. The reasons for each setting: \`node_modules/nodekeeper/docs/daemonset.md\`.
 `;
 }
 

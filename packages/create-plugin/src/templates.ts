@@ -11,6 +11,8 @@ export interface Template {
   copied: Readonly<Record<string, string>>;
   /** For Python: proto files from which modules are generated, relative to proto/. */
   protoFiles?: readonly string[];
+  /** Whether all instances on a node use one socket, so that a new instance can start only after the old one ended. */
+  sharesSocket?: boolean;
 }
 
 /** Names of the plugins in examples/. */
@@ -70,6 +72,7 @@ function goPlugin(kind: Kind): Template {
   return {
     named: { "main.go": `examples/plugins-go/${kind}/main.go` },
     copied: { ...Object.fromEntries(shared), ...testOf(kind) },
+    sharesSocket: true,
   };
 }
 

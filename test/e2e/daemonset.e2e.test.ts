@@ -1,0 +1,45 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { writeProject } from "../../packages/create-plugin/src/project.ts";
+import { kinds, languages } from "../../packages/create-plugin/src/templates.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { missingParts } from "./support/parts.ts";
+
+const root = join(import.meta.dirname, "../..");
+const paths: Record<string, string> = {
+  ServiceAccount: "/api/v1/namespaces/default/serviceaccounts",
+  DaemonSet: "/apis/apps/v1/namespaces/default/daemonsets",
+};
+
+describe.skipIf(missingParts("etcd", "openssl", "kubeApiServer"))("the DaemonSet of a new plugin", () => {
+  let cluster: ControlPlane;
+  let projects: string;
+
+  beforeAll(async () => {
+    projects = mkdtempSync(join(tmpdir(), "nk-projects-"));
+    cluster = await startControlPlane();
+  });
+  afterAll(async () => {
+    await cluster?.stop();
+    rmSync(projects, { recursive: true, force: true });
+  });
+
+  it.each(languages.flatMap((language) => kinds.map((kind) => ({ language, kind }))))(
+    "for a $kind in $language is accepted by kube-apiserver, which knows each of its fields",
+    async ({ language, kind }) => {
+      const name = `${kind}-${language}.example.com`;
+      const directory = join(projects, name);
+      await writeProject({ directory, language, kind, name }, { root, version: "1.2.3" });
+      const text = readFileSync(join(directory, "deploy/daemonset.yaml"), "utf8");
+      const objects = parseAllDocuments(text).map((document) => document.toJS());
+      expect(objects.map((object) => object.kind)).toEqual(["ServiceAccount", "DaemonSet"]);
+      for (const object of objects) {
+        const created = await cluster.admin.create(`${paths[object.kind]}?fieldValidation=Strict`, object);
+        expect(created.metadata).toMatchObject({ name, uid: expect.any(String) });
+      }
+    },
+  );
+});
