@@ -6,6 +6,7 @@ import { foreignAddresses } from "../scripts/docs/foreign.ts";
 import { findDocsProblems } from "../scripts/docs/links.ts";
 import { readMarkdown } from "../scripts/docs/markdown.ts";
 import { groupsOf, markdownFiles } from "../scripts/docs/pages.ts";
+import { sectionsOf } from "../scripts/docs/search-index.ts";
 import { serveDirectory } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
 import * as repository from "../scripts/programs.ts";
@@ -45,7 +46,12 @@ describe("a page", () => {
     ].join("\n");
     expect(readMarkdown(text)).toEqual({
       title: "The agent's page",
-      anchors: ["the-agents-page", "q--a-what_now", "twice", "twice-1"],
+      headings: [
+        { id: "the-agents-page", text: "The agent's page", depth: 1 },
+        { id: "q--a-what_now", text: "Q & A: what_now?", depth: 2 },
+        { id: "twice", text: "Twice", depth: 2 },
+        { id: "twice-1", text: "Twice", depth: 2 },
+      ],
       links: [
         { target: "one.md#a", line: 2 },
         { target: "two.md", line: 3 },
@@ -227,6 +233,32 @@ describe("the site", () => {
     expect(await read("")).toBe("200 text/html; charset=utf-8");
     expect(await read("style.css")).toBe("200 text/css");
     expect(await read("%2e%2e%2fsecret.html")).toBe("404 null");
+  });
+
+  it("names a page's sections beside it, if there are more than a reader sees at once", async () => {
+    const sections = (count: number) =>
+      Array.from({ length: count }, (_, at) => `## S <${at}>\n### Below\n`).join("");
+    await write({ ...pages, "docs/a.md": `# A\n${sections(3)}`, "docs/deep/b.md": `# B\n${sections(2)}` });
+    const out = join(root, "dist");
+    await buildSite(root, out);
+    const contents = async (path: string) =>
+      /<nav class="contents"[\s\S]*<\/nav>/.exec(await readFile(join(out, path), "utf8"))?.[0];
+    expect((await contents("a.html"))?.match(/<li>.*<\/li>/g)).toEqual([
+      '<li><a href="#s-0">S &lt;0&gt;</a></li>',
+      '<li><a href="#s-1">S &lt;1&gt;</a></li>',
+      '<li><a href="#s-2">S &lt;2&gt;</a></li>',
+    ]);
+    expect(await contents("deep/b.html")).toBeUndefined();
+  });
+
+  it("can be searched by section, without the marks of Markdown", () => {
+    const page =
+      "# A `page`\nFirst.\n## Part\n[a link](b.md) and\n\n| x | y |\n|---|---|\n| 1 | *2* |\n\n```sh run=x\npush\n```\n## Part\n";
+    expect(sectionsOf(page, "a.html")).toEqual([
+      { page: "A page", heading: "", address: "a.html", text: "First." },
+      { page: "A page", heading: "Part", address: "a.html#part", text: "a link and x y 1 2 push" },
+      { page: "A page", heading: "Part", address: "a.html#part-1", text: "" },
+    ]);
   });
 
   it("takes its groups from the index", () => {

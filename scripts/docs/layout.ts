@@ -5,6 +5,8 @@ export interface Layout {
   title: string;
   /** The page's own HTML. */
   body: string;
+  /** Its sections, for the contents of the page. Default: none. */
+  contents?: readonly { id: string; text: string }[];
   /** Where this page is in the site: "contributing/architecture.html". */
   at: string;
   groups: readonly PageGroup[];
@@ -12,8 +14,11 @@ export interface Layout {
   addressOf: (path: string) => string;
 }
 
-/** A whole page. It loads the style sheet beside it and nothing else: its policy forbids the browser the rest. */
-export function pageHtml({ title, body, at, groups, addressOf }: Layout): string {
+// With fewer, a reader sees them anyway.
+const FEWEST_CONTENTS = 3;
+
+/** A whole page. It loads what is beside it and nothing else: its policy forbids the browser the rest. */
+export function pageHtml({ title, body, contents = [], at, groups, addressOf }: Layout): string {
   const up = "../".repeat(at.split("/").length - 1);
   const link = (address: string, text: string) =>
     `<a href="${up}${address}"${address === at ? ' aria-current="page"' : ""}>${escapeHtml(text)}</a>`;
@@ -29,15 +34,21 @@ export function pageHtml({ title, body, at, groups, addressOf }: Layout): string
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
 <title>${escapeHtml(title)} · Nodekeeper</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${up}style.css">
+<script defer src="${up}search.js"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <nav aria-label="Pages">
 <p>${link("index.html", "Nodekeeper")}</p>
+<search id="searching" hidden>
+<input id="search" type="search" placeholder="Search  ( / )" aria-label="Search the documentation" autocomplete="off">
+<p id="result-count" role="status"></p>
+<ul id="results"></ul>
+</search>
 ${sections.join("\n")}
 </nav>
 <main id="content">
@@ -47,9 +58,16 @@ ${before ? `<span>← ${link(addressOf(before.path), before.title)}</span>` : "<
 ${after ? `<span>${link(addressOf(after.path), after.title)} →</span>` : ""}
 </footer>
 </main>
+${contentsHtml(contents)}
 </body>
 </html>
 `;
+}
+
+function contentsHtml(contents: NonNullable<Layout["contents"]>): string {
+  if (contents.length < FEWEST_CONTENTS) return "";
+  const items = contents.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`);
+  return `<nav class="contents" aria-label="On this page">\n<h2>On this page</h2>\n<ul>\n${items.join("\n")}\n</ul>\n</nav>`;
 }
 
 /** Text for HTML, also within quotes. */

@@ -54,5 +54,7 @@ async function deadLink(
   if (!isThere) return `${target}: there is no ${path}`;
   if (!anchor) return undefined;
   const page = pages.get(path);
-  return page?.anchors.includes(anchor) ? undefined : `${target}: ${path} has no heading #${anchor}`;
+  return page?.headings.some(({ id }) => id === anchor)
+    ? undefined
+    : `${target}: ${path} has no heading #${anchor}`;
 }

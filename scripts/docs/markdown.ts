@@ -18,18 +18,26 @@ export interface CodeBlock {
   line: number;
 }
 
+export interface Heading {
+  /** As GitHub makes it. */
+  id: string;
+  text: string;
+  /** 1 for "#". */
+  depth: number;
+}
+
 export interface MarkdownPage {
   /** The first heading's text. */
   title: string;
-  /** Ids of headings, as GitHub makes them, in order. */
-  anchors: string[];
+  /** In order. */
+  headings: Heading[];
   links: Link[];
   blocks: CodeBlock[];
 }
 
 /** Parses a page. */
 export function readMarkdown(text: string): MarkdownPage {
-  const page: MarkdownPage = { title: "", anchors: [], links: [], blocks: [] };
+  const page: MarkdownPage = { title: "", headings: [], links: [], blocks: [] };
   const anchorOf = anchors();
   let line = 1;
   for (const top of lexer(text)) {
@@ -40,8 +48,9 @@ export function readMarkdown(text: string): MarkdownPage {
     };
     for (const token of withChildren(top)) {
       if (token.type === "heading") {
-        page.title ||= plainText(token);
-        page.anchors.push(anchorOf(plainText(token)));
+        const text = plainText(token);
+        page.title ||= text;
+        page.headings.push({ id: anchorOf(text), text, depth: token.depth });
       }
       if (token.type === "link" || token.type === "image") {
         page.links.push({ target: token.href, line: lineOf(token) });

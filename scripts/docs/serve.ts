@@ -14,6 +14,7 @@ export async function serveDirectory(directory: string, port: number): Promise<D
   const types: Record<string, string> = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css",
+    ".js": "text/javascript",
     ".png": "image/png",
   };
   const server = createServer(async (request, response) => {

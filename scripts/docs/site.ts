@@ -7,6 +7,7 @@ import { Marked, type Token, type Tokens } from "marked";
 import { escapeHtml, pageHtml } from "./layout.ts";
 import { anchors, plainText, readMarkdown } from "./markdown.ts";
 import { groupsOf, INDEX, type PageGroup } from "./pages.ts";
+import { searchIndexScript, sectionsOf } from "./search-index.ts";
 
 // More of a file is nothing to read in a browser.
 const LARGEST_FILE = 256 * 1024;
@@ -19,7 +20,7 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
   const groups = groupsOf(await readFile(join(root, INDEX), "utf8"));
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
-  await cp(join(import.meta.dirname, "style.css"), join(out, "style.css"));
+  for (const file of ["style.css", "search.js"]) await cp(join(import.meta.dirname, file), join(out, file));
   const images = join(root, "docs/images");
   if (existsSync(images)) await cp(images, join(out, "images"), { recursive: true });
   // Pages, then what they link to.
@@ -36,6 +37,11 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
     await mkdir(dirname(join(out, address)), { recursive: true });
     await writeFile(join(out, address), html);
   }
+  const listed = groups.flatMap(({ pages }) => pages.map(({ path }) => path));
+  const sections = listed.map(async (path) =>
+    sectionsOf(await readFile(join(root, path), "utf8"), addressOf(path)),
+  );
+  await writeFile(join(out, "search-index.js"), searchIndexScript((await Promise.all(sections)).flat()));
   return [...done.values()];
 }
 
@@ -58,14 +64,13 @@ async function render(root: string, path: string, groups: readonly PageGroup[], 
   }
   const text = await readFile(join(root, path), "utf8");
   if (path.endsWith(".md")) {
-    const { title } = readMarkdown(text);
-    return {
-      address: at,
-      html: pageHtml({ title, body: await markdownHtml(text, path, at, want), ...layout }),
-    };
+    const { title, headings } = readMarkdown(text);
+    const contents = headings.filter(({ depth }) => depth === 2);
+    const body = await markdownHtml(text, path, at, want);
+    return { address: at, html: pageHtml({ title, body, contents, ...layout }) };
   }
   const shown = text.length > LARGEST_FILE ? `${text.slice(0, LARGEST_FILE)}\n…` : text;
-  const body = `<h1>${escapeHtml(path)}</h1>\n<pre><code>${escapeHtml(shown)}</code></pre>`;
+  const body = `<h1>${escapeHtml(path)}</h1>\n<pre tabindex="0"><code>${escapeHtml(shown)}</code></pre>`;
   return { address: at, html: pageHtml({ title: path, body, ...layout }) };
 }
 
@@ -103,7 +108,7 @@ async function markdownHtml(text: string, path: string, at: string, want: Want):
           row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");
         const rows = token.rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
         const head = `<thead><tr>${cells(token.header, "th")}</tr></thead>`;
-        return `<div class="table"><table>\n${head}\n<tbody>\n${rows}\n</tbody>\n</table></div>\n`;
+        return `<div class="table" tabindex="0"><table>\n${head}\n<tbody>\n${rows}\n</tbody>\n</table></div>\n`;
       },
     },
   });
@@ -130,7 +135,8 @@ function codeHtml(text: string, lang: string): string {
   if (language === "mermaid") return `<figure class="diagram">${diagramSvg(text)}</figure>\n`;
   const reason = /^not-run="(.*)"$/.exec(info!)?.[1];
   const note = reason ? `<p class="note">Not run by the project's tests: ${escapeHtml(reason)}.</p>\n` : "";
-  return `<pre><code class="language-${escapeHtml(language || "text")}">${escapeHtml(text)}\n</code></pre>\n${note}`;
+  // What scrolls can be reached by the keyboard.
+  return `<pre tabindex="0"><code class="language-${escapeHtml(language || "text")}">${escapeHtml(text)}\n</code></pre>\n${note}`;
 }
 
 /** Diagrams are drawn while the site is built: pages load no script. */

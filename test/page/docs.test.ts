@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, inject, it } from "vitest";
+import { serveDirectory } from "../../scripts/docs/serve.ts";
+import { buildSite } from "../../scripts/docs/site.ts";
+import { connectTo } from "./support/chromium.ts";
+
+const root = join(import.meta.dirname, "../..");
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+let browser: Browser;
+let out: string;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await connectTo(inject("browser"));
+  out = mkdtempSync(join(tmpdir(), "nk-docs-"));
+  await buildSite(root, out);
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(out, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  page = await browser.newPage({ viewport: { width: 1440, height: 900 }, bypassCSP: false });
+  return () => page.close();
+});
+
+const results = () => page.locator("#results a");
+const focused = () => page.evaluate("document.activeElement.textContent");
+
+it("is searched from any page by the keyboard alone, also if it was opened from files", async () => {
+  await page.goto(pathToFileURL(join(out, "contributing/releasing.html")).href);
+  await page.keyboard.press("/");
+  await page.keyboard.type("nk1319");
+  await page.getByText(/^\d+ found/).waitFor();
+  expect(await results().first().textContent()).toMatch(/NK1319/);
+  await page.keyboard.press("ArrowDown");
+  expect(await focused()).toMatch(/NK1319/);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/errors\.html#nk1319$/);
+});
+
+it("finds the sections that have all words, a heading before a text, and says how many", async () => {
+  await page.goto(pathToFileURL(join(out, "index.html")).href);
+  await page.getByLabel("Search the documentation").fill("uninstalling");
+  await page.getByText(/^\d+ found/).waitFor();
+  expect(await results().first().textContent()).toMatch(/Uninstall/i);
+  await page.getByLabel("Search the documentation").fill("uninstalling zebra");
+  await page.getByText("0 found").waitFor();
+  expect(await results().count()).toBe(0);
+  await page.keyboard.press("Escape");
+  expect(await page.getByLabel("Search the documentation").inputValue()).toBe("");
+});
+
+it("loads the index only when somebody searches, and nothing that its policy forbids", async () => {
+  using server = await serveDirectory(out, 0);
+  const loaded: string[] = [];
+  const problems: string[] = [];
+  page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  await page.goto(`${server.url}install.html`);
+  expect(loaded).not.toContain("/search-index.js");
+  await page.getByLabel("Search the documentation").fill("chart");
+  await page.getByText(/^\d+ found/).waitFor();
+  expect(loaded.filter((path) => path === "/search-index.js")).toHaveLength(1);
+  expect(problems).toEqual([]);
+});
+
+it.each(["light", "dark"] as const)("is accessible with results and contents, in %s", async (colorScheme) => {
+  await page.emulateMedia({ colorScheme });
+  await page.goto(pathToFileURL(join(out, "eviction.html")).href);
+  await page.getByLabel("Search the documentation").fill("taint");
+  await page.getByText(/^\d+ found/).waitFor();
+  expect(
+    await page.getByRole("navigation", { name: "On this page" }).getByRole("link").count(),
+  ).toBeGreaterThan(3);
+  // By the protocol of the browser, because the page's policy forbids scripts from elsewhere.
+  await page.addInitScript({ path: axe });
+  await page.reload();
+  await page.getByLabel("Search the documentation").fill("taint");
+  await page.getByText(/^\d+ found/).waitFor();
+  const violations = await page.evaluate(
+    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes[0].html))",
+  );
+  expect(violations).toEqual([]);
+});
