@@ -736,6 +736,14 @@ export const mutations: readonly Mutation[] = [
     seed: 28,
   },
   {
+    name: "quiet: directories are scanned twice a second",
+    file: "packages/agent/src/plugins/socket-watcher.ts",
+    from: "Math.max(settings.rescanInterval - gapMs, 0)",
+    to: "maxGapMs",
+    promise: idle,
+    seed: 28,
+  },
+  {
     name: "quiet: taints are written 20 seconds late",
     file: `${eviction}/act/node-tainter.ts`,
     from: "this.#writes.schedule(signatureOf(desired));",
