@@ -103,13 +103,16 @@ function outcomeSentence(
   }
 }
 
-// An eviction without a recorded outcome is in progress while its pod exists.
+// An eviction without a recorded outcome is in progress while its pod exists, unless the state no longer has it: the
+// round with its outcome was not recorded.
 function openSentence(explanation: PodExplanation, selected: string): string {
   const { history, steps } = explanation;
   const step = steps.at(-1);
   const last = step ? `; last: ${step.message}` : "";
-  if (history?.leftAt == null) return `Its eviction started at ${selected} and has not ended${last}`;
-  const missing = missingRecords(explanation, history.leftAt, history.leftAt);
+  const leftAt = history?.leftAt;
+  if (leftAt == null && explanation.inProgress !== false)
+    return `Its eviction started at ${selected} and has not ended${last}`;
+  const missing = leftAt == null ? undefined : missingRecords(explanation, leftAt, leftAt);
   return `Selected at ${selected}; no outcome of its eviction is recorded${missing ? `: ${missing}` : ""}${last}`;
 }
 

@@ -348,6 +348,14 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Selected at 2026-03-01T12:00:00.000Z (round 1); no outcome of its eviction is recorded; last: POST eviction: accepted. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z.",
     ],
     [
+      "no outcome of its eviction is recorded, nor that it left, and the state no longer has the eviction",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.explanation.inProgress = false;
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); no outcome of its eviction is recorded. Requested by pressure: memory 94.1 > threshold 90.",
+    ],
+    [
       "it left while records are missing",
       (story) => {
         story.play({ pressure: pressure("web") }).left(2_000);
