@@ -216,7 +216,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.owner?.kind === "DaemonSet" && !rules.evictDaemonSetPods)',
     to: 'if (pod.owner?.kind === "Pod")',
     promise: shielded,
-    seed: 4,
+    seed: 2,
   },
   {
     name: "a taint of another owner is removed",
