@@ -78,7 +78,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
     to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
     promise: truth,
-    seed: 6,
+    seed: 20,
   },
   {
     name: "limits are forgotten at a restart",
@@ -86,7 +86,7 @@ export const mutations: readonly Mutation[] = [
     from: "elapsedSince(state, now, bootTime())), unrecorded: [] };",
     to: "elapsedSince(state, now, bootTime())), unrecorded: [], recent: [] };",
     promise: limited,
-    seed: 11,
+    seed: 9,
   },
   {
     name: "a limit allows one eviction too many",
@@ -94,7 +94,7 @@ export const mutations: readonly Mutation[] = [
     from: "times.length < limit) return null;",
     to: "times.length <= limit) return null;",
     promise: limited,
-    seed: 7,
+    seed: 2,
   },
   {
     name: "limits are counted by the wall clock",
@@ -110,7 +110,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.isMirror) return because("mirror");',
     to: "",
     promise: shielded,
-    seed: 4,
+    seed: 7,
   },
   {
     name: "static pods are offered",
@@ -118,7 +118,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.isStatic) return because("static");',
     to: "",
     promise: shielded,
-    seed: 4,
+    seed: 15,
   },
   {
     name: "critical pods are offered",
@@ -126,7 +126,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return",
     to: 'if (pod.priorityClassName !== "") return null;\n  if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return',
     promise: shielded,
-    seed: 4,
+    seed: 15,
   },
   {
     name: "a call to a plugin has no deadline",
@@ -144,7 +144,7 @@ export const mutations: readonly Mutation[] = [
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
     promise: answered,
-    seed: 24,
+    seed: 16,
   },
   {
     name: "dry run evicts",
@@ -216,7 +216,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.owner?.kind === "DaemonSet" && !rules.evictDaemonSetPods)',
     to: 'if (pod.owner?.kind === "Pod")',
     promise: shielded,
-    seed: 4,
+    seed: 2,
   },
   {
     name: "a taint of another owner is removed",
@@ -732,6 +732,14 @@ export const mutations: readonly Mutation[] = [
     file: `${eviction}/ask/threshold-sampler.ts`,
     from: "await sleepOrAbort(clock, pauseMs, signal);",
     to: "await sleepOrAbort(clock, pauseMs / 50, signal);",
+    promise: idle,
+    seed: 28,
+  },
+  {
+    name: "quiet: directories are scanned twice a second",
+    file: "packages/agent/src/plugins/socket-watcher.ts",
+    from: "Math.max(settings.rescanInterval - gapMs, 0)",
+    to: "maxGapMs",
     promise: idle,
     seed: 28,
   },

@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { ContainerEventType } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { silentLogger, stopped } from "@nodekeeper/core/lib";
-import { type EventFaults, SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import {
+  type EventFaults,
+  SimulatedCri,
+  type SimulatedCriOptions,
+  SimulatedRuntime,
+} from "@nodekeeper/testing";
 import { simulatedNode } from "../../../packages/testing/src/cluster/simulated-node.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
@@ -16,8 +21,23 @@ const stages: Readonly<Partial<Record<ContainerEventType, Stage>>> = {
   [ContainerEventType.CONTAINER_DELETED_EVENT]: "removed",
 };
 
+type RuntimeName = Pick<SimulatedCriOptions, "name" | "version">;
+
 // What containerd states of a container whose end it has not seen.
 const UNKNOWN_EXIT = 255;
+
+// The agent knows that the last two send each event to all subscribers, and lists less often once one arrived in time.
+const runtimes = [
+  { name: "simulated", version: "1.0.0" },
+  { name: "containerd", version: "1.7.27" },
+  { name: "containerd", version: "v2.1.4" },
+  { name: "cri-o", version: "1.33.2" },
+] as const;
+
+/** Draws the name and version that the runtime states. */
+export function drawRuntime(random: () => number): RuntimeName {
+  return runtimes[Math.floor(random() * runtimes.length)]!;
+}
 
 /** The container runtime of the node. Its containers outlive its process. */
 export class ContainerRuntime {
@@ -26,7 +46,7 @@ export class ContainerRuntime {
   readonly #cri: SimulatedCri;
   #isRestarting = false;
 
-  constructor(machine: Machine, history: History) {
+  constructor(machine: Machine, history: History, name: RuntimeName) {
     this.process = machine.spawn("containerd");
     const { clock } = this.process;
     this.runtime = this.process.run(() => new SimulatedRuntime({ clock }));
@@ -37,7 +57,7 @@ export class ContainerRuntime {
     });
     const socket = join(machine.runDirectory, "cri.sock");
     this.#cri = this.process.run(
-      () => new SimulatedCri({ runtime: this.runtime, socket, clock, random: machine.random }),
+      () => new SimulatedCri({ runtime: this.runtime, socket, clock, random: machine.random, ...name }),
     );
   }
 

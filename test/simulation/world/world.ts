@@ -31,7 +31,7 @@ import { type ApiWrite, History, isEviction } from "./history.ts";
 import { Host } from "./host.ts";
 import { InTree } from "./in-tree.ts";
 import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
-import { ContainerRuntime, Kubelet, seedPods } from "./node.ts";
+import { ContainerRuntime, drawRuntime, Kubelet, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
 import type { PluginActor } from "./plugins.ts";
@@ -107,7 +107,7 @@ export class World {
     this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
-    this.runtime = new ContainerRuntime(machine, this.history);
+    this.runtime = new ContainerRuntime(machine, this.history, drawRuntime(seededRandom(seed + RUNTIME)));
     const { reporters, evictionPlugins, consumers, mostReplicas, faults } = this.plan;
     const isHostWatched = Number.isFinite(faults.hostChanges);
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
@@ -443,12 +443,13 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
-// Between the seeds of a world and of its faults that have chance of their own.
+// Between the seeds of a world and of what has chance of its own.
 const POWER = 1_000_003;
 const DISK = 2_000_003;
 const PLUGINS = 3_000_017;
 const HOST = 4_000_037;
 const SECOND_AGENT = 5_000_011;
+const RUNTIME = 6_000_011;
 
 function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
   const isSmall = machine.chance(SMALL) || isQuick;

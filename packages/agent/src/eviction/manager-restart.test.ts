@@ -227,6 +227,29 @@ describe("an agent that is killed", () => {
     expect(next.manager.state.pending).toMatchObject([{ name: "b", sendingAt: null }]);
   });
 
+  it.each([
+    ["gone", "b unknown: pod was deleted while the agent was not running; a request may have been sent"],
+    ["there", "b withdrawn: it was not sent before the agent restarted"],
+  ])("after a request was sent, and again before the next one was: its pod is %s", async (what, outcome) => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      agent.evictor.advance({ uid: "b", stage: "sending", at: agent.clock.monotonic(), deadline: null });
+    }
+    {
+      using second = new TestAgent(directory, pods, [forcing("b")]);
+      await second.round();
+      expect(second.evictor.started).toMatchObject([{ name: "b", sentBefore: true }]);
+    }
+    if (what === "gone") pods.pods.delete("b");
+    using third = new TestAgent(directory, pods, [forcing()]);
+    await third.round();
+    await third.round();
+    expect(recordedOutcomes(third).at(-1)).toContain(outcome);
+    expect(third.evictor.interrupted.at(-1)).toMatchObject({ sent: false, sentBefore: true });
+  });
+
   // As while the API server is unavailable: the evictor can't read the pod before the agent is killed again.
   it("twice, before the end of what it had sent is known, records that end at last", async () => {
     const pods = new FakePods("a", "b");

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@nodekeeper/core/lib";
@@ -169,6 +169,33 @@ describe("an agent that is killed", () => {
     using next = start(pods);
     await next.round();
     expect(recorded(next)).toEqual(["b terminated"]);
+  });
+
+  it("while its database is in memory, has kept the outcomes that rounds recorded there", async () => {
+    const pods = new FakePods("a", "b");
+    const file = join(root, "state", "nodekeeper.db");
+    {
+      using agent = start(pods, "b");
+      await evict(agent, pods);
+    }
+    renameSync(file, `${file}.elsewhere`);
+    symlinkSync(join(root, "missing", "nodekeeper.db"), file);
+    {
+      using agent = start(pods);
+      expect(agent.database.isPersistent).toBe(false);
+      await agent.round();
+      agent.evictor.outcomes.push(terminated);
+      await agent.round();
+      await agent.round();
+      expect(recorded(agent)).toEqual(["b terminated"]);
+    }
+    rmSync(file);
+    renameSync(`${file}.elsewhere`, file);
+    using next = start(pods);
+    await next.round();
+    await next.round();
+    expect(recorded(next)).toEqual(["b terminated"]);
+    expect(next.manager.state).toMatchObject({ pending: [], recent: [{ uid: "b" }] });
   });
 
   it.each([1, 2, 3, 4])(

@@ -160,6 +160,11 @@ export class EvictionStore extends Store {
     return this.#saves;
   }
 
+  /** Whether what is written to the database survives the agent. */
+  get isPersistent(): boolean {
+    return this.database.isPersistent;
+  }
+
   /** Whether the last saved state survives the agent. */
   get isStateKept(): boolean {
     return this.#isStateKept;
@@ -176,7 +181,7 @@ export class EvictionStore extends Store {
    * Throws if the disk is full; nothing is changed then, and the caller must call `saveForBoot`.
    */
   save({ state, isReplaced = false, round, steps }: NewRecords, bounds: RecordBounds): number | undefined {
-    const { age, isPersistent } = this.database;
+    const { age } = this.database;
     try {
       const base = this.database.transaction(() => {
         const saves = isReplaced ? this.#lastSave() : this.#nextSave();
@@ -187,7 +192,7 @@ export class EvictionStore extends Store {
         this.#trim(bounds, round?.id);
         return base;
       });
-      if (!isReplaced) this.#isStateKept = this.#writeForBoot(state) || isPersistent;
+      if (!isReplaced) this.#isStateKept = this.#writeForBoot(state) || this.isPersistent;
       return base;
     } catch (error) {
       this.#usage = undefined;

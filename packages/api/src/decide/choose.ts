@@ -57,7 +57,7 @@ export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice 
   const { burst } = input.policy;
   const count = burst < 0 ? accepted.length : burst;
   const waiting = accepted.slice(count);
-  const victims = accepted.slice(0, count).map((asked, index) => victimOf(asked, index + 1));
+  const victims = accepted.slice(0, count).map((asked, index) => victimOf(asked, index + 1, input.underWay));
   for (const victim of victims) {
     const ask = victim.asks[0]!;
     const request = ask.selectedBy === "ranking" ? "" : ` at the request of ${victim.plugin}`;
@@ -144,12 +144,17 @@ function queueOf(waiting: readonly AskedPod[], { queue, now }: ChoiceInput): Que
   return waiting.map(({ pod }) => ({ ...referenceTo(pod), since: since.get(pod.uid) ?? now }));
 }
 
-function victimOf({ pod, asks }: AskedPod, order: number): Victim {
+function victimOf(
+  { pod, asks }: AskedPod,
+  order: number,
+  { recent }: Pick<EvictionsUnderWay, "recent">,
+): Victim {
   const { kind, plugin, scope, reason } = asks[0]!;
   // The grace periods of soft requests do not apply to a forced eviction.
   const counted = asks.filter((ask) => ask.kind === kind).map((ask) => ask.gracePeriodSeconds);
   const gracePeriodSeconds = longestGrace(counted, pod.gracePeriodSeconds);
-  return { ...referenceTo(pod), order, kind, plugin, scope, reason, gracePeriodSeconds, asks };
+  const sentBefore = recent.some(({ uid }) => uid === pod.uid) ? { sentBefore: true } : {};
+  return { ...referenceTo(pod), order, kind, plugin, scope, reason, gracePeriodSeconds, ...sentBefore, asks };
 }
 
 function whyNotThisOne(victim: AskedPod, other: AskedPod, { last, policy }: ChoiceInput): string {

@@ -7,7 +7,8 @@ import type { PendingEviction } from "./state.ts";
  * pods observed by the first round. Pure.
  *
  * 1. An eviction whose pod is terminating has no outcome yet: it is followed to its end.
- * 2. `superseded` only if no request can have been sent. Otherwise the end of a pod is `unknown`.
+ * 2. `superseded` only if no request can have been sent, nor one of an earlier eviction of the pod. Otherwise the end of
+ *    a pod is `unknown`.
  * 3. A pod that is not terminating was not evicted yet: its eviction is `withdrawn`, and the round may decide it again.
  *    A request that may have been sent can still arrive, so it is recorded as sent, and counts for the limits.
  * @param known outcomes that are already known. Pods with a final one get no second outcome.
@@ -27,27 +28,22 @@ export function interruptedOutcomes(
 
 function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): EvictionOutcome | undefined {
   const isSent = eviction.sendingAt !== null;
+  const { sentBefore } = eviction;
+  const known = { ...referenceTo(eviction), sent: isSent, ...(sentBefore ? { sentBefore } : {}) };
   const end = pod ? finishedText(pod) : "pod was deleted while the agent was not running";
   if (end !== undefined) {
-    return isSent
-      ? {
-          ...referenceTo(eviction),
-          result: "unknown",
-          sent: true,
-          message: `${end}; a request may have been sent before the agent restarted, and no response is recorded`,
-        }
-      : {
-          ...referenceTo(eviction),
-          result: "superseded",
-          sent: false,
-          message: `${end}, before its eviction was sent`,
-        };
+    if (isSent || sentBefore)
+      return {
+        ...known,
+        result: "unknown",
+        message: `${end}; a request may have been sent before the agent restarted, and no response is recorded`,
+      };
+    return { ...known, result: "superseded", message: `${end}, before its eviction was sent` };
   }
   if (pod?.deletionTimestamp !== null) return undefined;
   return {
-    ...referenceTo(eviction),
+    ...known,
     result: "withdrawn",
-    sent: isSent,
     message: isSent
       ? "no response to its request was recorded before the agent restarted"
       : "it was not sent before the agent restarted",

@@ -35,23 +35,26 @@ export function isFinal({ result }: Pick<EvictionOutcome, "result">): boolean {
 }
 
 /**
- * Returns whether it is not known if a request of a failed or withdrawn eviction was accepted: one was sent, and no
- * response to it arrived. It may still evict the pod.
+ * Returns whether it is not known if a request of a failed or withdrawn eviction, or an earlier one of the pod, was
+ * accepted: one was sent, and no response to it arrived. It may still evict the pod.
  */
 export function isUncertain({
   result,
   sent,
+  sentBefore,
   acceptedAt,
-}: Pick<EvictionOutcome, "result" | "sent" | "acceptedAt">): boolean {
-  return (result === "failed" || result === "withdrawn") && sent === true && acceptedAt === undefined;
+}: Pick<EvictionOutcome, "result" | "sent" | "sentBefore" | "acceptedAt">): boolean {
+  if (result !== "failed" && result !== "withdrawn") return false;
+  return (sent === true || sentBefore === true) && acceptedAt === undefined;
 }
 
 /** Returns how an eviction ended, and what is known of its requests. */
-export function endOf({ result, message, sent, acceptedAt }: EvictionOutcome) {
+export function endOf({ result, message, sent, sentBefore, acceptedAt }: EvictionOutcome) {
   return {
     result,
     message,
     ...(sent === undefined ? {} : { sent }),
+    ...(sentBefore === undefined ? {} : { sentBefore }),
     ...(acceptedAt === undefined ? {} : { acceptedAt }),
   };
 }

@@ -59,6 +59,27 @@ describe("terminating victims", () => {
     expect(rounds.play({ p: plugin }).refusalCounts).toEqual({ pending: 1 });
   });
 
+  it.each<[string, { sent: boolean; sentBefore?: boolean }, true | undefined]>([
+    ["may still arrive", { sent: true }, true],
+    ["may still arrive, after another eviction of it without one", { sent: false, sentBefore: true }, true],
+    ["was never sent", { sent: false }, undefined],
+  ])("are selected again with what is known of the earlier request: it %s", (_name, known, sentBefore) => {
+    const rounds = someRounds();
+    const plugin = { pods: [evictPod("a", { force: true })] };
+    rounds.play({ p: plugin });
+    if (known.sentBefore) {
+      rounds.outcomes = [{ uid: "a", result: "withdrawn", sent: true, message: "no response" }];
+      rounds.play({ p: plugin });
+    }
+    rounds.outcomes = [{ uid: "a", result: "withdrawn", ...known, message: "no response" }];
+    // Longer than the shortest window of the limits.
+    rounds.play({});
+    rounds.policy.limits.windowMs = 1_000;
+    rounds.pass(300);
+    expect(rounds.play({ p: plugin }).victims.map((victim) => victim.sentBefore)).toEqual([sentBefore]);
+    expect(rounds.state.pending.map((pending) => pending.sentBefore)).toEqual([sentBefore]);
+  });
+
   it("put their plugin's pressure on hold under any scope, and a cooldown only its scope", () => {
     const rounds = someRounds({ cooldownMs: 60_000 });
     rounds.play({ p: hard() });

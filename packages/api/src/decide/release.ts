@@ -28,9 +28,9 @@ export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "rece
   deleted: ReadonlySet<string>;
 }
 
-// How long after its pause a pod whose eviction failed is tried last: a multiple of the pause, and a minimum in
-// milliseconds.
+// How long after its pause a pod whose eviction failed is tried last: a multiple of the pause.
 const REMEMBERED_PAUSES = 10;
+// For how long evictions are remembered at least, milliseconds.
 const SHORTEST_MEMORY_MS = 10 * 60_000;
 // Outcomes that imply the end of the pod.
 const endings: ReadonlySet<OutcomeResult> = new Set(["terminated", "superseded", "unknown"]);
@@ -44,7 +44,8 @@ const MAX_RECENT = 10_000;
  *    deleted, or until its deadline or the longest release has passed.
  * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
  *    its outcome. The same applies if its pod left the node before it was sent. Any other eviction that was not sent
- *    does not count.
+ *    does not count. While its pod is on the node, it is remembered for ten minutes, because the pod may be selected
+ *    again: see `Victim.sentBefore`.
  * 3. A pod whose eviction failed is not retried during its pause. For ten times the pause after that (at least ten
  *    minutes), it is retried only if no other pod can be evicted, so that repeated failures do not prevent the eviction
  *    of other pods.
@@ -99,7 +100,11 @@ export function reconcileEvictions(
           ? eviction
           : { ...eviction, releasedAt: now },
       )
-      .filter((eviction) => isRecent(eviction, policy, now)),
+      .filter(
+        (eviction) =>
+          isRecent(eviction, policy, now) ||
+          (present.has(eviction.uid) && now - eviction.at < SHORTEST_MEMORY_MS),
+      ),
     paused: failed.filter(({ until }) => now < until),
     failedBefore: failed.filter(({ until }) => until <= now),
   };

@@ -8,6 +8,7 @@ import {
   qosClass,
   qosLevel,
   reference,
+  sentBefore,
   state,
 } from "../schemas/index.ts";
 
@@ -84,6 +85,7 @@ export const victim = s.named(
     scope: s.text(),
     reason: s.text(),
     gracePeriodSeconds: graceSeconds,
+    sentBefore,
     asks: s.list(ask, "All requests for the pod. The first one determines the eviction."),
   }),
 );

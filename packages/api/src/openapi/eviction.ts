@@ -114,6 +114,11 @@ export const podExplanation = s.named(
         "Rounds that concern the pod, oldest first, at most 50.",
       ),
       omitted: s.integer(),
+      inProgress: s.optional(
+        s.flag(
+          "Whether an eviction of the pod is in progress, by the agent's state; absent if there is none.",
+        ),
+      ),
       steps: s.list(step),
       history: s.nullable(nodePod),
       events: s.list(step),

@@ -19,8 +19,8 @@ const outcomeResult = s.oneOf(
     "`superseded`: the pod ended before a request of the agent was accepted. `unknown`: the pod ended after a request " +
     "was sent, and whether that was accepted is not recorded. `overdue`: accepted, and still terminating after its " +
     "deadline; another outcome follows. `failed`: given up, and not tried again for a while. `withdrawn`: cancelled. " +
-    "With `sent` and without `acceptedAt`, no response to a request of either arrived: whether the pod was evicted is " +
-    "not known.",
+    "With `sent` or `sentBefore` and without `acceptedAt`, no response to a request of either arrived: whether the pod " +
+    "was evicted is not known.",
 );
 
 const sent = s.optional(
@@ -28,8 +28,15 @@ const sent = s.optional(
 );
 const acceptedAt = s.optional(s.time("When it was accepted; absent if it was not."));
 
+/** Of an eviction of a pod that was selected before. */
+export const sentBefore = s.optional(
+  s.flag(
+    "Whether a request of an earlier eviction of the pod was sent, or may have been: it may still be accepted, or have been.",
+  ),
+);
+
 /** How an eviction ended, and what is known of its requests. */
-export const end = { result: outcomeResult, message: s.text(), sent, acceptedAt };
+export const end = { result: outcomeResult, message: s.text(), sent, sentBefore, acceptedAt };
 
 export const budget = s.nullable(
   s.object(
@@ -51,6 +58,7 @@ export const outcome = s.named(
       name: s.optional(s.text()),
       result: outcomeResult,
       sent,
+      sentBefore,
       acceptedAt,
       endedAt: s.optional(s.time("Absent if unknown.")),
       message: s.text('"429: PodDisruptionBudget default/web allows no disruption now"'),
@@ -77,6 +85,7 @@ export const pending = s.object({
   reason: s.text(),
   others,
   gracePeriodSeconds: graceSeconds,
+  sentBefore,
   since: s.time("When it was decided."),
   sendingAt: s.nullable(s.time("When its first request was about to be sent; null if none was.")),
   acceptedAt: s.nullable(s.time("When the API server or the container runtime accepted it.")),

@@ -33,23 +33,24 @@ export function lastEvictionOf({ rounds }: Pick<PodExplanation, "rounds">): Last
  */
 export function attributionOf(explanation: PodExplanation): Attribution {
   const { chosen, outcome } = lastEvictionOf(explanation);
+  // Of any of its evictions: a request without a response may arrive after the next one has ended.
+  const wasSent = explanation.rounds.some(({ outcome }) => outcome?.sent === true || outcome?.sentBefore);
+  const perhaps = wasSent ? unknown("a request to evict it was sent before") : undefined;
   if (outcome === undefined) return chosen ? unknown() : fromCoverage(explanation);
   switch (outcome.result) {
     case "terminated":
-      return outcome.sent === false ? { by: "other", why: "" } : { by: "nodekeeper", why: "" };
+      if (outcome.sent !== false) return { by: "nodekeeper", why: "" };
+      return perhaps ?? { by: "other", why: "" };
     case "overdue":
       return outcome.sent === true ? { by: "nodekeeper", why: "" } : unknown();
     case "superseded":
-      return { by: "other", why: "" };
+      return perhaps ?? { by: "other", why: "" };
     case "unknown":
       // The verdict states the outcome only with the round that selected the pod.
       return unknown(chosen ? "" : outcome.message);
     case "failed":
     case "withdrawn":
-      // Of any of its evictions: a request without a response may arrive after the next one was withdrawn.
-      return explanation.rounds.some((round) => round.outcome?.sent === true)
-        ? unknown("a request to evict it was sent before")
-        : fromCoverage(explanation);
+      return perhaps ?? fromCoverage(explanation);
   }
 }
 

@@ -71,7 +71,7 @@ const outcomeWords: Readonly<Record<EvictionOutcome["result"], string>> = {
 
 /** Formats the outcome of an eviction: "evicted: pod deleted", "not evicted: gave up after 3 attempts: ...". */
 export function outcomeText(
-  outcome: Pick<EvictionOutcome, "result" | "message" | "sent" | "acceptedAt">,
+  outcome: Pick<EvictionOutcome, "result" | "message" | "sent" | "sentBefore" | "acceptedAt">,
 ): string {
   const { result, message } = outcome;
   const words = isUncertain(outcome)

@@ -1,6 +1,6 @@
 import { type EvictionOutcome, isUncertain, type Victim } from "../decide/index.ts";
 import type { ExplainedRound, PodExplanation } from "../records/index.ts";
-import { attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
+import { type Attribution, attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
 import { causeOf, endingText, exitTexts } from "./ending.ts";
 import { outcomeText, reasonText, secondsOf } from "./text.ts";
 import { timeOf } from "./time.ts";
@@ -38,10 +38,11 @@ export function verdictOf(explanation: PodExplanation): Verdict {
     return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
   }
   const selected = `${timeOf(chosen.at)} ${round}`;
+  const attribution = attributionOf(explanation);
   const what = outcome
-    ? outcomeSentence(outcome, selected, round, hasLeft(history))
+    ? outcomeSentence(outcome, selected, round, isNotKnown(outcome, attribution, history))
     : openSentence(explanation, selected);
-  const since = history ? endingText(history, attributionOf(explanation)) : "";
+  const since = history ? endingText(history, attribution) : "";
   return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
 }
 
@@ -68,15 +69,23 @@ function hasLeft(history: PodExplanation["history"]): boolean {
   return history !== null && (history.leftAt !== null || history.ending.deletion !== null);
 }
 
+function isNotKnown(
+  outcome: EvictionOutcome,
+  { by }: Attribution,
+  history: PodExplanation["history"],
+): boolean {
+  const hasEnded = outcome.result === "terminated" || outcome.result === "superseded";
+  return hasEnded ? by === "unknown" : isUncertain(outcome) && hasLeft(history);
+}
+
 function outcomeSentence(
   outcome: EvictionOutcome,
   selected: string,
   round: string,
-  hasPodLeft: boolean,
+  isUnknown: boolean,
 ): string {
   const { result, message, acceptedAt } = outcome;
-  if (hasPodLeft && isUncertain(outcome))
-    return `Selected at ${selected}; whether Nodekeeper evicted it is not known: ${message}`;
+  if (isUnknown) return `Selected at ${selected}; whether Nodekeeper evicted it is not known: ${message}`;
   switch (result) {
     case "overdue":
       return `Evicted at ${acceptedAt === undefined ? selected : `${timeOf(acceptedAt)} ${round}`}, but ${message}`;
@@ -88,19 +97,22 @@ function outcomeSentence(
     case "failed":
       return `Selected at ${selected} but not evicted: ${message}`;
     case "withdrawn":
-      return outcome.sent
+      return isUncertain(outcome)
         ? `Selected at ${selected}, withdrawn: ${message}`
         : `Selected at ${selected}, withdrawn before its eviction was accepted: ${message}`;
   }
 }
 
-// An eviction without a recorded outcome is in progress while its pod exists.
+// An eviction without a recorded outcome is in progress while its pod exists, unless the state no longer has it: the
+// round with its outcome was not recorded.
 function openSentence(explanation: PodExplanation, selected: string): string {
   const { history, steps } = explanation;
   const step = steps.at(-1);
   const last = step ? `; last: ${step.message}` : "";
-  if (history?.leftAt == null) return `Its eviction started at ${selected} and has not ended${last}`;
-  const missing = missingRecords(explanation, history.leftAt, history.leftAt);
+  const leftAt = history?.leftAt;
+  if (leftAt == null && explanation.inProgress !== false)
+    return `Its eviction started at ${selected} and has not ended${last}`;
+  const missing = leftAt == null ? undefined : missingRecords(explanation, leftAt, leftAt);
   return `Selected at ${selected}; no outcome of its eviction is recorded${missing ? `: ${missing}` : ""}${last}`;
 }
 

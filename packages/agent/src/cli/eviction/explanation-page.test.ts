@@ -279,6 +279,28 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Selected at 2026-03-01T12:00:05.000Z (round 2), withdrawn before its eviction was accepted: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:20.000Z; whether by Nodekeeper is not known: a request to evict it was sent before. Evicted through the Eviction API: why.",
     ],
     [
+      "an earlier request had no response, and an agent that did not know it took its end for another client's",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result: "withdrawn", sent: true, message: "no response" }];
+        story.play({ pressure: pressure("web") });
+        const message = "pod deleted before its eviction was sent";
+        story.rounds.outcomes = [{ uid: "web", result: "superseded", sent: false, message }];
+        story.play({}).left(20_000);
+      },
+      "Selected at 2026-03-01T12:00:05.000Z (round 2); whether Nodekeeper evicted it is not known: pod deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:20.000Z; whether by Nodekeeper is not known: a request to evict it was sent before.",
+    ],
+    [
+      "an earlier request had no response, and its next eviction was refused",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        const before = { sent: false, sentBefore: true };
+        story.rounds.outcomes = [{ uid: "web", result: "failed", ...before, message: "refused" }];
+        story.play({}).left(20_000);
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: refused. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:20.000Z; whether by Nodekeeper is not known: a request to evict it was sent before.",
+    ],
+    [
       "whether its request was accepted is not recorded, nor is the round that selected it",
       (story) => {
         const message = "pod deleted; its request may have been accepted: 503";
@@ -324,6 +346,14 @@ Records go back to 2026-03-01T12:00:00.000Z.
           .step(50, "POST eviction: accepted");
       },
       "Selected at 2026-03-01T12:00:00.000Z (round 1); no outcome of its eviction is recorded; last: POST eviction: accepted. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z.",
+    ],
+    [
+      "no outcome of its eviction is recorded, nor that it left, and the state no longer has the eviction",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.explanation.inProgress = false;
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); no outcome of its eviction is recorded. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "it left while records are missing",

@@ -129,13 +129,14 @@ export class EvictionJournal {
 
   #add(task: EvictionTask, { result, message, budget }: EvictionEnd): EvictionOutcome {
     const { clock, ledger } = this.#options;
-    const { pod, plugin, requests, releasingSince } = task;
+    const { pod, plugin, requests, sentBefore, releasingSince } = task;
     const now = clock.now();
     const isAccepted = requests === "accepted" && releasingSince !== undefined;
     const outcome: EvictionOutcome = {
       ...referenceTo(pod),
       result,
       sent: requests !== "none",
+      ...(sentBefore ? { sentBefore } : {}),
       ...(isAccepted ? { acceptedAt: now - clock.monotonic() + releasingSince } : {}),
       ...(isEndSeen(task) ? { endedAt: now } : {}),
       message,

@@ -5,7 +5,7 @@ import type { KubeClient } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { EvictionEnd } from "./eviction-journal.ts";
-import type { EvictionTask } from "./eviction-task.ts";
+import { type EvictionTask, isUnevicted } from "./eviction-task.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";
 import { type KillEnd, type Killer, type KillerName, type KillResult, killerFor } from "./killer.ts";
 import { KillerHealth } from "./killer-health.ts";
@@ -197,8 +197,9 @@ function graceOf({ gracePeriodSeconds }: EvictionTask, pod: EvictionPod): number
   return gracePeriodSeconds ?? pod.gracePeriodSeconds;
 }
 
-function terminatingText({ requests, sendingAt, disruption }: EvictionTask): string {
-  if (requests === "none")
+function terminatingText(task: EvictionTask): string {
+  const { sendingAt, disruption } = task;
+  if (isUnevicted(task))
     return `the pod was terminating before its eviction was ${sendingAt === undefined ? "sent" : "accepted"}`;
   return `the pod is terminating; whether a request of its eviction was accepted is not known${disruption && `; ${disruption}`}`;
 }

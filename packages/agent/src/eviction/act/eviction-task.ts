@@ -24,6 +24,8 @@ export interface EvictionTask {
    * - `accepted`: the API server accepted a request, or the containers were stopped.
    */
   requests: "none" | "underWay" | "unanswered" | "accepted";
+  /** Whether a request of an earlier eviction of the pod may have been accepted. */
+  readonly sentBefore: boolean;
   /** The last error after which a request may have been accepted; undefined if there was none. */
   doubt: string | undefined;
   /** When the first request was about to be sent; undefined before that. */
@@ -95,9 +97,18 @@ export function followedTask(pending: PendingEviction, ofMonotonic: (wall: numbe
   };
 }
 
-function described({ plugin, reason, gracePeriodSeconds, ...pod }: Victim | PendingEviction) {
+/** Returns whether it is known that no request to evict the pod was accepted. */
+export function isUnevicted({
+  requests,
+  sentBefore,
+}: Pick<EvictionTask, "requests" | "sentBefore">): boolean {
+  return requests === "none" && !sentBefore;
+}
+
+function described(victim: Victim | PendingEviction) {
+  const { plugin, reason, gracePeriodSeconds, sentBefore = false, ...pod } = victim;
   return {
-    ...{ pod: referenceTo(pod), plugin, reason, gracePeriodSeconds },
+    ...{ pod: referenceTo(pod), plugin, reason, gracePeriodSeconds, sentBefore },
     phase: "waiting" as const,
     ...{
       tries: 0,

@@ -235,6 +235,33 @@ describe("an eviction", () => {
     },
   );
 
+  it.each<[string, (test: TestEvictor) => void, object]>([
+    [
+      "is deleted before another one is sent",
+      (test) => test.remove("web"),
+      { result: "unknown", message: "pod deleted; a request of an earlier eviction may have been accepted" },
+    ],
+    [
+      "terminates before another one is sent",
+      (test) => {
+        test.terminate("web");
+        test.onKill = async () => again({ message: "409" });
+      },
+      { result: "unknown", message: "pod deleted; a request of an earlier eviction may have been accepted" },
+    ],
+    ["stays, and the next one is refused", () => {}, { result: "failed", message: "refused" }],
+  ])("of a pod of which an earlier request had no answer, and which %s", async (_name, change, outcome) => {
+    const test = setup(["web"]);
+    test.onKill = async () => ({ kind: "failed", message: "refused" });
+    test.start();
+    change(test);
+    test.evictor.start([victim("web", { sentBefore: true })]);
+    await test.clock.step(0);
+    test.remove("web");
+    expect(test.outcome()).toMatchObject({ ...outcome, sent: false, sentBefore: true });
+    expect(test.ended).toEqual([expect.stringContaining("not known whether evicted by Nodekeeper")]);
+  });
+
   it("that was given up without a response is not stated to have failed", async () => {
     const test = setup(["web"]);
     test.onKill = async () => again({ message: "no response", maybeSent: true });

@@ -11,7 +11,7 @@ export interface PodEnd {
  * Returns how an eviction ends when its pod has ended, based on the known state of its requests. Pure.
  *
  * 1. `terminated` only if a request was accepted.
- * 2. `superseded` only if no request was sent, or each is known to be refused.
+ * 2. `superseded` only if no request was sent, or each is known to be refused, also of earlier evictions of the pod.
  * @param seen the observed end of the pod, for example "pod deleted" or "pod finished (Succeeded)"
  */
 export function podEndOf(task: EvictionTask, seen: string): PodEnd {
@@ -19,6 +19,11 @@ export function podEndOf(task: EvictionTask, seen: string): PodEnd {
     case "accepted":
       return { result: "terminated", message: seen };
     case "none": {
+      if (task.sentBefore)
+        return {
+          result: "unknown",
+          message: `${seen}; a request of an earlier eviction may have been accepted`,
+        };
       const step = task.sendingAt === undefined ? "sent" : "accepted";
       const message =
         task.phase === "sent"

@@ -111,15 +111,27 @@ export class RecordQueries {
     const others = new Set([...seen, ...asked].map(({ uid }) => uid));
     others.delete(pod.uid);
     explanation.otherUids = [...others].slice(0, MOST_OTHER_UIDS);
+    const before = this.#inProgress(pod);
     let read = 0;
     for (const record of this.#records.roundsOfPod(pod.uid)) {
       addToExplanation(explanation, record);
       if (++read % ROUNDS_AT_ONCE === 0) await setImmediate(undefined, { signal });
     }
     if (read === 0 && explanation.history?.leftAt === null) this.#addLastRound(explanation);
+    // Its selection or its end may be newer than the rounds that were read.
+    const after = this.#inProgress(pod);
+    if (after !== undefined) explanation.inProgress = before || after;
     // Read last, so that every step belongs to a round that was read.
     explanation.steps = this.#records.steps(pod.uid);
     return explanation;
+  }
+
+  #inProgress({ uid }: PodReference): boolean | undefined {
+    const state = this.#state();
+    // An outcome that no round has recorded yet may be its end.
+    return (
+      state && [...state.pending, ...state.interrupted, ...state.unrecorded].some((one) => one.uid === uid)
+    );
   }
 
   #findSeen(uidOrName: string): StoredNodePod[] {

@@ -303,6 +303,19 @@ describe("queries", () => {
     ).rejects.toThrow(/default\/absent on this node; the records go back to 20/);
   });
 
+  it("explain that an eviction is in progress only while the state has it", async () => {
+    const rounds = new TestRounds([testPod("a")]);
+    play(rounds, forcing("a"));
+    const isInProgress = async () =>
+      (await new RecordQueries(records, new HistoryStore(database)).explainPod("a", signal)).inProgress;
+    expect(await isInProgress()).toBe(true);
+    records.saveState({ ...rounds.state, pending: [] }, []);
+    expect(await isInProgress()).toBe(false);
+    const outcome = { uid: "a", result: "terminated" as const, message: "pod deleted" };
+    records.saveState({ ...rounds.state, pending: [], unrecorded: [outcome] }, []);
+    expect(await isInProgress()).toBe(true);
+  });
+
   it("explain why a pod stays, once for many rounds of the same", async () => {
     const rounds = new TestRounds([testPod("a"), testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 10; count++) play(rounds, forcing("critical"));

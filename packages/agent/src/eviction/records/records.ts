@@ -15,7 +15,7 @@ import {
   type RoundRecord,
 } from "@nodekeeper/api/records";
 import type { EvictionSettings } from "@nodekeeper/api/settings";
-import { type Clock, codeOf, type Logger, NodekeeperError } from "@nodekeeper/core/lib";
+import { type Clock, codeOf, type Logger, NodekeeperError, RecentMap } from "@nodekeeper/core/lib";
 import {
   Backlog,
   type EvictionStore,
@@ -56,6 +56,8 @@ export class EvictionRecords {
   readonly #waiting = waitingRounds();
   /** Steps that could not be written. The caller keeps them too. */
   #waitingSteps: readonly EvictionStep[] = [];
+  /** The last outcomes that rounds recorded in a database that ends with the process, by UID. */
+  readonly #unkept = new RecentMap<string, EvictionOutcome>(MOST_UNKEPT);
   /** Wall milliseconds of the first waiting round that was dropped; undefined if none was. */
   #droppedSince: number | undefined;
 
@@ -88,15 +90,19 @@ export class EvictionRecords {
     return false;
   }
 
-  // Waiting rounds end with the process: their outcomes stay unrecorded, unless the pod was selected again. The selections
-  // between two outcomes of a pod are lost with the rounds, so that only the last outcome has one that is recorded.
-  #saveForBoot(state: EvictionState): void {
+  // Waiting rounds, and those of a database in memory, end with the process: their outcomes stay unrecorded, unless the
+  // pod was selected again. The selections between two outcomes of a pod are lost with the rounds, so that only the last
+  // outcome has one that is recorded.
+  #withUnkept(state: EvictionState): string {
     const underWay = new Set([...state.pending, ...state.interrupted].map(({ uid }) => uid));
-    const waiting = this.#waiting.items
-      .flatMap(({ input }) => input.outcomes)
-      .filter(({ uid }) => !underWay.has(uid));
-    const last = new Map([...waiting, ...state.unrecorded].map((outcome) => [outcome.uid, outcome]));
-    this.#options.store.saveForBoot(JSON.stringify({ ...state, unrecorded: [...last.values()] }));
+    const waiting = this.#waiting.items.flatMap(({ input }) => input.outcomes);
+    const unkept = [...this.#unkept.values(), ...waiting].filter(({ uid }) => !underWay.has(uid));
+    const last = new Map([...unkept, ...state.unrecorded].map((outcome) => [outcome.uid, outcome]));
+    return JSON.stringify({ ...state, unrecorded: [...last.values()] });
+  }
+
+  #textOf(state: EvictionState): string {
+    return this.#options.store.isPersistent ? JSON.stringify(state) : this.#withUnkept(state);
   }
 
   /** Whether the last saved state survives an exit of the agent. */
@@ -137,7 +143,8 @@ export class EvictionRecords {
     this.#idle = idle;
     const isWaiting = this.#waiting.items.length > 0;
     if (!keep && !isWaiting && steps.length === 0 && comparable === this.#savedState) return;
-    const state = JSON.stringify(decision.state);
+    if (!store.isPersistent) for (const outcome of input.outcomes) this.#unkept.set(outcome.uid, outcome);
+    const state = this.#textOf(decision.state);
     if (keep) this.#lastId = record.id;
     try {
       this.#saveWaiting();
@@ -146,7 +153,7 @@ export class EvictionRecords {
     } catch (error) {
       this.#waitingSteps = steps;
       if (keep) this.#wait(record);
-      this.#saveForBoot(decision.state);
+      store.saveForBoot(this.#withUnkept(decision.state));
       store.coverage.interrupted(input.now);
       throw error;
     }
@@ -173,12 +180,12 @@ export class EvictionRecords {
    */
   saveState(state: EvictionState, steps: readonly EvictionStep[]): void {
     const { store, clock } = this.#options;
-    const text = JSON.stringify(state);
+    const text = this.#textOf(state);
     try {
       this.#saveWaiting();
       store.save({ state: text, steps }, this.#bounds());
     } catch (error) {
-      this.#saveForBoot(state);
+      store.saveForBoot(this.#withUnkept(state));
       store.coverage.interrupted(clock.now());
       throw error;
     }
@@ -358,6 +365,8 @@ export class EvictionRecords {
 
 // Rounds share unchanged pods: a round with a thousand pods takes about 100 kB.
 const MOST_WAITING = 64;
+// Each save of the state writes them.
+const MOST_UNKEPT = 256;
 const ranks = ["none", "refusal", "effect"] as const;
 
 /**
