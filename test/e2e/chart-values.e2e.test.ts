@@ -458,6 +458,14 @@ describe.skipIf(missing)("the chart's values", () => {
       serviceAccountName: "nodekeeper-uninstall",
       securityContext: { runAsNonRoot: true },
     });
+    const rule = { apiGroups: ["example.com"], resources: ["gpus"], verbs: ["delete"] };
+    const more = await render(
+      `uninstall.extraRules=${JSON.stringify([rule])}`,
+      "uninstall.activeDeadlineSeconds=3600",
+    );
+    expect(named(more, "ClusterRole", "nodekeeper-uninstall")!.rules).toContainEqual(rule);
+    expect(named(more, "ClusterRole", "nodekeeper")!.rules).not.toContainEqual(rule);
+    expect(named(more, "Job")!.spec.activeDeadlineSeconds).toBe(3600);
     for (const off of ["uninstall.cleanup=false", "rbac.create=false"])
       expect(await renderText(off)).not.toContain("helm.sh/hook:");
     // Cut after a dot, the name would be refused.
