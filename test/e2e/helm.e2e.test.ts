@@ -123,6 +123,12 @@ describe.skipIf(missing)("the chart on a real node", () => {
     });
   });
 
+  it("passes its own test: a pod without rights finds the agent of the node ready, and prints its status", async () => {
+    const output = await helm("test", "nodekeeper", "--logs", "--timeout", "3m");
+    expect(output).toMatch(/readyz check passed/);
+    expect(output).toMatch(/^Eviction: +dry run/m);
+  });
+
   it("answers kubectl nodekeeper: with the rights of a Role, and the credentials of an exec plugin", async () => {
     const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
     const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });
