@@ -6,7 +6,7 @@ import { root } from "./programs.ts";
 
 const values = "deploy/helm/nodekeeper/values.yaml";
 
-/** docs/install.md with the table of the chart's values. Throws where a value has no comment, or the page no table. */
+/** docs/install.md or the chart's README with the table of the chart's values. Throws where a value has no comment, or the page no table. */
 export async function chartValuesPage(page: string): Promise<string> {
   const yaml = parseDocument(await readFile(join(root, values), "utf8"));
   const rows = rowsOf(yaml.contents as YAMLMap);
@@ -39,5 +39,13 @@ function commentOfFirst(map: YAMLMap, pair: unknown): string | undefined {
 }
 
 function isOneValue(path: string): boolean {
-  return ["resources", "updateStrategy", "nodeSelector", "dashboard.labels"].includes(path);
+  return [
+    "resources",
+    "updateStrategy",
+    "nodeSelector",
+    "dashboard.labels",
+    "probes.liveness",
+    "probes.readiness",
+    "probes.startup",
+  ].includes(path);
 }

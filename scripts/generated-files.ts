@@ -19,7 +19,7 @@ import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
 const CODE = "packages/core/src/gen/**/*.*";
 
-const { publishedTo } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+const { publishedTo, repository } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 
 /** Pages with commands that differ while nothing is published. */
 const published = [
@@ -35,6 +35,9 @@ const published = [
 
 /** Files of which a part is generated, with the function that replaces it in their present text. */
 const parts: Readonly<Record<string, (present: string) => string | Promise<string>>> = {
+  "deploy/helm/nodekeeper/Chart.yaml": chartLinks,
+  "deploy/helm/nodekeeper/README.md": async (page) =>
+    withPublication("deploy/helm/nodekeeper/README.md", await chartValuesPage(page), publishedTo),
   "deploy/helm/nodekeeper/files/settings.json": chartSettings,
   "deploy/helm/nodekeeper/values.schema.json": chartSchema,
   "docs/alerts.md": alertsPage,
@@ -108,4 +111,11 @@ function migrationPage(page: string): string {
     why,
   ]);
   return withTable(page, tableOf(["katalyst", "Nodekeeper", "why"], rows));
+}
+
+/** Chart.yaml with its links to the repository that package.json names, at the end. */
+function chartLinks(present: string): string {
+  const [head] = present.split(/^home:/m, 1);
+  const icon = `${repository}/raw/main/docs/images/icon.svg`;
+  return `${head}home: ${repository}\nsources:\n  - ${repository}\nicon: ${icon}\n`;
 }

@@ -137,6 +137,9 @@ async function outputOf(...command: string[]): Promise<string> {
 const explainNode = () => outputOf("explain", "node");
 const loggedModes = () => agent.logLines.filter(({ msg }) => msg === "eviction mode").map(({ mode }) => mode);
 
+const warnings = () =>
+  agent.logLines.filter(({ msg }) => msg === "dry run leaves taints that this agent added before");
+
 const lineOf = ({ method, path, body }: SeenRequest) => `${method} ${path} ${JSON.stringify(body ?? null)}`;
 /** All requests that may change something, except for the reporter plugin's report, which has a part without fields. */
 const writes = (since = 0) =>
@@ -176,6 +179,7 @@ it.each([
     expect(await explainNode()).toContain(
       "Taints of the Node\n  node.katalyst.kubewharf.io/MemoryPressure:NoSchedule: not known to be added by this agent; it is left as it is\n",
     );
+    expect(warnings()).toEqual([]);
     // The decisions were made.
     const { items } = await agent.api("eviction/evictions");
     expect(items.length).toBeGreaterThan(0);
@@ -218,6 +222,9 @@ it("leaves the taints of its live time when dry run begins, at a restart and wit
   expect(cluster.cnr().metadata.annotations["nodekeeper.dev/own-taints"]).toContain("NetPressure");
 
   const taint = `${PREFIX}/DiskPressure:NoSchedule`;
+  const soft = `${PREFIX}/SoftPressure:NoSchedule`;
+  const remedy = `enable eviction, or run: kubectl taint node worker-1 ${taint}- ${soft}-`;
+  expect(warnings()).toEqual([expect.objectContaining({ taints: [taint, soft], remedy })]);
   const left = `${taint}: added by this agent; dry run leaves it; "kubectl taint node worker-1 ${taint}-" removes it`;
   await until("its explanation", async () => (await explainNode()).includes(left));
   expect(await explainNode()).toContain("No condition is set by Nodekeeper.");

@@ -270,6 +270,27 @@ it("says what it has removed before an error, and leaves an object that is empty
   expect(names(CNR_RESOURCE)).toEqual([NODE]);
 });
 
+it("cleans several nodes at once, a throttled one again, while it waits for the agent of another", async () => {
+  await ownObject();
+  for (const name of ["worker-0", "worker-2"]) cluster.server.seedNode(name);
+  const labels = { "app.kubernetes.io/part-of": "nodekeeper", "app.kubernetes.io/component": "node-agent" };
+  cluster.addPod("nodekeeper-x", { metadata: { labels }, spec: { nodeName: "worker-2" } });
+  const asked = (name: string) => cluster.requests.some(({ path }) => path.endsWith(`/nodes/${name}`));
+  // One after another, worker-1 would never be asked for.
+  cluster.fault = ({ path }) =>
+    path.endsWith("/nodes/worker-0") && !asked(NODE) ? refusal(429, "TooManyRequests") : undefined;
+  const isClean = () => names(CNR_RESOURCE).length === 0;
+  const cleaning = uninstall("--all-nodes");
+  await until("the node without an agent is clean", isClean);
+  expect(asked("worker-2")).toBe(false);
+  cluster.server.store.delete("pods", "nodekeeper-x", "default");
+  expect(await cleaning).toEqual({ status: 0, lines: [...wholeObject, "3 nodes, 4 items removed"] });
+  expect(asked("worker-2")).toBe(true);
+  expect(JSON.parse((await uninstall("--all-nodes", "-o", "json")).lines.join(""))).toEqual(
+    ["worker-0", NODE, "worker-2"].map((node) => ({ node, removed: [] })),
+  );
+});
+
 it("leaves a node on which an agent runs, whether in a pod or by its state directory, and needs a node", async () => {
   const agent = await startAgent(cluster);
   process.env.NODEKEEPER_STATE_DIR = agent.stateDir;

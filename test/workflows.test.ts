@@ -64,6 +64,12 @@ describe.each(workflows)("the workflow $name", ({ text, workflow }) => {
 
 const release = workflows.find(({ name }) => name === "release.yml")!;
 
+it("the changelog begins with the version, or with what is not released after it", () => {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const [first] = /(?<=^## \[).*?(?=\])/m.exec(readFileSync(join(root, "CHANGELOG.md"), "utf8"))!;
+  expect(["Unreleased", version.replace(/-.*/, "")]).toContain(first);
+});
+
 it("packages and chart have one version", () => {
   const files = globSync("{package.json,packages/*/package.json,deploy/helm/nodekeeper/Chart.yaml}", {
     cwd: root,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Setting, setAt, settings } from "@nodekeeper/api/settings";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { requiredPermissions } from "../../packages/agent/src/cli/required-permissions.ts";
 import { loadConfiguration } from "../../packages/agent/src/config/index.ts";
 import { otherValue } from "../support/setting-values.ts";
@@ -440,14 +440,11 @@ describe.skipIf(missing)("the chart's values", () => {
 
   it("has a Job that removes what the agents left, once the release is deleted, and gives it only what it uses", async () => {
     const objects = await render('nodeSelector={"pool":"a","disk":"ssd"}', "kubernetesService.host=10.0.0.1");
-    const hooks = objects.filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"]);
+    const hooks = objects.filter(({ metadata }) => metadata.annotations?.["helm.sh/hook"] === "post-delete");
     expect(hooks.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(
       ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Job"].map(
         (kind) => `${kind} nodekeeper-uninstall`,
       ),
-    );
-    expect(hooks.map(({ metadata }) => metadata.annotations["helm.sh/hook"])).toEqual(
-      Array(4).fill("post-delete"),
     );
     const { spec } = named(hooks, "Job", "nodekeeper-uninstall")!.spec.template;
     // Helm merges the map with the default one.
@@ -458,8 +455,16 @@ describe.skipIf(missing)("the chart's values", () => {
       serviceAccountName: "nodekeeper-uninstall",
       securityContext: { runAsNonRoot: true },
     });
+    const rule = { apiGroups: ["example.com"], resources: ["gpus"], verbs: ["delete"] };
+    const more = await render(
+      `uninstall.extraRules=${JSON.stringify([rule])}`,
+      "uninstall.activeDeadlineSeconds=3600",
+    );
+    expect(named(more, "ClusterRole", "nodekeeper-uninstall")!.rules).toContainEqual(rule);
+    expect(named(more, "ClusterRole", "nodekeeper")!.rules).not.toContainEqual(rule);
+    expect(named(more, "Job")!.spec.activeDeadlineSeconds).toBe(3600);
     for (const off of ["uninstall.cleanup=false", "rbac.create=false"])
-      expect(await renderText(off)).not.toContain("helm.sh/hook:");
+      expect(await renderText(off)).not.toContain("post-delete");
     // Cut after a dot, the name would be refused.
     const named52 = await render(`fullnameOverride=${"a".repeat(52)}.${"b".repeat(9)}`);
     expect(ofKind(named52, "Job")[0]!.metadata.name).toBe(`${"a".repeat(52)}-uninstall`);
@@ -467,8 +472,52 @@ describe.skipIf(missing)("the chart's values", () => {
     expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
   });
 
+  const all = [remote, "podMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true"];
+
+  it("shares no object between the releases of two pools of nodes, except the definition", async () => {
+    const release = async (name: string) => {
+      const sets = ["--set", `nodeSelector.pool=${name}`, ...all.flatMap((value) => ["--set", value])];
+      const args = ["template", name, chart, "--namespace", "nodekeeper", ...sets];
+      const { stdout } = await execute(pathOf("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
+      return parseAllDocuments(stdout).flatMap((document) => {
+        const object: ApiObject | null = document.toJS();
+        return object ? [`${object.kind} ${object.metadata.namespace ?? ""}/${object.metadata.name}`] : [];
+      });
+    };
+    const [general, gpu] = [await release("general"), await release("gpu")];
+    expect(general.length).toBeGreaterThan(20);
+    expect(general.filter((name) => gpu.includes(name))).toEqual([
+      "CustomResourceDefinition /customnoderesources.node.katalyst.kubewharf.io",
+    ]);
+  });
+
+  it("has a test that asks a node's agent, without rights, and is not taken for an agent", async () => {
+    const pod = named(await render("statusServer.port=10299"), "Pod", "nodekeeper-test")!;
+    expect(pod.metadata.annotations["helm.sh/hook"]).toBe("test");
+    expect(pod.spec).toMatchObject({ automountServiceAccountToken: false, hostNetwork: true });
+    expect(pod.spec.containers[0].args).toEqual(["status", "--server", "127.0.0.1:10299"]);
+    const { labels } = named(byDefault, "DaemonSet")!.spec.template.metadata;
+    expect(pod.metadata.labels["app.kubernetes.io/name"]).not.toBe(labels["app.kubernetes.io/name"]);
+    expect(ofKind(await render("hostNetwork=false", remote), "Pod")).toEqual([]);
+  });
+
+  it("has additional containers, and settings of probes that leave what is asked", async () => {
+    const { spec } = named(
+      await render(
+        'extraContainers=[{"name":"plugin","image":"plugin"}]',
+        'extraInitContainers=[{"name":"first","image":"first"}]',
+        "probes.liveness.timeoutSeconds=20",
+      ),
+      "DaemonSet",
+    )!.spec.template;
+    expect(spec.containers.map(({ name }: ApiObject) => name)).toEqual(["nodekeeper", "plugin"]);
+    expect(spec.initContainers.map(({ name }: ApiObject) => name)).toEqual(["first"]);
+    const { livenessProbe } = named(byDefault, "DaemonSet")!.spec.template.spec.containers[0];
+    expect(spec.containers[0].livenessProbe).toEqual({ ...livenessProbe, timeoutSeconds: 20 });
+    await expect(renderText("probes.liveness.period=1")).rejects.toThrow(/period/);
+  });
+
   it("passes helm lint", async () => {
-    const all = [remote, "podMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true"];
     await execute(pathOf("helm"), ["lint", "--strict", chart]);
     await execute(pathOf("helm"), ["lint", "--strict", chart, ...all.flatMap((value) => ["--set", value])]);
   });

@@ -123,6 +123,13 @@ describe.skipIf(missing)("the chart on a real node", () => {
     });
   });
 
+  it("passes its own test: a pod without rights finds the agent of the node ready, and is deleted", async () => {
+    expect(await helm("test", "nodekeeper", "--timeout", "3m")).toMatch(/^Phase: +Succeeded$/m);
+    await eventually(async () =>
+      expect((await podOf()).map(({ metadata }) => metadata.name)).not.toContain("nodekeeper-test"),
+    );
+  });
+
   it("answers kubectl nodekeeper: with the rights of a Role, and the credentials of an exec plugin", async () => {
     const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
     const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });

@@ -242,3 +242,20 @@ httpGet:
   port: {{ .root.Values.statusServer.remote.port }}
   {{- end }}
 {{- end -}}
+
+{{/* What the containers of `helm test` have in common. */}}
+{{- define "nodekeeper.testContainer" -}}
+image: {{ include "nodekeeper.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+resources:
+  requests:
+    cpu: 10m
+    memory: 50Mi
+  limits:
+    memory: 200Mi
+{{- end -}}

@@ -1,31 +1,32 @@
 import { AgentStillRuns } from "@nodekeeper/api/errors";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
-import { counted } from "@nodekeeper/api/wording";
 import {
   createKubeClient,
   createKubeMetrics,
   type KubeApiClient,
+  type KubeObject,
   loadClusterAccess,
   nodes,
+  recordOf,
   textOf,
 } from "@nodekeeper/core/kube";
 import {
   type Clock,
-  codeOf,
   messageWithId,
   NodekeeperError,
   Registry,
+  Semaphore,
   silentLogger,
 } from "@nodekeeper/core/lib";
 import { FIELD_MANAGER } from "../assembly/index.ts";
 import { loadConfiguration } from "../config/index.ts";
-import { releaseSlices } from "../devices/index.ts";
-import { podResource, releaseNode } from "../eviction/index.ts";
-import { kindPolicies, releaseObject } from "../reporting/index.ts";
+import { podResource } from "../eviction/index.ts";
 import { DirectoryLock } from "../state/index.ts";
+import { cleanNode } from "./clean-node.ts";
 import type { CommandRun } from "./follow.ts";
-import { type PageFormat, printAs } from "./output.ts";
+import type { PageFormat } from "./output.ts";
 import { configurationSources } from "./settings-options.ts";
+import { UninstallReport } from "./uninstall-report.ts";
 import { packageVersion } from "./version.ts";
 
 interface UninstallOptions {
@@ -39,30 +40,26 @@ interface UninstallOptions {
   output: PageFormat;
 }
 
-/** What was done about one node. */
-interface NodeResult {
-  node: string;
-  /** What was removed: "Node metadata.labels.example.com/gpus", "ResourceSlice worker-1-gpu-x". */
-  removed: string[];
-  /** Why nothing or not all of it was removed. */
-  error?: string;
-}
-
 /** The labels of agents' pods, as the chart and the manifests have them. */
 const AGENT_PODS = "app.kubernetes.io/part-of=nodekeeper,app.kubernetes.io/component=node-agent";
 const AGENTS_END_MS = 60_000;
 const POLL_MS = 1_000;
 const REQUEST_DEADLINE_MS = 15_000;
-// Each reads the object again.
-const ATTEMPTS = 5;
+/** Nodes that are cleaned concurrently. The client has eight connections. */
+const NODES_AT_ONCE = 16;
+/** Requests per second. A node that is clean already costs four. */
+const QPS = 200;
+/** A Node with its images may have 50 KiB. */
+const NODES_PER_PAGE = 200;
 
 /**
- * `nodekeeper uninstall`: removes what agents left in the cluster on one node or on all of them, and prints it. Waits up
- * to a minute for agents that still run, and leaves the nodes of those that do not end. Returns whether every node was
- * cleaned. Idempotent.
+ * `nodekeeper uninstall`: removes what agents left in the cluster on one node or on all of them. Cleans several nodes
+ * concurrently, and prints what was removed from each as soon as it is, or all of it at the end as JSON or YAML. Waits up to a
+ * minute for agents that still run, and leaves the nodes of those that do not end. Returns whether every node was
+ * cleaned. Idempotent: run again after an interruption, it only reads the nodes that are clean.
  */
 export async function uninstallCommand(options: UninstallOptions, run: CommandRun): Promise<boolean> {
-  const { node, allNodes = false, selector, dryRun = false } = options;
+  const { node, allNodes = false, selector, dryRun: isDryRun = false } = options;
   if ((node !== undefined) === allNodes)
     throw new NodekeeperError("invalid", "uninstall needs either --node NAME or --all-nodes");
   if (selector !== undefined && !allNodes)
@@ -73,33 +70,48 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
   );
   const client = await clientOf(configuration, run.clock);
   try {
-    const { signal } = run;
-    const labelSelector = selector ? { labelSelector: selector } : {};
-    const names =
-      node === undefined
-        ? (await client.list(nodes, { ...labelSelector, signal })).items.map(
-            ({ metadata }) => metadata.name ?? "",
-          )
-        : [node];
-    const agents = new Map(await remainingAgents(client, names, dryRun ? 0 : AGENTS_END_MS, run));
-    // One that is no pod.
-    if (!DirectoryLock.isFree(configuration.stateDir))
-      agents.set(configuration.nodeName, `it uses the state directory ${configuration.stateDir}`);
-    const results: NodeResult[] = [];
-    for (const name of names) {
-      const agent = agents.get(name);
-      const isLeft = agent !== undefined && !dryRun;
-      const refused = isLeft ? messageWithId(new AgentStillRuns({ node: name, agent })) : undefined;
-      results.push(
-        refused === undefined
-          ? await cleaned(client, { nodeName: name, isDryRun: dryRun, signal }, configuration)
-          : { node: name, removed: [], error: refused },
-      );
-    }
-    printAs(run.output, options.output, results, () => page(results, dryRun));
-    return results.every(({ error }) => error === undefined);
+    const names = node === undefined ? await nodeNames(client, selector, run.signal) : [node];
+    const report = new UninstallReport({ names, isDryRun, format: options.output, run });
+    await cleanAll(names, report, { client, configuration, isDryRun, run });
+    return report.finish();
   } finally {
     client.close();
+  }
+}
+
+interface Uninstall {
+  client: KubeApiClient;
+  configuration: AgentConfiguration;
+  isDryRun: boolean;
+  run: CommandRun;
+}
+
+/** Cleans each node once no agent runs on it. */
+async function cleanAll(
+  names: readonly string[],
+  report: UninstallReport,
+  { client, configuration, isDryRun, run: { clock, signal } }: Uninstall,
+): Promise<void> {
+  const places = new Semaphore({ permits: NODES_AT_ONCE });
+  const refusal = (node: string, agent: string) =>
+    report.add({ node, removed: [], error: messageWithId(new AgentStillRuns({ node, agent })) });
+  const clean = async (nodeName: string) => {
+    // An agent that is no pod.
+    if (!isDryRun && nodeName === configuration.nodeName && !DirectoryLock.isFree(configuration.stateDir))
+      refusal(nodeName, `it uses the state directory ${configuration.stateDir}`);
+    else report.add(await cleanNode(client, { nodeName, isDryRun, clock, signal }, configuration));
+  };
+  const deadline = clock.monotonic() + AGENTS_END_MS;
+  for (let left = names; left.length > 0; ) {
+    const agents = isDryRun ? new Map<string, string>() : await runningAgents(client, signal);
+    const isFree = (name: string) => !agents.has(name);
+    await Promise.all(left.filter(isFree).map((name) => places.run(signal, () => clean(name))));
+    left = left.filter((name) => agents.has(name));
+    if (left.length > 0 && clock.monotonic() >= deadline) {
+      for (const name of left) refusal(name, agents.get(name)!);
+      return;
+    }
+    if (left.length > 0) await clock.sleep(POLL_MS, signal);
   }
 }
 
@@ -112,93 +124,27 @@ async function clientOf({ kube }: AgentConfiguration, clock: Clock): Promise<Kub
     version: packageVersion(),
     deadlineMs: REQUEST_DEADLINE_MS,
     fieldManager: FIELD_MANAGER,
+    qps: QPS,
+    burst: QPS,
   });
 }
 
-/** Waits until no agent runs on these nodes. Returns the pods that are left when the time is over, by node. */
-async function remainingAgents(
+async function nodeNames(
   client: KubeApiClient,
-  names: readonly string[],
-  patienceMs: number,
-  { clock, signal }: CommandRun,
-): Promise<ReadonlyMap<string, string>> {
-  const wanted = new Set(names);
-  const deadline = clock.monotonic() + patienceMs;
-  for (;;) {
-    const { items } = await client.list(podResource, { labelSelector: AGENT_PODS, signal });
-    const agents = new Map(
-      items.flatMap(({ metadata, spec }): [string, string][] => {
-        const name = textOf((spec as { nodeName?: unknown } | undefined)?.nodeName) ?? "";
-        return wanted.has(name) ? [[name, `pod ${metadata.namespace}/${metadata.name}`]] : [];
-      }),
-    );
-    if (agents.size === 0 || clock.monotonic() >= deadline) return agents;
-    await clock.sleep(POLL_MS, signal);
-  }
+  labelSelector: string | undefined,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const names = new Set<string>();
+  const options = { ...(labelSelector ? { labelSelector } : {}), pageSize: NODES_PER_PAGE, signal };
+  await client.visit(nodes, ({ metadata }) => names.add(metadata.name ?? ""), options);
+  return [...names];
 }
 
-interface Cleaning {
-  nodeName: string;
-  isDryRun: boolean;
-  signal: AbortSignal;
-}
-
-interface Step {
-  kind: string;
-  /** Yields what was removed from the objects of the kind, once it is. */
-  release(): AsyncGenerator<string, void>;
-}
-
-async function cleaned(
-  client: KubeApiClient,
-  cleaning: Cleaning,
-  { reporting }: AgentConfiguration,
-): Promise<NodeResult> {
-  const options = { ...cleaning, client, fieldManager: FIELD_MANAGER };
-  const steps: readonly Step[] = [
-    { kind: "Node", release: () => releaseNode(options) },
-    ...[...kindPolicies(reporting.additionalKinds).values()].map((policy) => ({
-      kind: policy.kind.kind,
-      async *release() {
-        const resource = await client.resolve(policy.kind, { signal: cleaning.signal });
-        if (resource) yield* releaseObject(resource, policy, options);
-      },
-    })),
-    { kind: "ResourceSlice", release: () => releaseSlices(options) },
-  ];
-  const result: NodeResult = { node: cleaning.nodeName, removed: [] };
-  for (const step of steps) {
-    try {
-      await withAttempts(async () => {
-        for await (const what of step.release()) result.removed.push(`${step.kind} ${what}`);
-      });
-    } catch (error) {
-      cleaning.signal.throwIfAborted();
-      result.error = result.error ? `${result.error}; ${messageWithId(error)}` : messageWithId(error);
-    }
-  }
-  return result;
-}
-
-/** Tries again if the object was changed meanwhile. */
-async function withAttempts(step: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await step();
-    } catch (error) {
-      if (codeOf(error) !== "conflict" || attempt === ATTEMPTS) throw error;
-    }
-  }
-}
-
-function page(results: readonly NodeResult[], isDryRun: boolean): string {
-  const verb = isDryRun ? "would be removed" : "removed";
-  const lines = results.flatMap(({ node, removed, error }) => [
-    ...removed.map((what) => `${node}: ${verb}: ${what}`),
-    ...(error === undefined ? [] : [`${node}: not removed: ${error}`]),
-  ]);
-  const total = results.reduce((sum, { removed }) => sum + removed.length, 0);
-  const failed = results.filter(({ error }) => error !== undefined).length;
-  const left = failed > 0 ? `; ${counted(failed, "node")} not cleaned` : "";
-  return `${[...lines, `${counted(results.length, "node")}, ${counted(total, "item")} ${verb}${left}`].join("\n")}\n`;
+/** Returns the agents' pods by their nodes. */
+async function runningAgents(client: KubeApiClient, signal: AbortSignal): Promise<Map<string, string>> {
+  const agents = new Map<string, string>();
+  const add = ({ metadata, spec }: KubeObject) =>
+    agents.set(textOf(recordOf(spec).nodeName) ?? "", `pod ${metadata.namespace}/${metadata.name}`);
+  await client.visit(podResource, add, { labelSelector: AGENT_PODS, signal });
+  return agents;
 }

@@ -65,12 +65,44 @@ describe("the last good configuration", () => {
     });
   });
 
+  it.each([
+    [
+      "names a damaged copy with the reason",
+      `{"file":"`,
+      bad,
+      /nodekeeper\.config: the last good configuration is not used: Untermin/,
+    ],
+    [
+      "names one that is no object",
+      "null",
+      bad,
+      /nodekeeper\.config: the last good .* not used: it has no file name or no text/,
+    ],
+    ["does not mention one that does not exist", undefined, bad, /^((?!last good).)*$/s],
+  ])("a start that is refused %s", async (_, copy, text, message) => {
+    rmSync(lastGoodPath(directory));
+    if (copy !== undefined) writeFileSync(lastGoodPath(directory), copy);
+    await expect(start(text)).rejects.toThrow(message);
+  });
+
+  it("a start whose state directory can't be read from the refused file says where it looked", async () => {
+    await expect(start(`${header}stateDir: ${directory}\nlog: [`, {})).rejects.toThrow(
+      "/var/lib/nodekeeper/state/nodekeeper.config: the last good configuration was looked for in this default state directory only",
+    );
+  });
+
+  it("a damaged copy is reported when it is replaced", () => {
+    writeFileSync(lastGoodPath(directory), "{");
+    expect(keepLastGood(directory, { file, text: good })).toMatch(/JSON/);
+    expect(keepLastGood(directory, { file, text: good })).toBeUndefined();
+  });
+
   it("is replaced in one step; a write that fails throws", () => {
     rmSync(lastGoodPath(directory));
     expect(() => keepLastGood(join(directory, "missing"), { file, text: good })).toThrow("ENOENT");
     keepLastGood(directory, { file, text: good });
     keepLastGood(directory, { file, text: bad });
-    expect(readLastGood(directory, file)).toBe(bad);
+    expect(readLastGood(directory, file)).toEqual({ text: bad });
     expect(readdirSync(directory)).toEqual(["nodekeeper.config"]);
   });
 });

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "@nodekeeper/core/lib";
 
 /** Name of the file in the state directory. */
 const LAST_GOOD_FILE = "nodekeeper.config";
@@ -19,22 +20,32 @@ export function lastGoodPath(stateDir: string): string {
   return join(stateDir, LAST_GOOD_FILE);
 }
 
-/** Returns the text that was kept for this configuration file. Undefined if there is none or it is damaged. */
-export function readLastGood(stateDir: string, file: string): string | undefined {
+interface LastGood {
+  /** Undefined if there is none for the configuration file. */
+  text?: string;
+  /** Why the file that keeps it can't be read: a sentence without the path. */
+  damage?: string;
+}
+
+/** Returns the text that was kept for this configuration file. */
+export function readLastGood(stateDir: string, file: string): LastGood {
   try {
     const kept: Partial<Kept> = JSON.parse(readFileSync(lastGoodPath(stateDir), "utf8"));
-    return kept.file === file && typeof kept.text === "string" ? kept.text : undefined;
-  } catch {
-    return undefined;
+    if (typeof kept?.file !== "string" || typeof kept.text !== "string")
+      return { damage: "it has no file name or no text" };
+    return kept.file === file ? { text: kept.text } : {};
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? {} : { damage: messageOf(error) };
   }
 }
 
 /**
- * Keeps the text, unless it is kept already. On failure, throws and removes the earlier text: what it allowed, the later
- * one may forbid.
+ * Keeps the text, unless it is kept already. Returns what was wrong with the earlier one if that was damaged. On failure,
+ * throws and removes the earlier text: what it allowed, the later one may forbid.
  */
-export function keepLastGood(stateDir: string, kept: Kept): void {
-  if (readLastGood(stateDir, kept.file) === kept.text) return;
+export function keepLastGood(stateDir: string, kept: Kept): string | undefined {
+  const earlier = readLastGood(stateDir, kept.file);
+  if (earlier.text === kept.text) return undefined;
   const path = lastGoodPath(stateDir);
   const temporary = `${path}.new`;
   try {
@@ -46,6 +57,7 @@ export function keepLastGood(stateDir: string, kept: Kept): void {
       closeSync(descriptor);
     }
     renameSync(temporary, path);
+    return earlier.damage;
   } catch (error) {
     for (const outdated of [path, temporary]) rmSync(outdated, { force: true });
     throw error;

@@ -53,17 +53,26 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
 export async function loadConfigurationForStart(
   sources: ConfigurationSources,
 ): Promise<LoadedConfiguration & { refused?: ConfigurationError }> {
-  const given = evaluate(sources, await contentOf(sources));
-  if (given.problems.length === 0) return accepted(given);
+  const content = await contentOf(sources);
+  const given = evaluate(sources, content);
   const { file } = sources;
+  if (given.problems.length === 0 || file === undefined) return accepted(given);
   // Of a refused configuration, the settings that are valid are known.
   const { stateDir } = given.configuration;
-  const text = file === undefined ? undefined : readLastGood(stateDir, file);
+  const { text, damage } = readLastGood(stateDir, file);
   if (text !== undefined) {
     const kept = evaluate(sources, parseConfigurationText(text, lastGoodPath(stateDir)));
     if (kept.problems.length === 0)
       return { ...accepted(kept), refused: new ConfigurationError(given.problems) };
   }
+  const source = lastGoodPath(stateDir);
+  const notUsed = (message: string) => given.problems.push({ source, path: "", message });
+  if (damage !== undefined) notUsed(`the last good configuration is not used: ${damage}`);
+  // The refused file may name another one.
+  else if (text === undefined && content?.values.size === 0 && !given.origins.has("stateDir"))
+    notUsed(
+      "the last good configuration was looked for in this default state directory only, because the stateDir of the refused file can't be read",
+    );
   return accepted(given);
 }
 

@@ -62,7 +62,7 @@ async function start(file: string | undefined, flags: Record<string, string> = {
   };
   // The first check reads the file once to detect changes since startup.
   if (file !== undefined) await expect.poll(() => reloads("unchanged")).toBe(1);
-  const kept = () => (file === undefined ? undefined : readLastGood(directory, file));
+  const kept = () => (file === undefined ? undefined : readLastGood(directory, file).text);
   const check = () => watcher.healthCheck().check();
   return { onChange, onRefused, rejections, reloads, kept, check, env: sources.env, hangUp: () => hangUp() };
 }

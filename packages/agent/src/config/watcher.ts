@@ -11,7 +11,7 @@ import {
   stampOf,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
-import { keepLastGood } from "./last-good.ts";
+import { keepLastGood, lastGoodPath } from "./last-good.ts";
 import { type ConfigurationSources, loadConfiguration } from "./load.ts";
 import type { ConfigMetrics, ReloadOutcome } from "./metrics.ts";
 import { ConfigurationError } from "./problem.ts";
@@ -151,7 +151,13 @@ export class ConfigurationWatcher implements Runnable {
     const { sources, log } = this.#options;
     if (sources.file === undefined || text === undefined) return;
     try {
-      keepLastGood(this.#running.stateDir, { file: sources.file, text });
+      const { stateDir } = this.#running;
+      const damage = keepLastGood(stateDir, { file: sources.file, text });
+      if (damage !== undefined)
+        log.warn(
+          { path: lastGoodPath(stateDir), reason: damage },
+          "replaced a damaged last good configuration",
+        );
       this.#unkept = undefined;
     } catch (error) {
       if (this.#unkept !== text)

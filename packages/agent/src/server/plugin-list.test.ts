@@ -111,8 +111,36 @@ it("a reporter's rate is since its messages are counted, also where it registere
 });
 
 it("shows the last message of a driver, and what is wrong with its stream", () => {
-  const drivers = [{ name: "gpu", messageAt: 5, error: "the stream ended", writeError: undefined }];
+  const drivers = [
+    {
+      name: "gpu",
+      messageAt: 5,
+      error: "the stream ended",
+      writeError: undefined,
+      quarantined: 0,
+      problems: [],
+    },
+  ];
   expect(list({ sockets: [registered("DRAPlugin")], drivers })).toMatchObject([
     { type: "DRAPlugin", contactAt: 5, error: "the stream ended" },
   ]);
+});
+
+it("shows a driver's quarantined devices with their number and reasons", () => {
+  const name = { pool: "p", field: "name", message: "must be a DNS label" };
+  const driver = {
+    name: "gpu",
+    quarantined: 3,
+    problems: [
+      { ...name, device: "Bad Name" },
+      { ...name, device: "Other Name" },
+      { pool: "p", device: "gpu-2", field: "", message: "the API server drops bindingConditions" },
+    ],
+  };
+  expect(list({ sockets: [registered("DRAPlugin")], drivers: [driver] })[0]?.problems).toEqual([
+    "3 devices quarantined: device Bad Name and 1 more: name: must be a DNS label",
+    "device gpu-2: the API server drops bindingConditions",
+  ]);
+  const none = { ...driver, quarantined: 0, problems: [] };
+  expect(list({ sockets: [registered("DRAPlugin")], drivers: [none] })[0]?.problems).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { ReporterDisconnected } from "@nodekeeper/api/errors";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { counted } from "@nodekeeper/api/wording";
 import type { DriverStatus } from "../devices/index.ts";
 import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
@@ -19,7 +20,10 @@ export interface KnownPlugins {
   reporters: readonly ReporterStatus[];
   objects: readonly Pick<ObjectStatus, "object" | "quarantined" | "contested">[];
   evictionPlugins: readonly EvictionPluginStatus[];
-  drivers: readonly Pick<DriverStatus, "name" | "messageAt" | "error" | "writeError">[];
+  drivers: readonly Pick<
+    DriverStatus,
+    "name" | "messageAt" | "error" | "writeError" | "problems" | "quarantined"
+  >[];
   /** By `keyOf`. */
   calls: ReadonlyMap<string, PluginCalls>;
   /** Wall-clock time, milliseconds. */
@@ -62,6 +66,7 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
       ...(evictionPlugin ? { problems: [...evictionPlugin.problems] } : {}),
+      ...(driver ? { problems: quarantinedOf(driver) } : {}),
       contactAt: reporter?.contactAt ?? evictionPlugin?.answeredAt ?? driver?.messageAt,
       error:
         socket.reason ??
@@ -112,6 +117,22 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
     errorId: lastError?.id,
     errorSince: lastError?.since,
   };
+}
+
+/** Returns how many devices of a driver are quarantined and why, a text for each reason. */
+function quarantinedOf({ problems, quarantined }: KnownPlugins["drivers"][number]): string[] {
+  if (quarantined === 0) return [];
+  const reasons = Map.groupBy(problems, ({ field, message }) =>
+    field === "" ? message : `${field}: ${message}`,
+  );
+  const count = `${counted(quarantined, "device")} quarantined`;
+  if (reasons.size === 0) return [count];
+  return [...reasons].map(([reason, [first, ...others]], at) => {
+    const { device, pool } = first!;
+    const where = device === undefined ? `pool ${pool}` : `device ${device}`;
+    const more = others.length > 0 ? ` and ${others.length} more` : "";
+    return `${at === 0 ? `${count}: ` : ""}${where}${more}: ${reason}`;
+  });
 }
 
 function contentOf(

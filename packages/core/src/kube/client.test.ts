@@ -137,6 +137,23 @@ describe("a list", () => {
     ]);
   });
 
+  test("of any size is visited page by page", async () => {
+    // 66 MiB in all, which list() refuses.
+    const padding = "x".repeat(22 * 1024 * 1024);
+    const pages = ["", "page2", "page3"];
+    await using server = await startServer(({ response, url }) => {
+      const at = pages.indexOf(url.searchParams.get("continue") ?? "");
+      const [item] = named(`node-${at}`);
+      sendJson(response, { metadata: { continue: pages[at + 1] }, items: [{ ...item, padding }] });
+    });
+    using test = clientOf(server);
+    const seen: (string | undefined)[] = [];
+    await test.client.visit(nodes, ({ metadata }) => seen.push(metadata.name), { pageSize: 1 });
+    expect(seen).toEqual(["node-0", "node-1", "node-2"]);
+    expect(server.exchanges.map(({ url }) => url.searchParams.get("limit"))).toEqual(["1", "1", "1"]);
+    await expect(test.client.list(nodes, { pageSize: 1 })).rejects.toMatchObject({ code: "exhausted" });
+  });
+
   test.each([
     ["expires each time", () => 410, "expired"],
     ["repeats a page", () => 200, "unavailable"],

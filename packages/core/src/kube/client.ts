@@ -1,7 +1,7 @@
 import { NodekeeperError } from "../lib/index.ts";
 import { type ApiRequest, Connection, type ConnectionOptions, nameOf } from "./connection.ts";
 import { Discovery } from "./discovery.ts";
-import { listWhole } from "./list.ts";
+import { listWhole, visitList } from "./list.ts";
 import { apiVersionOf, asObject, typed } from "./objects.ts";
 import { collectionPath, objectPath, requireNamespace } from "./paths.ts";
 import { readGroupVersions, readServerVersion } from "./preflight.ts";
@@ -38,6 +38,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     },
 
     list: (resource, listOptions) => listWhole(connection, resource, listOptions),
+    visit: (resource, visit, listOptions) => visitList(connection, resource, visit, listOptions),
     watch: (resource, watchOptions) => watchOnce(connection, options.clock, resource, watchOptions),
 
     async create(resource, object, callOptions = {}) {

@@ -19,33 +19,61 @@ interface Page {
 
 /** Lists all pages. The deadline applies to each page. If the continue token expires, the list is restarted. */
 export async function listWhole(connection: Connection, resource: ApiResource, options: ListOptions = {}) {
+  return await withRestarts(async () => {
+    const pages: KubeObject[][] = [];
+    let resourceVersion = "";
+    for await (const page of pagesOf(connection, resource, options, LONGEST_LIST)) {
+      pages.push(page.items);
+      ({ resourceVersion } = page);
+    }
+    return { items: pages.flat(), resourceVersion };
+  });
+}
+
+/** Calls `visit` with each object of the list, of which only one page is kept in memory: `KubeApiClient.visit`. */
+export async function visitList(
+  connection: Connection,
+  resource: ApiResource,
+  visit: (object: KubeObject) => void,
+  options: ListOptions = {},
+): Promise<void> {
+  await withRestarts(async () => {
+    for await (const { items } of pagesOf(connection, resource, options))
+      for (const item of items) visit(item);
+  });
+}
+
+async function withRestarts<T>(list: () => Promise<T>): Promise<T> {
   for (let restarts = 0; ; restarts++) {
     try {
-      return await listOnce(connection, resource, options);
+      return await list();
     } catch (error) {
       if (codeOf(error) !== "expired" || restarts >= MOST_RESTARTS) throw error;
     }
   }
 }
 
-async function listOnce(connection: Connection, resource: ApiResource, options: ListOptions) {
-  const pages: KubeObject[][] = [];
+/** @param longest maximum total size of the pages, in bytes */
+async function* pagesOf(
+  connection: Connection,
+  resource: ApiResource,
+  options: ListOptions,
+  longest = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Page, void> {
   let bytes = 0;
   let next: string | undefined;
-  let resourceVersion = "";
   do {
-    const page = await listPage(connection, resource, options, { next, longest: LONGEST_LIST - bytes });
+    const page = await listPage(connection, resource, options, { next, longest: longest - bytes });
     if (page.next !== undefined && page.next === next) {
       throw new NodekeeperError(
         "unavailable",
         `list of ${resource.plural}: the server returned the same page repeatedly`,
       );
     }
-    pages.push(page.items);
+    yield page;
     bytes += page.bytes;
-    ({ next, resourceVersion } = page);
+    ({ next } = page);
   } while (next);
-  return { items: pages.flat(), resourceVersion };
 }
 
 async function listPage(

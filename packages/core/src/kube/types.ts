@@ -230,8 +230,13 @@ export interface ServerVersion {
   platform: string;
 }
 
-/** The client returned by `createKubeClient`: calls for all modules, and those for watchers and the preflight. */
+/** The client returned by `createKubeClient`: calls for all modules, and those for watchers, commands and the preflight. */
 export interface KubeApiClient extends KubeClient {
+  /**
+   * Calls `visit` with each object of a list that may be too large for memory: `list` refuses more than 64 MiB, this keeps
+   * one page. If the continue token expires, the list is restarted and `visit` is called with the same objects again.
+   */
+  visit(resource: ApiResource, visit: (object: KubeObject) => void, options?: ListOptions): Promise<void>;
   /**
    * Runs one watch. Resolves when the server ends it. Rejects as every call does, with `expired` if the requested
    * version is no longer available, and with MalformedStreamError if the stream is malformed.

@@ -1,4 +1,5 @@
 import { AgentNotFound } from "@nodekeeper/api/errors";
+import { codeOf } from "@nodekeeper/core/lib";
 import type { Kubectl } from "./kubectl.ts";
 
 const DEFAULT_PORT = 10_290;
@@ -6,6 +7,7 @@ const DEFAULT_PORT = 10_290;
 /** The agent of a node, as seen from its pod. */
 export interface AgentPod {
   readonly node: string;
+  readonly namespace: string;
   readonly pod: string;
   /** Port of its status server on the node's loopback. */
   readonly port: number;
@@ -15,7 +17,7 @@ export interface AgentPod {
 
 interface PodList {
   items: {
-    metadata: { name: string; creationTimestamp: string; deletionTimestamp?: string };
+    metadata: { namespace: string; name: string; creationTimestamp: string; deletionTimestamp?: string };
     spec: { nodeName?: string; containers: { env?: { name: string; value?: string }[] }[] };
     status?: { phase?: string; reason?: string; containerStatuses?: ContainerStatus[] };
   }[];
@@ -27,35 +29,66 @@ interface ContainerStatus {
 
 type Pod = PodList["items"][number];
 
+/** Where the manifests and the documentation have the agents. */
+const DEFAULT_NAMESPACE = "nodekeeper";
+
 /**
  * Returns one agent per node, found by the labels of their pods, sorted by node. Throws `notFound` if there are none,
  * and as `Kubectl.run`.
+ * @param namespace of their pods. If undefined, all namespaces, or "nodekeeper" without the right to list pods in all.
  */
-export async function findAgents(kubectl: Kubectl, namespace: string, selector: string): Promise<AgentPod[]> {
-  const args = ["get", "pods", "--namespace", namespace, "--selector", selector, "--output", "json"];
-  const { items } = JSON.parse(await kubectl.run(args)) as PodList;
+export async function findAgents(
+  kubectl: Kubectl,
+  namespace: string | undefined,
+  selector: string,
+): Promise<AgentPod[]> {
+  const podsOf = async (...scope: string[]) => {
+    const args = ["get", "pods", ...scope, "--selector", selector, "--output", "json"];
+    return (JSON.parse(await kubectl.run(args)) as PodList).items;
+  };
+  let place = `the namespace ${namespace ?? DEFAULT_NAMESPACE}`;
+  const podsOfAll = async () => {
+    try {
+      const items = await podsOf("--all-namespaces");
+      place = "any namespace";
+      return items;
+    } catch (error) {
+      if (codeOf(error) !== "forbidden") throw error;
+      return await podsOf("--namespace", DEFAULT_NAMESPACE);
+    }
+  };
+  const items = namespace === undefined ? await podsOfAll() : await podsOf("--namespace", namespace);
   const byNode = Map.groupBy(
     items.filter(({ spec }) => spec.nodeName),
     ({ spec }) => spec.nodeName!,
   );
   if (byNode.size === 0) {
-    const message = `no pod with the label ${selector} in the namespace ${namespace}; specify the agents' namespace with --agent-namespace`;
+    const message = `no pod with the label ${selector} in ${place}; specify the agents' namespace with --agent-namespace`;
     throw new AgentNotFound({ problem: message });
   }
   return [...byNode].map(([node, pods]) => agentOf(node, pods)).sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
-// During a rolling update, a node may have two agent pods.
+// During a rolling update, a node may have two agent pods. A pod of the default namespace comes before a pod of another one,
+// whose users may have given it the agents' labels.
 function agentOf(node: string, pods: readonly Pod[]): AgentPod {
   const [newest] = [...pods].sort(
     (a, b) =>
+      Number(a.metadata.namespace !== DEFAULT_NAMESPACE) -
+        Number(b.metadata.namespace !== DEFAULT_NAMESPACE) ||
       Number(!isRunning(a)) - Number(!isRunning(b)) ||
       Number(a.metadata.deletionTimestamp !== undefined) -
         Number(b.metadata.deletionTimestamp !== undefined) ||
       (a.metadata.creationTimestamp < b.metadata.creationTimestamp ? 1 : -1),
   );
   const { metadata } = newest!;
-  return { node, pod: metadata.name, port: portOf(newest!), problem: problemOf(newest!) };
+  return {
+    node,
+    namespace: metadata.namespace,
+    pod: metadata.name,
+    port: portOf(newest!),
+    problem: problemOf(newest!),
+  };
 }
 
 function isRunning({ status }: Pod): boolean {

@@ -41,7 +41,7 @@ const write = (name: string, text: string) => writeFileSync(join(directory, name
 
 function haveAgents(...pods: readonly string[]): void {
   const items = pods.map((name) => ({
-    metadata: { name, creationTimestamp: "2026-11-22T08:00:00Z" },
+    metadata: { namespace: "nodekeeper", name, creationTimestamp: "2026-11-22T08:00:00Z" },
     spec: { nodeName: "n1", containers: [{}] },
     status: { phase: "Running", containerStatuses: [{ state: { running: {} } }] },
   }));

@@ -13,8 +13,8 @@ const MOST_NAMED = 10;
 
 export interface ClusterOptions {
   kubectl: Kubectl;
-  /** Namespace of the agents' pods. */
-  namespace: string;
+  /** Namespace of the agents' pods. Undefined: any. */
+  namespace: string | undefined;
   /** Label selector of the agents' pods. */
   selector: string;
   /** Maximum number of agents queried concurrently. Each needs a kubectl process. */
@@ -128,8 +128,8 @@ export class Cluster implements Fleet {
     }
   }
 
-  async #forward({ node, pod, port, problem }: AgentPod): Promise<Forward> {
-    const { kubectl, namespace } = this.#options;
+  async #forward({ node, namespace, pod, port, problem }: AgentPod): Promise<Forward> {
+    const { kubectl } = this.#options;
     // The pod may have been deleted since it was listed. That must not be `notFound`, by which an agent reports that it
     // has no record.
     if (problem === undefined) return await orUnavailable(kubectl.forward(namespace, pod, port));

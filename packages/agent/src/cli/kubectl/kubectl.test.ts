@@ -24,6 +24,7 @@ beforeEach(() => {
     `echo "$@" >> calls
 case "$*" in
   "config view"*) if [ -e namespace ]; then cat namespace; else echo 'error: current-context must exist in order to minify' >&2; exit 1; fi ;;
+  "get pods --all-namespaces"*) [ ! -e own ] || { echo 'Error from server (Forbidden): pods is forbidden' >&2; exit 1; }; cat pods.json ;;
   "get pods"*) cat pods.json ;;
   "get nodes"*) cat nodes 2>/dev/null || { echo 'Error from server (Forbidden): nodes is forbidden' >&2; exit 1; } ;;
   "get pod "*) cat node-of-pod 2>/dev/null || { echo 'Error from server (NotFound): pods "x" not found' >&2; exit 1; } ;;
@@ -47,6 +48,7 @@ const calls = () => readFileSync(join(directory, "calls"), "utf8").trim().split(
 
 interface Agent {
   node: string;
+  namespace?: string;
   version?: string;
   plugins?: object[];
   evictions?: object[];
@@ -60,8 +62,8 @@ interface Agent {
 
 /** Agents, each with its pod. */
 async function start(...agents: readonly Agent[]): Promise<void> {
-  const items = agents.map(({ node, isServing = true }) => ({
-    metadata: { name: `agent-${node}`, creationTimestamp: "2026-11-22T08:00:00.000Z" },
+  const items = agents.map(({ node, namespace = "nodekeeper", isServing = true }) => ({
+    metadata: { namespace, name: `agent-${node}`, creationTimestamp: "2026-11-22T08:00:00.000Z" },
     spec: { nodeName: node, containers: [{}] },
     status: {
       phase: "Running",
@@ -276,9 +278,37 @@ describe("kubectl", () => {
     expect((await plugin("status", "n1", ...flags)).status).toBe(0);
     const passed = "--context=prod --kubeconfig=/k --as=ann --as-group=a --as-group=b";
     expect(calls()).toEqual([
-      expect.stringMatching(new RegExp(`^get pods --namespace nodekeeper .* ${passed}$`)),
+      expect.stringMatching(new RegExp(`^get pods --all-namespaces .* ${passed}$`)),
       expect.stringMatching(new RegExp(`^port-forward --namespace nodekeeper .* ${passed}$`)),
     ]);
+  });
+
+  it("finds the agents of two releases in their namespaces, and only those of one with --agent-namespace", async () => {
+    await start({ node: "n1", namespace: "general" }, { node: "n2", namespace: "gpu" });
+    const forwards = () => calls().filter((call) => call.startsWith("port-forward"));
+    expect((await plugin("plugins", "--node", "n2")).status).toBe(0);
+    expect((await plugin("plugins", "--node", "n1")).status).toBe(0);
+    expect(forwards()).toEqual([
+      expect.stringMatching(/--namespace gpu .*pod\/agent-n2/),
+      expect.stringMatching(/--namespace general .*pod\/agent-n1/),
+    ]);
+    await plugin("plugins", "--node", "n2", "--agent-namespace", "gpu");
+    expect(calls().at(-2)).toMatch(/^get pods --namespace gpu /);
+  });
+
+  it("looks in the namespace nodekeeper without the right to list pods in all", async () => {
+    await start({ node: "n1" });
+    writeFileSync(join(directory, "own"), "");
+    expect((await plugin("plugins")).status).toBe(0);
+    expect(calls().map((call) => call.split(" ").slice(0, 4).join(" "))).toEqual([
+      "get pods --all-namespaces --selector",
+      "get pods --namespace nodekeeper",
+      "port-forward --namespace nodekeeper --address=127.0.0.1",
+    ]);
+    writeFileSync(join(directory, "pods.json"), '{"items":[]}');
+    expect((await plugin("plugins")).stderr).toMatch(/NK1716: no pod .* in the namespace nodekeeper;/);
+    rmSync(join(directory, "own"));
+    expect((await plugin("plugins")).stderr).toMatch(/NK1716: no pod .* in any namespace;/);
   });
 
   it("leaves no process behind", async () => {

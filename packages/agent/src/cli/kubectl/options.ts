@@ -2,8 +2,6 @@ import { type Command, Option } from "commander";
 import type { Options } from "../commands/context.ts";
 import { allNamespacesOption, namespaceOption } from "../commands/options.ts";
 
-const DEFAULT_NAMESPACE = "nodekeeper";
-
 // The same flags as kubectl's.
 const passedOn: readonly (readonly [flags: string, about: string])[] = [
   ["--context <name>", "kubeconfig context to use"],
@@ -23,11 +21,13 @@ export function addClusterOptions(program: Command): void {
   for (const [flags, about] of passedOn) program.option(flags, about, added);
   program
     .addOption(
-      new Option("--agent-namespace <name>", "namespace of the agents' pods")
+      new Option(
+        "--agent-namespace <name>",
+        "namespace of the agents' pods (default: all namespaces, or nodekeeper without the right to list pods in all)",
+      )
         .env("NODEKEEPER_NAMESPACE")
-        .default(DEFAULT_NAMESPACE)
         // An empty variable counts as unset.
-        .argParser((namespace) => namespace || DEFAULT_NAMESPACE),
+        .argParser((namespace) => namespace || undefined),
     )
     .option(
       "--agent-selector <labels>",

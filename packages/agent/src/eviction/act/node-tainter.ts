@@ -94,6 +94,7 @@ export class NodeTainter implements Runnable {
     this.#lateSince = undefined;
     this.#error = undefined;
     this.#writes.suspend();
+    this.#reports.left(this.#live?.own);
   }
 
   /** The Node's taints as last read or written; undefined if they are not known. */
@@ -128,6 +129,7 @@ export class NodeTainter implements Runnable {
 
   #seen(node: KubeObject | undefined): void {
     this.#live = node && this.#taintsOf(node);
+    if (this.#isSuspended) this.#reports.left(this.#live?.own);
     this.#compare();
   }
 

@@ -26,6 +26,9 @@ export class TaintReports {
   /** Taints that another client removed or changed, until the agent's next write, by "key:effect". */
   readonly #losses = new Map<string, TaintLoss>();
 
+  /** The agent's taints that were last reported to be left, in order. */
+  #left = "";
+
   constructor(options: TaintReportsOptions) {
     this.#options = options;
   }
@@ -46,6 +49,18 @@ export class TaintReports {
       "another client changed the agent's taint",
     );
     onChange(`taint ${taint} ${what} by ${by}`, what === "removed" ? "taintRemoved" : "taintChanged");
+  }
+
+  /** Warns of the agent's taints that stay because nothing is written in dry run. Once for the same taints. */
+  left(own: ReadonlySet<string> = new Set()): void {
+    const { log, nodeName } = this.#options.context;
+    const taints = [...own].sort();
+    const text = taints.join(" ");
+    if (text === this.#left) return;
+    this.#left = text;
+    if (taints.length === 0) return;
+    const remedy = `enable eviction, or run: kubectl taint node ${nodeName} ${taints.map((taint) => `${taint}-`).join(" ")}`;
+    log.warn({ node: nodeName, taints, remedy }, "dry run leaves taints that this agent added before");
   }
 
   /** Reports a write by the agent. */

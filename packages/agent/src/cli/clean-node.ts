@@ -1,0 +1,81 @@
+import type { AgentConfiguration } from "@nodekeeper/api/settings";
+import type { KubeApiClient } from "@nodekeeper/core/kube";
+import { type Clock, codeOf, messageWithId, retryAfterOf } from "@nodekeeper/core/lib";
+import { FIELD_MANAGER } from "../assembly/index.ts";
+import { releaseSlices } from "../devices/index.ts";
+import { releaseNode } from "../eviction/index.ts";
+import { kindPolicies, releaseObject } from "../reporting/index.ts";
+
+/** What was done about one node. */
+export interface NodeResult {
+  node: string;
+  /** What was removed: "Node metadata.labels.example.com/gpus", "ResourceSlice worker-1-gpu-x". */
+  removed: string[];
+  /** Why nothing or not all of it was removed. */
+  error?: string;
+}
+
+const ATTEMPTS = 5;
+const THROTTLED_MS = 1_000;
+
+interface Cleaning {
+  nodeName: string;
+  /** Whether to write nothing. */
+  isDryRun: boolean;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+interface Step {
+  kind: string;
+  /** Yields what was removed from the objects of the kind, once it is. */
+  release(): AsyncGenerator<string, void>;
+}
+
+/**
+ * Removes what the agent of a node left in the cluster: taints, fields and conditions of the Node, fields of its objects, and
+ * ResourceSlices. Failures are part of the result; each step is tried. Throws only the signal's reason.
+ */
+export async function cleanNode(
+  client: KubeApiClient,
+  cleaning: Cleaning,
+  { reporting }: AgentConfiguration,
+): Promise<NodeResult> {
+  const options = { ...cleaning, client, fieldManager: FIELD_MANAGER };
+  const steps: readonly Step[] = [
+    { kind: "Node", release: () => releaseNode(options) },
+    ...[...kindPolicies(reporting.additionalKinds).values()].map((policy) => ({
+      kind: policy.kind.kind,
+      async *release() {
+        const resource = await client.resolve(policy.kind, { signal: cleaning.signal });
+        if (resource) yield* releaseObject(resource, policy, options);
+      },
+    })),
+    { kind: "ResourceSlice", release: () => releaseSlices(options) },
+  ];
+  const result: NodeResult = { node: cleaning.nodeName, removed: [] };
+  for (const step of steps) {
+    try {
+      await withAttempts(cleaning, async () => {
+        for await (const what of step.release()) result.removed.push(`${step.kind} ${what}`);
+      });
+    } catch (error) {
+      cleaning.signal.throwIfAborted();
+      result.error = result.error ? `${result.error}; ${messageWithId(error)}` : messageWithId(error);
+    }
+  }
+  return result;
+}
+
+/** Tries again if the object was changed meanwhile, or once the server accepts requests again. */
+async function withAttempts({ clock, signal }: Cleaning, step: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await step();
+    } catch (error) {
+      const code = codeOf(error);
+      if (!["conflict", "throttled"].includes(code) || attempt === ATTEMPTS) throw error;
+      if (code === "throttled") await clock.sleep(Math.max(retryAfterOf(error), THROTTLED_MS), signal);
+    }
+  }
+}
