@@ -462,7 +462,7 @@ describe.skipIf(missing)("the chart's values", () => {
     );
     expect(named(more, "ClusterRole", "nodekeeper-uninstall")!.rules).toContainEqual(rule);
     expect(named(more, "ClusterRole", "nodekeeper")!.rules).not.toContainEqual(rule);
-    expect(named(more, "Job")!.spec.activeDeadlineSeconds).toBe(3600);
+    expect(named(more, "Job", "nodekeeper-uninstall")!.spec.activeDeadlineSeconds).toBe(3600);
     for (const off of ["uninstall.cleanup=false", "rbac.create=false"])
       expect(await renderText(off)).not.toContain("post-delete");
     // Cut after a dot, the name would be refused.
