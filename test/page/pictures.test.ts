@@ -62,6 +62,8 @@ describe.each(views)("the view %s", (view, hash, shows) => {
       });
       await stopTime(open);
       await open.goTo(hash);
+      // The node's name, which arrives by itself, moves what is below it.
+      await open.page.locator("header .badge.mode").waitFor();
       await open.see(shows);
       const file = `${view}-${width}-${colorScheme}.png`;
       if (process.env.UPDATE_PICTURES) {

@@ -14,6 +14,12 @@ it.each(views)("%s takes colors and sizes of text from the visual system", (file
   expect(used.filter((name) => !defined.has(name))).toEqual([]);
 });
 
+it.each(views)("%s repeats no rule of the visual system", (file) => {
+  const known = new Set(rulesOf(system));
+  const own = rulesOf(readFileSync(join(import.meta.dirname, file), "utf8"));
+  expect(own.filter((rule) => known.has(rule))).toEqual([]);
+});
+
 const SCHEMES = { light: /:root \{([^}]*)\}/, dark: /prefers-color-scheme: dark\) \{\s*:root \{([^}]*)\}/ };
 // WCAG 2.2, success criterion 1.4.3.
 const LEAST_CONTRAST = 4.5;
@@ -36,6 +42,12 @@ describe.each(["light", "dark"] as const)("colors of the %s scheme", (scheme) =>
     expect(contrastOf(colors.get(name!)!, colors.get(ground!)!)).toBeGreaterThan(LEAST_CONTRAST);
   });
 });
+
+/** Rules as "selector { declarations }", each on one line; those within a media query without it. */
+function rulesOf(css: string): string[] {
+  const rules = css.replaceAll(/\/\*.*?\*\//gs, "").matchAll(/[^{}]+\{[^{}]*\}/g);
+  return [...rules].map(([rule]) => rule.replaceAll(/\s+/g, " ").trim());
+}
 
 function rgbOf(hex: string): number[] {
   const digits = hex.length === 4 ? [...hex.slice(1)].map((digit) => digit + digit).join("") : hex.slice(1);

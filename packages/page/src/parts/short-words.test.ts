@@ -1,5 +1,6 @@
 import { h } from "preact";
 import { expect, it } from "vitest";
+import { breakable } from "./breakable.tsx";
 import { Prose } from "./prose.tsx";
 import { hasShortWords, isShort } from "./short-words.ts";
 
@@ -17,6 +18,8 @@ it.each([
   ["a word and long small print", ["Guaranteed ", h("small", null, `${LONGEST}a`)], false],
   ["parts of one word", [LONGEST, "a"], false],
   ["a sentence", h(Prose, { text: "named by no plugin" }), true],
+  ["a name that is broken at its signs", breakable("nodekeeper.dev/memory-pressure=:NoSchedule"), true],
+  ["a name with a long word", breakable(`nodekeeper.dev/${LONGEST}a:NoSchedule`), false],
   ["a part whose text is not known", ["Guaranteed ", h(Part, { name: "web" })], false],
   ["a condition that is not met", ["Guaranteed", false, undefined, null], true],
 ])("has words that are not broken: %s", (_, content, expected) => {

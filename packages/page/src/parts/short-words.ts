@@ -25,6 +25,8 @@ function textOf(content: ComponentChildren): string | undefined {
   }
   if (!isValidElement(content)) return "";
   const { type, props } = content;
+  // A line may end here.
+  if (type === "wbr") return " ";
   if (type === Prose) return textOf((props as unknown as Parameters<typeof Prose>[0]).text);
   return props.children === undefined && typeof type === "function" ? undefined : textOf(props.children);
 }

@@ -1,5 +1,6 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { conditionTaintsText, nodeTaintText, shownTaints } from "@nodekeeper/api/wording";
+import { breakable } from "../../parts/breakable.tsx";
 import { Waiting } from "../../parts/notice.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
 import { Prose } from "../../parts/prose.tsx";
@@ -67,7 +68,7 @@ function cellsOf(condition: Condition, transitionMs: number | null) {
     <>
       {shown(name)} <small>{target === "node" ? "Node" : "CustomNodeResource"}</small>
     </>,
-    shown(conditionTaintsText(condition), 500),
+    breakable(shown(conditionTaintsText(condition), 500)),
     <PluginLink name={plugin} />,
     shown(cause ?? "", 500),
     <Age since={since} />,
