@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeGeneratedFiles } from "../../scripts/generated-files.ts";
 import { printProgress, root, run } from "../../scripts/programs.ts";
-import { buildGo } from "../../test/e2e/prepare/go-build.ts";
+import { buildGo, requiredVersion } from "../../test/e2e/prepare/go-build.ts";
 import { withTimeLimit } from "../time-limit.ts";
 import type { Side } from "./measure.ts";
 import { measurements } from "./measurements.ts";
 import { type Pair, summaryOf } from "./results.ts";
-import { type RowName, rows } from "./rows.ts";
+import { type Row, type RowName, rows } from "./rows.ts";
 
 const MOST_MINUTES = 5;
 const names = Object.keys(rows) as RowName[];
@@ -40,11 +40,14 @@ if (values.help || unknown.length > 0 || !Number.isInteger(runs) || runs < 1) {
   process.exit(values.help ? 0 : 2);
 }
 
+// Before the first result is written: "-dirty" states that the measured code is not what was committed.
+const describe = ["describe", "--always", "--dirty", "--exclude=*", "--abbrev=8"];
+const commit = (await run("git", describe, { cwd: root })).trim();
 for (const name of only as RowName[]) await measureRow(name);
 if (!quick) await writeGeneratedFiles();
 
 async function measureRow(name: RowName): Promise<void> {
-  const peer = await buildPeer(rows[name].peer);
+  const peer = await buildPeer(rows[name]);
   const [load = 0] = loadavg();
   const pairs: Pair[] = [];
   const measure = (side: Side) =>
@@ -63,9 +66,9 @@ async function measureRow(name: RowName): Promise<void> {
   if (quick) return;
   const measured = {
     date: new Date().toISOString().slice(0, 10),
-    commit: (await run("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root })).trim(),
+    commit,
     machine: `${cpus().length} x ${cpus()[0]?.model.trim()}`,
-    versions: `Node ${process.version.slice(1)}, ${peer.version}`,
+    versions: `Node ${process.version.slice(1)}, ${rows[name].module} ${peer.version}`,
     load: rounded(load),
     command: `npm run bench:peers -- --only ${name} --runs ${runs}`,
   };
@@ -76,14 +79,11 @@ async function measureRow(name: RowName): Promise<void> {
   );
 }
 
-async function buildPeer(name: string): Promise<{ path: string; version: string }> {
-  const built = await buildGo({
-    name: `peer-${name}`,
-    module: join(import.meta.dirname, name),
-    package: ".",
-    version: "bench",
-  });
-  if ("missing" in built) throw new Error(`the peer ${name} cannot be built: ${built.missing}`);
+async function buildPeer({ peer, module }: Row): Promise<{ path: string; version: string }> {
+  const directory = join(import.meta.dirname, peer);
+  const version = requiredVersion(directory, module);
+  const built = await buildGo({ name: `peer-${peer}`, module: directory, package: ".", version });
+  if ("missing" in built) throw new Error(`the peer ${peer} cannot be built: ${built.missing}`);
   return built;
 }
 

@@ -62,8 +62,9 @@ function section({ name, row, result: { measured, pairs } }: MeasuredRow): strin
   ]);
   return `## ${name}
 
-${row.title}: \`${row.ours}\` beside \`bench/peers/${row.peer}\`, which imports \`${row.upstream}\`. Measured on ${date} at
-commit ${commit} on ${machine}, ${versions}, load average ${load}:
+${row.title}: \`${row.ours}\` beside \`bench/peers/${row.peer}\`, which imports
+\`${row.module}/${row.upstream}\`. Measured on ${date} at commit ${commit} on
+${machine}, ${versions}, load average ${load}:
 
 \`\`\`sh
 ${command}
