@@ -33,8 +33,14 @@ async function relists(count: number): Promise<void> {
 }
 
 async function events(count: number): Promise<void> {
-  while (part.lifecycle.events.last < count) await systemClock.sleep(5);
-  answer({ ms: part.lastEventAt() - part.listedAt(), events: part.lifecycle.events.last });
+  const from = part.lifecycle.events.last;
+  let listedAt = part.listedAt();
+  while (part.lifecycle.events.last < count) {
+    // A later list may come while the statuses are read.
+    if (part.lifecycle.events.last === from) listedAt = part.listedAt();
+    await systemClock.sleep(5);
+  }
+  answer({ ms: part.lastEventAt() - listedAt, events: part.lifecycle.events.last });
 }
 
 function cpuMs(since: NodeJS.CpuUsage): number {
