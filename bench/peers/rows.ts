@@ -66,6 +66,7 @@ const kept = {
     differences: [
       ...always,
       "Third change of the process: Nodekeeper raises its limit of status calls at once only with use. The peer reads one pod at a time.",
+      "A wall time: on a busy machine, waiting for a processor counts. The peer mostly waits for the runtime, so it is affected less.",
     ],
   },
 } satisfies Readonly<Record<string, Row>>;
