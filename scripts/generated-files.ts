@@ -12,6 +12,7 @@ import { tableOf, withTable } from "./docs/tables.ts";
 import { errorsPage } from "./errors-page.ts";
 import { eventsPage } from "./events-page.ts";
 import { metricsPage } from "./metrics-page.ts";
+import { performanceImage, performancePage } from "./performance-page.ts";
 import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
 // What `npm run generate` writes: packages/core/src/gen from proto/, and files that are made, as a whole or in part, of code,
@@ -49,6 +50,7 @@ const parts: Readonly<Record<string, (present: string) => string | Promise<strin
     withPublication("docs/install.md", await chartValuesPage(page), publishedTo),
   "docs/metrics.md": metricsPage,
   "docs/migrating-from-katalyst.md": migrationPage,
+  "docs/performance.md": performancePage,
   ...Object.fromEntries(
     published.map((path) => [path, (page: string) => withPublication(path, page, publishedTo)]),
   ),
@@ -75,6 +77,7 @@ export async function findFileDrift(): Promise<string[]> {
 /** The wanted texts of files that differ, by path; undefined if a file has no source. */
 async function findDifferences(): Promise<Map<string, string | undefined>> {
   const wanted = new Map([...(await generatedCode()), ...(await chartTemplates())]);
+  wanted.set("docs/images/performance.svg", await performanceImage());
   for (const [path, replace] of Object.entries(parts))
     wanted.set(path, await replace(await readFile(join(root, path), "utf8")));
   const paths = new Set(wanted.keys());

@@ -1,8 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { printProgress } from "../../scripts/programs.ts";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
-import { buildGo, buildGoPrograms, downloadModule } from "./prepare/go-build.ts";
+import { buildGo, buildGoPrograms, downloadModule, requiredVersion } from "./prepare/go-build.ts";
 import { prepareNpmProgram } from "./prepare/npm-program.ts";
 import { preparePython } from "./prepare/python-program.ts";
 import { cacheDirectory, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
@@ -151,13 +151,4 @@ function buildKubernetes<Name extends string>(
 async function cnrDefinition(): Promise<Part> {
   const module = await downloadModule(CNR_MODULE, katalyst);
   return "missing" in module ? module : { ...module, path: join(module.path, CNR_FILE) };
-}
-
-/** The version that a go.mod requires, so that it is written down in one place. */
-function requiredVersion(directory: string, module: string): string {
-  const text = readFileSync(join(directory, "go.mod"), "utf8");
-  const [, version] =
-    new RegExp(`^(?:require)?\\s*${module.replaceAll(".", "\\.")} (v\\S+)`, "m").exec(text) ?? [];
-  if (!version) throw new Error(`${directory}/go.mod does not require ${module}`);
-  return version;
 }

@@ -128,3 +128,12 @@ function digestOf({ module, stamps, packages }: OneBuild, goVersion: string): st
   }
   return hash.digest("hex").slice(0, 12);
 }
+
+/** The version that a go.mod requires, so that it is written down in one place. */
+export function requiredVersion(directory: string, module: string): string {
+  const text = readFileSync(join(directory, "go.mod"), "utf8");
+  const [, version] =
+    new RegExp(`^(?:require)?\\s*${module.replaceAll(".", "\\.")} (v\\S+)`, "m").exec(text) ?? [];
+  if (!version) throw new Error(`${directory}/go.mod does not require ${module}`);
+  return version;
+}
