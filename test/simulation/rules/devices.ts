@@ -6,7 +6,7 @@ import type { Answer } from "../world/claim-kubelet.ts";
 import { SLICES, type SliceSpec } from "../world/claim-scheduler.ts";
 import { foreignSlices, isForeign, isStray } from "../world/devices.ts";
 import { keyOf } from "../world/drivers.ts";
-import type { World } from "../world/world.ts";
+import { unseenMs, type World } from "../world/world.ts";
 import { eachWrite } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
@@ -69,6 +69,8 @@ export const devices: readonly Rule[] = [
     watch: (world) => {
       const since = new Map<string, { at: number; faults: number }>();
       let revision = -1;
+      // What another client did to the pool may have gone unseen.
+      const delayMs = LONGEST_DELAY_MS + unseenMs(world.plan);
       return () => {
         const now = world.machine.scheduler.now;
         if (world.api.store.revision === revision && since.size === 0) return undefined;
@@ -84,7 +86,7 @@ export const devices: readonly Rule[] = [
         }
         for (const [key, begun] of since) {
           // From the last fault on, which may delay its writes for long.
-          if (begun.faults !== faults) since.set(key, { at: now + LONGEST_DELAY_MS, faults });
+          if (begun.faults !== faults) since.set(key, { at: now + delayMs, faults });
           else if (now - begun.at > WRITES_MS + SLOW_WRITES * world.plan.faults.slowestMs)
             return `${key} is incomplete for ${Math.round((now - begun.at) / 1_000)} s`;
         }

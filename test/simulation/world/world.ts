@@ -440,6 +440,11 @@ function stalls({ faults }: Pick<Plan, "faults">): boolean {
   return Number.isFinite(faults.stalledWatches);
 }
 
+/** How long a watch of the agent may say nothing of a change before the agent can notice, in milliseconds. */
+export function unseenMs(plan: Pick<Plan, "faults">): number {
+  return stalls(plan) ? STALL_MS : 0;
+}
+
 // Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
 const SMALL = 0.75;
 
@@ -462,7 +467,7 @@ function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
     calmMs:
       CALM_MS +
       (isLate ? LATE_WRITE_MS : 0) +
-      (stalls({ faults }) ? STALL_MS : 0) +
+      unseenMs({ faults }) +
       (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0),
     mostReplicas: machine.between(1, most),
     consumers: machine.between(1, 2),
