@@ -7,9 +7,16 @@ export class LineProcess {
   readonly #lines: AsyncIterator<string>;
   readonly #command: string;
 
-  constructor([program, ...args]: readonly [string, ...string[]]) {
+  /** @param env additions to the environment */
+  constructor(
+    [program, ...args]: readonly [string, ...string[]],
+    env: Readonly<Record<string, string>> = {},
+  ) {
     this.#command = program;
-    this.#child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+    this.#child = spawn(program, args, {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, ...env },
+    });
     this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
   }
 

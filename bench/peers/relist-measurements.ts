@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { systemClock } from "@nodekeeper/core/lib";
+import { agentEnvironment, agentOptions } from "../../packages/agent/src/launch.ts";
 import { RuntimeProcess } from "../runtime-client.ts";
 import { LineProcess } from "./line-process.ts";
 import type { Measure, Side } from "./measure.ts";
@@ -9,7 +10,7 @@ const script = join(import.meta.dirname, "lifecycle-process.ts");
 
 function startSide(side: Side, peer: string, socket: string, periodMs: number): LineProcess {
   return side === "agent"
-    ? new LineProcess([process.execPath, script, socket, String(periodMs)])
+    ? new LineProcess([process.execPath, ...agentOptions, script, socket, String(periodMs)], agentEnvironment)
     : new LineProcess([peer, `-socket=${socket}`, `-period=${periodMs}ms`]);
 }
 

@@ -25,7 +25,7 @@ const relist = {
 } as const;
 
 const always = [
-  "Nodekeeper runs from its sources, with the memory flags that are set within the process; the agent on a node runs the bundle.",
+  "Nodekeeper runs from its sources, with the options and environment of the agent; the agent on a node runs the bundle.",
   "The peer keeps its events in a channel; Nodekeeper keeps them in its log, which one reader follows.",
 ];
 
