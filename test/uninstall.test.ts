@@ -1,9 +1,11 @@
 import { ConditionType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { systemClock } from "@nodekeeper/core/lib";
 import { customNodeResource, metadata, node, serveDeviceDriver, spec, status } from "@nodekeeper/sdk";
 import type { RequestInfo } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
+import { uninstallCommand } from "../packages/agent/src/cli/uninstall.ts";
 import { startAgent } from "./support/agent.ts";
 import { CNR_RESOURCE, NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, startEvictionPlugin } from "./support/eviction-plugin.ts";
@@ -320,4 +322,90 @@ it("leaves a node on which an agent runs, whether in a pod or by its state direc
 
   expect((await uninstall()).status).toBe(2);
   expect((await uninstall("--node", NODE, "--all-nodes")).status).toBe(2);
+});
+
+/** A command beside which the clock can be set forward. Its output is one text. */
+function lateRun() {
+  const stop = new AbortController();
+  const run = {
+    lateMs: 0,
+    text: "",
+    stop,
+    start: (output: "text" | "json") =>
+      uninstallCommand(
+        { allNodes: true, kubeconfig: cluster.kubeconfig, output },
+        {
+          clock: { ...systemClock, monotonic: () => systemClock.monotonic() + run.lateMs },
+          signal: stop.signal,
+          output: {
+            write: (text: string) => {
+              run.text += text;
+            },
+            isTerminal: false,
+            columns: 120,
+          },
+        },
+      ),
+  };
+  return run;
+}
+
+/** An agent's pod on a node of its own. */
+function addAgentElsewhere(): void {
+  const labels = { "app.kubernetes.io/part-of": "nodekeeper", "app.kubernetes.io/component": "node-agent" };
+  cluster.server.seedNode("worker-2");
+  cluster.addPod("nodekeeper-x", { metadata: { labels }, spec: { nodeName: "worker-2" } });
+}
+
+const isOf = (name: string) => (request: RequestInfo) => request.path.endsWith(`/nodes/${name}`);
+const isPodList = ({ path }: RequestInfo) => path.endsWith("/pods");
+
+it("cleans a node whose agent ended while others were cleaned for longer than it waits", async () => {
+  addAgentElsewhere();
+  const run = lateRun();
+  cluster.fault = (request) => {
+    if (!isOf(NODE)(request)) return undefined;
+    run.lateMs = 120_000;
+    cluster.server.store.delete("pods", "nodekeeper-x", "default");
+    return undefined;
+  };
+  expect([await run.start("text"), run.text]).toEqual([true, "2 nodes, 0 items removed\n"]);
+});
+
+it("leaves a node whose agent has not ended by then", async () => {
+  addAgentElsewhere();
+  const run = lateRun();
+  cluster.fault = (request) => {
+    if (isOf(NODE)(request)) run.lateMs = 120_000;
+    return undefined;
+  };
+  expect([await run.start("text"), run.text]).toEqual([false, expect.stringContaining("NK1717")]);
+});
+
+it("goes on after a list of pods that fails, and prints what was done where all of them do", async () => {
+  addAgentElsewhere();
+  const unavailable = refusal(500, "InternalError");
+  let failures = 0;
+  cluster.fault = (request) => (isPodList(request) && failures++ === 0 ? unavailable : undefined);
+  const run = lateRun();
+  const waiting = run.start("json");
+  const isAsked = () => cluster.requests.some(({ path }) => path.endsWith(`/nodes/${NODE}`));
+  await until("the node without an agent is asked for", isAsked);
+  expect(failures).toBeGreaterThan(1);
+  run.lateMs = 120_000;
+  cluster.fault = (request) => (isPodList(request) ? unavailable : undefined);
+  await expect(waiting).rejects.toMatchObject({ code: "unavailable" });
+  expect(JSON.parse(run.text)).toEqual([{ node: NODE, removed: [] }]);
+});
+
+it("prints what it removed before it is interrupted", async () => {
+  await ownObject();
+  const run = lateRun();
+  cluster.fault = ({ resource }) => {
+    if (resource?.plural === SLICES.split(".")[0]) run.stop.abort(new Error("interrupted"));
+    return undefined;
+  };
+  await expect(run.start("json")).rejects.toThrow("interrupted");
+  const removed = wholeObject.map((line) => line.replace(`${NODE}: removed: `, ""));
+  expect(JSON.parse(run.text)).toEqual([{ node: NODE, removed, error: expect.anything() }]);
 });

@@ -139,7 +139,7 @@ function codeHtml(text: string, lang: string): string {
   return `<pre tabindex="0"><code class="language-${escapeHtml(language || "text")}">${escapeHtml(text)}\n</code></pre>\n${note}`;
 }
 
-/** Diagrams are drawn while the site is built: pages load no script. */
+/** Diagrams are drawn while the site is built, and need no script. */
 function diagramSvg(source: string): string {
   const svg = renderMermaidSVG(source, {
     ...{ bg: "var(--page)", fg: "var(--text)" },

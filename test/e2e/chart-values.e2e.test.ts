@@ -517,6 +517,42 @@ describe.skipIf(missing)("the chart's values", () => {
     await expect(renderText("probes.liveness.period=1")).rejects.toThrow(/period/);
   });
 
+  it.each(["probes.liveness", "probes.readiness", "probes.startup", "probes"])(
+    "asks as before with the API's defaults after %s=null",
+    async (path) => {
+      const probesOf = (objects: readonly ApiObject[]) => {
+        const { livenessProbe, readinessProbe, startupProbe } = named(objects, "DaemonSet")!.spec.template
+          .spec.containers[0];
+        return { liveness: livenessProbe, readiness: readinessProbe, startup: startupProbe };
+      };
+      const expected: Record<string, ApiObject> = probesOf(byDefault);
+      for (const [name, { httpGet }] of Object.entries(expected))
+        if (`probes.${name}`.startsWith(path)) expected[name] = { httpGet };
+      expect(probesOf(await render(`${path}=null`))).toEqual(expected);
+    },
+  );
+
+  it.each([
+    ["probes.liveness.successThreshold", false],
+    ["probes.startup.successThreshold", false],
+    ["probes.readiness.successThreshold", true],
+    ["probes.liveness.terminationGracePeriodSeconds", true],
+    ["probes.startup.terminationGracePeriodSeconds", true],
+    ["probes.readiness.terminationGracePeriodSeconds", false],
+  ])("%s is a field that the API accepts: %s", async (path, isAccepted) => {
+    const rendered = renderText(`${path}=2`);
+    if (isAccepted) expect(await rendered).toContain(`${path.split(".")[2]}: 2`);
+    else await expect(rendered).rejects.toThrow(path.split(".")[2]);
+  });
+
+  it("has a deadline of uninstalling that is a number, also a large one, or none", async () => {
+    const deadlineOf = async (value: string) =>
+      named(await render(value), "Job", "nodekeeper-uninstall")!.spec.activeDeadlineSeconds;
+    const written = await renderText('uninstall={"activeDeadlineSeconds":10000000}');
+    expect(written).toContain("activeDeadlineSeconds: 10000000\n");
+    expect(await deadlineOf("uninstall.activeDeadlineSeconds=null")).toBeUndefined();
+  });
+
   it("passes helm lint", async () => {
     await execute(pathOf("helm"), ["lint", "--strict", chart]);
     await execute(pathOf("helm"), ["lint", "--strict", chart, ...all.flatMap((value) => ["--set", value])]);

@@ -191,6 +191,23 @@ describe("a project", () => {
     },
   );
 
+  it.each(["2024", "true", "1e3", "null"])(
+    "with the name %s has manifests in which that is text",
+    async (name) => {
+      const project = join(directory, "new");
+      await writeProject({ language: "go", kind: "reporter", name, directory: project }, source);
+      const manifest = readFileSync(join(project, "deploy/daemonset.yaml"), "utf8");
+      const [account, daemonSet] = parseAllDocuments(manifest).map((document) => document.toJS());
+      const { selector, template } = daemonSet.spec;
+      const labels = { "app.kubernetes.io/name": name };
+      expect(account.metadata).toEqual({ name });
+      expect(daemonSet.metadata).toEqual({ name, labels });
+      expect([selector.matchLabels, template.metadata.labels]).toEqual([labels, labels]);
+      expect(template.spec.serviceAccountName).toBe(name);
+      expect(template.spec.containers[0].image).toBe(`${name}:0.1.0`);
+    },
+  );
+
   it.each(languages.flatMap((language) => kinds.map((kind) => ({ language, kind }))))(
     "of a $kind in $language builds its image from files that it has and that are not ignored",
     async ({ language, kind }) => {

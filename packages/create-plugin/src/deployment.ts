@@ -68,7 +68,9 @@ const memory: Readonly<Record<Language, readonly [request: string, limit: string
 };
 
 function daemonSetOf(choices: Choices): string {
-  const { name, language } = choices;
+  const { language } = choices;
+  // Quoted: names such as 2024 and true are valid.
+  const name = JSON.stringify(choices.name);
   const [request, limit] = memory[language];
   return `# The plugin on every node. It calls no API server: its account has no permissions, and no token is mounted.
 apiVersion: v1

@@ -55,9 +55,10 @@ On a node, the default of \`--socket-dir\` is the directory that the agent watch
 \`\`\`sh
 docker build -t ${imageOf(choices)} .
 kubectl apply --namespace nodekeeper --filename deploy/daemonset.yaml
-kubectl nodekeeper plugins list
+kubectl nodekeeper plugins list --node NODE
 \`\`\`
 
+NODE is a node that runs the plugin: \`kubectl --namespace nodekeeper get pods --output wide\` shows them.
 Push the image to a registry of your cluster, and name it in \`deploy/daemonset.yaml\`. The plugin needs no permissions at the
 API server. \`.github/workflows/ci.yml\` tests the plugin and builds the image; it needs the \`package-lock.json\` that
 \`npm install\` wrote. The reasons for each setting: \`node_modules/nodekeeper/docs/daemonset.md\`.

@@ -34,7 +34,7 @@ interface Step {
 
 /**
  * Removes what the agent of a node left in the cluster: taints, fields and conditions of the Node, fields of its objects, and
- * ResourceSlices. Failures are part of the result; each step is tried. Throws only the signal's reason.
+ * ResourceSlices. Failures are part of the result; each step is tried, until the signal aborts. Never throws.
  */
 export async function cleanNode(
   client: KubeApiClient,
@@ -60,8 +60,8 @@ export async function cleanNode(
         for await (const what of step.release()) result.removed.push(`${step.kind} ${what}`);
       });
     } catch (error) {
-      cleaning.signal.throwIfAborted();
       result.error = result.error ? `${result.error}; ${messageWithId(error)}` : messageWithId(error);
+      if (cleaning.signal.aborted) break;
     }
   }
   return result;

@@ -12,6 +12,8 @@ import {
 } from "@nodekeeper/core/kube";
 import {
   type Clock,
+  codeOf,
+  isTransient,
   messageWithId,
   NodekeeperError,
   Registry,
@@ -56,7 +58,7 @@ const NODES_PER_PAGE = 200;
  * `nodekeeper uninstall`: removes what agents left in the cluster on one node or on all of them. Cleans several nodes
  * concurrently, and prints what was removed from each as soon as it is, or all of it at the end as JSON or YAML. Waits up to a
  * minute for agents that still run, and leaves the nodes of those that do not end. Returns whether every node was
- * cleaned. Idempotent: run again after an interruption, it only reads the nodes that are clean.
+ * cleaned; before an error is thrown, what was removed is printed too. Idempotent: run again after an interruption, it only reads the nodes that are clean.
  */
 export async function uninstallCommand(options: UninstallOptions, run: CommandRun): Promise<boolean> {
   const { node, allNodes = false, selector, dryRun: isDryRun = false } = options;
@@ -72,8 +74,13 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
   try {
     const names = node === undefined ? await nodeNames(client, selector, run.signal) : [node];
     const report = new UninstallReport({ names, isDryRun, format: options.output, run });
-    await cleanAll(names, report, { client, configuration, isDryRun, run });
-    return report.finish();
+    let isClean = false;
+    try {
+      await cleanAll(names, report, { client, configuration, isDryRun, run });
+    } finally {
+      isClean = report.finish();
+    }
+    return isClean;
   } finally {
     client.close();
   }
@@ -86,7 +93,7 @@ interface Uninstall {
   run: CommandRun;
 }
 
-/** Cleans each node once no agent runs on it. */
+/** Cleans each node once no agent runs on it. Throws once nothing is under way. */
 async function cleanAll(
   names: readonly string[],
   report: UninstallReport,
@@ -100,16 +107,32 @@ async function cleanAll(
     if (!isDryRun && nodeName === configuration.nodeName && !DirectoryLock.isFree(configuration.stateDir))
       refusal(nodeName, `it uses the state directory ${configuration.stateDir}`);
     else report.add(await cleanNode(client, { nodeName, isDryRun, clock, signal }, configuration));
+    signal.throwIfAborted();
+  };
+  /** Undefined if they can't be listed now. */
+  const listAgents = async (isLast: boolean) => {
+    try {
+      return await runningAgents(client, signal);
+    } catch (error) {
+      if (isLast || signal.aborted || !isTransient(codeOf(error))) throw error;
+      return undefined;
+    }
   };
   const deadline = clock.monotonic() + AGENTS_END_MS;
   for (let left = names; left.length > 0; ) {
-    const agents = isDryRun ? new Map<string, string>() : await runningAgents(client, signal);
-    const isFree = (name: string) => !agents.has(name);
-    await Promise.all(left.filter(isFree).map((name) => places.run(signal, () => clean(name))));
-    left = left.filter((name) => agents.has(name));
-    if (left.length > 0 && clock.monotonic() >= deadline) {
-      for (const name of left) refusal(name, agents.get(name)!);
-      return;
+    // Before the agents are listed: some end while nodes are cleaned, which may take longer than they have.
+    const isLast = clock.monotonic() >= deadline;
+    const agents = isDryRun ? new Map<string, string>() : await listAgents(isLast);
+    if (agents) {
+      const free = left.filter((name) => !agents.has(name));
+      const cleaned = await Promise.allSettled(free.map((name) => places.run(signal, () => clean(name))));
+      const failed = cleaned.find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
+      left = left.filter((name) => agents.has(name));
+      if (isLast) {
+        for (const name of left) refusal(name, agents.get(name)!);
+        return;
+      }
     }
     if (left.length > 0) await clock.sleep(POLL_MS, signal);
   }

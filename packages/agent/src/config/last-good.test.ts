@@ -85,10 +85,32 @@ describe("the last good configuration", () => {
     await expect(start(text)).rejects.toThrow(message);
   });
 
-  it("a start whose state directory can't be read from the refused file says where it looked", async () => {
-    await expect(start(`${header}stateDir: ${directory}\nlog: [`, {})).rejects.toThrow(
-      "/var/lib/nodekeeper/state/nodekeeper.config: the last good configuration was looked for in this default state directory only",
-    );
+  const looked =
+    "/var/lib/nodekeeper/state/nodekeeper.config: the last good configuration was looked for in this default state directory only";
+  it.each([
+    ["can't be parsed", "log: [", true],
+    ["names no path", "stateDir: [1]\n", true],
+    ["names a relative path", "stateDir: state\n", true],
+    ["has an unknown setting only", "evictions: {}\n", false],
+    ["has a wrong value", "log: {level: loud}\n", false],
+    ["does not exist", undefined, false],
+  ])(
+    "a start with a file that %s says where it looked, if the file may name another directory",
+    async (_, text, isSaid) => {
+      const message = await start(text && header + text, {}).catch((error: Error) => error.message);
+      expect(message).toContain(file);
+      expect(String(message).includes(looked)).toBe(isSaid);
+    },
+  );
+
+  it("says why the last good text is not used either, but not twice what is wrong with a flag", async () => {
+    keepLastGood(directory, { file, text: `${good}newer: 1\n` });
+    const kept = lastGoodPath(directory);
+    const ends = `${kept}: the last good configuration is not used: it is refused too\n  ${kept}:4:1: newer: unknown setting`;
+    await expect(start(bad)).rejects.toThrow(ends);
+    keepLastGood(directory, { file, text: good });
+    const flags = { stateDir: directory, logLevel: "loud" };
+    await expect(start(bad, flags)).rejects.toThrow(/^((?!last good).)*$/s);
   });
 
   it("a damaged copy is reported when it is replaced", () => {

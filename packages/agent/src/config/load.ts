@@ -60,20 +60,40 @@ export async function loadConfigurationForStart(
   // Of a refused configuration, the settings that are valid are known.
   const { stateDir } = given.configuration;
   const { text, damage } = readLastGood(stateDir, file);
+  const source = lastGoodPath(stateDir);
+  const notUsed = (why: string, problems: readonly Problem[] = []) => {
+    const message = `the last good configuration is not used: ${why}`;
+    given.problems.push({ source, path: "", message }, ...problems);
+  };
   if (text !== undefined) {
-    const kept = evaluate(sources, parseConfigurationText(text, lastGoodPath(stateDir)));
+    const kept = evaluate(sources, parseConfigurationText(text, source));
     if (kept.problems.length === 0)
       return { ...accepted(kept), refused: new ConfigurationError(given.problems) };
+    // Those of flags and variables are among the others.
+    const own = kept.problems.filter((problem) => problem.source.startsWith(source));
+    if (own.length > 0) notUsed("it is refused too", own);
   }
-  const source = lastGoodPath(stateDir);
-  const notUsed = (message: string) => given.problems.push({ source, path: "", message });
-  if (damage !== undefined) notUsed(`the last good configuration is not used: ${damage}`);
-  // The refused file may name another one.
-  else if (text === undefined && content?.values.size === 0 && !given.origins.has("stateDir"))
-    notUsed(
-      "the last good configuration was looked for in this default state directory only, because the stateDir of the refused file can't be read",
-    );
+  if (damage !== undefined) notUsed(damage);
+  else if (text === undefined && content && hidesStateDir(content, given)) {
+    const message =
+      "the last good configuration was looked for in this default state directory only, because the stateDir of the refused file can't be read";
+    given.problems.push({ source, path: "", message });
+  }
   return accepted(given);
+}
+
+/** Whether the refused file may name a state directory that can't be known. */
+function hidesStateDir(content: FileContent, { origins, problems }: Evaluated): boolean {
+  const origin = origins.get("stateDir");
+  if (origin !== undefined)
+    return problems.some(
+      ({ path, source }) =>
+        path === "stateDir" && source === origin && source === content.values.get(path)?.source,
+    );
+  // A file that was read but not parsed.
+  return (
+    content.text !== undefined && content.problems.some(({ path }) => path === "" || path === "stateDir")
+  );
 }
 
 async function contentOf({ file }: ConfigurationSources): Promise<FileContent | undefined> {

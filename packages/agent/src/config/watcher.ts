@@ -156,7 +156,7 @@ export class ConfigurationWatcher implements Runnable {
       if (damage !== undefined)
         log.warn(
           { path: lastGoodPath(stateDir), reason: damage },
-          "replaced a damaged last good configuration",
+          "replaced a last good configuration that could not be read",
         );
       this.#unkept = undefined;
     } catch (error) {

@@ -126,21 +126,35 @@ it("shows the last message of a driver, and what is wrong with its stream", () =
   ]);
 });
 
-it("shows a driver's quarantined devices with their number and reasons", () => {
+it("shows how many of a driver's devices are quarantined, and each problem with those that have it", () => {
   const name = { pool: "p", field: "name", message: "must be a DNS label" };
   const driver = {
     name: "gpu",
     quarantined: 3,
     problems: [
       { ...name, device: "Bad Name" },
+      // Two problems of one device.
+      { ...name, device: "Other Name" },
       { ...name, device: "Other Name" },
       { pool: "p", device: "gpu-2", field: "", message: "the API server drops bindingConditions" },
     ],
   };
   expect(list({ sockets: [registered("DRAPlugin")], drivers: [driver] })[0]?.problems).toEqual([
-    "3 devices quarantined: device Bad Name and 1 more: name: must be a DNS label",
+    "3 devices quarantined",
+    "device Bad Name and 1 more: name: must be a DNS label",
     "device gpu-2: the API server drops bindingConditions",
   ]);
-  const none = { ...driver, quarantined: 0, problems: [] };
-  expect(list({ sockets: [registered("DRAPlugin")], drivers: [none] })[0]?.problems).toEqual([]);
+  const problemsOf = (quarantined: number, problems: typeof driver.problems) =>
+    list({ sockets: [registered("DRAPlugin")], drivers: [{ ...driver, quarantined, problems }] })[0]
+      ?.problems;
+  expect(problemsOf(0, [])).toEqual([]);
+  // Of devices that are published.
+  expect(problemsOf(0, driver.problems.slice(-1))).toEqual([
+    "device gpu-2: the API server drops bindingConditions",
+  ]);
+  const many = Array.from({ length: 1_000 }, (_, at) => ({ ...name, device: `Bad ${at}` }));
+  expect(problemsOf(5_000, many)).toEqual([
+    "5000 devices quarantined",
+    "device Bad 0 and others: name: must be a DNS label",
+  ]);
 });

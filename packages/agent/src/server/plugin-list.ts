@@ -1,7 +1,7 @@
 import { ReporterDisconnected } from "@nodekeeper/api/errors";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { counted } from "@nodekeeper/api/wording";
-import type { DriverStatus } from "../devices/index.ts";
+import { type DriverStatus, defaultValidation } from "../devices/index.ts";
 import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
@@ -66,7 +66,7 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
       ...(evictionPlugin ? { problems: [...evictionPlugin.problems] } : {}),
-      ...(driver ? { problems: quarantinedOf(driver) } : {}),
+      ...(driver ? { problems: problemsOf(driver) } : {}),
       contactAt: reporter?.contactAt ?? evictionPlugin?.answeredAt ?? driver?.messageAt,
       error:
         socket.reason ??
@@ -119,20 +119,25 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
   };
 }
 
-/** Returns how many devices of a driver are quarantined and why, a text for each reason. */
-function quarantinedOf({ problems, quarantined }: KnownPlugins["drivers"][number]): string[] {
-  if (quarantined === 0) return [];
+/**
+ * Returns how many devices of a driver are quarantined, and a text for each problem with the devices and pools that have
+ * it. Some of these devices are published, such as those without a field that the API server drops.
+ */
+function problemsOf({ problems, quarantined }: KnownPlugins["drivers"][number]): string[] {
+  const count = quarantined === 0 ? [] : [`${counted(quarantined, "device")} quarantined`];
   const reasons = Map.groupBy(problems, ({ field, message }) =>
     field === "" ? message : `${field}: ${message}`,
   );
-  const count = `${counted(quarantined, "device")} quarantined`;
-  if (reasons.size === 0) return [count];
-  return [...reasons].map(([reason, [first, ...others]], at) => {
-    const { device, pool } = first!;
+  // Of a list at its limit, the rest is not known.
+  const isWhole = problems.length < defaultValidation.maxProblems;
+  const texts = [...reasons].map(([reason, those]) => {
+    const places = new Set(those.map(({ pool, device }) => JSON.stringify([pool, device])));
+    const { device, pool } = those[0]!;
     const where = device === undefined ? `pool ${pool}` : `device ${device}`;
-    const more = others.length > 0 ? ` and ${others.length} more` : "";
-    return `${at === 0 ? `${count}: ` : ""}${where}${more}: ${reason}`;
+    const more = isWhole ? (places.size > 1 ? ` and ${places.size - 1} more` : "") : " and others";
+    return `${where}${more}: ${reason}`;
   });
+  return [...count, ...texts];
 }
 
 function contentOf(

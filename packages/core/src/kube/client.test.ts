@@ -154,6 +154,16 @@ describe("a list", () => {
     await expect(test.client.list(nodes, { pageSize: 1 })).rejects.toMatchObject({ code: "exhausted" });
   });
 
+  test("without an end is refused", async () => {
+    await using server = await startServer(({ response, url }) => {
+      const page = Number(url.searchParams.get("continue") ?? 0) + 1;
+      sendJson(response, { metadata: { continue: String(page) }, items: [] });
+    });
+    using test = clientOf(server, { qps: 10_000, burst: 10_000 });
+    await expect(test.client.visit(nodes, () => {})).rejects.toMatchObject({ code: "exhausted" });
+    expect(server.exchanges).toHaveLength(1_000);
+  });
+
   test.each([
     ["expires each time", () => 410, "expired"],
     ["repeats a page", () => 200, "unavailable"],

@@ -9,6 +9,8 @@ const PAGE_SIZE = 500;
 /** Maximum total size of a list's pages, in bytes. */
 const LONGEST_LIST = 64 * 1024 * 1024;
 const MOST_RESTARTS = 3;
+/** With pages of 500 objects, more objects than a cluster has of a kind. */
+const MOST_PAGES = 1_000;
 
 interface Page {
   items: KubeObject[];
@@ -62,7 +64,7 @@ async function* pagesOf(
 ): AsyncGenerator<Page, void> {
   let bytes = 0;
   let next: string | undefined;
-  do {
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
     const page = await listPage(connection, resource, options, { next, longest: longest - bytes });
     if (page.next !== undefined && page.next === next) {
       throw new NodekeeperError(
@@ -73,7 +75,9 @@ async function* pagesOf(
     yield page;
     bytes += page.bytes;
     ({ next } = page);
-  } while (next);
+    if (next === undefined) return;
+  }
+  throw new NodekeeperError("exhausted", `list of ${resource.plural}: more than ${MOST_PAGES} pages`);
 }
 
 async function listPage(

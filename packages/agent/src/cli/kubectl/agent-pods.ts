@@ -24,6 +24,7 @@ interface PodList {
 }
 
 interface ContainerStatus {
+  name: string;
   state?: { running?: object; waiting?: { reason?: string }; terminated?: { reason?: string } };
 }
 
@@ -31,6 +32,8 @@ type Pod = PodList["items"][number];
 
 /** Where the manifests and the documentation have the agents. */
 const DEFAULT_NAMESPACE = "nodekeeper";
+/** Of the agent, among others that the chart was given. */
+const CONTAINER = "nodekeeper";
 
 /**
  * Returns one agent per node, found by the labels of their pods, sorted by node. Throws `notFound` if there are none,
@@ -70,7 +73,7 @@ export async function findAgents(
 }
 
 // During a rolling update, a node may have two agent pods. A pod of the default namespace comes before a pod of another one,
-// whose users may have given it the agents' labels.
+// whose users may have given it the agents' labels. Without one, no namespace comes before another.
 function agentOf(node: string, pods: readonly Pod[]): AgentPod {
   const [newest] = [...pods].sort(
     (a, b) =>
@@ -87,18 +90,32 @@ function agentOf(node: string, pods: readonly Pod[]): AgentPod {
     namespace: metadata.namespace,
     pod: metadata.name,
     port: portOf(newest!),
-    problem: problemOf(newest!),
+    problem: ambiguityOf(pods) ?? problemOf(newest!),
   };
 }
 
-function isRunning({ status }: Pod): boolean {
-  return status?.phase === "Running" && (status.containerStatuses ?? []).some(({ state }) => state?.running);
+/** Returns why it is unknown which pod is the agent's; undefined if it is known. */
+function ambiguityOf(pods: readonly Pod[]): string | undefined {
+  const present = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
+  const namespaces = [...new Set(present.map(({ metadata }) => metadata.namespace))].sort();
+  if (namespaces.length < 2 || namespaces.includes(DEFAULT_NAMESPACE)) return undefined;
+  return `pods with the agents' labels are in the namespaces ${namespaces.join(", ")}; specify one with --agent-namespace`;
+}
+
+function isRunning(pod: Pod): boolean {
+  return pod.status?.phase === "Running" && statesOf(pod).some((state) => state?.running);
+}
+
+function statesOf({ status }: Pod): ContainerStatus["state"][] {
+  const all = status?.containerStatuses ?? [];
+  const own = all.filter(({ name }) => name === CONTAINER);
+  return (own.length > 0 ? own : all).map(({ state }) => state);
 }
 
 function problemOf(pod: Pod): string | undefined {
   if (isRunning(pod)) return undefined;
   const { status, metadata } = pod;
-  const state = status?.containerStatuses?.map(({ state }) => state?.waiting ?? state?.terminated)[0];
+  const state = statesOf(pod).map((each) => each?.waiting ?? each?.terminated)[0];
   return `pod ${metadata.name} is ${state?.reason ?? status?.reason ?? status?.phase ?? "Pending"}`;
 }
 

@@ -156,6 +156,7 @@ function setUp(fault: FakeNode["fault"] = () => undefined) {
   const registry = new Registry();
   const events: string[] = [];
   const changes: string[] = [];
+  const warnings: string[] = [];
   const tainter = new NodeTainter({
     context: {
       client: node.client,
@@ -163,7 +164,7 @@ function setUp(fault: FakeNode["fault"] = () => undefined) {
       events: { record: ({ message }) => void events.push(message) },
       policy: () => testPolicy({ conditionTransitionPeriodMs: 300_000 }),
       clock,
-      log: silentLogger,
+      log: { ...silentLogger, warn: (_: object, message?: string) => void warnings.push(message ?? "") },
       metrics: createEvictionMetrics(registry),
       kubeMetrics: createKubeMetrics(registry),
       queueMetrics: createWorkQueueMetrics(registry),
@@ -180,6 +181,7 @@ function setUp(fault: FakeNode["fault"] = () => undefined) {
     tainter,
     events,
     changes,
+    warnings,
     health: () => check.check(),
     ids: () => node.taints?.map(({ key, effect }) => `${key}:${effect}`),
     /** Rounds of five seconds with these desired taints. */
@@ -363,6 +365,18 @@ describe("while it is suspended", () => {
     expect(test.health()).toEqual({ ok: true, message: "dry run: the Node's taints are left as they are" });
     await test.rounds(1);
     expect(test.node.taints).toEqual([foreign]);
+  });
+
+  it("warns of the taints that stay, once in each dry run", async () => {
+    await using test = setUp();
+    const left = () => test.warnings.filter((message) => message.startsWith("dry run leaves taints"));
+    for (const times of [1, 2]) {
+      await test.rounds(2, "Squeeze");
+      test.tainter.suspend();
+      test.node.put([...test.node.taints!, foreign]);
+      await test.clock.step(60_000);
+      expect(left()).toHaveLength(times);
+    }
   });
 
   it("drops a write whose Node is being read", async () => {

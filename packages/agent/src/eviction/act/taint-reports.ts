@@ -33,8 +33,9 @@ export class TaintReports {
     this.#options = options;
   }
 
-  /** Records why taints are desired. */
+  /** Records why taints are desired. Ends dry run: the next one reports anew what is left. */
   desired(taints: readonly NodeTaint[]): void {
+    this.#left = "";
     for (const { key, effect, why } of taints) this.#reasons.set(`${key}:${effect}`, why);
   }
 
