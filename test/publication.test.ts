@@ -20,7 +20,7 @@ describe.each(pages)("%s", (path) => {
 
   it("shows commands from the registry once a release is published", () => {
     expect(released).not.toMatch(
-      /not published|no published|helm (install|upgrade) nodekeeper deploy|--set image.repository=REGISTRY/,
+      /not published|no published|helm (install|upgrade) \w+ deploy|--set image.repository=REGISTRY/,
     );
     expect(released).toMatch(
       /oci:\/\/registry\.example\/nodekeeper\/charts\/nodekeeper |provenance|npm install --global/,

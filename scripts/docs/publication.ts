@@ -53,9 +53,9 @@ export function withPublication(path: string, page: string, registry: string): s
       if (!text) throw new Error(`${path}: there is no text "${name}" in scripts/docs/publication.ts`);
       return `${marker}${text(registry, install)}\n`;
     })
-    .replace(/(?<=helm (?:install|upgrade) nodekeeper )\S+/g, chart)
+    .replace(/(?<=helm (?:install|upgrade) \w+ )(?:deploy\/helm|oci:\/\/\S+\/charts)\/nodekeeper/g, chart)
     .replace(
-      /(helm install nodekeeper (?:(?! \\?\n).)*)(?: \\\n {2}--set image.repository=REGISTRY\/nodekeeper)?$/gm,
+      /(helm install \w+ (?:(?! \\?\n).)*)(?: \\\n {2}--set image.repository=REGISTRY\/nodekeeper)?(?= \\\n|$)/gm,
       `$1${image}`,
     );
 }

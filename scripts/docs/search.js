@@ -14,7 +14,12 @@ function loadIndex() {
     const script = document.createElement("script");
     script.src = new URL("search-index.js", root).href;
     script.addEventListener("load", resolve);
-    script.addEventListener("error", reject);
+    script.addEventListener("error", () => {
+      // The next input tries again.
+      loading = undefined;
+      script.remove();
+      reject(new Error("The search index can't be loaded."));
+    });
     document.head.append(script);
   });
   return loading;
@@ -59,8 +64,17 @@ function itemOf(section, words) {
 }
 
 async function show() {
-  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length > 0) await loadIndex();
+  const asked = field.value;
+  const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
+  try {
+    if (words.length > 0) await loadIndex();
+  } catch ({ message }) {
+    list.replaceChildren();
+    count.textContent = message;
+    return;
+  }
+  // Typed meanwhile: the later call shows its results.
+  if (field.value !== asked) return;
   const found = words.length > 0 ? find(words) : [];
   list.replaceChildren(...found.slice(0, MOST_RESULTS).map((section) => itemOf(section, words)));
   const more = found.length > MOST_RESULTS ? `, the first ${MOST_RESULTS} shown` : "";

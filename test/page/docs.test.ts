@@ -70,6 +70,18 @@ it("loads the index only when somebody searches, and nothing that its policy for
   expect(problems).toEqual([]);
 });
 
+it("says that its index can't be loaded, and loads it once it can", async () => {
+  using server = await serveDirectory(out, 0);
+  await page.route("**/search-index.js", (route) => route.abort());
+  await page.goto(`${server.url}install.html`);
+  const field = page.getByLabel("Search the documentation");
+  await field.fill("chart");
+  await page.getByText("The search index can't be loaded.").waitFor();
+  await page.unroute("**/search-index.js");
+  await field.fill("charts");
+  await page.getByText(/^\d+ found/).waitFor();
+});
+
 it.each(["light", "dark"] as const)("is accessible with results and contents, in %s", async (colorScheme) => {
   await page.emulateMedia({ colorScheme });
   await page.goto(pathToFileURL(join(out, "eviction.html")).href);
