@@ -228,7 +228,10 @@ describe("an agent that is killed", () => {
   });
 
   it.each([
-    ["gone", "b unknown: pod was deleted while the agent was not running; a request may have been sent"],
+    [
+      "gone",
+      "b unknown: pod was deleted while the agent was not running; a request of an earlier eviction may have been accepted",
+    ],
     ["there", "b withdrawn: it was not sent before the agent restarted"],
   ])("after a request was sent, and again before the next one was: its pod is %s", async (what, outcome) => {
     const pods = new FakePods("a", "b");

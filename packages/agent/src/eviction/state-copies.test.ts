@@ -1,4 +1,4 @@
-import { mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@nodekeeper/core/lib";
@@ -196,6 +196,25 @@ describe("an agent that is killed", () => {
     await next.round();
     expect(recorded(next)).toEqual(["b terminated"]);
     expect(next.manager.state).toMatchObject({ pending: [], recent: [{ uid: "b" }] });
+  });
+
+  it("while its database is in memory, leaves no failed eviction that would pause its pod again", async () => {
+    const pods = new FakePods("a", "b");
+    const file = join(root, "state", "nodekeeper.db");
+    mkdirSync(join(root, "state"));
+    symlinkSync(join(root, "missing", "nodekeeper.db"), file);
+    {
+      using agent = start(pods, "b");
+      expect(agent.database.isPersistent).toBe(false);
+      await agent.round();
+      agent.evictor.outcomes.push({ uid: "b", result: "failed", message: "429", sent: true });
+      await agent.round();
+      await agent.round();
+      expect(recorded(agent)).toEqual(["b failed"]);
+    }
+    rmSync(file);
+    using next = start(pods);
+    expect(next.records.loadState()).toMatchObject({ unrecorded: [], paused: [{ uid: "b" }] });
   });
 
   it.each([1, 2, 3, 4])(

@@ -1,4 +1,4 @@
-import { type EvictionOutcome, isFinal } from "./outcome.ts";
+import { type EvictionOutcome, earlierRequestText, isFinal } from "./outcome.ts";
 import { type EvictionPod, referenceTo } from "./pods.ts";
 import type { PendingEviction } from "./state.ts";
 
@@ -36,7 +36,9 @@ function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): Evi
       return {
         ...known,
         result: "unknown",
-        message: `${end}; a request may have been sent before the agent restarted, and no response is recorded`,
+        message: isSent
+          ? `${end}; a request may have been sent before the agent restarted, and no response is recorded`
+          : `${end}; ${earlierRequestText}`,
       };
     return { ...known, result: "superseded", message: `${end}, before its eviction was sent` };
   }

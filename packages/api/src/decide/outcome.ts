@@ -34,6 +34,9 @@ export function isFinal({ result }: Pick<EvictionOutcome, "result">): boolean {
   return result !== "overdue";
 }
 
+/** What is known of a pod that was selected again: see `Victim.sentBefore`. */
+export const earlierRequestText = "a request of an earlier eviction may have been accepted";
+
 /**
  * Returns whether it is not known if a request of a failed or withdrawn eviction, or an earlier one of the pod, was
  * accepted: one was sent, and no response to it arrived. It may still evict the pod.

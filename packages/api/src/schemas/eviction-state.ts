@@ -162,7 +162,8 @@ export const state = s.object({
       at: s.time("When it was accepted; when it was decided if that is not known."),
       releasedAt: s.nullable(s.time("When the pod was deleted or its deadline passed.")),
     }),
-    "Evictions that count for limits and cooldown: those that were sent, or may have been.",
+    "Evictions that were sent, or may have been: those that count for limits and cooldown, and those of the last ten " +
+      "minutes whose pods are still on the node.",
   ),
   paused: s.list(
     s.object({ uid: s.text(), until: s.time(), reason: s.text(), budget }),

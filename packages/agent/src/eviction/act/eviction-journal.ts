@@ -1,6 +1,7 @@
 import {
   type BudgetStatus,
   type EvictionOutcome,
+  earlierRequestText,
   isUncertain,
   type PendingEviction,
   type PodReference,
@@ -97,8 +98,9 @@ export class EvictionJournal {
         log.info(line, "pod ended, and whether its eviction was accepted is not known");
         break;
       default: {
-        const isOpen = isUncertain(outcome);
-        this.step(task, `${isOpen ? "given up" : "failed"}: ${message}`);
+        const isOpen = isUncertain(outcome) && outcome.sent === true;
+        const text = isUncertain(outcome) && !isOpen ? `${message}; ${earlierRequestText}` : message;
+        this.step(task, `${isOpen ? "given up" : "failed"}: ${text}`);
         log.warn(
           { errorId: budget === undefined ? EvictionFailed.id : EvictionNotAccepted.id, ...line },
           isOpen ? "eviction given up, and whether a request was accepted is not known" : "eviction failed",
@@ -107,7 +109,7 @@ export class EvictionJournal {
         const how = isOpen ? "was given up, and whether it was accepted is not known" : "failed";
         this.#event({
           reason: "EvictionFailed",
-          message: `Eviction requested by ${plugin} ${how}: ${message}`,
+          message: `Eviction requested by ${plugin} ${how}: ${text}`,
           pod,
         });
       }

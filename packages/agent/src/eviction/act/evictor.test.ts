@@ -243,10 +243,7 @@ describe("an eviction", () => {
     ],
     [
       "terminates before another one is sent",
-      (test) => {
-        test.terminate("web");
-        test.onKill = async () => again({ message: "409" });
-      },
+      (test) => test.terminate("web"),
       { result: "unknown", message: "pod deleted; a request of an earlier eviction may have been accepted" },
     ],
     ["stays, and the next one is refused", () => {}, { result: "failed", message: "refused" }],
@@ -260,6 +257,34 @@ describe("an eviction", () => {
     test.remove("web");
     expect(test.outcome()).toMatchObject({ ...outcome, sent: false, sentBefore: true });
     expect(test.ended).toEqual([expect.stringContaining("not known whether evicted by Nodekeeper")]);
+  });
+
+  it("of a pod of which an earlier request had no answer is withdrawn at once, and reported as no failure", async () => {
+    const test = setup(["web"]);
+    test.evictor.start([victim("web", { sentBefore: true })]);
+    test.evictor.withdraw([
+      { uid: "web", namespace: "default", name: "web", stage: "started", reason: "no longer met" },
+    ]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.kills).toEqual([]);
+    expect(test.events).toEqual([]);
+    expect(test.outcome()).toMatchObject({ result: "withdrawn", sent: false, sentBefore: true });
+  });
+
+  it("that was refused is stated to have failed, also if an earlier request had no answer", async () => {
+    const test = setup(["web"]);
+    test.onKill = async () => ({ kind: "failed", message: "refused" });
+    test.start();
+    test.evictor.start([victim("web", { sentBefore: true })]);
+    await test.clock.step(0);
+    expect(test.events).toMatchObject([
+      {
+        message: expect.stringMatching(
+          / failed: refused; a request of an earlier eviction may have been accepted$/,
+        ),
+      },
+    ]);
   });
 
   it("that was given up without a response is not stated to have failed", async () => {

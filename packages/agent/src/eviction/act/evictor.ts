@@ -20,7 +20,7 @@ import type { NodePods } from "../parts.ts";
 import type { EvictedContainers } from "./evicted-containers.ts";
 import { EvictionJournal } from "./eviction-journal.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";
-import { type EvictionTask, followedTask, isUnevicted, taskOf } from "./eviction-task.ts";
+import { type EvictionTask, followedTask, taskOf } from "./eviction-task.ts";
 import { EvictionTasks, MOST_UNDER_WAY } from "./eviction-tasks.ts";
 import type { KillEnd } from "./killer.ts";
 import { PodRelease } from "./pod-release.ts";
@@ -159,7 +159,7 @@ export class PodEvictor implements Runnable {
     if (task === undefined) return;
     if (task.phase === "sent" || task.isFollowed) {
       await this.#release.check(task, signal);
-    } else if (task.withdrawn !== undefined && isUnevicted(task)) {
+    } else if (task.withdrawn !== undefined && task.requests === "none") {
       this.#tasks.end(task, { result: "withdrawn", message: task.withdrawn });
     } else {
       // Limits count only recorded evictions: an eviction that can't be recorded is not sent.

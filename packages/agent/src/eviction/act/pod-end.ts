@@ -1,4 +1,4 @@
-import type { OutcomeResult } from "@nodekeeper/api/decide";
+import { earlierRequestText, type OutcomeResult } from "@nodekeeper/api/decide";
 import type { EvictionTask } from "./eviction-task.ts";
 
 /** How an eviction ends when its pod has ended. */
@@ -22,7 +22,7 @@ export function podEndOf(task: EvictionTask, seen: string): PodEnd {
       if (task.sentBefore)
         return {
           result: "unknown",
-          message: `${seen}; a request of an earlier eviction may have been accepted`,
+          message: `${seen}; ${earlierRequestText}`,
         };
       const step = task.sendingAt === undefined ? "sent" : "accepted";
       const message =

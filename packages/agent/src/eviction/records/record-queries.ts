@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import {
   type EvictionPolicy,
   type EvictionState,
+  isFinal,
   isFullDryRun,
   type PodReference,
   referenceTo,
@@ -128,10 +129,10 @@ export class RecordQueries {
 
   #inProgress({ uid }: PodReference): boolean | undefined {
     const state = this.#state();
-    // An outcome that no round has recorded yet may be its end.
-    return (
-      state && [...state.pending, ...state.interrupted, ...state.unrecorded].some((one) => one.uid === uid)
-    );
+    if (state === undefined) return undefined;
+    // An outcome that no round has recorded yet and that is not the end, such as `overdue`.
+    const open = state.unrecorded.filter((outcome) => !isFinal(outcome));
+    return [...state.pending, ...state.interrupted, ...open].some((one) => one.uid === uid);
   }
 
   #findSeen(uidOrName: string): StoredNodePod[] {

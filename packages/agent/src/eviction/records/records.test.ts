@@ -313,6 +313,8 @@ describe("queries", () => {
     expect(await isInProgress()).toBe(false);
     const outcome = { uid: "a", result: "terminated" as const, message: "pod deleted" };
     records.saveState({ ...rounds.state, pending: [], unrecorded: [outcome] }, []);
+    expect(await isInProgress()).toBe(false);
+    records.saveState({ ...rounds.state, pending: [], unrecorded: [{ ...outcome, result: "overdue" }] }, []);
     expect(await isInProgress()).toBe(true);
   });
 

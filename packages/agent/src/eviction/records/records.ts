@@ -101,6 +101,14 @@ export class EvictionRecords {
     return JSON.stringify({ ...state, unrecorded: [...last.values()] });
   }
 
+  // Not failures: the state has their pauses, which the next agent's first round would start again.
+  #keepEnds(outcomes: readonly EvictionOutcome[]): void {
+    for (const outcome of outcomes) {
+      if (outcome.result === "failed") this.#unkept.delete(outcome.uid);
+      else this.#unkept.set(outcome.uid, outcome);
+    }
+  }
+
   #textOf(state: EvictionState): string {
     return this.#options.store.isPersistent ? JSON.stringify(state) : this.#withUnkept(state);
   }
@@ -143,7 +151,7 @@ export class EvictionRecords {
     this.#idle = idle;
     const isWaiting = this.#waiting.items.length > 0;
     if (!keep && !isWaiting && steps.length === 0 && comparable === this.#savedState) return;
-    if (!store.isPersistent) for (const outcome of input.outcomes) this.#unkept.set(outcome.uid, outcome);
+    if (!store.isPersistent) this.#keepEnds(input.outcomes);
     const state = this.#textOf(decision.state);
     if (keep) this.#lastId = record.id;
     try {
