@@ -66,7 +66,7 @@ ${row.title}: \`${row.ours}\` beside \`bench/peers/${row.peer}\`, which imports
 \`${row.module}/${row.upstream}\`. Measured on ${date} at commit ${commit} on
 ${machine}, ${versions}, load average ${load}:
 
-\`\`\`sh
+\`\`\`sh run=repository
 ${command}
 \`\`\`
 
