@@ -69,7 +69,7 @@ const memory: Readonly<Record<Language, readonly [request: string, limit: string
 
 function daemonSetOf(choices: Choices): string {
   const { language } = choices;
-  // Quoted: names such as 2024 and true are valid.
+  // Without quotes, YAML would read a name such as 2024 or true as a number or a boolean.
   const name = JSON.stringify(choices.name);
   const [request, limit] = memory[language];
   return `# The plugin on every node. It calls no API server: its account has no permissions, and no token is mounted.
@@ -138,7 +138,7 @@ ${updateOf(choices)}
 `;
 }
 
-/** Plugins on katalyst-api's skeleton have one socket for all instances, which the old instance removes when it ends. */
+/** With katalyst-api's skeleton, all instances of a plugin share one socket, which an instance removes when it stops. */
 function updateOf({ language, kind }: Choices): string {
   if (templates[language][kind].sharesSocket) return "      maxUnavailable: 1";
   return [

@@ -49,7 +49,7 @@ const POLL_MS = 1_000;
 const REQUEST_DEADLINE_MS = 15_000;
 /** Nodes that are cleaned concurrently. The client has eight connections. */
 const NODES_AT_ONCE = 16;
-/** Requests per second. A node that is clean already costs four. */
+/** Requests per second to the API server. A node with nothing to remove takes four. */
 const QPS = 200;
 /** A Node with its images may have 50 KiB. */
 const NODES_PER_PAGE = 200;

@@ -23,7 +23,7 @@ export function lastGoodPath(stateDir: string): string {
 interface LastGood {
   /** Undefined if there is none for the configuration file. */
   text?: string;
-  /** Why the file that keeps it can't be read: a sentence without the path. */
+  /** Why the file that keeps the text can't be read, without its path. */
   damage?: string;
 }
 

@@ -90,7 +90,7 @@ describe("reload", () => {
     const file = join(directory, "config.yaml");
     await writeFile(file, header);
     const { kept, onChange } = await start(file);
-    // A directory in the place of the temporary file.
+    // A directory where the temporary file would be written.
     await mkdir(`${lastGoodPath(directory)}.new`);
     await writeFile(file, `${header}log: {level: debug}\n`);
     await eventually(() => expect(onChange).toHaveBeenCalled());

@@ -117,7 +117,7 @@ export class ConfigurationWatcher implements Runnable {
     metrics.reloaded(this.#apply(loaded.configuration, loaded.text), clock.now());
   }
 
-  // Once for each reason: a file that could not be read, which its stamp does not show, is read again.
+  // Logs each reason once: a file that could not be read is read again, although its stamp has not changed.
   #refuse(error: unknown, isForced: boolean): void {
     const { clock, log, metrics, onRefused } = this.#options;
     const reason = error instanceof ConfigurationError ? error.summary : messageOf(error);

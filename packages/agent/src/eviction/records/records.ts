@@ -91,8 +91,8 @@ export class EvictionRecords {
   }
 
   // Waiting rounds, and those of a database in memory, end with the process: their outcomes stay unrecorded, unless the
-  // pod was selected again. The selections between two outcomes of a pod are lost with the rounds, so that only the last
-  // outcome has one that is recorded.
+  // pod was selected again. Only the last outcome of a pod states how it ended. Its selection may be lost with the rounds:
+  // an earlier one may be on record instead.
   #withUnkept(state: EvictionState): string {
     const underWay = new Set([...state.pending, ...state.interrupted].map(({ uid }) => uid));
     const waiting = this.#waiting.items.flatMap(({ input }) => input.outcomes);
