@@ -149,9 +149,11 @@ export class EvictionLedger {
     return records.isStateKept;
   }
 
-  /** Adds the outcome of an eviction. The next round records it. */
-  outcome(outcome: EvictionOutcome): void {
-    this.#outcomes.push(outcome);
+  /** Adds the outcome of the pod's eviction in the state. The next round records it. */
+  outcome(outcome: Omit<EvictionOutcome, "selectedAt">): void {
+    const { pending, interrupted } = this.#state;
+    const { selectedAt } = [...pending, ...interrupted].find(({ uid }) => uid === outcome.uid) ?? {};
+    this.#outcomes.push(selectedAt === undefined ? outcome : { ...outcome, selectedAt });
   }
 
   /** Adds a step of an eviction at the current time. The next round records it. */

@@ -53,6 +53,23 @@ describe("an outcome that is known when the agent stops", () => {
   });
 });
 
+describe("an outcome that is known when the agent stops, equal to that of the pod's eviction before", () => {
+  it("is recorded by the first round of the next agent too", async () => {
+    const pods = new FakePods("a");
+    const withdrawn = { uid: "a", result: "withdrawn", message: "not needed" } as const;
+    const agent = new TestAgent(directory, pods, [forcing("a")]);
+    await agent.round();
+    agent.evictor.outcomes.push(withdrawn);
+    await agent.round();
+    expect(namesOf(agent.evictor.started)).toEqual(["a", "a"]);
+    agent.evictor.outcomes.push(withdrawn);
+    await agent.stop();
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    expect(recordedOutcomes(next)).toEqual(["a withdrawn: not needed", "a withdrawn: not needed"]);
+  });
+});
+
 describe("an agent that is killed", () => {
   it("after an eviction was found overdue, before a round recorded that, follows it as overdue", async () => {
     const pods = new FakePods("a", "b");

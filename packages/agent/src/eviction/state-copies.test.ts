@@ -1,12 +1,15 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { verdictOf } from "@nodekeeper/api/wording";
 import { FakeClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { BootDirectory } from "../state/boot-directory.ts";
-import { StateDatabase } from "../state/index.ts";
-import { forcing, TestAgent } from "./testing/manager-setup.ts";
+import { HistoryStore, StateDatabase } from "../state/index.ts";
+import { RecordQueries } from "./records/record-queries.ts";
+import { forcing, sourceOf, TestAgent } from "./testing/manager-setup.ts";
 import { FakePods } from "./testing/round-parts.ts";
+import { evictPod } from "./testing/rounds.ts";
 
 let root: string;
 beforeEach(() => {
@@ -169,6 +172,70 @@ describe("an agent that is killed", () => {
     using next = start(pods);
     await next.round();
     expect(recorded(next)).toEqual(["b terminated"]);
+  });
+
+  describe("while the disk is full, after it has selected a pod that an earlier round selected too", () => {
+    /** The first selection is recorded; its withdrawal and the second selection are lost. */
+    async function lose(result?: "failed" | "terminated"): Promise<TestAgent> {
+      const pods = new FakePods("a", "b");
+      {
+        using agent = start(pods, "b");
+        await agent.round();
+      }
+      const other = sourceOf("other", {
+        getEvictPods: async () => ({ pods: [evictPod("b", { force: true })], condition: null }),
+      });
+      {
+        using agent = new TestAgent(join(root, "state"), pods, [other], clockAt(60_000), join(root, "run"));
+        failWrites(agent);
+        await agent.round();
+        const at = agent.clock.monotonic();
+        if (result === undefined) agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
+        else agent.evictor.outcomes.push({ uid: "b", result, message: "what became of it" });
+        if (result === "terminated") pods.pods.delete("b");
+        await agent.round();
+      }
+      const next = new TestAgent(join(root, "state"), pods, [forcing()], clockAt(120_000), join(root, "run"));
+      await next.round();
+      await next.round();
+      return next;
+    }
+    const clockAt = (ms: number) => {
+      const clock = new FakeClock();
+      clock.jump(ms);
+      return clock;
+    };
+
+    it("does not show the outcome of the second beside the first in explain", async () => {
+      using agent = await lose("failed");
+      expect(recorded(agent)).toEqual(["b failed"]);
+      const queries = new RecordQueries(agent.records, new HistoryStore(agent.database));
+      const { text } = verdictOf(await queries.explainPod("b", new AbortController().signal));
+      expect(text).toBe("Not evicted: what became of it. The round that selected it is not recorded.");
+    });
+
+    it("does not show the first as the one in progress", async () => {
+      using agent = await lose();
+      expect(recorded(agent)).toEqual([]);
+      const state = () => agent.manager.state;
+      const inForce = { nodeName: "n", state, policy: () => agent.policy, taints: () => undefined };
+      const queries = new RecordQueries(agent.records, new HistoryStore(agent.database), inForce);
+      const { signal } = new AbortController();
+      const { text } = verdictOf(await queries.explainPod("b", signal));
+      expect(text).toBe("Its eviction has not ended. The round that selected it is not recorded.");
+      const { items } = await queries.evictions(0, 0, signal);
+      expect(items).toMatchObject([{ plugin: "forcing", outcome: { result: "unknown" } }]);
+    });
+
+    it("does not show it as the outcome of the first in the list of evictions", async () => {
+      using agent = await lose("terminated");
+      expect(recorded(agent)).toEqual(["b terminated"]);
+      const queries = new RecordQueries(agent.records, new HistoryStore(agent.database));
+      const { items } = await queries.evictions(0, 0, new AbortController().signal);
+      expect(items).toMatchObject([
+        { plugin: "forcing", outcome: { result: "unknown", message: "its outcome was not recorded" } },
+      ]);
+    });
   });
 
   it("while its database is in memory, has kept the outcomes that rounds recorded there", async () => {

@@ -28,8 +28,13 @@ export function interruptedOutcomes(
 
 function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): EvictionOutcome | undefined {
   const isSent = eviction.sendingAt !== null;
-  const { sentBefore } = eviction;
-  const known = { ...referenceTo(eviction), sent: isSent, ...(sentBefore ? { sentBefore } : {}) };
+  const { sentBefore, selectedAt } = eviction;
+  const known = {
+    ...referenceTo(eviction),
+    sent: isSent,
+    ...(sentBefore ? { sentBefore } : {}),
+    ...(selectedAt === undefined ? {} : { selectedAt }),
+  };
   const end = pod ? finishedText(pod) : "pod was deleted while the agent was not running";
   if (end !== undefined) {
     if (isSent || sentBefore)

@@ -51,6 +51,14 @@ export function isUncertain({
   return (sent === true || sentBefore === true) && acceptedAt === undefined;
 }
 
+/**
+ * Returns whether an eviction or its outcome is that of the selection by the round at this time. Those of older records
+ * have no time: they count as those of any selection.
+ */
+export function isOfSelection({ selectedAt }: Pick<EvictionOutcome, "selectedAt">, at: number): boolean {
+  return selectedAt === undefined || selectedAt === at;
+}
+
 /** Returns how an eviction ended, and what is known of its requests. */
 export function endOf({ result, message, sent, sentBefore, acceptedAt }: EvictionOutcome) {
   return {

@@ -48,6 +48,7 @@ describe("terminating victims", () => {
         reason: "memory is low",
         gracePeriodSeconds: 5,
         since: 1_000_000,
+        selectedAt: 1_000_000,
         sendingAt: null,
         acceptedAt: null,
         deadline: null,

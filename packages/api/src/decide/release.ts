@@ -160,7 +160,7 @@ function pendingEviction(victim: Victim, now: number): PendingEviction {
   const { order: _order, asks, ...eviction } = victim;
   const { source } = asks[0]!;
   const progress = { sendingAt: null, acceptedAt: null, deadline: null };
-  return { ...eviction, source, ...otherPressures(victim), since: now, ...progress };
+  return { ...eviction, source, ...otherPressures(victim), since: now, selectedAt: now, ...progress };
 }
 
 // If several pressures requested the pod, all of them are on hold until it is deleted.

@@ -119,6 +119,11 @@ export const podExplanation = s.named(
           "Whether an eviction of the pod is in progress, by the agent's state; absent if there is none.",
         ),
       ),
+      selectedAt: s.optional(
+        s.time(
+          "Of the eviction in progress: the time of the round that selected the pod, even if that round is not recorded.",
+        ),
+      ),
       steps: s.list(step),
       history: s.nullable(nodePod),
       events: s.list(step),

@@ -35,6 +35,13 @@ export const sentBefore = s.optional(
   ),
 );
 
+/** Identifies a selection of a pod. Not moved by steps of the clock, as `since` is. */
+const selectedAt = s.optional(
+  s.time(
+    "Of an eviction: the time of the round that selected the pod, even if that round is not recorded. Absent in older records.",
+  ),
+);
+
 /** How an eviction ended, and what is known of its requests. */
 export const end = { result: outcomeResult, message: s.text(), sent, sentBefore, acceptedAt };
 
@@ -59,6 +66,7 @@ export const outcome = s.named(
       result: outcomeResult,
       sent,
       sentBefore,
+      selectedAt,
       acceptedAt,
       endedAt: s.optional(s.time("Absent if unknown.")),
       message: s.text('"429: PodDisruptionBudget default/web allows no disruption now"'),
@@ -87,6 +95,7 @@ export const pending = s.object({
   gracePeriodSeconds: graceSeconds,
   sentBefore,
   since: s.time("When it was decided."),
+  selectedAt,
   sendingAt: s.nullable(s.time("When its first request was about to be sent; null if none was.")),
   acceptedAt: s.nullable(s.time("When the API server or the container runtime accepted it.")),
   deadline: s.nullable(

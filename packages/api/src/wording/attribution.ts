@@ -1,4 +1,4 @@
-import type { EvictionOutcome } from "../decide/index.ts";
+import { type EvictionOutcome, isOfSelection } from "../decide/index.ts";
 import type { ExplainedRound, PodExplanation } from "../records/index.ts";
 import { timeOf } from "./time.ts";
 
@@ -16,13 +16,18 @@ export interface Attribution {
   why: string;
 }
 
-/** Returns the last round that selected the pod, and the outcome recorded after it. */
-export function lastEvictionOf({ rounds }: Pick<PodExplanation, "rounds">): LastEviction {
+/** Returns the last selection of the pod and its outcome, as far as they are recorded. */
+export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEviction {
   const chosen = rounds.findLast(
     (round): round is typeof round & { victim: object } => round.victim !== null,
   );
-  const after = rounds.filter(({ id, outcome }) => outcome !== null && id > (chosen?.id ?? 0));
-  return { chosen, outcome: after.at(-1)?.outcome ?? undefined };
+  const after = rounds.findLast(({ id, outcome }) => outcome !== null && id > (chosen?.id ?? 0));
+  const recorded = after?.outcome ?? undefined;
+  // An eviction in progress is the last one. Neither its selection nor its outcome may be on record.
+  const isEarlier = recorded && selectedAt !== undefined && !isOfSelection(recorded, selectedAt);
+  const outcome = isEarlier ? undefined : recorded;
+  const isItsOwn = chosen && isOfSelection(outcome ?? { selectedAt }, chosen.at);
+  return { chosen: isItsOwn ? chosen : undefined, outcome };
 }
 
 /**
@@ -36,7 +41,8 @@ export function attributionOf(explanation: PodExplanation): Attribution {
   // Of any of its evictions: a request without a response may arrive after the next one has ended.
   const wasSent = explanation.rounds.some(({ outcome }) => outcome?.sent === true || outcome?.sentBefore);
   const perhaps = wasSent ? unknown("a request to evict it was sent before") : undefined;
-  if (outcome === undefined) return chosen ? unknown() : fromCoverage(explanation);
+  const isOpen = chosen !== undefined || explanation.selectedAt !== undefined;
+  if (outcome === undefined) return isOpen ? unknown() : fromCoverage(explanation);
   switch (outcome.result) {
     case "terminated":
       if (outcome.sent !== false) return { by: "nodekeeper", why: "" };

@@ -23,8 +23,11 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const last = lastEvictionOf(explanation);
   const { chosen, outcome } = last;
   if (!chosen) {
-    const says = outcome && (history === null || isEviction(outcome));
-    return says ? withoutSelection(outcome, explanation) : notSelected(explanation);
+    const says = outcome && (isEviction(outcome) || !hasEnded(explanation));
+    if (says) return withoutSelection(outcome, explanation);
+    return explanation.selectedAt === undefined
+      ? notSelected(explanation)
+      : openWithoutSelection(explanation);
   }
   const why = askText(chosen.victim);
   const round = `(round ${chosen.id})`;
@@ -51,13 +54,30 @@ function withoutSelection(outcome: EvictionOutcome, explanation: PodExplanation)
   const { history } = explanation;
   const { acceptedAt, message } = outcome;
   const isEvicted = isEviction(outcome) && acceptedAt !== undefined;
-  const text = isEvicted ? `Evicted at ${timeOf(acceptedAt)}: ${message}` : capitalized(outcomeText(outcome));
+  const isKept = givenUp.has(outcome.result) && history !== null;
+  const text = isEvicted
+    ? `Evicted at ${timeOf(acceptedAt)}: ${message}`
+    : isKept
+      ? `Not evicted: ${outcome.result === "withdrawn" ? "its eviction was withdrawn: " : ""}${message}`
+      : capitalized(outcomeText(outcome));
   const since = history ? endingText(history, attributionOf(explanation)) : "";
   return {
-    kind: isEvicted ? "evicted" : "other",
-    text: `${text}. The round that selected it is not recorded.${since && ` ${since}`}`,
+    kind: isEvicted ? "evicted" : isKept ? "kept" : "other",
+    text: `${text}. ${NO_ROUND}${since && ` ${since}`}`,
   };
 }
+
+// The eviction is in progress, by the agent's state.
+function openWithoutSelection(explanation: PodExplanation): Verdict {
+  const { history } = explanation;
+  const hasLeft = history !== null && history.leftAt !== null;
+  const text = hasLeft ? "No outcome of its eviction is recorded" : "Its eviction has not ended";
+  const since = history ? endingText(history, attributionOf(explanation)) : "";
+  return { kind: "other", text: `${text}. ${NO_ROUND}${since && ` ${since}`}` };
+}
+
+const NO_ROUND = "The round that selected it is not recorded.";
+const givenUp: ReadonlySet<EvictionOutcome["result"]> = new Set(["failed", "withdrawn"]);
 
 // Whether the agent's request was accepted, and the pod is gone.
 function isEviction({ result, sent }: EvictionOutcome): boolean {
@@ -74,8 +94,8 @@ function isNotKnown(
   { by }: Attribution,
   history: PodExplanation["history"],
 ): boolean {
-  const hasEnded = outcome.result === "terminated" || outcome.result === "superseded";
-  return hasEnded ? by === "unknown" : isUncertain(outcome) && hasLeft(history);
+  const isEnd = outcome.result === "terminated" || outcome.result === "superseded";
+  return isEnd ? by === "unknown" : isUncertain(outcome) && hasLeft(history);
 }
 
 function outcomeSentence(
@@ -127,13 +147,18 @@ function askText({ plugin, kind, reason, asks }: Victim): string {
   return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;
 }
 
+// Whether the pod is gone, or why it ended is known.
+function hasEnded(explanation: PodExplanation): boolean {
+  const { history } = explanation;
+  if (history === null) return false;
+  return history.leftAt !== null || causeOf(history.ending, attributionOf(explanation).by) !== undefined;
+}
+
 function notSelected(explanation: PodExplanation): Verdict {
   const { rounds, history } = explanation;
   const attribution = attributionOf(explanation);
   const ending = history ? endingText(history, attribution) : "";
-  const hasEnded =
-    history !== null && (history.leftAt !== null || causeOf(history.ending, attribution.by) !== undefined);
-  if (hasEnded) {
+  if (hasEnded(explanation)) {
     const asked = rounds.findLast(
       ({ refusals, dryRunVictim }) => refusals.length > 0 || dryRunVictim !== null,
     );

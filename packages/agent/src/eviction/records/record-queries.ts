@@ -121,18 +121,21 @@ export class RecordQueries {
     if (read === 0 && explanation.history?.leftAt === null) this.#addLastRound(explanation);
     // Its selection or its end may be newer than the rounds that were read.
     const after = this.#inProgress(pod);
-    if (after !== undefined) explanation.inProgress = before || after;
+    if (after !== undefined) explanation.inProgress = before != null || after !== null;
+    const selectedAt = after?.selectedAt;
+    if (selectedAt !== undefined && selectedAt === before?.selectedAt) explanation.selectedAt = selectedAt;
     // Read last, so that every step belongs to a round that was read.
     explanation.steps = this.#records.steps(pod.uid);
     return explanation;
   }
 
-  #inProgress({ uid }: PodReference): boolean | undefined {
+  // Null if none is in progress; undefined if there is no state.
+  #inProgress({ uid }: PodReference): { selectedAt?: number } | null | undefined {
     const state = this.#state();
     if (state === undefined) return undefined;
     // An outcome that no round has recorded yet and that is not the end, such as `overdue`.
     const open = state.unrecorded.filter((outcome) => !isFinal(outcome));
-    return [...state.pending, ...state.interrupted, ...open].some((one) => one.uid === uid);
+    return [...state.pending, ...state.interrupted, ...open].find((one) => one.uid === uid) ?? null;
   }
 
   #findSeen(uidOrName: string): StoredNodePod[] {

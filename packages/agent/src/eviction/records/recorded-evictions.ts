@@ -1,4 +1,11 @@
-import { compareOutcomes, type EvictionState, endOf, isFinal, type Victim } from "@nodekeeper/api/decide";
+import {
+  compareOutcomes,
+  type EvictionState,
+  endOf,
+  isFinal,
+  isOfSelection,
+  type Victim,
+} from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { RoundRecord } from "@nodekeeper/api/records";
 
@@ -21,7 +28,9 @@ export class EvictionList {
   add({ id, input, decision }: RoundRecord): boolean {
     for (const outcome of [...input.outcomes].sort(compareOutcomes)) {
       const eviction = this.#open.get(outcome.uid);
-      if (eviction) eviction.outcome = { at: input.now, ...endOf(outcome) };
+      // That of a selection that is not recorded ends the earlier ones: see `endUnrecorded`.
+      if (eviction === undefined || !isOfSelection(outcome, eviction.at)) continue;
+      eviction.outcome = { at: input.now, ...endOf(outcome) };
       if (isFinal(outcome)) this.#open.delete(outcome.uid);
     }
     this.endUnrecorded(input.state, input.now);
@@ -45,9 +54,10 @@ export class EvictionList {
    * @param state that after the rounds that were added
    */
   endUnrecorded({ pending, interrupted }: Pick<EvictionState, "pending" | "interrupted">, at: number): void {
-    const inProgress = new Set([...pending, ...interrupted].map(({ uid }) => uid));
+    const inProgress = new Map([...pending, ...interrupted].map((one) => [one.uid, one]));
     for (const [uid, eviction] of this.#open) {
-      if (inProgress.has(uid)) continue;
+      const found = inProgress.get(uid);
+      if (found && isOfSelection(found, eviction.at)) continue;
       eviction.outcome ??= { at, result: "unknown", message: "its outcome was not recorded" };
       this.#open.delete(uid);
     }
