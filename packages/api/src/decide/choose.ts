@@ -147,13 +147,13 @@ function queueOf(waiting: readonly AskedPod[], { queue, now }: ChoiceInput): Que
 function victimOf(
   { pod, asks }: AskedPod,
   order: number,
-  { recent }: Pick<EvictionsUnderWay, "recent">,
+  underWay: Pick<EvictionsUnderWay, "sentBefore">,
 ): Victim {
   const { kind, plugin, scope, reason } = asks[0]!;
   // The grace periods of soft requests do not apply to a forced eviction.
   const counted = asks.filter((ask) => ask.kind === kind).map((ask) => ask.gracePeriodSeconds);
   const gracePeriodSeconds = longestGrace(counted, pod.gracePeriodSeconds);
-  const sentBefore = recent.some(({ uid }) => uid === pod.uid) ? { sentBefore: true } : {};
+  const sentBefore = underWay.sentBefore.has(pod.uid) ? { sentBefore: true } : {};
   return { ...referenceTo(pod), order, kind, plugin, scope, reason, gracePeriodSeconds, ...sentBefore, asks };
 }
 

@@ -73,12 +73,26 @@ describe("terminating victims", () => {
       rounds.play({ p: plugin });
     }
     rounds.outcomes = [{ uid: "a", result: "withdrawn", ...known, message: "no response" }];
-    // Longer than the shortest window of the limits.
     rounds.play({});
+    // Whatever the limits remember, as long as the pod is on the node.
     rounds.policy.limits.windowMs = 1_000;
-    rounds.pass(300);
+    rounds.pass(3_600);
+    rounds.play({});
     expect(rounds.play({ p: plugin }).victims.map((victim) => victim.sentBefore)).toEqual([sentBefore]);
     expect(rounds.state.pending.map((pending) => pending.sentBefore)).toEqual([sentBefore]);
+  });
+
+  it("whose containers were stopped are selected again without a doubt about that request", () => {
+    const rounds = someRounds();
+    const plugin = { pods: [evictPod("a", { force: true })] };
+    rounds.play({ p: plugin });
+    rounds.accept("a");
+    const stopped = { result: "terminated", sent: true, message: "stopped main" } as const;
+    rounds.outcomes = [{ uid: "a", ...stopped, acceptedAt: rounds.now }];
+    rounds.play({});
+    rounds.pass(60);
+    expect(rounds.play({ p: plugin }).victims).toMatchObject([{ uid: "a" }]);
+    expect(rounds.state.pending[0]).not.toHaveProperty("sentBefore");
   });
 
   it("put their plugin's pressure on hold under any scope, and a cooldown only its scope", () => {

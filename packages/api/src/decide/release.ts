@@ -15,6 +15,8 @@ import {
 
 /** The evictions of earlier rounds, reconciled with their outcomes. */
 export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "recent" | "paused"> {
+  /** Pods on the node that a request of an earlier eviction may still evict: see `Victim.sentBefore`. */
+  sentBefore: ReadonlySet<string>;
   /** Those of `pending` that put their pressures on hold, and the latest end of the hold; null if unknown. */
   holding: { eviction: PendingEviction; until: number | null }[];
   /** Pods whose eviction failed recently and whose pause has expired. */
@@ -30,7 +32,7 @@ export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "rece
 
 // How long after its pause a pod whose eviction failed is tried last: a multiple of the pause.
 const REMEMBERED_PAUSES = 10;
-// For how long evictions are remembered at least, milliseconds.
+// For how long failures are remembered at least, milliseconds.
 const SHORTEST_MEMORY_MS = 10 * 60_000;
 // Outcomes that imply the end of the pod.
 const endings: ReadonlySet<OutcomeResult> = new Set(["terminated", "superseded", "unknown"]);
@@ -44,8 +46,8 @@ const MAX_RECENT = 10_000;
  *    deleted, or until its deadline or the longest release has passed.
  * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
  *    its outcome. The same applies if its pod left the node before it was sent. Any other eviction that was not sent
- *    does not count. While its pod is on the node, it is remembered for ten minutes, because the pod may be selected
- *    again: see `Victim.sentBefore`.
+ *    does not count. That one was sent and then failed or was withdrawn is remembered while its pod is on the node,
+ *    because the pod may be selected again: see `Victim.sentBefore`.
  * 3. A pod whose eviction failed is not retried during its pause. For ten times the pause after that (at least ten
  *    minutes), it is retried only if no other pod can be evicted, so that repeated failures do not prevent the eviction
  *    of other pods.
@@ -86,6 +88,8 @@ export function reconcileEvictions(
     const outcome = outcomes.get(uid);
     return hasFailed(outcome) && !outcome.sent && !accepted.has(uid);
   };
+  const givenUp = input.outcomes.filter((outcome) => hasFailed(outcome) && outcome.sent);
+  const sentBefore = [...(state.sentBefore ?? []), ...givenUp].map(({ uid }) => uid);
   const failed = failedPods(input, [...outcomes.values()], present);
   const deleted = [...outcomes.values()].filter(({ result }) => endings.has(result));
   return {
@@ -100,11 +104,8 @@ export function reconcileEvictions(
           ? eviction
           : { ...eviction, releasedAt: now },
       )
-      .filter(
-        (eviction) =>
-          isRecent(eviction, policy, now) ||
-          (present.has(eviction.uid) && now - eviction.at < SHORTEST_MEMORY_MS),
-      ),
+      .filter((eviction) => isRecent(eviction, policy, now)),
+    sentBefore: new Set(sentBefore.filter((uid) => present.has(uid)).sort(compareText)),
     paused: failed.filter(({ until }) => now < until),
     failedBefore: failed.filter(({ until }) => until <= now),
   };
@@ -131,7 +132,7 @@ export function startEvictions(
   victims: readonly Victim[],
   podOf: (uid: string) => EvictionPod,
   now: number,
-): Pick<EvictionState, "pending" | "recent" | "paused"> {
+): Pick<EvictionState, "pending" | "recent" | "sentBefore" | "paused"> {
   const pending = [...underWay.pending];
   const recent = [...underWay.recent];
   for (const victim of victims) {
@@ -152,6 +153,7 @@ export function startEvictions(
   return {
     pending: pending.sort(compareUids),
     recent: recent.slice(-MAX_RECENT),
+    sentBefore: [...underWay.sentBefore].map((uid) => ({ uid })),
     paused: [...underWay.paused, ...underWay.failedBefore].sort(compareUids),
   };
 }

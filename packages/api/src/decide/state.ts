@@ -50,6 +50,7 @@ export function emptyEvictionState(): EvictionState {
     pending: [],
     interrupted: [],
     recent: [],
+    sentBefore: [],
     paused: [],
     unusable: [],
     unrecorded: [],

@@ -28,7 +28,7 @@ const sent = s.optional(
 );
 const acceptedAt = s.optional(s.time("When it was accepted; absent if it was not."));
 
-/** Of an eviction of a pod that was selected before. */
+/** Of an eviction of a pod that was selected before: an earlier one failed or was withdrawn after a request was sent. */
 export const sentBefore = s.optional(
   s.flag(
     "Whether a request of an earlier eviction of the pod was sent, or may have been: it may still be accepted, or have been.",
@@ -171,8 +171,13 @@ export const state = s.object({
       at: s.time("When it was accepted; when it was decided if that is not known."),
       releasedAt: s.nullable(s.time("When the pod was deleted or its deadline passed.")),
     }),
-    "Evictions that were sent, or may have been: those that count for limits and cooldown, and those of the last ten " +
-      "minutes whose pods are still on the node.",
+    "Evictions that were sent, or may have been: those that count for limits and cooldown.",
+  ),
+  sentBefore: s.optional(
+    s.list(
+      s.object({ uid: s.text() }),
+      "Pods on the node that a request of an earlier eviction may still evict: see `Victim`. Absent in older records.",
+    ),
   ),
   paused: s.list(
     s.object({ uid: s.text(), until: s.time(), reason: s.text(), budget }),

@@ -39,7 +39,7 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
 export function attributionOf(explanation: PodExplanation): Attribution {
   const { chosen, outcome } = lastEvictionOf(explanation);
   // Of any of its evictions: a request without a response may arrive after the next one has ended.
-  const wasSent = explanation.rounds.some(({ outcome }) => outcome?.sent === true || outcome?.sentBefore);
+  const wasSent = explanation.rounds.some(({ outcome }) => outcome !== null && mayFollow(outcome));
   const perhaps = wasSent ? unknown("a request to evict it was sent before") : undefined;
   const isOpen = chosen !== undefined || explanation.selectedAt !== undefined;
   if (outcome === undefined) return isOpen ? unknown() : fromCoverage(explanation);
@@ -73,6 +73,11 @@ export function missingRecords(
   if (to < oldest) return `the records of that time are no longer kept (oldest: ${timeOf(oldest)})`;
   const gap = gaps.find((one) => one.from <= to && from <= one.to);
   return gap && `records are missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why}`;
+}
+
+// Whether the end of a pod may follow from an eviction that ended before. That of stopped containers is done.
+function mayFollow({ result, sent, sentBefore }: EvictionOutcome): boolean {
+  return sentBefore === true || (sent === true && result !== "terminated");
 }
 
 function unknown(why = ""): Attribution {

@@ -291,6 +291,20 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Selected at 2026-03-01T12:00:05.000Z (round 2); whether Nodekeeper evicted it is not known: pod deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:20.000Z; whether by Nodekeeper is not known: a request to evict it was sent before.",
     ],
     [
+      "its containers were stopped before, and another client deleted it before its next eviction was sent",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        const stopped = { sent: true, acceptedAt: START + 1_000, message: "stopped main" };
+        story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stopped }];
+        story.play({});
+        story.play({ pressure: pressure("web") });
+        const message = "pod deleted before its eviction was sent";
+        story.rounds.outcomes = [{ uid: "web", result: "superseded", sent: false, message }];
+        story.play({}).left(20_000);
+      },
+      "Selected at 2026-03-01T12:00:10.000Z (round 3) but not evicted by Nodekeeper: pod deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:20.000Z, not by Nodekeeper.",
+    ],
+    [
       "an earlier request had no response, and its next eviction was refused",
       (story) => {
         story.play({ pressure: pressure("web") });

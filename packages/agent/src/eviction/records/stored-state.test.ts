@@ -21,7 +21,7 @@ function wholeState() {
     threshold: { metType: "hard" },
     top: ["stranger"],
   };
-  const outcome = { uid: "d", result: "failed", message: "a budget allows no disruption" } as const;
+  const outcome = { uid: "d", result: "failed", sent: true, message: "no response" } as const;
   rounds.outcomes = [outcome];
   const { state } = rounds.play({ p: plugin, q: { pods: plugin.pods! } });
   const more = { interrupted: state.pending, unrecorded: [outcome] };
@@ -44,22 +44,24 @@ describe("a stored state", () => {
     "pending",
     "interrupted",
     "recent",
+    "sentBefore",
     "paused",
     "unusable",
     "unrecorded",
     "unserved",
   ] as const)("loses of its %s only the items that lack a field, and that is logged", (list) => {
     const state = wholeState();
-    const [good] = state[list];
+    const [good] = state[list] ?? [];
     for (const field of Object.keys(good!)) {
-      if (["cause", "others", "scope", "selectedAt"].includes(field) && list !== "thresholds") continue;
+      if (["cause", "others", "scope", "selectedAt", "sent"].includes(field) && list !== "thresholds")
+        continue;
       const { [field]: _left, ...lacking } = { ...good } as Record<string, unknown>;
       const [found, lines] = read({
         ...state,
         [list]: [lacking, good, null, "text", { ...good, [field]: {} }, { ...good, [field]: 1e300 }],
       });
-      expect([field, found[list].length]).toEqual([field, 1]);
-      expect(found[list][0]).toEqual(good);
+      expect([field, found[list]?.length]).toEqual([field, 1]);
+      expect(found[list]?.[0]).toEqual(good);
       expect({ ...found, [list]: [] }).toEqual({ ...state, [list]: [] });
       expect(lines).toMatchObject([
         {
