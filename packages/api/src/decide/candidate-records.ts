@@ -14,14 +14,15 @@ const MOST_RECORDS = 1_000;
  * Returns the `EvictionRecord`s of a GetTopEvictionPods request: candidates that are not offered, with the
  * PodDisruptionBudget that forbids their eviction; offered ones that are tried last; and offered ones whose owner lost
  * pods recently. Sorted by UID, at most 1,000.
+ * @param counted the evictions that count, oldest first
  */
 export function evictionRecordsOf(
   { candidates }: Selection,
   { ineligible, last }: Eligibility,
-  recent: readonly RecentEviction[],
+  counted: readonly RecentEviction[],
 ): CandidateRecord[] {
   const obstacles = new Map(ineligible.map((pod) => [pod.uid, pod]));
-  const histories = historiesOf(recent);
+  const histories = historiesOf(counted);
   const records: CandidateRecord[] = [];
   for (const pod of candidates) {
     const obstacle = obstacles.get(pod.uid);
@@ -46,9 +47,9 @@ function workloadOf({ uid, owner }: EvictionPod): string {
   return owner?.uid ?? uid;
 }
 
-function historiesOf(recent: readonly RecentEviction[]): Map<string, EvictionBucket[]> {
+function historiesOf(counted: readonly RecentEviction[]): Map<string, EvictionBucket[]> {
   const histories = new Map<string, EvictionBucket[]>();
-  for (const { uid, ownerUid, at } of [...recent].sort((a, b) => a.at - b.at)) {
+  for (const { uid, ownerUid, at } of counted) {
     const key = ownerUid ?? uid;
     const buckets = histories.get(key) ?? [];
     histories.set(key, buckets);

@@ -70,6 +70,9 @@ export interface CandidateRecord {
   disruptionsAllowed: number;
   currentHealthy: number;
   desiredHealthy: number;
-  /** Evictions of pods of the same owner, oldest first; of only this pod if it has no owner. */
+  /**
+   * Evictions of pods of the same owner within the window of the limits, oldest first; of only this pod if it has no
+   * owner.
+   */
   buckets: EvictionBucket[];
 }

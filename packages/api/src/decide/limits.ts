@@ -21,6 +21,15 @@ export interface LimitUse {
 
 type LimitReason = "nodeLimit" | "namespaceLimit" | "ownerLimit";
 
+/** Returns the evictions within the window of the limits, oldest first. Cooldown remembers others too. */
+export function inWindow(
+  recent: readonly RecentEviction[],
+  { windowMs }: Pick<EvictionLimits, "windowMs">,
+  now: number,
+): RecentEviction[] {
+  return recent.filter(({ at }) => now - at < windowMs).sort((a, b) => a.at - b.at);
+}
+
 /** Counts evictions within the window of the limits: on the node, by namespace and by owner. */
 export class LimitCounter {
   readonly #limits: EvictionLimits;
@@ -33,9 +42,8 @@ export class LimitCounter {
   constructor(limits: EvictionLimits, recent: readonly RecentEviction[], now: number) {
     this.#limits = limits;
     this.#now = now;
-    for (const { namespace, ownerUid, at } of [...recent].sort((a, b) => a.at - b.at)) {
-      if (now - at < limits.windowMs) this.#add(namespace, ownerUid, at);
-    }
+    for (const { namespace, ownerUid, at } of inWindow(recent, limits, now))
+      this.#add(namespace, ownerUid, at);
   }
 
   /** Returns the limit that refuses one more eviction of any pod; null if none does. */

@@ -3,7 +3,7 @@ import { evictionRecordsOf } from "./candidate-records.ts";
 import { type Selection, selectCandidates } from "./candidates.ts";
 import type { HeldReason, MetThreshold, TopQuestion } from "./decision.ts";
 import { type Eligibility, eligibilityOf } from "./eligibility.ts";
-import { LimitCounter } from "./limits.ts";
+import { inWindow, LimitCounter } from "./limits.ts";
 import { PressureGate } from "./pressure.ts";
 import { type EvictionsUnderWay, reconcileEvictions } from "./release.ts";
 import type { RoundInput } from "./round.ts";
@@ -51,7 +51,8 @@ export function prepareRound(
     return threshold;
   });
   if (questions.length > 0) {
-    const records = evictionRecordsOf(selection, eligibility, underWay.recent);
+    const counted = inWindow(underWay.recent, policy.limits, now);
+    const records = evictionRecordsOf(selection, eligibility, counted);
     if (records.length > 0) for (const question of questions) question.records = records;
   }
   return { selection, timers, met: held, underWay, eligibility, questions };
