@@ -32,6 +32,7 @@ const toldPrepared =
 const claims = "Each allocated claim that a pod uses is prepared, and each other is unprepared.";
 const unused = "A claim is unprepared once all containers of its pod have exited.";
 const truth = "What is stated about a pod is true; that it is not known is stated only if evidence was lost.";
+const ownOutcome = "An outcome that is shown beside a selection is that of an eviction for its plugin.";
 const answered = "What a round records as the answer of a plugin is what the plugin answered in this round.";
 const noLeftovers = "No ResourceSlice is left behind: each has the newest generation of its pool.";
 const exclusive = "No device is prepared for two claims at one time.";
@@ -420,6 +421,14 @@ export const mutations: readonly Mutation[] = [
     to: '    case "superseded":\n    case "unknown":\n',
     promise: truth,
     seed: 6,
+  },
+  {
+    name: "the list of evictions shows an outcome beside another pod",
+    file: `${eviction}/records/recorded-evictions.ts`,
+    from: "const eviction = this.#open.get(outcome.uid);",
+    to: "const [eviction] = this.#open.values();",
+    promise: ownOutcome,
+    seed: 40,
   },
   {
     name: "a device of another claim is prepared",

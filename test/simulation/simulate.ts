@@ -16,6 +16,7 @@ import { progress } from "./rules/progress.ts";
 import { quiet } from "./rules/quiet.ts";
 import { rest } from "./rules/rest.ts";
 import { rounds } from "./rules/rounds.ts";
+import { selections } from "./rules/selections.ts";
 import { settings } from "./rules/settings.ts";
 import { truth } from "./rules/truth.ts";
 import type { Event } from "./world/history.ts";
@@ -57,6 +58,7 @@ const rules = [
   ...rounds,
   ...conditions,
   ...truth,
+  ...selections,
   ...inTree,
   ...quiet,
   ...partialOutage,
