@@ -2,7 +2,6 @@
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 import { benchClaims } from "./claims.ts";
-import { benchDevicePeers } from "./device-peers.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
@@ -31,7 +30,6 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   "large-reports": benchLargeReports,
   lifecycle: benchLifecycle,
   devices: benchDevices,
-  "device-peers": benchDevicePeers,
   claims: benchClaims,
   eviction: benchEviction,
   footprint: benchFootprint,

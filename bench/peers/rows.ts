@@ -1,16 +1,31 @@
+import { controlPlaneParts, type PartName } from "../../test/e2e/support/parts.ts";
+
+/** A Go program that is compared. */
+export interface Peer {
+  /** A directory of bench/peers, a Go module. */
+  directory: string;
+  /** The package in it; default ".". The import path of a command that is built as upstream has it. */
+  program?: string;
+  /** The upstream module that is compared; go.mod has its version. */
+  module: string;
+  /** The package of it that does the work. */
+  upstream: string;
+}
+
 /** A comparison with a Go program: what is measured, and what differs between both sides. */
 export interface Row {
   title: string;
   unit: string;
+  /** What is run for it; a run gives the figures of all rows of its workload. */
+  workload: string;
   /** The ratio of the agent's figure to the peer's, at most. */
-  goal: number;
-  /** A directory of bench/peers, a Go module. */
-  peer: string;
-  /** The upstream module that is compared; the peer's go.mod has its version. */
-  module: string;
-  /** The package of it that does the work. */
-  upstream: string;
-  /** What runs on our side. */
+  goal?: number;
+  /** The agent's figure, at most. */
+  limit?: number;
+  peer: Peer;
+  /** Real parts of the end-to-end suite that both sides run against. */
+  parts?: readonly PartName[];
+  /** What runs on our side, Markdown. */
   ours: string;
   /** What is not the same on both sides. */
   differences: readonly string[];
@@ -18,63 +33,109 @@ export interface Row {
 
 const relist = {
   unit: "CPU ms",
-  peer: "relist",
-  module: "k8s.io/kubernetes",
-  upstream: "pkg/kubelet/pleg",
-  ours: "bench/peers/lifecycle-process.ts",
+  peer: { directory: "relist", module: "k8s.io/kubernetes", upstream: "pkg/kubelet/pleg" },
+  ours: "`bench/peers/lifecycle-process.ts`",
 } as const;
 
-const always = [
+const relistDifferences = [
   "Nodekeeper runs from its sources, with the options and environment of the agent; the agent on a node runs the bundle.",
   "The peer keeps its events in a channel; Nodekeeper keeps them in its log, which one reader follows.",
 ];
 
+const devices = {
+  workload: "devices",
+  peer: {
+    directory: "dra",
+    program: "./resourceslices",
+    module: "k8s.io/dynamic-resource-allocation",
+    upstream: "resourceslice",
+  },
+  parts: controlPlaneParts,
+  ours: "the agent",
+  differences: [
+    "Nodekeeper receives the devices from a driver, as a message of 1.6 MB over a Unix socket, which is part of its figures; the peer makes them in its own process, as a driver that publishes by itself does.",
+    "Nodekeeper is one process for all drivers and has published those of another one before; the peer is a new process, as a driver's is.",
+    "The agent has all its modules on; the peer does nothing else.",
+  ],
+} as const;
+
 const kept = {
   "relist-110": {
     ...relist,
+    workload: "relist-110",
     title: "unchanged relist, 110 pods with 3 containers",
     goal: 0.5,
-    differences: always,
+    differences: relistDifferences,
   },
   "relist-500": {
     ...relist,
+    workload: "relist-500",
     title: "unchanged relist, 500 pods with 3 containers",
     goal: 0.5,
-    differences: always,
+    differences: relistDifferences,
   },
   "relist-2000": {
     ...relist,
+    workload: "relist-2000",
     title: "unchanged relist, 2,000 pods with 3 containers",
     goal: 0.6,
-    differences: always,
+    differences: relistDifferences,
   },
   "first-list": {
     ...relist,
+    workload: "first-list",
     title: "first list and 440 statuses, 110 pods with 3 containers",
     goal: 1,
     differences: [
-      ...always,
+      ...relistDifferences,
       "Until the second list, after a pause of a second. Nodekeeper compiles its code while it runs; the peer's is compiled.",
       "The peer reads one pod at a time, and lists the containers of a pod again with its sandboxes.",
     ],
   },
   "changed-pods": {
     ...relist,
+    workload: "changed-pods",
     title: "100 of 500 pods changed, from the list to the last event, at 20 ms a status",
     unit: "ms",
     goal: 0.05,
     differences: [
-      ...always,
+      ...relistDifferences,
       "Third change of the process: Nodekeeper raises its limit of status calls at once only with use. The peer reads one pod at a time.",
       "A wall time: on a busy machine, waiting for a processor counts. The peer mostly waits for the runtime, so it is affected less.",
     ],
   },
-} satisfies Readonly<Record<string, Row>>;
+  "devices-first-write": {
+    ...devices,
+    title: "10,000 devices, until the first write",
+    unit: "ms",
+    goal: 1,
+  },
+  "devices-published": {
+    ...devices,
+    title: "10,000 devices, until all are published",
+    unit: "ms",
+    goal: 0.88,
+  },
+  "devices-cpu": { ...devices, title: "10,000 devices, CPU of the publication", unit: "CPU ms", goal: 0.96 },
+  "changed-device": {
+    ...devices,
+    title: "one changed device of 10,000, p50 until its write",
+    unit: "ms",
+    goal: 0.17,
+  },
+  "changed-device-cpu": {
+    ...devices,
+    title: "one changed device of 10,000, CPU",
+    unit: "CPU ms",
+    goal: 0.05,
+  },
+} as const satisfies Readonly<Record<string, Row>>;
 
 export type RowName = keyof typeof kept;
+export type Workload = (typeof kept)[RowName]["workload"];
 
 /** All rows by name, in the order of docs/performance.md. */
-export const rows: Readonly<Record<RowName, Row>> = kept;
+export const rows: Readonly<Record<RowName, Row & { workload: Workload }>> = kept;
 
 /** Comparisons of which no peer has been written yet, and why. */
 export const missingRows: readonly { title: string; reason: string }[] = [
@@ -90,11 +151,6 @@ export const missingRows: readonly { title: string; reason: string }[] = [
     title: "eviction round, 1,000 pods and 32 plugins",
     reason:
       "no peer imports katalyst's eviction manager yet; test/e2e/goplugins/katalyst-rounds compares decisions, not times",
-  },
-  {
-    title: "10,000 devices: first publication and one changed device",
-    reason:
-      "`npm run bench -- device-peers` measures it against upstream's controller, but not as pairs with results of this page",
   },
   {
     title: "one claim prepared, 30 at once",

@@ -6,11 +6,10 @@ import type { Row } from "../../bench/peers/rows.ts";
 const row: Row = {
   title: "a list, 110 pods",
   unit: "CPU ms",
+  workload: "list",
   goal: 0.5,
-  peer: "lister",
-  module: "example.com/lister",
-  upstream: "pkg/list",
-  ours: "bench/lister.ts",
+  peer: { directory: "lister", module: "example.com/lister", upstream: "pkg/list" },
+  ours: "`bench/lister.ts`",
   differences: ["the peer lists twice"],
 };
 const measured = {

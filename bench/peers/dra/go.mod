@@ -1,5 +1,5 @@
-// The controller by which DRA drivers publish their ResourceSlices, as they use it.
-module nodekeeper.dev/bench/peers/resourceslices
+// Programs that do what DRA drivers do by themselves, with the packages that upstream provides for it.
+module nodekeeper.dev/bench/peers/dra
 
 go 1.26.0
 
