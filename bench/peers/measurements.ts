@@ -1,4 +1,6 @@
+import { measureClaims } from "./claim-measurements.ts";
 import { measureDevices } from "./device-measurements.ts";
+import { measureEviction } from "./eviction-measurements.ts";
 import type { Measure } from "./measure.ts";
 import { measureChanges, measureFirstList, measureRelist } from "./relist-measurements.ts";
 import type { Workload } from "./rows.ts";
@@ -11,4 +13,6 @@ export const measurements: Readonly<Record<Workload, Measure>> = {
   "first-list": measureFirstList,
   "changed-pods": measureChanges,
   devices: measureDevices,
+  claims: measureClaims,
+  eviction: measureEviction,
 };
