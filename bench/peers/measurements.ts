@@ -1,3 +1,4 @@
+import { katalystAgent, measureAgent, nfdWorker } from "./agent-measurements.ts";
 import { measureClaims } from "./claim-measurements.ts";
 import { measureDevices } from "./device-measurements.ts";
 import { measureEviction } from "./eviction-measurements.ts";
@@ -15,4 +16,6 @@ export const measurements: Readonly<Record<Workload, Measure>> = {
   devices: measureDevices,
   claims: measureClaims,
   eviction: measureEviction,
+  "agent-katalyst": measureAgent(katalystAgent),
+  "agent-nfd": measureAgent(nfdWorker),
 };
