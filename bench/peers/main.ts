@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { writeGeneratedFiles } from "../../scripts/generated-files.ts";
 import { printProgress, root, run } from "../../scripts/programs.ts";
 import { buildGo, requiredVersion } from "../../test/e2e/prepare/go-build.ts";
+import type { Part } from "../../test/e2e/support/parts.ts";
 import { withTimeLimit } from "../time-limit.ts";
 import type { Figures, Side } from "./measure.ts";
 import { measurements } from "./measurements.ts";
@@ -21,17 +22,11 @@ same workload. Rows of one workload are measured by one run. Writes bench/result
 
   --only ROW   measures only this row; can be repeated. Rows: ${names.join(", ")}
   --runs N     pairs of each row; 5
-  --quick      two short pairs of each row, which are printed and not written`;
+  --quick      two short pairs of each row, which are printed and not written
+  --cached     builds no Go program: skips the rows of those that have not been built on this machine`;
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string", multiple: true, default: names },
-    runs: { type: "string" },
-    quick: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
-const { only, quick } = values;
+const values = readArguments();
+const { only, quick, cached } = values;
 const runs = Number(values.runs ?? (quick ? 2 : 5));
 const unknown = only.filter((name) => !(name in rows));
 if (values.help || unknown.length > 0 || !Number.isInteger(runs) || runs < 1) {
@@ -48,6 +43,23 @@ const workloads = Map.groupBy(only as RowName[], (name) => rows[name].workload);
 for (const [workload, wanted] of workloads) await measureWorkload(workload, wanted);
 if (!quick) await writeGeneratedFiles();
 
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: "string", multiple: true, default: names },
+        runs: { type: "string" },
+        quick: { type: "boolean", default: false },
+        cached: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
 /** The agent runs as on a node: as its bundle. */
 async function buildAgent(): Promise<void> {
   printProgress("building the agent");
@@ -57,6 +69,10 @@ async function buildAgent(): Promise<void> {
 async function measureWorkload(workload: Workload, wanted: readonly RowName[]): Promise<void> {
   const { peer: program, parts = [] } = rows[wanted[0]!];
   const peer = await buildPeer(program);
+  if ("missing" in peer) {
+    if (!cached) throw new Error(`the Go program of ${workload} cannot be built: ${peer.missing}`);
+    return printProgress(`SKIPPED ${wanted.join(", ")}: the Go program is missing: ${peer.missing}`);
+  }
   if (parts.length > 0) await run(process.execPath, ["test/e2e/prepare.ts", ...parts], { cwd: root });
   const [load = 0] = loadavg();
   const measure = (side: Side) =>
@@ -106,17 +122,11 @@ async function writeResult(
   );
 }
 
-async function buildPeer({
-  directory,
-  program = ".",
-  module,
-}: Peer): Promise<{ path: string; version: string }> {
+function buildPeer({ directory, program = ".", module }: Peer): Promise<Part> {
   const path = join(import.meta.dirname, directory);
   const version = requiredVersion(path, module);
   const name = `peer-${directory}${program === "." ? "" : `-${basename(program)}`}`;
-  const built = await buildGo({ name, module: path, package: program, version });
-  if ("missing" in built) throw new Error(`the peer ${name} cannot be built: ${built.missing}`);
-  return built;
+  return buildGo({ name, module: path, package: program, version, onlyCached: cached });
 }
 
 function rounded(value: number): number {

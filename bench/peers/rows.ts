@@ -111,7 +111,7 @@ const agentKatalyst = {
   differences: [
     ...wholeAgent,
     "The peer has its reporter and eviction managers on, and the in-tree system reporter. Its other agents (QoS advisor, resource plugins, ORM) are off, and so are the kubelet reporter and the metrics of malachite: they need a kubelet's and malachite's sockets, which a simulated machine does not have.",
-    "The peer reads the pods from a stand-in for the kubelet's read-only port; Nodekeeper watches them at the API server.",
+    "The peer reads the pods from a server in place of the kubelet's read-only port; Nodekeeper watches them at the API server.",
   ],
 } as const;
 
@@ -275,6 +275,7 @@ export const rows: Readonly<Record<RowName, Row & { workload: Workload }>> = kep
 export const missingRows: readonly { title: string; reason: string }[] = [
   {
     title: "reporting: a value to its write",
-    reason: "no peer imports katalyst's reporter manager yet",
+    reason:
+      "no program imports katalyst's reporter manager (`pkg/agent/resourcemanager`) yet; its module, `bench/peers/katalyst`, builds",
   },
 ];
