@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "@nodekeeper/core/lib";
+import { cpuSecondsOf, residentMbOf } from "./process-usage.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -103,12 +104,12 @@ export class AgentProcess {
 
   /** Resident memory, MB. */
   rssMb(): number {
-    return this.#residentMb("VmRSS");
+    return residentMbOf(this.pid, "VmRSS");
   }
 
   /** The most memory that was resident since its start or the last `resetPeak`, MB. */
   peakMb(): number {
-    return this.#residentMb("VmHWM");
+    return residentMbOf(this.pid, "VmHWM");
   }
 
   /** From now on the highest resident memory is measured again: proc_pid_clear_refs(5). */
@@ -118,20 +119,12 @@ export class AgentProcess {
 
   /** Resident memory that is not of files: what the process allocated, MB. */
   anonymousMb(): number {
-    return this.#residentMb("RssAnon");
+    return residentMbOf(this.pid, "RssAnon");
   }
 
   /** CPU time used so far, seconds. */
   cpuSeconds(): number {
-    const stat = readFileSync(`/proc/${this.#child?.pid}/stat`, "utf8");
-    const [utime = 0, stime = 0] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14).map(Number);
-    // USER_HZ is 100 on every Linux that Node runs on.
-    return (utime + stime) / 100;
-  }
-
-  #residentMb(field: "VmRSS" | "VmHWM" | "RssAnon"): number {
-    const status = readFileSync(`/proc/${this.#child?.pid}/status`, "utf8");
-    return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
+    return cpuSecondsOf(this.pid);
   }
 
   #isOk(path: string): Promise<boolean> {

@@ -3,11 +3,10 @@
 // Prints the allocated claims as JSON when the server is ready. Both answer at once, with as little work as can be.
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
-import { serveClaimsDriver } from "./claims-driver.ts";
+import { CLAIMS_DRIVER, serveClaimsDriver } from "./claims-driver.ts";
 import { BENCH_NODE } from "./device-messages.ts";
 
 const [pluginDirectory = "", kubeconfig = "", count = "0"] = process.argv.slice(2);
-const DRIVER = "accelerators.example.com";
 const names = Array.from({ length: Number(count) }, (_, number) => `accelerator-${number}`);
 
 // By path: an object that is not looked up takes as little of a claim's time as can be.
@@ -22,16 +21,16 @@ server.seedNode(BENCH_NODE);
 await server.writeKubeconfig(kubeconfig);
 const claims = names.map((device, number) => {
   const name = `claim-${number}`;
-  const opaque = { driver: DRIVER, parameters: { mode: "timeSliced" } };
+  const opaque = { driver: CLAIMS_DRIVER, parameters: { mode: "timeSliced" } };
   const stored = server.store.put({
     apiVersion: "resource.k8s.io/v1",
     kind: "ResourceClaim",
     metadata: { name, namespace: "default" },
-    spec: { devices: { requests: [{ name: "req", exactly: { deviceClassName: DRIVER, count: 1 } }] } },
+    spec: { devices: { requests: [{ name: "req", exactly: { deviceClassName: CLAIMS_DRIVER, count: 1 } }] } },
     status: {
       allocation: {
         devices: {
-          results: [{ request: "req", driver: DRIVER, pool: BENCH_NODE, device }],
+          results: [{ request: "req", driver: CLAIMS_DRIVER, pool: BENCH_NODE, device }],
           config: [{ source: "FromClaim", requests: ["req"], opaque }],
         },
       },
@@ -44,5 +43,5 @@ const claims = names.map((device, number) => {
   });
   return { namespace: "default", name, uid: stored.metadata.uid };
 });
-serveClaimsDriver(pluginDirectory, DRIVER, names);
+serveClaimsDriver(pluginDirectory, CLAIMS_DRIVER, names);
 process.stdout.write(`${JSON.stringify(claims)}\n`);

@@ -11,6 +11,8 @@ import {
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 
+export const CLAIMS_DRIVER = "accelerators.example.com";
+
 const HEADER_BYTES = 5;
 const nothing = new Uint8Array();
 

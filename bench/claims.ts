@@ -12,15 +12,18 @@ import {
   NodeUnprepareResourcesRequest,
 } from "@nodekeeper/core/gen/dra/v1/api.ts";
 import {
+  PluginInfo,
   RegistrationDefinition,
   RegistrationStatus,
 } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
 import { systemClock } from "@nodekeeper/core/lib";
 import { AgentProcess } from "./agent-process.ts";
+import { CLAIMS_DRIVER } from "./claims-driver.ts";
 import { type Figure, percentile } from "./figures.ts";
+import { cpuSecondsOf } from "./process-usage.ts";
 
-const CLAIMS = 30;
+export const CLAIMS = 30;
 const WARM_UP_ROUNDS = 3;
 // Within it the client's default rate of requests is there again.
 const PAUSE_MS = 2_500;
@@ -31,15 +34,8 @@ const PAUSE_MS = 2_500;
  */
 export async function benchClaims(quick: boolean): Promise<Figure[]> {
   const agent = new AgentProcess();
-  // On most hosts the CDI directory is in memory.
-  const cdi = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "nkbench-cdi-"));
-  const script = join(import.meta.dirname, "claim-peers-process.ts");
-  const peers = spawn(process.execPath, [script, agent.plugins, agent.kubeconfig, String(CLAIMS)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const { claims, cdi, stop } = await startClaims(agent);
   try {
-    const [line] = (await once(createInterface(peers.stdout), "line")) as [string];
-    const claims: Claim[] = JSON.parse(line);
     const registry = join(agent.directory, "r");
     await agent.start({
       "kube-api-qps": "20",
@@ -48,9 +44,15 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
       "devices-kubelet-plugin-cdi-directory": cdi,
     });
     const kubelet = await register(registry);
-    await inRounds(WARM_UP_ROUNDS, kubelet, agent, claims);
-    const atOnce = await inRounds(quick ? 10 : 40, kubelet, agent, claims);
-    const alone = await inRounds(quick ? 30 : 100, kubelet, agent, claims.slice(0, 1), 200);
+    const { pid } = agent;
+    await inRounds(WARM_UP_ROUNDS, { kubelet, pid, claims });
+    const atOnce = await inRounds(quick ? 10 : 40, { kubelet, pid, claims });
+    const alone = await inRounds(quick ? 30 : 100, {
+      kubelet,
+      pid,
+      claims: claims.slice(0, 1),
+      pauseMs: 200,
+    });
     return [
       { name: `${CLAIMS} claims at once, p50`, value: percentile(atOnce.ms, 0.5), unit: "ms", budget: 15 },
       { name: "the same, p99", value: percentile(atOnce.ms, 0.99), unit: "ms", budget: 60 },
@@ -60,26 +62,45 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
       { name: "the same, own CPU", value: alone.cpuMs, unit: "ms" },
     ];
   } finally {
-    peers.kill();
     await agent.remove();
-    rmSync(cdi, { recursive: true });
+    stop();
   }
+}
+
+/** The API server with allocated claims, their driver for this agent, and a directory of CDI files. */
+export async function startClaims(agent: AgentProcess) {
+  // On most hosts the CDI directory is in memory.
+  const cdi = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "nkbench-cdi-"));
+  const script = join(import.meta.dirname, "claim-peers-process.ts");
+  const peers = spawn(process.execPath, [script, agent.plugins, agent.kubeconfig, String(CLAIMS)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(createInterface(peers.stdout), "line")) as [string];
+  return {
+    claims: JSON.parse(line) as Claim[],
+    driver: CLAIMS_DRIVER,
+    cdi,
+    stop() {
+      peers.kill();
+      rmSync(cdi, { recursive: true });
+    },
+  };
 }
 
 type Kubelet = Awaited<ReturnType<typeof register>>;
 
-/** Finds the agent's socket for the driver and registers it, as the kubelet does. */
-async function register(registry: string) {
+/** Finds the socket for the driver and registers it, as the kubelet does. */
+export async function register(registry: string) {
   for (const endsAt = performance.now() + 60_000; ; await systemClock.sleep(20)) {
-    if (performance.now() > endsAt) throw new Error("the agent did not register with the kubelet");
+    if (performance.now() > endsAt) throw new Error("nobody registered with the kubelet");
     const socket = existsSync(registry) && readdirSync(registry).find((name) => name.endsWith(".sock"));
     if (!socket || socket.startsWith(".")) continue;
-    const channel = new UnaryChannel(join(registry, socket), { maxReceiveBytes: 4 << 20 });
-    const call = (method: string, request: Uint8Array) =>
-      channel.call(method, [request], new AbortController().signal);
-    await call(`${RegistrationDefinition.fullName}/GetInfo`, new Uint8Array());
+    const registration = callerOf(join(registry, socket));
+    const info = await registration(`${RegistrationDefinition.fullName}/GetInfo`, new Uint8Array());
     const status = RegistrationStatus.encode({ pluginRegistered: true, error: "" }).finish();
-    await call(`${RegistrationDefinition.fullName}/NotifyRegistrationStatus`, status);
+    await registration(`${RegistrationDefinition.fullName}/NotifyRegistrationStatus`, status);
+    // Without an endpoint, the calls go to the same socket.
+    const call = callerOf(PluginInfo.decode(info).endpoint || join(registry, socket));
     return {
       /** Each call is encoded before, and its answer is read when all are there: neither is the agent's part. */
       prepare: (request: Uint8Array) => call(`${DRAPluginDefinition.fullName}/NodePrepareResources`, request),
@@ -89,13 +110,24 @@ async function register(registry: string) {
   }
 }
 
-/** Prepares the claims at once and ends them again, so many times; the time of each call, and the agent's CPU of each. */
-async function inRounds(
+function callerOf(socket: string) {
+  const channel = new UnaryChannel(socket, { maxReceiveBytes: 4 << 20 });
+  return (method: string, request: Uint8Array) =>
+    channel.call(method, [request], new AbortController().signal);
+}
+
+interface Rounds {
+  kubelet: Kubelet;
+  /** The process that prepares. */
+  pid: number;
+  claims: readonly Claim[];
+  pauseMs?: number;
+}
+
+/** Prepares the claims at once and ends them again, so many times; the time of each call, and the CPU of each. */
+export async function inRounds(
   rounds: number,
-  kubelet: Kubelet,
-  agent: AgentProcess,
-  claims: readonly Claim[],
-  pauseMs = PAUSE_MS,
+  { kubelet, pid, claims, pauseMs = PAUSE_MS }: Rounds,
 ): Promise<{ ms: number[]; cpuMs: number }> {
   const ms: number[] = [];
   let cpuSeconds = 0;
@@ -103,7 +135,7 @@ async function inRounds(
   const all = NodeUnprepareResourcesRequest.encode({ claims: [...claims] }).finish();
   for (let round = 0; round < rounds; round++) {
     await systemClock.sleep(pauseMs);
-    const before = agent.cpuSeconds();
+    const before = cpuSecondsOf(pid);
     const prepare = async (request: Uint8Array) => {
       const calledAt = performance.now();
       const answer = await kubelet.prepare(request);
@@ -111,7 +143,7 @@ async function inRounds(
       return answer;
     };
     const answers = await Promise.all(requests.map(prepare));
-    cpuSeconds += agent.cpuSeconds() - before;
+    cpuSeconds += cpuSecondsOf(pid) - before;
     for (const [at, { uid, name }] of claims.entries()) {
       const answer = NodePrepareResourcesResponse.decode(answers[at]!).claims[uid];
       if (answer?.devices.length !== 1) throw new Error(`${name}: ${answer?.error}`);

@@ -2,7 +2,6 @@
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 import { benchClaims } from "./claims.ts";
-import { benchDevicePeers } from "./device-peers.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
@@ -17,21 +16,11 @@ import { benchPageMemory } from "./page-memory.ts";
 import { benchReporting } from "./reporting.ts";
 import { limitMinutes, withTimeLimit } from "./time-limit.ts";
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    quick: { type: "boolean", default: false },
-    output: { type: "string", short: "o", default: "text" },
-    agents: { type: "string" },
-  },
-});
-
 const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   reporting: benchReporting,
   "large-reports": benchLargeReports,
   lifecycle: benchLifecycle,
   devices: benchDevices,
-  "device-peers": benchDevicePeers,
   claims: benchClaims,
   eviction: benchEviction,
   footprint: benchFootprint,
@@ -42,16 +31,49 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   fleet: (quick) => benchFleet({ agents, steadyMs: quick ? 60_000 : 600_000 }),
 };
 
+const usage = `usage: npm run bench -- SUITE [--quick] [-o json] [--agents N]
+
+Measures the budgets of docs/benchmarks.md. Suites: ${Object.keys(suites).join(", ")}
+
+  --quick       shorter runs
+  -o json       prints the figures as JSON
+  --agents N    agents of the suite fleet; 300, with --quick 50`;
+
+const { positionals, values } = readArguments();
 const [name = ""] = positionals;
 const suite = suites[name];
 const agents = Number(values.agents ?? (values.quick ? 50 : 300));
-if (!suite || !Number.isInteger(agents) || agents < 1) {
-  console.error(`usage: npm run bench -- ${Object.keys(suites).join("|")} [--quick] [-o json] [--agents N]`);
-  process.exit(2);
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
 }
+if (!suite || positionals.length > 1 || !Number.isInteger(agents) || agents < 1) fail();
 // These measure parts of the agent in this process: with the flags that the agent runs with.
 if (name === "lifecycle" || name === "eviction") keepProcessSmall();
 const minutes = limitMinutes[name]![values.quick ? "quick" : "full"];
 const figures = await withTimeLimit(name, minutes, () => suite(values.quick));
 if (values.output === "json") console.log(JSON.stringify(figures, null, 2));
 else printFigures(figures);
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        quick: { type: "boolean", default: false },
+        output: { type: "string", short: "o", default: "text" },
+        agents: { type: "string" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+/** Prints why, where the usage alone does not show it, and the usage. */
+function fail(error?: unknown): never {
+  if (error instanceof Error) console.error(`${error.message}\n`);
+  console.error(usage);
+  process.exit(2);
+}

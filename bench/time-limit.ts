@@ -7,7 +7,6 @@ export const limitMinutes: Readonly<Record<string, { quick: number; full: number
   "large-reports": { quick: 10, full: 20 },
   lifecycle: { quick: 5, full: 15 },
   devices: { quick: 5, full: 15 },
-  "device-peers": { quick: 15, full: 30 },
   claims: { quick: 10, full: 15 },
   eviction: { quick: 5, full: 30 },
   footprint: { quick: 10, full: 20 },

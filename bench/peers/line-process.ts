@@ -20,10 +20,19 @@ export class LineProcess {
     this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** Sends a command and returns its answer. Throws if the process ends. */
   async ask(command: string): Promise<Record<string, number>> {
-    this.#child.stdin!.write(`${command}\n`);
+    this.tell(command);
     return await this.answer();
+  }
+
+  /** Sends a command that has no answer. */
+  tell(command: string): void {
+    this.#child.stdin!.write(`${command}\n`);
   }
 
   /** Returns the next line. Throws if the process ends. */

@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import { tableOf } from "../../scripts/docs/tables.ts";
 import { type Result, type Summary, summaryOf } from "./results.ts";
-import type { Row } from "./rows.ts";
+import type { Peer, Row } from "./rows.ts";
 
 /** What the page is made of: rows, results by the name of their row, and comparisons without a peer. */
 export interface Measured {
@@ -20,7 +21,7 @@ export function performanceSections({ rows, results, missing }: Measured): strin
     figure(summary.agent),
     figure(summary.peer),
     `${summary.ratio.toFixed(2)} (${summary.min.toFixed(2)} to ${summary.max.toFixed(2)})`,
-    `${row.goal}, ${summary.ratio <= row.goal ? "met" : "missed"}`,
+    goalOf(row, summary),
   ]);
   const unmeasured = [
     ...Object.entries(rows)
@@ -36,6 +37,15 @@ export function performanceSections({ rows, results, missing }: Measured): strin
       unmeasured.map(({ title, reason }) => [title, reason]),
     )}\n`,
   ];
+}
+
+/** The goals of a row, and whether they are met; empty if it has none. */
+function goalOf({ goal, limit, unit }: Row, { agent, ratio }: Summary): string {
+  const verdict = (isMet: boolean) => (isMet ? "met" : "missed");
+  return [
+    ...(goal === undefined ? [] : [`${goal}, ${verdict(ratio <= goal)}`]),
+    ...(limit === undefined ? [] : [`${limit} ${unit}, ${verdict(agent <= limit)}`]),
+  ].join("; ");
 }
 
 interface MeasuredRow {
@@ -62,8 +72,7 @@ function section({ name, row, result: { measured, pairs } }: MeasuredRow): strin
   ]);
   return `## ${name}
 
-${row.title}: \`${row.ours}\` beside \`bench/peers/${row.peer}\`, which imports
-\`${row.module}/${row.upstream}\`. Measured on ${date} at commit ${commit} on
+${row.title}: ${row.ours} beside ${peerOf(row.peer)}. Measured on ${date} at commit ${commit} on
 ${machine}, ${versions}, load average ${load}:
 
 \`\`\`sh run=repository
@@ -76,6 +85,13 @@ Not the same on both sides:
 
 ${row.differences.map((difference) => `- ${difference}`).join("\n")}
 `;
+}
+
+function peerOf({ directory, program = ".", module, upstream }: Peer): string {
+  const package_ = join("bench/peers", directory, program);
+  return program.startsWith(".")
+    ? `\`${package_}\`, which imports\n\`${module}/${upstream}\``
+    : `\`${program}\`,\nbuilt by \`bench/peers/${directory}/go.mod\``;
 }
 
 const WIDTH = 760;
@@ -101,7 +117,9 @@ export function performancePicture(measured: Pick<Measured, "rows" | "results">)
       `<text x="0" y="${y + 5}">${escaped(row.title.split(",").slice(0, 2).join(","))}</text>` +
       `<line class="range" x1="${x(summary.min)}" y1="${y}" x2="${x(summary.max)}" y2="${y}"/>` +
       `<circle class="median" cx="${x(summary.ratio)}" cy="${y}" r="6"/>` +
-      `<line class="goal" x1="${x(row.goal)}" y1="${y - 10}" x2="${x(row.goal)}" y2="${y + 10}"/>`
+      (row.goal === undefined
+        ? ""
+        : `<line class="goal" x1="${x(row.goal)}" y1="${y - 10}" x2="${x(row.goal)}" y2="${y + 10}"/>`)
     );
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 8}" role="img" aria-label="Ratios of Nodekeeper to Go programs">

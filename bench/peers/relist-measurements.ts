@@ -22,7 +22,8 @@ export function measureRelist(pods: number): Measure {
       try {
         await process.answer();
         await process.ask("relists 30");
-        return (await process.ask(`relists ${quick || pods > 1_000 ? 40 : 120}`)).cpuMs!;
+        const { cpuMs } = await process.ask(`relists ${quick || pods > 1_000 ? 40 : 120}`);
+        return { [`relist-${pods}`]: cpuMs! };
       } finally {
         process.stop();
       }
@@ -34,7 +35,7 @@ export const measureFirstList: Measure = ({ side, peer }) =>
   withRuntime(110, async (runtime) => {
     const process = startSide(side, peer, runtime.socket, 1_000);
     try {
-      return (await process.answer()).cpuMs!;
+      return { "first-list": (await process.answer()).cpuMs! };
     } finally {
       process.stop();
     }
@@ -56,7 +57,7 @@ export const measureChanges: Measure = ({ side, peer }) =>
         last = (await process.ask(`events ${last + 300}`)).events!;
       }
       await runtime.ask({ op: "restart", pods: 100 });
-      return (await process.ask(`events ${last + 300}`)).ms!;
+      return { "changed-pods": (await process.ask(`events ${last + 300}`)).ms! };
     } finally {
       process.stop();
     }

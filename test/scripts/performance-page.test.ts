@@ -6,11 +6,10 @@ import type { Row } from "../../bench/peers/rows.ts";
 const row: Row = {
   title: "a list, 110 pods",
   unit: "CPU ms",
+  workload: "list",
   goal: 0.5,
-  peer: "lister",
-  module: "example.com/lister",
-  upstream: "pkg/list",
-  ours: "bench/lister.ts",
+  peer: { directory: "lister", module: "example.com/lister", upstream: "pkg/list" },
+  ours: "`bench/lister.ts`",
   differences: ["the peer lists twice"],
 };
 const measured = {
@@ -68,6 +67,31 @@ describe("the page", () => {
     ["the command", resultOf([1, 4]), "```sh run=repository\nnpm run bench:peers -- --only list\n```"],
     ["what differs", resultOf([1, 4]), "- the peer lists twice"],
   ])("states %s", (_, result, line) => expect(text([["list", result]])).toContain(line));
+
+  it.each<[string, Partial<Row>, string]>([
+    ["no goal", { goal: undefined }, "| 3 | 4 | 0.75 (0.75 to 0.75) |  |"],
+    ["a limit that is met", { goal: undefined, limit: 3 }, "| 3 CPU ms, met |"],
+    ["a limit that is missed, beside a goal", { goal: 1, limit: 2 }, "| 1, met; 2 CPU ms, missed |"],
+    [
+      "a program that imports a package",
+      {},
+      "`bench/peers/lister`, which imports\n`example.com/lister/pkg/list`",
+    ],
+    [
+      "one of several programs of a module",
+      { peer: { ...row.peer, program: "./short" } },
+      "`bench/peers/lister/short`, which imports",
+    ],
+    [
+      "a command of upstream",
+      { peer: { ...row.peer, program: "example.com/lister/cmd/lister" } },
+      "beside `example.com/lister/cmd/lister`,\nbuilt by `bench/peers/lister/go.mod`",
+    ],
+  ])("states %s", (_, change, line) => {
+    const rows = { list: { ...row, ...change } };
+    const results = new Map([["list", resultOf([3, 4])]]);
+    expect(performanceSections({ rows, results, missing: [] }).join("\n")).toContain(line);
+  });
 
   it("lists rows without results, and comparisons without a peer", () => {
     const page = text([]);

@@ -11,6 +11,8 @@ interface GoBuild {
   version: string;
   /** `-X` values of the linker. */
   stamps?: Readonly<Record<string, string>>;
+  /** Builds nothing: what is not in the cache is missing. */
+  onlyCached?: boolean;
 }
 
 export interface GoProgram extends GoBuild {
@@ -59,12 +61,13 @@ interface OneBuild extends GoBuild {
 
 // The part is the directory that has the files.
 async function buildOnce(wanted: OneBuild): Promise<Part> {
-  const { name, module, version, files } = wanted;
+  const { name, module, version, files, onlyCached = false } = wanted;
   if (!findProgram("go")) return { missing: NO_GO };
   const goVersion = (await run("go", ["env", "GOVERSION"], { cwd: module })).trim();
   const path = join(cacheDirectory, `${name}-${version}`, digestOf(wanted, goVersion));
   const part = { path, version: `${version}, ${goVersion}` };
   if (files.every((file) => existsSync(join(path, file)))) return part;
+  if (onlyCached) return { missing: "it has not been built on this machine yet" };
   printProgress(
     `building ${name} ${version} with ${goVersion} (once; minutes where Go's own cache is empty)`,
   );

@@ -1,7 +1,7 @@
 // Publishes the devices of one driver with the controller of k8s.io/dynamic-resource-allocation, as drivers do that
-// publish by themselves: the peer of the agent's devices module in `npm run bench -- device-peers`.
+// publish by themselves: the peer of the agent's devices module in `npm run bench:peers`.
 //
-// It reads commands from stdin, one a line, and answers "done" when the controller has taken them:
+// It prints a line when it is ready, and reads commands from stdin, one a line:
 //
 //	publish <devices> <tick>   all devices; the one in the middle has the tick among its attributes
 package main
@@ -60,14 +60,13 @@ func run(kubeconfig, driver, node string, qps float32) error {
 	}
 	defer controller.Stop()
 	input := bufio.NewScanner(os.Stdin)
-	fmt.Println("ready")
+	fmt.Println("{}")
 	for input.Scan() {
 		var count, tick int
 		if _, err := fmt.Sscanf(input.Text(), "publish %d %d", &count, &tick); err != nil {
 			return fmt.Errorf("command %q: %w", input.Text(), err)
 		}
 		controller.Update(resourcesOf(node, count, tick))
-		fmt.Println("done")
 	}
 	return input.Err()
 }

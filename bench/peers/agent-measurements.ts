@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
+import { join } from "node:path";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer } from "@nodekeeper/testing";
+import { AgentProcess } from "../agent-process.ts";
+import { benchPods } from "../eviction-pods.ts";
+import { cpuSecondsOf, residentMbOf } from "../process-usage.ts";
+import { RuntimeProcess } from "../runtime-client.ts";
+import type { Measure } from "./measure.ts";
+
+const NODE = "bench";
+const PODS = 110;
+/** The step of CPU time: no less can be seen. */
+const CPU_STEP_SECONDS = 0.01;
+
+interface Places {
+  kubeconfig: string;
+  directory: string;
+  runtime: string;
+  /** Of an HTTP server that returns the node's pods, as the kubelet's read-only port. */
+  podsPort: number;
+  /** One that is free. */
+  port: number;
+}
+
+/** How a whole agent of another project is started. */
+export interface OtherAgent {
+  name: string;
+  /** The resource of its own object: it has started when that is written. */
+  resource: string;
+  args(places: Places): string[];
+  env?: Readonly<Record<string, string>>;
+}
+
+export const katalystAgent: OtherAgent = {
+  name: "katalyst",
+  resource: "customnoderesources",
+  args: ({ kubeconfig, directory, runtime, podsPort, port }) => [
+    `--kubeconfig=${kubeconfig}`,
+    `--node-name=${NODE}`,
+    "--agents=katalyst-agent-reporter,katalyst-agent-eviction",
+    "--reporter-plugins=system-reporter-plugin,-kubelet-reporter-plugin",
+    "--metric-provisioners=kubelet",
+    `--kubelet-read-only-port=${podsPort}`,
+    `--remote-runtime-endpoint=unix://${runtime}`,
+    `--generic-endpoint=127.0.0.1:${port}`,
+    `--locking-file=${join(directory, "lock")}`,
+    `--plugin-registration-dir=${join(directory, "registry")}`,
+    `--checkpoint-manager-directory=${join(directory, "checkpoints")}`,
+  ],
+};
+
+export const nfdWorker: OtherAgent = {
+  name: "nfd",
+  resource: "nodefeatures",
+  args: ({ kubeconfig, port }) => [`-kubeconfig=${kubeconfig}`, "-owner-refs=", `-port=${port}`],
+  env: { NODE_NAME: NODE, KUBERNETES_NAMESPACE: "default" },
+};
+
+/** Memory 60 s after the start of a whole agent beside 110 pods, the start, and the CPU of the last 30 s. */
+export function measureAgent(other: OtherAgent): Measure {
+  return async ({ side, peer, quick }) => {
+    const written = Promise.withResolvers<number>();
+    const server = createDevApiServer({
+      clock: systemClock,
+      log: silentLogger,
+      checkFields: false,
+      onRequest: ({ method, path }) => {
+        if (method !== "GET" && path.includes(other.resource)) written.resolve(performance.now());
+      },
+    });
+    await server.start();
+    server.seedNode(NODE);
+    server.store.put(nodeFeatureDefinition);
+    const pods = benchPods(PODS, NODE);
+    for (const pod of pods) server.store.put(pod);
+    const podList = JSON.stringify({ kind: "PodList", apiVersion: "v1", items: pods });
+    const kubelet = createServer((_request, response) => response.end(podList)).listen(0, "127.0.0.1");
+    await once(kubelet, "listening");
+    const runtime = await new RuntimeProcess(PODS, 2, "on").ready();
+    const agent = new AgentProcess();
+    await server.writeKubeconfig(agent.kubeconfig);
+    let child: ChildProcess | undefined;
+    try {
+      let startMs: number;
+      if (side === "agent") {
+        startMs = await agent.start({ lifecycle: "true", "runtime-endpoint": runtime.socket });
+      } else {
+        const places = {
+          kubeconfig: agent.kubeconfig,
+          directory: agent.directory,
+          runtime: runtime.socket,
+          podsPort: (kubelet.address() as AddressInfo).port,
+          port: await freePort(),
+        };
+        const startedAt = performance.now();
+        child = spawn(peer, other.args(places), { stdio: "ignore", env: { ...process.env, ...other.env } });
+        child.once("exit", (code) => written.reject(new Error(`${peer} exited with ${code}`)));
+        startMs = (await written.promise) - startedAt;
+      }
+      const pid = child?.pid ?? agent.pid;
+      const idleMs = quick ? 10_000 : 30_000;
+      await systemClock.sleep(idleMs);
+      const before = cpuSecondsOf(pid);
+      await systemClock.sleep(idleMs);
+      const cpu = Math.max(cpuSecondsOf(pid) - before, CPU_STEP_SECONDS);
+      return {
+        [`agent-${other.name}-rss`]: residentMbOf(pid, "VmRSS"),
+        [`agent-${other.name}-anonymous`]: residentMbOf(pid, "RssAnon"),
+        [`agent-${other.name}-start`]: startMs,
+        [`agent-${other.name}-idle`]: (cpu / (idleMs / 1_000)) * 100,
+      };
+    } finally {
+      child?.removeAllListeners("exit").kill("SIGKILL");
+      await agent.remove();
+      runtime.stop();
+      kubelet.close();
+      await server.stop();
+    }
+  };
+}
+
+// That of Node Feature Discovery, without its schema.
+const nodeFeatureDefinition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "nodefeatures.nfd.k8s-sigs.io" },
+  spec: {
+    group: "nfd.k8s-sigs.io",
+    scope: "Namespaced",
+    names: { kind: "NodeFeature", plural: "nodefeatures", singular: "nodefeature" },
+    versions: [
+      {
+        name: "v1alpha1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+};
+
+async function freePort(): Promise<number> {
+  const server = createSocketServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}

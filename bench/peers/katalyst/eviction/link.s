@@ -1,0 +1,1 @@
+// Empty: lets manager.go declare a function without a body, which is linked by its name.
