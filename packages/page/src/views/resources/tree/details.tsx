@@ -11,7 +11,9 @@ export function NodeDetails({
   node: TreeNode;
 }) {
   const all: Fact[] = [
-    ...(value === "" ? [] : [["Value", shown(value, 1_000)] as const]),
+    ...(value === "" || facts.some(([, text]) => text === value)
+      ? []
+      : [["Value", shown(value, 1_000)] as const]),
     ...facts.map(([what, text]) => [shown(what, 120), shown(text, 2_000)] as const),
     ...(pods.length > 0 ? [["Held by", <PodLinks names={pods} />] as const] : []),
     ...(plugins.length > 0 ? [["Reported by", <PluginLinks names={plugins} />] as const] : []),

@@ -51,7 +51,7 @@ class ObjectTree {
     const others = Object.entries(fields).filter(([name]) => !(resources && AMOUNTS.has(name)));
     return [
       ...(resources
-        ? [this.#group(`${path}/resources`, "Resources", resources.map(resourceNode(path)))]
+        ? [this.#group(`${path}/resources`, "Resources", resources.map(resourceNode(path, this.#shared)))]
         : []),
       ...others.flatMap(([name, value]) => this.#field(name, value, path, depth)),
     ];
@@ -103,7 +103,7 @@ class ObjectTree {
       label: `${typeText(zone.type)} ${shortName(zone.name)}`,
       value: device ? (pods.length > 0 ? "held" : "free") : "",
       children: unique([
-        ...(device ? [] : zone.resources.map(resourceNode(key))),
+        ...(device ? [] : zone.resources.map(resourceNode(key, this.#shared))),
         ...zone.children.map((child) => this.#zone(child, path)),
       ]),
       facts: [
@@ -169,7 +169,7 @@ interface ResourceTexts {
   raw: Readonly<Record<string, unknown>>;
 }
 
-function resourceNode(parent: string) {
+function resourceNode(parent: string, shared: Pick<TreeNode, "plugins" | "more">) {
   return (resource: ResourceTexts | ZoneResource): TreeNode => {
     const { name, capacity, allocatable, held, raw } = "raw" in resource ? resource : textsOf(resource);
     const notes = [
@@ -177,6 +177,7 @@ function resourceNode(parent: string) {
       held !== undefined && `${held} held by pods`,
     ];
     return {
+      ...shared,
       key: `${parent}/${name}`,
       label: name,
       value: allocatable ?? capacity ?? "not a quantity",

@@ -114,19 +114,21 @@ function Row({ row, isActive, isChosen, change, isChangedInside, onToggle, onCho
       >
         {isOpen === undefined ? "" : isOpen ? "▾" : "▸"}
       </span>
-      <span class="label">{shown(label, 200)}</span>{" "}
-      <span class="value">
-        {tone && (
-          <span class={`tone-${tone}`}>
-            <Icon name={tone} />{" "}
-          </span>
+      <span>
+        <span class="label">{shown(label, 200)}</span>{" "}
+        <span class="value">
+          {tone && (
+            <span class={`tone-${tone}`}>
+              <Icon name={tone} />{" "}
+            </span>
+          )}
+          {shown(value, 200)}
+        </span>{" "}
+        {note && <small>{shown(note, 200)}</small>}{" "}
+        {(change || isChangedInside) && (
+          <small class="mark">◆ {change ? changeText(change) : "changed inside"}</small>
         )}
-        {shown(value, 200)}
-      </span>{" "}
-      {note && <small>{shown(note, 200)}</small>}{" "}
-      {(change || isChangedInside) && (
-        <small class="mark">◆ {change ? changeText(change) : "changed inside"}</small>
-      )}
+      </span>
     </div>
   );
 }
