@@ -85,6 +85,10 @@ export const operations = {
     { ...selector, limit, continue: continued },
     lifecycle,
   ),
+  "pods/usage": operation(
+    "CPU and memory that each pod uses now, read when it is asked for, at most once in five seconds.",
+    {},
+  ),
   events: operation(
     "Pod lifecycle events from a cursor or a time: ?cursor=<cursor> or ?since=<wall ms>.",
     { ...selector, cursor: words("`cursor` of an event, or of the previous page.", 64), since, limit },
