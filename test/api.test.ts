@@ -316,6 +316,17 @@ describe("the API", () => {
     expect((await ask("eviction/explain?pod=default/stranger")).status).toBe(404);
   });
 
+  it("has the history of signals, of all plugins or of one", async () => {
+    await eventually(async () => {
+      const { body } = await ask("eviction/signals?plugin=pressure");
+      expect(body.signals).toMatchObject([
+        { plugin: "pressure", scope: "memory", observed: [0.93], threshold: [0.8], met: ["hard"] },
+      ]);
+      expect(body.minutes).toHaveLength(1);
+    });
+    expect((await ask("eviction/signals?plugin=none")).body.signals).toEqual([]);
+  });
+
   it("has what limits evictions now, and the pods by QoS", async () => {
     await eventually(async () => {
       const { body: budgets } = await ask("eviction/budgets");

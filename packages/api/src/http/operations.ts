@@ -172,5 +172,10 @@ export const operations = {
     },
     eviction,
   ),
+  "eviction/signals": operation(
+    "Observed values against thresholds, one a minute for 24 hours: ?since=<wall ms>&until=<wall ms>&plugin=<name>.",
+    { since, until, plugin: words("Only signals of this plugin.", LONGEST_NAME) },
+    eviction,
+  ),
   "openapi.json": operation("This API as an OpenAPI 3.1 document.", {}),
 } as const;

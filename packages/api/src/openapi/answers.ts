@@ -38,6 +38,7 @@ export const answers = {
   "eviction/records": eviction.recordPage,
   "eviction/evictions": eviction.evictionPage,
   "eviction/readings": eviction.readings,
+  "eviction/signals": eviction.signalHistory,
   "openapi.json": s.anything(),
 } as const satisfies Record<keyof typeof operations, s.Schema<unknown>>;
 
