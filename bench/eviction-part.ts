@@ -17,8 +17,9 @@ import {
   EvictionRecords,
   observeJson,
   RoundPacing,
+  SignalHistory,
 } from "../packages/agent/src/eviction/index.ts";
-import { EvictionStore, StateDatabase } from "../packages/agent/src/state/index.ts";
+import { EvictionStore, SignalStore, StateDatabase } from "../packages/agent/src/state/index.ts";
 
 /** The round with everything real but the pods' watch and what acts. */
 export class EvictionPart {
@@ -52,6 +53,7 @@ export class EvictionPart {
       settings: () => defaultEvictionSettings.records,
       ...common,
     });
+    const signals = new SignalHistory({ store: new SignalStore(this.#database), ...common });
     const manager = new EvictionManager({
       context: {
         nodeName,
@@ -76,7 +78,7 @@ export class EvictionPart {
         forbidden: undefined,
         reportInterrupted: () => {},
       },
-      ledger: new EvictionLedger({ records, bootTime: () => undefined, metrics, ...common }),
+      ledger: new EvictionLedger({ records, signals, bootTime: () => undefined, metrics, ...common }),
       effects: new DecisionEffects({
         tainter: { setDesired: () => {}, suspend: () => {} },
         blocked: { note: () => {} },

@@ -249,6 +249,16 @@ describe("the API", () => {
     expect((await ask("pods?uid=nothing")).body.items).toEqual([]);
   });
 
+  it("has what each pod uses, from the runtime where the kernel has no cgroup of it", async () => {
+    await eventually(async () => {
+      const { body } = await ask("pods/usage");
+      const usage = body.items.find(({ uid }: { uid: string }) => uid === "uid-two");
+      // A tenth of a CPU: what a simulated container uses.
+      expect(usage).toMatchObject({ cpu: 0.1, memoryBytes: expect.any(Number) });
+      expect(body.readAt).toBeGreaterThan(Date.now() - 600_000);
+    });
+  });
+
   it("has lifecycle events from a cursor on, and a snapshot for a cursor that it does not know", async () => {
     const { body: all } = await ask("events");
     expect(all.end).toBe(true);
@@ -304,6 +314,17 @@ describe("the API", () => {
     expect((await ask("eviction/records?limit=2")).body.records.length).toBeGreaterThan(0);
     expect((await ask("eviction/explain?pod=default/witness")).status).toBe(200);
     expect((await ask("eviction/explain?pod=default/stranger")).status).toBe(404);
+  });
+
+  it("has the history of signals, of all plugins or of one", async () => {
+    await eventually(async () => {
+      const { body } = await ask("eviction/signals?plugin=pressure");
+      expect(body.signals).toMatchObject([
+        { plugin: "pressure", scope: "memory", observed: [0.93], threshold: [0.8], met: ["hard"] },
+      ]);
+      expect(body.minutes).toHaveLength(1);
+    });
+    expect((await ask("eviction/signals?plugin=none")).body.signals).toEqual([]);
   });
 
   it("has what limits evictions now, and the pods by QoS", async () => {

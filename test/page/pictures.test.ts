@@ -30,6 +30,15 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
+// The resources, zones and devices of the node, and one selected.
+const ZONE = "CustomNodeResource/status/Socket 0 0";
+const TREE = new URLSearchParams({
+  item: `${ZONE}/Numa 0 0/cpu`,
+  open: ["node", "CustomNodeResource", "CustomNodeResource/status/resources", ZONE, `${ZONE}/Numa 0 0`].join(
+    "|",
+  ),
+});
+
 const { namespace, name, uid, round, at } = WorldServer.evicted();
 const views: [name: string, hash: string, shows: string | RegExp][] = [
   // A stretch of time, because the last minutes move.
@@ -40,6 +49,8 @@ const views: [name: string, hash: string, shows: string | RegExp][] = [
   ["rounds", "#/round", /^Round \d+$/],
   ["round", `#/round/${round}`, "Policy of that time"],
   ["plugins", "#/plugins", "example-reporter"],
+  ["plugin", "#/plugins/example-eviction", /not observed for/],
+  ["tree", `#/resources/tree?${TREE}`, /^In the object$|^Capacity$/],
   ["objects", "#/resources/objects", /fields\.$/],
   ["topology", "#/resources/topology", "NUMA node 0"],
   ["devices", "#/resources/devices", "Claims"],

@@ -126,6 +126,37 @@ it("where eviction is off, has what the container runtime has, and how to turn i
   open.expectNoProblems();
 });
 
+it("the list has what each pod uses, and why it is unknown of one", async () => {
+  await using node = await startNode();
+  node.addPod("web");
+  const { uid } = node.addPod("api");
+  // At the API server alone: the runtime knows no such pod.
+  node.cluster.addPod("pending");
+  await using open = await OpenPage.open(browser, node.agent.address);
+  await open.page.route("**/api/v1/pods/usage?*", async (route) => {
+    const response = await route.fetch();
+    const usage = await response.json();
+    for (const item of usage.items)
+      if (item.uid === uid) Object.assign(item, { cpu: 1.5, memoryBytes: 2 ** 30 });
+    await route.fulfill({ response, json: usage });
+  });
+  await open.goTo("#/pod?sort=-cpu");
+  const rows = open.page.locator(".table tbody tr");
+  await rows.nth(0).filter({ hasText: "default/api" }).filter({ hasText: "1.5" }).waitFor();
+  await rows.nth(0).filter({ hasText: "1 GiB" }).waitFor();
+  await rows.nth(1).filter({ hasText: "default/web" }).filter({ hasText: /0\.1/ }).waitFor();
+  const pending = rows.nth(2).filter({ hasText: "default/pending" });
+  await pending
+    .getByTitle(/Unknown: neither the kernel nor the container runtime/)
+    .first()
+    .waitFor();
+  await open.page.getByRole("button", { name: "Memory" }).click();
+  await rows.nth(1).filter({ hasText: "default/api" }).waitFor();
+  expect(new URL(open.page.url()).hash).toBe("#/pod?sort=memory");
+  expect(await accessibilityProblems(open.page)).toEqual([]);
+  open.expectNoProblems();
+});
+
 it("the list has what decides about each pod; sorting and filter are in the address, which can be sent", async () => {
   await using node = await startNode();
   node.addPod("web");

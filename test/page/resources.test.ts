@@ -219,6 +219,90 @@ describe("topology of two sockets", () => {
   });
 });
 
+describe("the tree of resources", () => {
+  let node: PageNode;
+  let reporter: GoodPlugin;
+  const amounts = (memory: string, pool: number) =>
+    customNodeResource(
+      status("resources", { capacity: { memory: "24684096Ki" }, allocatable: { memory } }),
+      status("resourcePool", { size: pool }),
+    );
+  beforeAll(async () => {
+    node = await startNode();
+    reporter = await startGoodPlugin(node.agent.pluginDir, "amounts", amounts("20Gi", 3));
+  });
+  afterAll(async () => {
+    await reporter?.stop();
+    await node?.[Symbol.asyncDispose]();
+  });
+  const row = (open: OpenPage, name: string | RegExp) => open.page.getByRole("treeitem", { name });
+  const focused = (open: OpenPage) =>
+    // biome-ignore lint/performance/useDomNodeTextContent: what a user sees
+    open.page.evaluate(() => (document.activeElement as HTMLElement).innerText);
+  const query = (open: OpenPage) => new URLSearchParams(new URL(open.page.url()).hash.split("?")[1]);
+
+  it("has amounts with units, is walked by the keyboard, and its address has what is open and selected", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/resources");
+    await row(open, /CustomNodeResource/).waitFor();
+    await row(open, "Resources").first().locator(".twist").click();
+    await row(open, /memory 20 GiB of 23.5 GiB/).waitFor();
+    await row(open, /^▾ worker-1/)
+      .or(row(open, /worker-1/))
+      .first()
+      .focus();
+    const { keyboard } = open.page;
+    await keyboard.press("End");
+    await expect.poll(() => focused(open)).toContain("gpu.example.com");
+    await keyboard.press("ArrowRight");
+    await row(open, /Pool worker-1 2 devices/).waitFor();
+    await keyboard.press("ArrowRight");
+    await keyboard.press("ArrowRight");
+    await row(open, /gpu-1 free/).waitFor();
+    await keyboard.press("ArrowDown");
+    await keyboard.press("Enter");
+    await open.page.getByRole("region", { name: "Selected: gpu-0" }).getByText("x1").waitFor();
+    expect(query(open).get("item")).toBe("driver gpu.example.com/worker-1/gpu-0");
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+
+    await using other = await OpenPage.open(browser, node.agent.address, { width: 360, height: 740 });
+    await other.goTo(new URL(open.page.url()).hash);
+    await other.page.getByRole("region", { name: "Selected: gpu-0" }).waitFor();
+    await row(other, /gpu-0/).and(other.page.locator("[aria-selected=true]")).waitFor();
+    expect(await accessibilityProblems(other.page)).toEqual([]);
+    for (const width of [360, 1440])
+      await other.page
+        .setViewportSize({ width, height: 740 })
+        .then(() =>
+          eventually(async () => expect(await overflow(other.page)).toEqual({ pixels: 0, of: [] })),
+        );
+    other.expectNoProblems();
+
+    await keyboard.press("ArrowLeft");
+    await keyboard.press("ArrowLeft");
+    await row(open, /gpu-1/).waitFor({ state: "detached" });
+    expect(await keyboardProblems(open.page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("marks a value that changes, with what it was, by a mark and by words, and in a closed part too", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/resources/tree?open=node|CustomNodeResource|CustomNodeResource/status/resources");
+    await row(open, /memory 20 GiB/).waitFor();
+    reporter.say(amounts("18Gi", 4));
+    await row(open, /memory 18 GiB of 23.5 GiB ◆ was 20 GiB/).waitFor();
+    await row(open, /resourcePool ◆ changed inside/).waitFor();
+    const mark = row(open, /was 20 GiB/);
+    expect(await mark.evaluate((element) => getComputedStyle(element).animationName)).toBe("none");
+    await open.page.emulateMedia({ reducedMotion: "no-preference" });
+    expect(await mark.evaluate((element) => getComputedStyle(element).animationName)).toBe("changed");
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    await mark.waitFor({ state: "detached" });
+    await row(open, /memory 18 GiB/).waitFor();
+    open.expectNoProblems();
+  });
+});
+
 describe("resources of nodekeeper dev", () => {
   let dev: DevNode;
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import { accessibilityProblems, keyboardProblems, overflow } from "./support/in-
 import { OpenPage } from "./support/open-page.ts";
 
 // One picture for each section of docs/page.md.
-const PICTURED = ["timeline", "pods", "round", "pod", "now", "plugins", "resources", "what-if"];
+const PICTURED = ["timeline", "pods", "round", "pod", "now", "plugins", "tree", "resources", "what-if"];
 const images = join(import.meta.dirname, "../../docs/images");
 
 let dev: DevNode;
@@ -73,6 +73,19 @@ const views: View[] = [
     name: "plugin",
     hash: () => "#/plugins/example-eviction",
     shows: () => [/GetThresholdMet|ThresholdMet/i],
+  },
+  {
+    name: "tree",
+    hash: () => "#/resources",
+    shows: () => [/CustomNodeResource/, /Socket 0/],
+    prepare: async (page) => {
+      for (const name of [/^Resources/, /^Socket 0/, /^NUMA node 0/, /^accelerators/, /^Pool/])
+        await page.getByRole("treeitem", { name }).first().locator(".twist").click();
+      await page
+        .getByRole("treeitem", { name: /accelerator-0 held/ })
+        .last()
+        .click();
+    },
   },
   { name: "objects", hash: () => "#/resources/objects", shows: () => [/widgets/, /example-reporter/] },
   { name: "resources", hash: () => "#/resources/topology", shows: () => [/Socket|NUMA/i] },

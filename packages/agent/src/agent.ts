@@ -10,6 +10,7 @@ import {
   evictionPart,
   lifecyclePart,
   pluginsPart,
+  podUsagePart,
   reportingPart,
   statusServersOf,
   summaryOf,
@@ -58,7 +59,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     },
   });
   // In start order: plugins register only after their consumers run.
-  const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, configuration];
+  const usage = podUsagePart(context, lifecycle);
+  const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, usage, configuration];
   const present = parts.filter((part) => part !== undefined);
   const summarized = { reporting, lifecycle, eviction, plugins };
   const servers = statusServersOf(context, present, summarized, options.page);

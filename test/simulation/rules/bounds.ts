@@ -21,6 +21,7 @@ const constants: readonly { place: RegExp; most: number; source: string }[] = [
   { place: /^lifecycle\/event-ring\.ts /, most: 2_000, source: "lifecycle.logCapacity" },
   { place: /^server\/watch-answers\.ts #(plain|withStatus)$/, most: 256, source: "MOST_ENCODED" },
   { place: /^eviction\/readings\.ts #rounds$/, most: 120, source: "MOST_ROUNDS" },
+  { place: /^eviction\/signal-history\.ts /, most: 64, source: "MOST_SIGNALS" },
   { place: /^eviction\/ask\/call-deadline\.ts /, most: 400, source: "REMEMBERED_ANSWERS of each call" },
   { place: /^plugins\/exchange-log\.ts #durations$/, most: 900, source: "MOST_DURATIONS of each plugin" },
   { place: /^eviction\/records\/pod-history\.ts #aliases$/, most: 40, source: "MOST_ALIASES_LEFT and pods" },

@@ -32,13 +32,14 @@ import {
   RecordQueries,
   RoundPacing,
   reviewedTokens,
+  SignalHistory,
   storedTaints,
   type Tainter,
   ThresholdSampler,
 } from "../eviction/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
-import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
-import { EvictionStore, HistoryStore } from "../state/index.ts";
+import { apiRoute, evictionNowRoutes, evictionRoutes } from "../server/index.ts";
+import { EvictionStore, HistoryStore, SignalStore } from "../state/index.ts";
 import { type AgentContext, FIELD_MANAGER } from "./context.ts";
 import { qosAnnotationsOf } from "./eviction-settings.ts";
 import { inTreeEviction, type NodeUsage, nodeUsage } from "./in-tree-eviction.ts";
@@ -80,7 +81,8 @@ export function evictionPart(
   const historyStore = new HistoryStore(database);
   const history = historyOf({ context, shared, lifecycle, usage, store: historyStore });
   const pods = new PodWatch({ ...shared, observer: history });
-  const ledger = new EvictionLedger({ ...shared, records, bootTime: readBootTime });
+  const signals = new SignalHistory({ ...shared, store: new SignalStore(database) });
+  const ledger = new EvictionLedger({ ...shared, records, signals, bootTime: readBootTime });
   const { plugins, policyFiles, pacing, sampler } = pluginsOf({ context, shared, pods, usage });
   const evictor = evictorOf({ shared, lifecycle, pods, ledger });
 
@@ -122,7 +124,11 @@ export function evictionPart(
       conditions.leavesTaints && qosLevel !== undefined && String(key).startsWith(`${policy().taintPrefix}/`),
     queries,
     readings: manager.readings,
-    routes: [...evictionRoutes(queries, manager.readings), ...evictionNowRoutes(now)],
+    routes: [
+      ...evictionRoutes(queries, manager.readings),
+      ...evictionNowRoutes(now),
+      apiRoute("eviction/signals", (query) => signals.page(query)),
+    ],
     evicted: () => evictor.evicted,
   };
 }

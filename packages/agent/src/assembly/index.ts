@@ -7,5 +7,6 @@ export { Handover } from "./handover.ts";
 export { lifecyclePart } from "./lifecycle.ts";
 export { type AgentSummary, summaryOf } from "./node-summary.ts";
 export { pluginsPart } from "./plugins.ts";
+export { podUsagePart } from "./pod-usage.ts";
 export { reportingPart } from "./reporting.ts";
 export { statusServersOf } from "./server.ts";

@@ -52,3 +52,4 @@ export type { EvictionPage } from "./records/recorded-evictions.ts";
 export { storedTaints } from "./records/recorded-taints.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
 export { RoundPacing } from "./round-pacing.ts";
+export { SignalHistory, type SignalHistoryOptions } from "./signal-history.ts";

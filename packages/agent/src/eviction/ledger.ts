@@ -18,10 +18,14 @@ import type { EvictionStep } from "@nodekeeper/api/records";
 import { type BootTime, type Clock, elapsedSince, type Logger } from "@nodekeeper/core/lib";
 import { WriteBehind } from "../state/index.ts";
 import type { EvictionMetrics } from "./metrics.ts";
+import { readingsOf } from "./readings.ts";
 import type { EvictionRecords } from "./records/records.ts";
+import type { SignalHistory } from "./signal-history.ts";
 
 export interface EvictionLedgerOptions {
   records: EvictionRecords;
+  /** Receives the readings of each recorded round. */
+  signals: Pick<SignalHistory, "add" | "close">;
   /** Boot ID and uptime of the machine, to determine how long the agent was not running. */
   bootTime: () => BootTime | undefined;
   clock: Clock;
@@ -205,7 +209,7 @@ export class EvictionLedger {
    * only in the log. Returns the round's ID.
    */
   record(input: DecideInput, decision: Decision): number {
-    const { records } = this.#options;
+    const { records, signals } = this.#options;
     let id = 0;
     const isWritten = this.#writes.attempt(() => {
       id = records.nextId;
@@ -214,11 +218,13 @@ export class EvictionLedger {
     this.#steps = isWritten ? [] : this.#steps.slice(-MOST_WAITING_STEPS);
     this.#state = decision.state;
     this.#outcomes = this.#outcomes.slice(input.outcomes.length);
+    signals.add(input.now, readingsOf(input.plugins));
     return id;
   }
 
-  /** Saves the outcomes and steps that no round has recorded. Call after the evictor has stopped. */
+  /** Saves the outcomes and steps that no round has recorded, and the history of signals. Call after the evictor has stopped. */
   close(): void {
+    this.#options.signals.close();
     if (this.#writes.attempt(() => this.#saveState(this.#steps))) return;
     const fields = { errorId: StateNotWritable.id, steps: this.#steps.length };
     this.#options.log.warn(fields, "last steps of evictions can't be recorded");

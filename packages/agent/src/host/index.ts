@@ -9,7 +9,7 @@ export type { HostSample } from "./host-sampler.ts";
 export type { MemoryState } from "./memory.ts";
 export type { NetworkInterface } from "./network.ts";
 export type { NumaNode } from "./numa.ts";
-export type { PodActivity } from "./pod-activity.ts";
+export { cpuBetween, type PodActivity, type PodCounters } from "./pod-activity.ts";
 export type { PodGroup } from "./pod-cgroups.ts";
 export {
   type AllocatableMemory,

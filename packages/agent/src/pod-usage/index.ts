@@ -8,3 +8,4 @@ export {
   sum,
   unitsOf,
 } from "./pod-resources.ts";
+export { type PodUsage, PodUsages, type PodUsagesOptions } from "./pod-usages.ts";

@@ -25,7 +25,7 @@ function setup(answer: (machine: TestMachine) => Promise<PodStats[]>) {
 function stats(machine: TestMachine, uid: string, ageMs = 0, bytes: bigint | undefined = 7n): PodStats {
   const takenAt = BigInt(machine.clock.now() - ageMs) * 1_000_000n;
   const figures = { workingSetBytes: bytes, usageBytes: bytes, rssBytes: bytes };
-  return { uid, memory: { takenAt, ...figures }, containers: [] };
+  return { uid, cpu: undefined, memory: { takenAt, ...figures }, containers: [] };
 }
 
 describe("memory of pods", () => {

@@ -167,7 +167,7 @@ describe("what pods use", () => {
       writableLayer: usedBytes === undefined ? undefined : { usedBytes, inodesUsed: 3n },
     });
     const of = (uid: string, containers: ReturnType<typeof layer>[]) => {
-      return { uid, memory: undefined, containers };
+      return { uid, cpu: undefined, memory: undefined, containers };
     };
     let calls = 0;
     const runtimeStats = {

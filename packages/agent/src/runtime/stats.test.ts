@@ -12,6 +12,7 @@ describe("stats of pods", () => {
           {
             attributes,
             linux: {
+              cpu: { timestamp: 1n, usageCoreNanoSeconds: { value: 5n } },
               memory: { timestamp: 2n, workingSetBytes: { value: 0n }, rssBytes: { value: 7n } },
               containers: [{ attributes: { id: "a1" }, writableLayer: layer }, {}],
             },
@@ -22,6 +23,7 @@ describe("stats of pods", () => {
     expect(await test.runtime.podStats(test.signal)).toEqual([
       {
         uid: "a",
+        cpu: { takenAt: 1n, usageCoreNanoSeconds: 5n, usageNanoCores: undefined },
         memory: { takenAt: 2n, workingSetBytes: 0n, usageBytes: undefined, rssBytes: 7n },
         containers: [{ id: "a1", writableLayer: { usedBytes: 2n ** 60n, inodesUsed: undefined } }],
       },
@@ -36,7 +38,7 @@ describe("stats of pods", () => {
       }),
     });
     expect(await test.runtime.podStats(test.signal)).toEqual([
-      { uid: "a", memory: undefined, containers: [{ id: "a1", writableLayer: undefined }] },
+      { uid: "a", cpu: undefined, memory: undefined, containers: [{ id: "a1", writableLayer: undefined }] },
     ]);
   });
 
@@ -45,7 +47,7 @@ describe("stats of pods", () => {
       listPodSandboxStats: () => ({ stats: [{ attributes }, { attributes: { id: "x" } }, {}] }),
     });
     expect(await test.runtime.podStats(test.signal)).toEqual([
-      { uid: "a", memory: undefined, containers: [] },
+      { uid: "a", cpu: undefined, memory: undefined, containers: [] },
     ]);
     expect(await test.anomalies("statsWithoutAttributes")).toBe(2);
   });

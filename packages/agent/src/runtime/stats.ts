@@ -1,5 +1,6 @@
 import type {
   ContainerStats as CriContainerStats,
+  CpuUsage as CriCpuUsage,
   FilesystemUsage as CriFilesystemUsage,
   MemoryUsage as CriMemoryUsage,
   PodSandboxStats as CriPodSandboxStats,
@@ -7,6 +8,16 @@ import type {
 
 // Values that a runtime does not report are undefined, not 0. Values without the time at which the runtime measured
 // them are ignored: containerd reports zeros for layers that it has not measured yet.
+
+/** CPU usage. */
+export interface CpuUsage {
+  /** When the runtime measured it, nanoseconds since the epoch. */
+  takenAt: bigint;
+  /** CPU time since the pod's start, nanoseconds. */
+  usageCoreNanoSeconds: bigint | undefined;
+  /** Current usage in billionths of a CPU, over an interval of the runtime's choice. */
+  usageNanoCores: bigint | undefined;
+}
 
 /** Memory usage in bytes. */
 export interface MemoryUsage {
@@ -26,6 +37,7 @@ export interface WritableLayerUsage {
 /** Resource usage of a pod. */
 export interface PodStats {
   uid: string;
+  cpu: CpuUsage | undefined;
   memory: MemoryUsage | undefined;
   containers: readonly { id: string; writableLayer: WritableLayerUsage | undefined }[];
 }
@@ -43,7 +55,12 @@ export interface PodStatsReader {
 export function podStats({ attributes, linux }: CriPodSandboxStats): PodStats | undefined {
   if (!attributes?.id || !attributes.metadata?.uid) return undefined;
   const containers = (linux?.containers ?? []).flatMap((container) => containerStats(container) ?? []);
-  return { uid: attributes.metadata.uid, memory: taken(linux?.memory, memoryUsage), containers };
+  return {
+    uid: attributes.metadata.uid,
+    cpu: taken(linux?.cpu, cpuUsage),
+    memory: taken(linux?.memory, memoryUsage),
+    containers,
+  };
 }
 
 function containerStats({ attributes, writableLayer }: CriContainerStats) {
@@ -56,6 +73,14 @@ function taken<Reading extends { timestamp: bigint }, Usage>(
   usageOf: (reading: Reading) => Usage,
 ): Usage | undefined {
   return reading && reading.timestamp !== 0n ? usageOf(reading) : undefined;
+}
+
+function cpuUsage(cpu: CriCpuUsage): CpuUsage {
+  return {
+    takenAt: cpu.timestamp,
+    usageCoreNanoSeconds: cpu.usageCoreNanoSeconds?.value,
+    usageNanoCores: cpu.usageNanoCores?.value,
+  };
 }
 
 function memoryUsage(memory: CriMemoryUsage): MemoryUsage {

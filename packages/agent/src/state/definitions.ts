@@ -146,6 +146,20 @@ const definitions = `
     unobserved_since INTEGER      -- milliseconds since the epoch
   ) STRICT;
   CREATE INDEX mark_kind ON mark (kind, plugin, id);
+  -- A ring of minutes: the oldest are deleted. Of a signal that is deleted, readings may remain in older minutes.
+  CREATE TABLE signal (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    plugin   TEXT NOT NULL,
+    scope    TEXT NOT NULL,
+    operator TEXT NOT NULL,     -- greaterThan, lessThan
+    unit     TEXT
+  ) STRICT;
+  CREATE TABLE signal_minute (
+    id       INTEGER PRIMARY KEY,  -- increases by one; below 1e9, which takes 1,900 years
+    from_at  INTEGER NOT NULL,  -- first and last round, milliseconds since the epoch
+    to_at    INTEGER NOT NULL,
+    readings TEXT NOT NULL      -- [[signal, observed, threshold, met], ...], as JSON
+  ) STRICT;
   CREATE TABLE record_age (
     one    INTEGER PRIMARY KEY CHECK (one = 1),
     age    INTEGER NOT NULL,  -- milliseconds for which the records have been kept, as far as it is verified

@@ -25,5 +25,6 @@ export type { StoredCoverage } from "./record-coverage.ts";
 export { type LastGoodPart, ReporterStore, type StoredContent } from "./reporter-store.ts";
 export type { Consequence } from "./round-usage.ts";
 export { SignOfLife } from "./sign-of-life.ts";
+export { SignalStore, type StoredMinute, type StoredReading, type StoredSignal } from "./signal-store.ts";
 export { StateCopy } from "./state-copy.ts";
 export { Backlog, WriteBehind } from "./write-behind.ts";

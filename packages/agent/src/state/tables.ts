@@ -42,6 +42,8 @@ export const tables: Readonly<Record<string, TableFacts>> = {
                AND state IN ('preparing', 'prepared', 'unpreparing', 'unprepared')`,
   },
   mark: { holds: "marks of the timeline", isRecord: true },
+  signal: { holds: "the names of signals" },
+  signal_minute: { holds: "the history of signals", readable: "json_valid(readings) AND id < 1e9" },
   record_age: { holds: "the age of records" },
   record_coverage: { holds: "since when records are complete", isRecord: true },
   record_gap: { holds: "gaps in the records", isRecord: true },

@@ -85,6 +85,10 @@ export const operations = {
     { ...selector, limit, continue: continued },
     lifecycle,
   ),
+  "pods/usage": operation(
+    "CPU and memory that each pod uses now, read when it is asked for, at most once in five seconds.",
+    {},
+  ),
   events: operation(
     "Pod lifecycle events from a cursor or a time: ?cursor=<cursor> or ?since=<wall ms>.",
     { ...selector, cursor: words("`cursor` of an event, or of the previous page.", 64), since, limit },
@@ -166,6 +170,11 @@ export const operations = {
       after,
       step: wholeNumber("Milliseconds: of each such interval only the first round. 0: all rounds."),
     },
+    eviction,
+  ),
+  "eviction/signals": operation(
+    "Observed values against thresholds, one a minute for 24 hours: ?since=<wall ms>&until=<wall ms>&plugin=<name>.",
+    { since, until, plugin: words("Only signals of this plugin.", LONGEST_NAME) },
     eviction,
   ),
   "openapi.json": operation("This API as an OpenAPI 3.1 document.", {}),

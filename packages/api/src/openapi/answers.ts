@@ -5,7 +5,7 @@ import * as agent from "./agent.ts";
 import { claims, devicePage, drivers } from "./devices.ts";
 import * as eviction from "./eviction.ts";
 import { candidateCounts, eligiblePods, evictionBudgets } from "./eviction-now.ts";
-import { eventPage, lifecycleItem, podPage, waiting } from "./lifecycle.ts";
+import { eventPage, lifecycleItem, podPage, podUsage, waiting } from "./lifecycle.ts";
 import { mark, markPage } from "./marks.ts";
 
 /**
@@ -25,6 +25,7 @@ export const answers = {
   claims: claims,
   marks: markPage,
   pods: podPage,
+  "pods/usage": podUsage,
   events: eventPage,
   "eviction/explain": eviction.podExplanation,
   "eviction/node": eviction.nodeExplanation,
@@ -37,6 +38,7 @@ export const answers = {
   "eviction/records": eviction.recordPage,
   "eviction/evictions": eviction.evictionPage,
   "eviction/readings": eviction.readings,
+  "eviction/signals": eviction.signalHistory,
   "openapi.json": s.anything(),
 } as const satisfies Record<keyof typeof operations, s.Schema<unknown>>;
 

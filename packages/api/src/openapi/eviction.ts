@@ -275,6 +275,31 @@ export const reading = s.named(
   ),
 );
 
+export const signalHistory = s.object({
+  minutes: s.list(
+    s.object({ from: s.time("Of the first round."), to: s.time("Of the last round.") }),
+    "At most 1,440 of about a minute each, oldest first. In the time between two of them the node was not observed.",
+  ),
+  signals: s.list(
+    s.named(
+      "SignalHistory",
+      s.object(
+        {
+          plugin: s.text(),
+          scope: s.text("Empty if the plugin named none."),
+          operator: decided.thresholdValues.operator,
+          unit: s.optional(s.text()),
+          observed: s.list(s.nullable(s.number())),
+          threshold: s.list(s.nullable(s.number())),
+          met: s.list(s.nullable(decided.metType), "Null: the signal was not reported in the minute."),
+        },
+        "Values for each of `minutes`: of a minute the most severe reading of a round, not an average.",
+      ),
+    ),
+    "At most 64, 8 of one plugin.",
+  ),
+});
+
 export const roundReadings = s.named(
   "RoundReadings",
   s.object({ at: s.time("When the round asked the plugins."), readings: s.list(reading) }),

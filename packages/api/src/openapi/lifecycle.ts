@@ -53,6 +53,24 @@ export const podPage = s.object({
   problems: s.list(s.text(), "Problems of the container runtime."),
 });
 
+export const podUsage = s.object({
+  readAt: s.time("When it was read. Responses within five seconds share one reading."),
+  items: s.list(
+    s.named(
+      "PodUsage",
+      s.object({
+        uid: s.text("Of a static pod, the UID that the container runtime has."),
+        cpu: s.optional(s.number("CPUs, since the reading before.")),
+        cpuUnknown: s.optional(s.text("Why `cpu` is absent.")),
+        memoryBytes: s.optional(s.integer("Working set, as in `kubectl top pods`.")),
+        memoryUnknown: s.optional(s.text("Why `memoryBytes` is absent.")),
+      }),
+    ),
+    "Pods with a cgroup, at most 4,096; for other running pods, what the container runtime reports.",
+  ),
+  problems: s.list(s.text(), "Why a source could not be read: pods of that source are absent."),
+});
+
 /** An item of the lifecycle event log. */
 export const lifecycleItem = s.either(
   s.named(

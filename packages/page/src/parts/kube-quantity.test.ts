@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { amountText, parseQuantity } from "./kube-quantity.ts";
+import { amountText, parseQuantity, quantityText } from "./kube-quantity.ts";
 
 describe("quantities of Kubernetes", () => {
   it.each([
@@ -23,5 +23,17 @@ describe("quantities of Kubernetes", () => {
     expect(amountText("memory", 3 * 2 ** 30)).toBe("3 GiB");
     expect(amountText("hugepages-2Mi", 2 ** 21)).toBe("2 MiB");
     expect(amountText("cpu", 2.5)).toBe("2.5");
+  });
+
+  it.each([
+    ["memory", "24684096Ki", "23.5 GiB"],
+    ["memory", "25276514304", "23.5 GiB"],
+    ["resource.katalyst.kubewharf.io/reclaimed_memory", "1073741824", "1 GiB"],
+    ["example.com/buffer", "512Mi", "512 MiB"],
+    ["cpu", "1500m", "1.5"],
+    ["example.com/widgets", 14, "14"],
+    ["memory", "much", undefined],
+  ])("%s %s is read as %s", (resource, value, text) => {
+    expect(quantityText(resource, value)).toBe(text);
   });
 });

@@ -7,12 +7,22 @@ export function parseQuantity(text: unknown): number | undefined {
   return isQuantity(text) ? Number(parseExactly(text).nano) / 1e9 : undefined;
 }
 
-/** Whether a resource is measured in bytes, as memory and huge pages are. */
+/** Whether a resource is measured in bytes, as memory and huge pages are, also "reclaimed_memory" of a vendor. */
 function isBytes(resource: string): boolean {
-  return /^(memory|hugepages-.*|ephemeral-storage|storage)$/.test(resource);
+  return /^hugepages-|(^|[-_./])(memory|storage)$/.test(resource);
 }
 
 /** Formats an amount of a resource: "3.2 GiB" of memory, "2" CPUs. */
 export function amountText(resource: string, amount: number): string {
   return quantity(amount, isBytes(resource) ? "bytes" : "");
+}
+
+/**
+ * Formats a quantity as it is in an object: "24684096Ki" of memory as "23.5 GiB", "4" CPUs as "4". Undefined if it is not a
+ * quantity.
+ */
+export function quantityText(resource: string, quantityOf: unknown): string | undefined {
+  const amount = parseQuantity(quantityOf);
+  if (amount === undefined) return undefined;
+  return /[KMGTPE]i$/.test(String(quantityOf)) ? quantity(amount, "bytes") : amountText(resource, amount);
 }

@@ -1,7 +1,7 @@
 import type { EventInput } from "@nodekeeper/core/kube";
 import { type BootTime, type Clock, FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
-import { EvictionStore, type NewMark, StateDatabase } from "../../state/index.ts";
+import { EvictionStore, type NewMark, SignalStore, StateDatabase } from "../../state/index.ts";
 import { DecisionEffects } from "../act/decision-effects.ts";
 import { Notifier } from "../act/notifier.ts";
 import { EvictionPlugins } from "../ask/plugins.ts";
@@ -13,6 +13,7 @@ import { createEvictionMetrics } from "../metrics.ts";
 import type { NodePods } from "../parts.ts";
 import { EvictionRecords } from "../records/records.ts";
 import { RoundPacing } from "../round-pacing.ts";
+import { SignalHistory } from "../signal-history.ts";
 import { FakeCondition, FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { evictPod, testNode, testPolicy, testThreshold } from "./rounds.ts";
 
@@ -77,6 +78,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
     });
     this.ledger = new EvictionLedger({
       records: this.records,
+      signals: new SignalHistory({ store: new SignalStore(this.database), ...common }),
       bootTime: () => this.bootTime,
       metrics: this.metrics,
       ...common,

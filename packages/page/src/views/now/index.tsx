@@ -7,6 +7,7 @@ import { EvictionsSection, useEvictions } from "./evictions-section.tsx";
 import { HealthSection } from "./health-section.tsx";
 import { ModePanel } from "./mode-panel.tsx";
 import { QosSection } from "./qos-section.tsx";
+import { SignalsSection } from "./signals-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
 import { UnderWaySection } from "./under-way-section.tsx";
 
@@ -44,6 +45,7 @@ export function NowView({ live }: ViewProps) {
           <QosSection candidates={candidates} />
         </div>
       </div>
+      <SignalsSection />
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { addressOf } from "../../address.ts";
 import type { Live } from "../../live.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
+import { SignalDays } from "../../parts/signal-days.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age, Time } from "../../parts/time.tsx";
 import { quantity, shown } from "../../text.ts";
@@ -52,6 +53,12 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
       <Trouble plugin={plugin} most={MOST_PROBLEMS} />
       <Facts facts={facts(row)} />
       {row.type === "DRAPlugin" && <DriverLine name={row.name} live={live} />}
+      {row.type === "EvictionPlugin" && row.name !== "" && live.node?.eviction && (
+        <>
+          <h3>Last 24 hours</h3>
+          <SignalDays plugin={row.name} none="The plugin reported no value in the last 24 hours." />
+        </>
+      )}
       {row.name !== "" && row.type !== "" && <Exchange type={row.type} name={row.name} version={row} />}
       {others.length > 0 && <OtherSockets rows={others} />}
     </article>

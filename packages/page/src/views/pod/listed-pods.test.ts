@@ -7,6 +7,8 @@ import {
   ownerText,
   type SortKey,
   sortPods,
+  usedText,
+  withUsage,
 } from "./listed-pods.ts";
 
 const past = (name: string, uid: string, leftAt: number | null = null) => ({
@@ -150,4 +152,28 @@ it.each<[Partial<typeof counts>, string]>([
 it("has the owner of a pod in words", () => {
   expect(ownerText(eligible("web", "2", 1, "now"))).toBe("ReplicaSet of-web");
   expect(ownerText(undefined)).toBeUndefined();
+});
+
+it("has what pods use by the UID of the runtime, sorts by it, and what is unknown comes last", () => {
+  const list = listPods(
+    "",
+    [past("etcd", "mirror"), past("web", "2"), past("new", "3")],
+    [running("etcd", "static", "running"), running("web", "2", "running"), running("new", "3", "running")],
+  );
+  const used = withUsage(list, [
+    { uid: "static", cpu: 0.5, memoryBytes: 3 },
+    { uid: "2", cpuUnknown: "the first reading", memoryBytes: 2 ** 30 },
+  ]);
+  expect(sortPods(used, "cpu", true).map(({ name }) => name)).toEqual(["etcd", "new", "web"]);
+  expect(sortPods(used, "memory", true).map(({ name }) => name)).toEqual(["web", "etcd", "new"]);
+  expect(isEligibilityNeeded("-cpu", "")).toBe(false);
+});
+
+it.each([
+  ["cpu", 0.25, "0.25"],
+  ["cpu", 0.00004, "0"],
+  ["cpu", 12.3456, "12.346"],
+  ["memory", 1.25 * 2 ** 30, "1.25 GiB"],
+] as const)("%s %d is %s", (what, amount, text) => {
+  expect(usedText(what, amount)).toBe(text);
 });

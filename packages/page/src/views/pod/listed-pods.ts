@@ -1,9 +1,11 @@
 import { newestOfEachName } from "@nodekeeper/api/lifecycle";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { counted } from "@nodekeeper/api/wording";
+import { quantity } from "../../text.ts";
 
 type HistoryPod = ApiAnswers["eviction/pods"]["items"][number];
 type RuntimePod = ApiAnswers["pods"]["items"][number];
+export type PodUsage = ApiAnswers["pods/usage"]["items"][number];
 export type EligiblePod = ApiAnswers["eviction/eligibility"][number];
 
 /** A listed pod, from the history, the container runtime, or both. */
@@ -15,6 +17,10 @@ export interface ListedPod {
   isRecorded: boolean;
   /** State of its containers in the runtime: "2 of 3 run". Undefined if the runtime does not have the pod. */
   containers: string | undefined;
+  /** Its UID in the runtime, which of a static pod is another one than at the API server. */
+  runtimeUid: string | undefined;
+  /** What it uses now. Undefined if neither the kernel nor the runtime reports it. */
+  usage?: PodUsage | undefined;
   /** Restarts of its containers. Undefined if the runtime does not have the pod. */
   restarts: number | undefined;
   /** Its spec, and whether it can be evicted. Undefined if the API server does not have the pod. */
@@ -28,6 +34,8 @@ export const sortKeys = {
   name: nameOf,
   phase: ({ eligible }) => eligible?.pod.phase,
   restarts: ({ restarts }) => restarts,
+  cpu: ({ usage }) => usage?.cpu,
+  memory: ({ usage }) => usage?.memoryBytes,
   age: ({ eligible }) => eligible?.pod.startTime ?? undefined,
   owner: ({ eligible }) => ownerText(eligible),
   qos: ({ eligible }) => eligible?.pod.qosClass,
@@ -47,7 +55,7 @@ export function sortPods(pods: readonly ListedPod[], key: SortKey, isDescending:
   });
 }
 
-const keysWithoutEligibility: readonly SortKey[] = ["name", "restarts"];
+const keysWithoutEligibility: readonly SortKey[] = ["name", "restarts", "cpu", "memory"];
 
 /** Returns whether a sort key ("-key": descending) or a filter by eligibility, empty for none, needs the pods' eligibility. */
 export function isEligibilityNeeded(sort: string, filter: string): boolean {
@@ -128,6 +136,17 @@ export function listPods(
     .sort((a, b) => compare(orderOf(a), orderOf(b)) || compare(nameOf(a), nameOf(b)));
 }
 
+/** Formats what a pod uses: "0.25" CPUs, "1.2 GiB" of memory. */
+export function usedText(what: "cpu" | "memory", amount: number): string {
+  return what === "cpu" ? String(Number(amount.toFixed(3))) : quantity(amount, "bytes");
+}
+
+/** Returns the pods with what they use. */
+export function withUsage(pods: readonly ListedPod[], usage: readonly PodUsage[] = []): ListedPod[] {
+  const byUid = new Map(usage.map((one) => [one.uid, one]));
+  return pods.map((pod) => ({ ...pod, usage: byUid.get(pod.runtimeUid ?? pod.uid) }));
+}
+
 function nameOf({ namespace, name }: { namespace: string; name: string }): string {
   return `${namespace}/${name}`;
 }
@@ -141,11 +160,12 @@ function compare<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : 1;
 }
 
-function runtimeOf(pod: RuntimePod | undefined): Pick<ListedPod, "containers" | "restarts"> {
-  if (!pod) return { containers: undefined, restarts: undefined };
+function runtimeOf(pod: RuntimePod | undefined): Pick<ListedPod, "containers" | "restarts" | "runtimeUid"> {
+  if (!pod) return { containers: undefined, restarts: undefined, runtimeUid: undefined };
   const containers = newestOfEachName(pod.containers);
   const run = containers.filter(({ state }) => state === "running").length;
   return {
+    runtimeUid: pod.uid,
     containers: `${run} of ${containers.length} run`,
     restarts: containers.reduce((sum, { attempt }) => sum + attempt, 0),
   };

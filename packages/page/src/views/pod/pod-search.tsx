@@ -1,6 +1,8 @@
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { useMemo, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../address.ts";
 import type { Live } from "../../live.ts";
+import { nodeNow } from "../../node-clock.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
 import { Problem } from "../../parts/notice.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
@@ -21,10 +23,14 @@ import {
   ownerText,
   type SortKey,
   sortPods,
+  usedText,
+  withUsage,
 } from "./listed-pods.ts";
 
 const MOST_SHOWN = 200;
 const PAUSE_MS = 200;
+// As often as the agent reads it.
+const USAGE_MS = 5_000;
 // Two names of 253 characters and a slash.
 const LONGEST_TEXT = 507;
 
@@ -52,10 +58,11 @@ export function PodSearch({
     isOff || !live.node ? undefined : {},
     `${version} ${live.rounds.at(-1)?.id}`,
   );
-  const found = sorted(
-    listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? [], eligibility.value),
-    sort,
-  ).filter(({ eligible }) => wantedEviction === "" || eligible?.eviction === wantedEviction);
+  const usage = useAnswer("pods/usage", {}, Math.floor(nodeNow() / USAGE_MS));
+  const pods = listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? [], eligibility.value);
+  const found = sorted(withUsage(pods, usage.value?.items), sort).filter(
+    ({ eligible }) => wantedEviction === "" || eligible?.eviction === wantedEviction,
+  );
   const show = (change: { text?: string; sort?: string; eviction?: string }) => {
     const next = { text: typed.trim(), sort, eviction: wantedEviction, ...change };
     goTo(
@@ -86,10 +93,19 @@ export function PodSearch({
           isDescending: sort.startsWith("-"),
           onSort: (key) => show({ sort: key === sort ? `-${key}` : key }),
         }}
-        rows={listed.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
+        rows={listed.map((pod) => ({ key: pod.uid, cells: cellsOf(pod, usage) }))}
       />
     ),
-    [wanted, sort, wantedEviction, history.value, runtime.value, eligibility.value],
+    [
+      wanted,
+      sort,
+      wantedEviction,
+      history.value,
+      runtime.value,
+      eligibility.value,
+      usage.value,
+      usage.problem,
+    ],
   );
   const isEligibilityMissing = !isOff && !eligibility.value && isEligibilityNeeded(sort, wantedEviction);
   const isWaiting =
@@ -166,6 +182,8 @@ const columns: readonly (readonly [title: string, key?: SortKey])[] = [
   ["State", "phase"],
   ["Containers"],
   ["Restarts", "restarts"],
+  ["CPU", "cpu"],
+  ["Memory", "memory"],
   ["Started", "age"],
   ["Owner", "owner"],
   ["QoS", "qos"],
@@ -189,7 +207,8 @@ function sorted(pods: ListedPod[], sort: string): ListedPod[] {
   return isSortKey(key) ? sortPods(pods, key, sort.startsWith("-")) : pods;
 }
 
-function cellsOf({ namespace, name, uid, isRecorded, leftAt, eligible, containers, restarts }: ListedPod) {
+function cellsOf(listed: ListedPod, usage: Answer<ApiAnswers["pods/usage"]>) {
+  const { namespace, name, uid, isRecorded, leftAt, eligible, containers, restarts } = listed;
   const pod = eligible?.pod;
   return [
     <PodLink namespace={namespace} name={name} uid={isRecorded ? uid : undefined} />,
@@ -202,6 +221,8 @@ function cellsOf({ namespace, name, uid, isRecorded, leftAt, eligible, container
     ),
     containers,
     restarts,
+    leftAt === null && <Used pod={listed} what="cpu" answer={usage} />,
+    leftAt === null && <Used pod={listed} what="memory" answer={usage} />,
     pod?.startTime != null && <Age since={pod.startTime} />,
     shown(ownerText(eligible) ?? "", 120),
     pod && (
@@ -212,6 +233,28 @@ function cellsOf({ namespace, name, uid, isRecorded, leftAt, eligible, container
     pod?.priority,
     eligible && <Evictable pod={eligible} />,
   ];
+}
+
+interface UsedProps {
+  pod: ListedPod;
+  what: "cpu" | "memory";
+  answer: Answer<ApiAnswers["pods/usage"]>;
+}
+
+/** What a pod uses of a resource, or why that is unknown. */
+function Used({ pod: { usage }, what, answer: { value, problem } }: UsedProps) {
+  const amount = what === "cpu" ? usage?.cpu : usage?.memoryBytes;
+  if (amount !== undefined) return <span class="number">{usedText(what, amount)}</span>;
+  const reason =
+    (what === "cpu" ? usage?.cpuUnknown : usage?.memoryUnknown) ??
+    problem?.message ??
+    value?.problems[0] ??
+    (value ? "neither the kernel nor the container runtime reports it" : "it is being read");
+  return (
+    <span class="quiet" title={`Unknown: ${shown(reason, 500)}`}>
+      –<span class="unseen"> Unknown: {shown(reason, 500)}</span>
+    </span>
+  );
 }
 
 const phaseTones: Readonly<Record<string, Tone>> = { Running: "ok", Pending: "warn", Failed: "bad" };

@@ -4,14 +4,16 @@ import type { ViewProps } from "../../view-props.ts";
 import { DevicesTab } from "./devices/tab.tsx";
 import { ObjectsTab } from "./objects/tab.tsx";
 import { TopologyTab } from "./topology/tab.tsx";
+import { TreeTab } from "./tree/tab.tsx";
 
 const tabs = [
+  { name: "tree", title: "Tree", Tab: TreeTab },
   { name: "objects", title: "Objects", Tab: ObjectsTab },
   { name: "topology", title: "Topology", Tab: TopologyTab },
   { name: "devices", title: "Devices", Tab: DevicesTab },
 ] as const;
 
-/** What the agent publishes: objects and their fields, topology zones, devices. `#/resources/<tab>` selects one. */
+/** What the agent publishes: as a tree, objects and their fields, topology zones, devices. `#/resources/<tab>` selects one. */
 export function ResourcesView({ live, address }: ViewProps) {
   const wanted = address.path[0] ?? tabs[0].name;
   const tab = tabs.find(({ name }) => name === wanted);

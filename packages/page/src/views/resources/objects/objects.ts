@@ -1,6 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { amountText, parseQuantity } from "../../../parts/kube-quantity.ts";
-import { quantity } from "../../../text.ts";
+import { quantityText } from "../../../parts/kube-quantity.ts";
 
 export type PublishedObject = ApiAnswers["objects"][number];
 export type Field = ApiAnswers["objects/fields"]["items"][number];
@@ -12,12 +11,8 @@ export function kindName(object: string): string {
 
 /** Formats the value of a field: a quantity of bytes with its unit, "23.5 GiB"; any other as it is, JSON. */
 export function valueText({ path, value }: Pick<Field, "path" | "value">): string {
-  const text = /^"(.*)"$/.exec(value)?.[1];
-  const amount = parseQuantity(text);
-  if (amount === undefined) return value;
-  const resource = path.slice(path.lastIndexOf(".") + 1);
-  const isBytes = /[KMGTPE]i$/.test(text!) || amountText(resource, 1) === "1 B";
-  return isBytes ? quantity(amount, "bytes") : value;
+  const text = quantityText(path.slice(path.lastIndexOf(".") + 1), /^"(.*)"$/.exec(value)?.[1]);
+  return text?.endsWith("B") ? text : value;
 }
 
 /** Returns the number of problems of an object: disputed, refused, or not writable. */

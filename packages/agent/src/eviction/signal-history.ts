@@ -1,0 +1,210 @@
+import { StateDamaged } from "@nodekeeper/api/errors";
+import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { Clock, Logger } from "@nodekeeper/core/lib";
+import {
+  Backlog,
+  type SignalStore,
+  type StoredMinute,
+  type StoredReading,
+  type StoredSignal,
+  WriteBehind,
+} from "../state/index.ts";
+import type { RoundReadings } from "./readings.ts";
+
+type Reading = RoundReadings["readings"][number];
+type History = ApiAnswers["eviction/signals"];
+
+export interface SignalHistoryOptions {
+  store: SignalStore;
+  clock: Clock;
+  log: Logger;
+}
+
+const MINUTE_MS = 60_000;
+// Bound the database to 4 MB. A plugin has one signal per round, but may name another one each time.
+const MOST_SIGNALS = 64;
+const MOST_OF_PLUGIN = 8;
+// Bounds memory while the database can't be written.
+const MOST_WAITING = 60;
+const severity = { none: 0, soft: 1, hard: 2 } as const;
+
+interface Signal extends StoredSignal {
+  /** Monotonic time of its last reading. */
+  lastAt: number;
+}
+
+/** The minute that has not ended yet. */
+interface OpenMinute {
+  from: number;
+  to: number;
+  /** Monotonic time of the first round. */
+  startedAt: number;
+  readings: Map<number, Reading>;
+}
+
+/**
+ * One reading of each signal per minute for 24 hours, across restarts of the agent.
+ *
+ * 1. Of a minute the most severe reading of a round is kept: met rather than not, then closest to the threshold or
+ *    farthest beyond it. Nothing is averaged or interpolated.
+ * 2. It is written with the first round of the next minute, and when the agent stops: at most once a minute, without a
+ *    timer. SIGKILL loses one minute.
+ * 3. 64 signals are kept, 8 of one plugin. A further signal replaces the one of its plugin, or of all, that was reported
+ *    least recently; if all were reported in this minute, it is not recorded.
+ */
+export class SignalHistory {
+  readonly #options: SignalHistoryOptions;
+  readonly #writes: WriteBehind;
+  /** By plugin and scope. */
+  readonly #signals = new Map<string, Signal>();
+  readonly #changed = new Set<Signal>();
+  readonly #waiting = new Backlog<StoredMinute>(MOST_WAITING);
+  #open: OpenMinute | undefined;
+  #lastId: number;
+
+  /** Continues the stored history. If its signals can't be read, logs this and starts an empty one. */
+  constructor(options: SignalHistoryOptions) {
+    this.#options = options;
+    const { store, log } = options;
+    this.#writes = new WriteBehind({
+      what: "the history of signals",
+      write: () => this.#write(),
+      onFailure: () => void this.#waiting.bound(),
+      log,
+    });
+    this.#lastId = store.lastId;
+    try {
+      for (const signal of store.signals().slice(-MOST_SIGNALS))
+        this.#signals.set(keyOf(signal), { ...signal, lastAt: Number.NEGATIVE_INFINITY });
+    } catch (error) {
+      log.error(
+        { errorId: StateDamaged.id, err: error },
+        "history of signals can't be read, starting a new one",
+      );
+    }
+  }
+
+  /** Adds the readings of a round. Never throws. @param at wall milliseconds */
+  add(at: number, readings: readonly Reading[]): void {
+    const now = this.#options.clock.monotonic();
+    if (this.#open && now - this.#open.startedAt >= MINUTE_MS) this.#end();
+    this.#open ??= { from: at, to: at, startedAt: now, readings: new Map() };
+    const { readings: worst, startedAt } = this.#open;
+    this.#open.to = at;
+    for (const reading of readings) {
+      const signal = this.#signalOf(reading, startedAt);
+      if (!signal) continue;
+      signal.lastAt = now;
+      const known = worst.get(signal.id);
+      if (!known || isWorse(reading, known)) worst.set(signal.id, reading);
+    }
+  }
+
+  /** Writes the minute in progress. Call last. */
+  close(): void {
+    if (this.#open) this.#end();
+    this.#writes.close();
+  }
+
+  /**
+   * Returns the minutes that overlap a range (wall milliseconds), with the values of each signal; null where it was not
+   * reported. @param plugin only its signals; undefined: all
+   */
+  page({ since, until, plugin }: { since: number; until: number; plugin?: string | undefined }): History {
+    const unwritten = [...this.#waiting.items, ...(this.#open ? [minuteOf(this.#open)] : [])];
+    const minutes = [
+      ...this.#options.store.minutes(since, until),
+      ...unwritten.filter(({ from, to }) => to >= since && from <= until),
+    ];
+    const signals = [...this.#signals.values()].filter(
+      (signal) => plugin === undefined || signal.plugin === plugin,
+    );
+    const columns = new Map(signals.map((signal) => [signal.id, columnsOf(signal, minutes.length)]));
+    for (const [at, { readings }] of minutes.entries())
+      for (const [id, observed, threshold, met] of readings) {
+        const column = columns.get(id);
+        if (!column) continue;
+        column.observed[at] = observed;
+        column.threshold[at] = threshold;
+        column.met[at] = isMet(met) ? met : null;
+      }
+    return {
+      minutes: minutes.map(({ from, to }) => ({ from, to })),
+      signals: [...columns.values()].filter(({ met }) => met.some((value) => value !== null)),
+    };
+  }
+
+  #signalOf({ plugin, scope, operator, unit }: Reading, minuteAt: number): Signal | undefined {
+    const key = keyOf({ plugin, scope });
+    const known = this.#signals.get(key);
+    if (known?.operator === operator && known.unit === unit) return known;
+    if (!known && !this.#hasPlaceFor(plugin, minuteAt)) return undefined;
+    const signal = { id: known?.id ?? ++this.#lastId, plugin, scope, operator, unit, lastAt: minuteAt };
+    if (known) this.#changed.delete(known);
+    this.#signals.set(key, signal);
+    this.#changed.add(signal);
+    return signal;
+  }
+
+  #hasPlaceFor(plugin: string, minuteAt: number): boolean {
+    const all = [...this.#signals.values()];
+    const own = all.filter((signal) => signal.plugin === plugin);
+    if (own.length < MOST_OF_PLUGIN && all.length < MOST_SIGNALS) return true;
+    const from = own.length < MOST_OF_PLUGIN ? all : own;
+    const oldest = from.reduce((one, other) => (other.lastAt < one.lastAt ? other : one));
+    if (from === all && oldest.lastAt >= minuteAt) return false;
+    this.#signals.delete(keyOf(oldest));
+    this.#changed.delete(oldest);
+    this.#open?.readings.delete(oldest.id);
+    return true;
+  }
+
+  #end(): void {
+    if (this.#open) this.#waiting.add(minuteOf(this.#open));
+    this.#open = undefined;
+    this.#writes.flush();
+  }
+
+  #write(): void {
+    const known = [...this.#signals.values()].map(({ id }) => id);
+    this.#options.store.save([...this.#changed], known, this.#waiting.items);
+    this.#changed.clear();
+    this.#waiting.clear();
+  }
+}
+
+function keyOf({ plugin, scope }: Pick<StoredSignal, "plugin" | "scope">): string {
+  return `${plugin}\n${scope}`;
+}
+
+function minuteOf({ from, to, readings }: OpenMinute): StoredMinute {
+  const stored = [...readings].map(
+    ([id, { observed, threshold, met }]): StoredReading => [id, observed, threshold, met],
+  );
+  return { from, to, readings: stored };
+}
+
+function columnsOf({ plugin, scope, operator, unit }: Signal, count: number): History["signals"][number] {
+  const none = () => new Array<null>(count).fill(null);
+  return {
+    plugin,
+    scope,
+    operator: operator === "lessThan" ? "lessThan" : "greaterThan",
+    ...(unit === undefined ? {} : { unit }),
+    observed: none(),
+    threshold: none(),
+    met: none(),
+  };
+}
+
+function isMet(met: string): met is Reading["met"] {
+  return Object.hasOwn(severity, met);
+}
+
+function isWorse(one: Reading, other: Reading): boolean {
+  const by = severity[one.met] - severity[other.met];
+  if (by !== 0) return by > 0;
+  if (one.observed === null || other.observed === null) return one.observed !== null;
+  const distance = one.observed - other.observed;
+  return one.operator === "greaterThan" ? distance > 0 : distance < 0;
+}

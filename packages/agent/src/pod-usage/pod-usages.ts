@@ -1,0 +1,139 @@
+import { type Clock, RecentWork } from "@nodekeeper/core/lib";
+import { cpuBetween, type PodReadings, type Reading, readingProblem, readingValue } from "../host/index.ts";
+import type { PodStats, PodStatsReader } from "../runtime/index.ts";
+import { LONGEST_AGE_MS, sharedPodStats } from "./pod-memory.ts";
+
+/** What a pod uses now. */
+export interface PodUsage {
+  uid: string;
+  /** CPUs, such as 0.25. Undefined if unknown: `cpuUnknown` is the reason. */
+  cpu?: number;
+  cpuUnknown?: string;
+  /** Working set, bytes. Undefined if unknown: `memoryUnknown` is the reason. */
+  memoryBytes?: number;
+  memoryUnknown?: string;
+}
+
+/** Usage of all pods that a source reports. */
+export interface PodUsagePage {
+  /** Wall milliseconds of the reading. */
+  readAt: number;
+  items: PodUsage[];
+  /** Why a source could not be read. */
+  problems: string[];
+}
+
+export interface PodUsagesOptions {
+  cgroups: Pick<PodReadings, "pods" | "counters">;
+  /** For running pods without a cgroup at the kubelet's path. Undefined if no runtime is used. */
+  runtimeStats: PodStatsReader | undefined;
+  /** UIDs of the pods that run, as far as they are known. */
+  runningPods: () => readonly string[];
+  clock: Clock;
+}
+
+// Answers within this time share one reading, milliseconds.
+const PERIOD_MS = 5_000;
+// An average over a longer time would not be what a pod uses now. Milliseconds.
+const LONGEST_INTERVAL_MS = 60_000;
+const FIRST_READING = "CPU usage needs two readings within a minute; this is the first";
+const NOT_REPORTED = "neither the kernel nor the container runtime reports it";
+
+/** CPU time of a pod, by the clock of its source. */
+interface Counter {
+  source: "cgroup" | "runtime";
+  cpuSeconds: number;
+  atMs: number;
+}
+
+/**
+ * What pods use, for who looks at them. Reads only when called, at most once in five seconds, and apart from the readings
+ * of rounds: whether somebody looks has no influence on a decision.
+ */
+export class PodUsages {
+  readonly #options: PodUsagesOptions;
+  readonly #runtime: RecentWork<Reading<readonly PodStats[]>> | undefined;
+  readonly #reading: RecentWork<PodUsagePage>;
+  #before: ReadonlyMap<string, Counter> = new Map();
+
+  constructor(options: PodUsagesOptions) {
+    const { runtimeStats, clock } = options;
+    this.#options = options;
+    this.#runtime = runtimeStats && sharedPodStats(runtimeStats, clock);
+    this.#reading = new RecentWork(
+      clock,
+      () => PERIOD_MS,
+      () => this.#read(),
+    );
+  }
+
+  /** Returns the usage of at most some thousand pods. Throws only the signal's reason. */
+  read(signal: AbortSignal): Promise<PodUsagePage> {
+    return this.#reading.get(signal);
+  }
+
+  async #read(): Promise<PodUsagePage> {
+    const { cgroups, runningPods, clock } = this.#options;
+    const [memory, counters] = [await cgroups.pods(), await cgroups.counters()];
+    const now = clock.monotonic();
+    const [used, times] = [readingValue(memory)?.pods, readingValue(counters)];
+    const found = new Map<string, PodUsage>();
+    const seen = new Map<string, Counter>();
+    for (const uid of new Set([...(used?.keys() ?? []), ...(times?.keys() ?? [])])) {
+      const cpuSeconds = times?.get(uid)?.cpuSeconds;
+      const counter =
+        cpuSeconds === undefined ? undefined : ({ source: "cgroup", cpuSeconds, atMs: now } as const);
+      if (counter) seen.set(uid, counter);
+      found.set(uid, {
+        uid,
+        ...memoryOf(used?.get(uid)?.memory.workingSetBytes),
+        ...this.#cpuOf(uid, counter),
+      });
+    }
+    const problems = [readingProblem(memory), readingProblem(counters)];
+    if (this.#runtime && runningPods().some((uid) => !found.has(uid))) {
+      const runtime = await this.#runtime.get(new AbortController().signal);
+      problems.push(readingProblem(runtime));
+      for (const stats of runtime.state === "read" ? runtime.value : [])
+        if (!found.has(stats.uid)) found.set(stats.uid, this.#runtimeUsage(stats, seen));
+    }
+    this.#before = seen;
+    return {
+      readAt: clock.now(),
+      items: [...found.values()],
+      problems: [...new Set(problems.filter((problem) => problem !== undefined))],
+    };
+  }
+
+  #runtimeUsage({ uid, cpu, memory }: PodStats, seen: Map<string, Counter>): PodUsage {
+    const isRecent = (takenAt: bigint) =>
+      Math.abs(this.#options.clock.now() - milliseconds(takenAt)) <= LONGEST_AGE_MS;
+    const bytes = memory && isRecent(memory.takenAt) ? memory.workingSetBytes : undefined;
+    const usage = { uid, ...memoryOf(bytes === undefined ? undefined : Number(bytes)) };
+    if (!cpu || !isRecent(cpu.takenAt)) return { ...usage, cpuUnknown: NOT_REPORTED };
+    if (cpu.usageNanoCores !== undefined) return { ...usage, cpu: Number(cpu.usageNanoCores) / 1e9 };
+    if (cpu.usageCoreNanoSeconds === undefined) return { ...usage, cpuUnknown: NOT_REPORTED };
+    const cpuSeconds = Number(cpu.usageCoreNanoSeconds) / 1e9;
+    const counter = { source: "runtime", cpuSeconds, atMs: milliseconds(cpu.takenAt) } as const;
+    seen.set(uid, counter);
+    return { ...usage, ...this.#cpuOf(uid, counter) };
+  }
+
+  #cpuOf(uid: string, counter: Counter | undefined): Pick<PodUsage, "cpu" | "cpuUnknown"> {
+    if (!counter) return { cpuUnknown: NOT_REPORTED };
+    const before = this.#before.get(uid);
+    const elapsedMs = counter.atMs - (before?.atMs ?? 0);
+    if (before?.source !== counter.source || elapsedMs > LONGEST_INTERVAL_MS)
+      return { cpuUnknown: FIRST_READING };
+    const cpu = cpuBetween({ ...before, pids: undefined }, { ...counter, pids: undefined }, elapsedMs);
+    return cpu === undefined ? { cpuUnknown: FIRST_READING } : { cpu };
+  }
+}
+
+function memoryOf(memoryBytes: number | undefined): Pick<PodUsage, "memoryBytes" | "memoryUnknown"> {
+  return memoryBytes === undefined ? { memoryUnknown: NOT_REPORTED } : { memoryBytes };
+}
+
+function milliseconds(nanoseconds: bigint): number {
+  return Number(nanoseconds / 1_000_000n);
+}

@@ -1,0 +1,50 @@
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { nodeNow } from "../node-clock.ts";
+import { Problem, Waiting } from "./notice.tsx";
+import { bySeverity, DAY_MS, dayOf } from "./signal-day.ts";
+import { SignalPlot } from "./signal-plot.tsx";
+import { useAnswer } from "./use-answer.ts";
+
+const MINUTE_MS = 60_000;
+// With more, the page would be slow to draw.
+const MOST = 16;
+
+interface Props {
+  /** Only its signals. Default: all, each with its plugin. */
+  plugin?: string;
+  /** Shown if no signal was reported. */
+  none: ComponentChildren;
+}
+
+/** What eviction plugins observed against their thresholds in the last 24 hours, those that met one first. */
+export function SignalDays({ plugin, none }: Props) {
+  // A new minute is there once a minute.
+  const version = Math.floor(nodeNow() / MINUTE_MS);
+  const { value, problem } = useAnswer("eviction/signals", { plugin }, version);
+  const { range, days } = useMemo(() => {
+    const to = nodeNow();
+    const range = { from: to - DAY_MS, to };
+    const days = (value?.signals ?? []).map((signal) => ({ signal, day: dayOf(value!, signal, range) }));
+    return { range, days: bySeverity(days.filter(({ day }) => day.readings.length > 0)) };
+  }, [value]);
+  return (
+    <>
+      {problem && (
+        <Problem problem={problem}>{value && "These are the readings as they were before."}</Problem>
+      )}
+      {!value && !problem && <Waiting>Reading the last 24 hours.</Waiting>}
+      {value && days.length === 0 && <p>{none}</p>}
+      <div class="signals">
+        {days.slice(0, MOST).map(({ signal, day }) => (
+          <SignalPlot
+            key={`${signal.plugin}\n${signal.scope}`}
+            {...{ signal, day, range }}
+            isNamed={plugin === undefined}
+          />
+        ))}
+      </div>
+      {days.length > MOST && <p>{days.length - MOST} more signals are shown with their plugins.</p>}
+    </>
+  );
+}

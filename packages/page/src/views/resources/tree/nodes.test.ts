@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import type { Device, Driver, DriverClaims } from "../devices/device-state.ts";
+import { driverNode } from "./driver-nodes.ts";
+import { objectNode } from "./object-nodes.ts";
+import { nodesByKey, type TreeNode } from "./tree-node.ts";
+
+/** The tree as indented lines. */
+function lines({ label, value, note, children }: TreeNode, indent = ""): string[] {
+  return [
+    `${indent}${[label, value, note && `(${note})`].filter(Boolean).join(" ")}`,
+    ...children.flatMap((child) => lines(child, `${indent}  `)),
+  ];
+}
+
+const object = { object: "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource", plugins: ["system"] };
+
+describe("a published object", () => {
+  it("has its resources with units, its zones with devices, and its properties", () => {
+    const content = {
+      apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+      kind: "CustomNodeResource",
+      metadata: { name: "worker-1", labels: { zone: "a" } },
+      spec: {
+        nodeResourceProperties: [
+          { propertyName: "memory", propertyQuantity: "24684096Ki" },
+          { propertyName: "cis", propertyValues: ["avx", "sse"] },
+        ],
+      },
+      status: {
+        resources: {
+          allocatable: { memory: "22Gi", "example.com/widgets": "14" },
+          capacity: { memory: "24Gi", "example.com/widgets": "14" },
+        },
+        topologyZone: [
+          {
+            type: "Socket",
+            name: "0",
+            children: [
+              {
+                type: "Numa",
+                name: "0",
+                resources: { capacity: { cpu: "8", memory: "24684096Ki" } },
+                allocations: [{ consumer: "default/web/uid-1", requests: { cpu: "2" } }],
+                children: [
+                  {
+                    type: "DRADevice",
+                    name: "gpu.example.com/worker-1/gpu-0",
+                    allocations: [{ consumer: "default/web/uid-1", requests: { "gpu.example.com": "1" } }],
+                  },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    };
+    const node = objectNode(object, content);
+    expect(lines(node)).toEqual([
+      "CustomNodeResource (node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource)",
+      "  Resources",
+      "    memory 22 GiB (of 24 GiB)",
+      "    example.com/widgets 14",
+      "  Socket 0",
+      "    NUMA node 0",
+      "      cpu 8 (2 held by pods)",
+      "      memory 23.5 GiB",
+      "      Device gpu-0 held",
+      "  Properties",
+      "    memory 23.5 GiB",
+      "    cis avx, sse",
+      "  Labels",
+      "    zone a",
+    ]);
+    const keys = nodesByKey(node);
+    expect([...keys.values()].find(({ label }) => label === "Device gpu-0")).toMatchObject({
+      pods: ["default/web"],
+      plugins: ["system"],
+    });
+  });
+
+  it("whose content is not known or of no such form has no children, and keys are unique", () => {
+    for (const content of [undefined, null, 1, [], { status: 3, spec: null }])
+      expect(objectNode(object, content).children).toEqual([]);
+    const twins = {
+      spec: {
+        list: [
+          { name: "a", value: "1" },
+          { name: "a", value: "2" },
+        ],
+      },
+    };
+    expect(lines(objectNode(object, twins)).slice(1)).toEqual(["  list", "    a 1", "    a 2"]);
+    expect(nodesByKey(objectNode(object, twins)).size).toBe(4);
+  });
+
+  it("says that it can't be written, and is bounded", () => {
+    expect(objectNode({ ...object, lastError: "conflict" }, {})).toMatchObject({ tone: "bad" });
+    const labels = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`l-${at}`, "x"]));
+    expect(nodesByKey(objectNode(object, { metadata: { labels } })).size).toBeLessThan(4_100);
+    let deep: object = {};
+    for (let depth = 0; depth < 1_000; depth++) deep = { deep };
+    expect(nodesByKey(objectNode(object, { spec: deep })).size).toBeLessThan(20);
+  });
+});
+
+describe("a driver", () => {
+  const driver = {
+    name: "gpu.example.com",
+    isRegistered: true,
+    state: "streaming",
+    reported: 2,
+    devices: 2,
+    quarantined: 0,
+    pools: [{ name: "worker-1", devices: 2 }],
+    problems: [],
+  } as unknown as Driver;
+  const claims = {
+    claims: [
+      { namespace: "default", name: "c", devices: ["worker-1/gpu-0"], pods: ["default/web"], uid: "u" },
+    ],
+  } as unknown as DriverClaims;
+  const device = (name: string, more: Partial<Device> = {}): Device => ({
+    pool: "worker-1",
+    name,
+    attributes: {},
+    taints: [],
+    slices: [],
+    claims: [],
+    ...more,
+  });
+
+  it("has its pools, and their devices with what holds them", () => {
+    const devices = [device("gpu-0", { claims: ["default/c"] }), device("gpu-1", { unhealthy: "too hot" })];
+    const node = driverNode(driver, claims, { devices, hasMore: false });
+    expect(lines(node)).toEqual([
+      "gpu.example.com 2 devices (published)",
+      "  Pool worker-1 2 devices (1 held)",
+      "    gpu-0 held",
+      "    gpu-1 unhealthy",
+    ]);
+    expect(node.children[0]!.children).toMatchObject([{ pods: ["default/web"] }, { tone: "bad" }]);
+  });
+
+  it("says what is not read, what more there is, and what is wrong", () => {
+    expect(lines(driverNode(driver, claims, undefined))[1]).toBe("  Reading the devices");
+    expect(lines(driverNode(driver, undefined, { devices: [], hasMore: true })).at(-1)).toMatch(
+      /tab Devices/,
+    );
+    expect(driverNode({ ...driver, isRegistered: false }, undefined, undefined)).toMatchObject({
+      note: "disconnected",
+      tone: "bad",
+    });
+  });
+});
