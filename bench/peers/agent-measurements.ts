@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type AddressInfo, createServer as createSocketServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
+import { freePort } from "../../test/e2e/support/free-port.ts";
 import { AgentProcess } from "../agent-process.ts";
 import { benchPods } from "../eviction-pods.ts";
 import { cpuSecondsOf, residentMbOf } from "../process-usage.ts";
@@ -142,12 +143,3 @@ const nodeFeatureDefinition = {
     ],
   },
 };
-
-async function freePort(): Promise<number> {
-  const server = createSocketServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

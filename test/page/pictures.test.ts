@@ -49,7 +49,7 @@ const views: [name: string, hash: string, shows: string | RegExp][] = [
   ["rounds", "#/round", /^Round \d+$/],
   ["round", `#/round/${round}`, "Policy of that time"],
   ["plugins", "#/plugins", "example-reporter"],
-  ["plugin", "#/plugins/example-eviction", /not observed for/],
+  ["plugin", "#/plugins/example-eviction", /not recorded for/],
   ["tree", `#/resources/tree?${TREE}`, /^In the object$|^Capacity$/],
   ["objects", "#/resources/objects", /fields\.$/],
   ["topology", "#/resources/topology", "NUMA node 0"],

@@ -27,19 +27,19 @@ it("a plugin has what it observed in 24 hours, also before a restart of the agen
 
   await using open = await OpenPage.open(browser, node.agent.address);
   await open.goTo("#/plugins/memory-watch");
-  await open.see("Last 24 hours", /last 0\.6, from 0\.4 to 0\.6; threshold 0\.8 not met; not observed for/);
+  await open.see("Last 24 hours", /last 0\.6, from 0\.4 to 0\.6; threshold 0\.8 not met; not recorded for/);
   const slider = open.page.getByRole("slider", { name: "memory over 24 hours" });
   await slider.focus();
   await open.page.keyboard.press("Home");
   await eventually(async () =>
-    expect(await slider.getAttribute("aria-valuetext")).toMatch(/: not observed$/),
+    expect(await slider.getAttribute("aria-valuetext")).toMatch(/: not recorded$/),
   );
   await open.page.keyboard.press("End");
   await eventually(async () =>
     expect(await slider.getAttribute("aria-valuetext")).toMatch(/: 0\.6, threshold 0\.8$/),
   );
   await slider.hover({ position: { x: 2, y: 20 } });
-  await open.see(/: not observed$/);
+  await open.see(/: not recorded$/);
   expect(await accessibilityProblems(open.page)).toEqual([]);
   expect(await keyboardProblems(open.page)).toEqual([]);
   for (const width of [360, 1920]) {

@@ -5,7 +5,7 @@ import type { AgentContext } from "./context.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 
-/** Builds the route of what pods use, which is read only when it is asked for. */
+/** Builds the API route of the pods' usage, which is read on demand. */
 export function podUsagePart(
   { configuration, clock }: AgentContext,
   lifecycle: LifecyclePart | undefined,

@@ -153,7 +153,7 @@ export class EvictionLedger {
     return records.isStateKept;
   }
 
-  /** Adds the outcome of the pod's eviction in the state. The next round records it. */
+  /** Adds the outcome of the pod's eviction that is in progress. The next round records it. */
   outcome(outcome: Omit<EvictionOutcome, "selectedAt">): void {
     const { pending, interrupted } = this.#state;
     const { selectedAt } = [...pending, ...interrupted].find(({ uid }) => uid === outcome.uid) ?? {};

@@ -145,6 +145,15 @@ describe("the history of signals", () => {
     expect(observed("steady")["steady memory"]).not.toContain(null);
   });
 
+  it("omits readings in an earlier unit, or against a threshold of the other direction", async () => {
+    await minute(reading("a", 5_000, { unit: "bytes" }));
+    await minute(reading("a", 5, { unit: "pages" }));
+    await round(reading("a", 6, { unit: "pages", operator: "lessThan" }));
+    const [signal, ...others] = history.page(all).signals;
+    expect(signal).toMatchObject({ unit: "pages", operator: "lessThan", observed: [null, null, 6] });
+    expect(others).toEqual([]);
+  });
+
   it("gives the place of a signal that is no longer reported to a new one, and none to more than there are", async () => {
     const readings = Array.from({ length: 64 }, (_, at) => reading(`p-${at}`, at));
     await minute(...readings, reading("late", 1));

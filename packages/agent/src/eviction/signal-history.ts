@@ -45,12 +45,13 @@ interface OpenMinute {
 /**
  * One reading of each signal per minute for 24 hours, across restarts of the agent.
  *
- * 1. Of a minute the most severe reading of a round is kept: met rather than not, then closest to the threshold or
- *    farthest beyond it. Nothing is averaged or interpolated.
- * 2. It is written with the first round of the next minute, and when the agent stops: at most once a minute, without a
- *    timer. SIGKILL loses one minute.
+ * 1. The most severe reading of each minute is kept: met rather than not, then closest to the threshold or farthest
+ *    beyond it. Nothing is averaged or interpolated.
+ * 2. A minute is written by the first round of the next one, and when the agent stops: at most once a minute, without a
+ *    timer. SIGKILL loses the current minute.
  * 3. 64 signals are kept, 8 of one plugin. A further signal replaces the one of its plugin, or of all, that was reported
  *    least recently; if all were reported in this minute, it is not recorded.
+ * 4. If the unit or the operator of a signal changes, its earlier readings are omitted.
  */
 export class SignalHistory {
   readonly #options: SignalHistoryOptions;
@@ -62,7 +63,7 @@ export class SignalHistory {
   #open: OpenMinute | undefined;
   #lastId: number;
 
-  /** Continues the stored history. If its signals can't be read, logs this and starts an empty one. */
+  /** Loads the stored history. If it cannot be read, logs the error and starts with an empty one. */
   constructor(options: SignalHistoryOptions) {
     this.#options = options;
     const { store, log } = options;
@@ -138,9 +139,10 @@ export class SignalHistory {
     const key = keyOf({ plugin, scope });
     const known = this.#signals.get(key);
     if (known?.operator === operator && known.unit === unit) return known;
-    if (!known && !this.#hasPlaceFor(plugin, minuteAt)) return undefined;
-    const signal = { id: known?.id ?? ++this.#lastId, plugin, scope, operator, unit, lastAt: minuteAt };
-    if (known) this.#changed.delete(known);
+    // Its earlier readings mean something else.
+    if (known) this.#forget(known);
+    if (!this.#hasPlaceFor(plugin, minuteAt)) return undefined;
+    const signal = { id: ++this.#lastId, plugin, scope, operator, unit, lastAt: minuteAt };
     this.#signals.set(key, signal);
     this.#changed.add(signal);
     return signal;
@@ -153,10 +155,14 @@ export class SignalHistory {
     const from = own.length < MOST_OF_PLUGIN ? all : own;
     const oldest = from.reduce((one, other) => (other.lastAt < one.lastAt ? other : one));
     if (from === all && oldest.lastAt >= minuteAt) return false;
-    this.#signals.delete(keyOf(oldest));
-    this.#changed.delete(oldest);
-    this.#open?.readings.delete(oldest.id);
+    this.#forget(oldest);
     return true;
+  }
+
+  #forget(signal: Signal): void {
+    this.#signals.delete(keyOf(signal));
+    this.#changed.delete(signal);
+    this.#open?.readings.delete(signal.id);
   }
 
   #end(): void {

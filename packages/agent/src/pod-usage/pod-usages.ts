@@ -25,7 +25,7 @@ export interface PodUsagePage {
 
 export interface PodUsagesOptions {
   cgroups: Pick<PodReadings, "pods" | "counters">;
-  /** For running pods without a cgroup at the kubelet's path. Undefined if no runtime is used. */
+  /** Used for running pods that have no cgroup at the kubelet's path. Undefined without a container runtime. */
   runtimeStats: PodStatsReader | undefined;
   /** UIDs of the pods that run, as far as they are known. */
   runningPods: () => readonly string[];
@@ -47,8 +47,8 @@ interface Counter {
 }
 
 /**
- * What pods use, for who looks at them. Reads only when called, at most once in five seconds, and apart from the readings
- * of rounds: whether somebody looks has no influence on a decision.
+ * Current CPU and memory usage of pods. Reads on demand, at most once in five seconds, and separately from the readings
+ * of eviction rounds, so that a request never influences a decision.
  */
 export class PodUsages {
   readonly #options: PodUsagesOptions;

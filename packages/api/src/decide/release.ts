@@ -46,8 +46,8 @@ const MAX_RECENT = 10_000;
  *    deleted, or until its deadline or the longest release has passed.
  * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
  *    its outcome. The same applies if its pod left the node before it was sent. Any other eviction that was not sent
- *    does not count. That one was sent and then failed or was withdrawn is remembered while its pod is on the node,
- *    because the pod may be selected again: see `Victim.sentBefore`.
+ *    does not count. If an eviction failed or was withdrawn after a request was sent, its pod is remembered while it
+ *    is on the node, because it may be selected again: see `Victim.sentBefore`.
  * 3. A pod whose eviction failed is not retried during its pause. For ten times the pause after that (at least ten
  *    minutes), it is retried only if no other pod can be evicted, so that repeated failures do not prevent the eviction
  *    of other pods.

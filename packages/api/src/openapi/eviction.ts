@@ -278,7 +278,7 @@ export const reading = s.named(
 export const signalHistory = s.object({
   minutes: s.list(
     s.object({ from: s.time("Of the first round."), to: s.time("Of the last round.") }),
-    "At most 1,440 of about a minute each, oldest first. In the time between two of them the node was not observed.",
+    "At most 1,440 of about a minute each, oldest first. There is no record of the time between two that do not adjoin.",
   ),
   signals: s.list(
     s.named(
@@ -291,9 +291,12 @@ export const signalHistory = s.object({
           unit: s.optional(s.text()),
           observed: s.list(s.nullable(s.number())),
           threshold: s.list(s.nullable(s.number())),
-          met: s.list(s.nullable(decided.metType), "Null: the signal was not reported in the minute."),
+          met: s.list(
+            s.nullable(decided.metType),
+            "Null if there is no reading of the signal in the minute.",
+          ),
         },
-        "Values for each of `minutes`: of a minute the most severe reading of a round, not an average.",
+        "Values for each of `minutes`: the most severe reading of the minute, not an average.",
       ),
     ),
     "At most 64, 8 of one plugin.",

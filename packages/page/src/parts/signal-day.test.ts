@@ -23,7 +23,7 @@ const spans = (items: readonly { from: number; to: number }[]) =>
   items.map(({ from, to }) => [from / MIN, to / MIN].map((each) => Math.round(each * 100) / 100));
 
 describe("a signal over a day", () => {
-  it("has readings that adjoin while rounds run, and gaps where the node was not observed", () => {
+  it("has readings that adjoin while rounds run, and gaps of which there is no record", () => {
     const { readings, gaps } = day([0, 1, 2, 10, 11], signal([1, 2, 3, 4, 5]), 0, 12);
     expect(spans(readings)).toEqual([
       [0, 1],
@@ -33,17 +33,17 @@ describe("a signal over a day", () => {
       [11, 12],
     ]);
     expect(spans(gaps)).toEqual([[2.92, 10]]);
-    expect(gaps[0]!.why).toBe("notObserved");
+    expect(gaps[0]!.why).toBe("notRecorded");
   });
 
-  it("was not observed before the first and after the last reading, and not reported in between", () => {
+  it("is not recorded before the first and after the last reading, and not reported in between", () => {
     const one = signal([1, null, null, 2], ["none", null, null, "soft"]);
     const { readings, gaps } = day([5, 6, 7, 8], one, 0, 20);
     expect(spans(readings)).toEqual([
       [5, 6],
       [8, 8.92],
     ]);
-    expect(gaps.map(({ why }) => why)).toEqual(["notObserved", "notReported", "notObserved"]);
+    expect(gaps.map(({ why }) => why)).toEqual(["notRecorded", "notReported", "notRecorded"]);
     expect(spans(gaps)).toEqual([
       [0, 5],
       [6, 8],
@@ -60,7 +60,7 @@ describe("a signal over a day", () => {
     ]);
     expect(day([], signal([]), 0, 2)).toEqual({
       readings: [],
-      gaps: [{ from: 0, to: 2 * MIN, why: "notObserved" }],
+      gaps: [{ from: 0, to: 2 * MIN, why: "notRecorded" }],
     });
   });
 
@@ -71,7 +71,7 @@ describe("a signal over a day", () => {
       "last 0.4, from 0.4 to 0.9; threshold 0.8 met for 60 s; not reported for 60 s",
     );
     expect(dayText(day([0], signal([0.5]), 0, 60), one)).toMatch(
-      /threshold 0.8 not met; not observed for 59 min/,
+      /threshold 0.8 not met; not recorded for 59 min/,
     );
     expect(dayText({ readings: [], gaps: [] }, one)).toBe("no value was reported");
     const text = (time: number) => readingText(known, one, time * MIN).replace(/^[\d./]* ?[\d:]+: /, "");
@@ -79,7 +79,7 @@ describe("a signal over a day", () => {
       "0.5, threshold 0.8",
       "0.9, threshold 0.8, met (hard)",
       "not reported",
-      "not observed",
+      "not recorded",
     ]);
   });
 

@@ -21,8 +21,8 @@ export interface DayReading {
 export interface DayGap {
   from: number;
   to: number;
-  /** Whether nothing at all was observed, or the signal alone was not reported. */
-  why: "notObserved" | "notReported";
+  /** Whether there is no record at all, or only no reading of this signal. */
+  why: "notRecorded" | "notReported";
 }
 
 /** A signal in a range of time: what was read, and the times in which nothing was. */
@@ -54,7 +54,7 @@ export function dayOf(
     const next = minutes[at + 1]?.from ?? range.to;
     const [from, last] = [Math.max(minute.from, range.from), Math.min(minute.to, range.to)];
     if (last < range.from || from > range.to) continue;
-    if (from > known) addGap({ from: known, to: from, why: "notObserved" });
+    if (from > known) addGap({ from: known, to: from, why: "notRecorded" });
     // If the wall clock was set back, the next minute begins before this one.
     const to = next >= minute.to && next - minute.to <= longest ? Math.min(next, range.to) : last;
     known = Math.max(known, to);
@@ -69,7 +69,7 @@ export function dayOf(
         threshold: signal.threshold[at] ?? null,
       });
   }
-  if (known < range.to) addGap({ from: known, to: range.to, why: "notObserved" });
+  if (known < range.to) addGap({ from: known, to: range.to, why: "notRecorded" });
   return { readings, gaps };
 }
 
@@ -95,7 +95,7 @@ export function bySeverity<Item extends { signal: Signal; day: Day }>(items: rea
   return items.toSorted((a, b) => metMs(b) - metMs(a) || (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
-/** "last 0.42, from 0.1 to 0.93; threshold 0.8 met for 14 min; not observed for 3 h": what a plot shows, in words. */
+/** "last 0.42, from 0.1 to 0.93; threshold 0.8 met for 14 min; not recorded for 3 h": what a plot shows, in words. */
 export function dayText({ readings, gaps }: Day, { unit }: Pick<Signal, "unit">): string {
   const values = readings.flatMap(({ observed }) => observed ?? []);
   const text = (value: number) => quantity(value, unit);
@@ -108,7 +108,7 @@ export function dayText({ readings, gaps }: Day, { unit }: Pick<Signal, "unit">)
       : `last ${text(last)}, from ${text(Math.min(...values))} to ${text(Math.max(...values))}`,
     thresholds.length > 0 &&
       `threshold ${thresholds.length > 3 ? "varies" : thresholds.join(", ")} ${metMs > 0 ? `met for ${age(metMs)}` : "not met"}`,
-    ...(["notObserved", "notReported"] as const).map((why) => {
+    ...(["notRecorded", "notReported"] as const).map((why) => {
       const ms = sumOf(gaps.filter((gap) => gap.why === why));
       return ms > 0 && `${gapWords[why]} for ${age(ms)}`;
     }),
@@ -117,14 +117,14 @@ export function dayText({ readings, gaps }: Day, { unit }: Pick<Signal, "unit">)
     .join("; ");
 }
 
-const gapWords = { notObserved: "not observed", notReported: "not reported" } as const;
+const gapWords = { notRecorded: "not recorded", notReported: "not reported" } as const;
 
 /** "12:34:00: 0.93, threshold 0.8, met (hard)": the reading at a time, or that there is none. */
 export function readingText({ readings, gaps }: Day, { unit }: Pick<Signal, "unit">, time: number): string {
   const found = readings.findLast(({ from, to }) => from <= time && time <= to);
   if (!found) {
     const gap = gaps.find(({ from, to }) => from <= time && time <= to);
-    return `${timeText(time)}: ${gapWords[gap?.why ?? "notObserved"]}`;
+    return `${timeText(time)}: ${gapWords[gap?.why ?? "notRecorded"]}`;
   }
   const { observed, threshold, met } = found;
   return [

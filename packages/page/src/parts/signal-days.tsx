@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 const MOST = 16;
 
 interface Props {
-  /** Only its signals. Default: all, each with its plugin. */
+  /** Shows only the signals of this plugin. Default: those of all plugins, each with its plugin's name. */
   plugin?: string;
   /** Shown if no signal was reported. */
   none: ComponentChildren;
@@ -19,7 +19,7 @@ interface Props {
 
 /** What eviction plugins observed against their thresholds in the last 24 hours, those that met one first. */
 export function SignalDays({ plugin, none }: Props) {
-  // A new minute is there once a minute.
+  // The agent adds one point a minute.
   const version = Math.floor(nodeNow() / MINUTE_MS);
   const { value, problem } = useAnswer("eviction/signals", { plugin }, version);
   const { range, days } = useMemo(() => {

@@ -9,7 +9,7 @@ import type { TreeNode } from "./tree-node.ts";
 const MOST_NODES = 4_000;
 const DEEPEST = 8;
 
-/** Returns a published object as a node: its resources, properties, topology zones, and all other fields. */
+/** Returns the tree node of a published object: its resources, properties, topology zones and all other fields. */
 export function objectNode(
   object: Pick<PublishedObject, "object" | "plugins" | "lastError">,
   content: unknown,

@@ -3,7 +3,7 @@ export interface TreeNode {
   /** Unique in the tree, and the same as long as what it shows exists: the names from the top to here. */
   readonly key: string;
   readonly label: string;
-  /** What it amounts to now: "23.5 GiB". Empty if it only contains others. */
+  /** Current value, such as "23.5 GiB". Empty for a node that only has children. */
   readonly value: string;
   /** Small print beside the value: "of 16 capacity". */
   readonly note?: string;
