@@ -253,7 +253,7 @@ export const evictionPage = s.object({
         ),
       }),
     ),
-    "Oldest first.",
+    "Oldest first. An eviction whose selection is not recorded, for example because the disk was full, is not listed: `eviction/explain` has its outcome.",
   ),
   coverage: recordCoverage,
   next: s.optional(s.integer("The id after which to continue; absent at the end.")),
