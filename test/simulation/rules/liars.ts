@@ -14,7 +14,7 @@ const TAINT_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 // A round has certainly been recorded so long after a plugin's answer in it. What was answered before may be omitted.
 const UNTIL_RECORDED_MS = 10_000;
-const RECORDED_MS = 40_000;
+const RECORDED_MS = 25_000;
 
 export const liars: readonly Rule[] = [
   {

@@ -12,9 +12,10 @@ const LONGEST_SELECTION_MS = 10_000;
 export const progress: readonly Rule[] = [
   {
     promise: "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.",
-    // The calm is longer than a minute: whatever was under way in the storm has ended.
     atRest: (world) => {
-      const { history, evictionPlugins, machine, operator, inTree } = world;
+      const { history, evictionPlugins, machine, operator, inTree, plan } = world;
+      // Whatever was under way in the storm has ended only in a calm that is longer.
+      if (plan.calmMs <= WITHIN_MS) return [];
       const { now } = machine.scheduler;
       const from = now - WITHIN_MS;
       if (history.evictions.some(({ at }) => at >= from)) return [];

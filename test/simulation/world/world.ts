@@ -97,7 +97,7 @@ export class World {
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const drawn = draw(machine, isQuick, {
+    const drawn = draw(machine, seed, isQuick, {
       ...drawPowerFaults(seededRandom(seed + POWER)),
       ...drawPluginFaults(seededRandom(seed + PLUGINS)),
       ...drawDiskFaults(seededRandom(seed + DISK)),
@@ -406,10 +406,9 @@ export class World {
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
-      // Shorter than the calm: until it has ended, what an earlier agent published and no plugin reports is kept.
       reporting: {
         inTreePlugins: this.host.isWatched ? [SYSTEM_REPORTER] : [],
-        pluginGracePeriod: "60s",
+        pluginGracePeriod: `${this.plan.calmMs < CALM_MS ? SHORT_GRACE_MS : GRACE_MS}ms`,
       },
       devices: this.devices.settings,
       eviction: evictionSection(settings, this.policies.file, this.host.isWatched),
@@ -419,8 +418,14 @@ export class World {
 
 // Until everything has started.
 const FIRST_MS = 2_000;
-// Long enough for all that is promised to come true after a storm.
+// Long enough for all that is promised to come true after a storm, in one of so many worlds. The others end before what
+// takes a minute is judged.
 const CALM_MS = 70_000;
+const SHORT_CALM_MS = 40_000;
+const LONG_CALM_EVERY = 4;
+// Shorter than either calm: until it has ended, what an earlier agent published and no plugin reports is kept.
+const GRACE_MS = 60_000;
+const SHORT_GRACE_MS = 30_000;
 
 // A write whose response was lost is repaired after a minute, when it can't arrive any more. If it arrives at once, within
 // the calm.
@@ -456,7 +461,8 @@ const HOST = 4_000_037;
 const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
 
-function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
+function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates): Plan {
+  const hasLongCalm = seed % LONG_CALM_EVERY === 0;
   const isSmall = machine.chance(SMALL) || isQuick;
   const most = isSmall ? 2 : 4;
   const stormMs = machine.between(10, isQuick ? 20 : isSmall ? 40 : 75) * 1_000;
@@ -465,7 +471,7 @@ function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
   return {
     stormMs,
     calmMs:
-      CALM_MS +
+      (hasLongCalm ? CALM_MS : SHORT_CALM_MS) +
       (isLate ? LATE_WRITE_MS : 0) +
       unseenMs({ faults }) +
       (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0),
