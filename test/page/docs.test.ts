@@ -10,6 +10,8 @@ import { buildSite } from "../../scripts/docs/site.ts";
 import { connectTo } from "./support/chromium.ts";
 
 const root = join(import.meta.dirname, "../..");
+/** Three screens of a laptop, and the links to the pages before and after. */
+const LONGEST_GUIDE = 3 * 900 + 150;
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 let browser: Browser;
 let out: string;
@@ -100,6 +102,16 @@ it("fits a phone: search, then the page, then the list of pages; what is wider s
   const top = async (selector: string) => (await page.locator(selector).boundingBox())!.y;
   expect(await top("#search")).toBeLessThan(await top("h1"));
   expect(await top("main")).toBeLessThan(await top("nav[aria-label=Pages]"));
+});
+
+it("has guides of at most three screens", async () => {
+  const heights: Record<string, number> = {};
+  for (const address of globSync("guides/*.html", { cwd: out })) {
+    await page.goto(pathToFileURL(join(out, address)).href);
+    heights[address] = await page.evaluate<number>("document.querySelector('main').scrollHeight");
+  }
+  expect(Object.entries(heights).filter(([, height]) => height > LONGEST_GUIDE)).toEqual([]);
+  expect(Object.keys(heights).length).toBeGreaterThan(10);
 });
 
 it.each(["light", "dark"] as const)("is accessible with results and contents, in %s", async (colorScheme) => {
