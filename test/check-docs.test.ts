@@ -44,12 +44,17 @@ describe("a page", () => {
       "  true",
       "  ```",
     ].join("\n");
-    expect(readMarkdown(text)).toEqual({
+    expect(readMarkdown(text)).toMatchObject({
       title: "The agent's page",
       headings: [
-        { id: "the-agents-page", text: "The agent's page", depth: 1 },
-        { id: "q--a-what_now", text: "Q & A: what_now?", depth: 2 },
-        { id: "twice", text: "Twice", depth: 2 },
+        {
+          id: "the-agents-page",
+          text: "The agent's page",
+          depth: 1,
+          below: "See [one](one.md#a) and\n[two](two.md).\n\n",
+        },
+        { id: "q--a-what_now", text: "Q & A: what_now?", depth: 2, below: "" },
+        { id: "twice", text: "Twice", depth: 2, below: "" },
         { id: "twice-1", text: "Twice", depth: 2 },
       ],
       links: [
@@ -254,7 +259,7 @@ describe("the site", () => {
   it("can be searched by section, without the marks of Markdown", () => {
     const page =
       "# A `page`\nFirst.\n## Part\n[a link](b.md) and\n\n| x | y |\n|---|---|\n| 1 | *2* |\n\n```sh run=x\npush\n```\n## Part\n";
-    expect(sectionsOf(page, "a.html")).toEqual([
+    expect(sectionsOf(readMarkdown(page), "a.html")).toEqual([
       { page: "A page", heading: "", address: "a.html", text: "First." },
       { page: "A page", heading: "Part", address: "a.html#part", text: "a link and x y 1 2 push" },
       { page: "A page", heading: "Part", address: "a.html#part-1", text: "" },

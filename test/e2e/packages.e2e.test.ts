@@ -41,10 +41,11 @@ console.log("it works");
 
 /** Programs of the documentation: plugins, which take their directory as an argument, and tests. */
 const snippets = [
+  "docs/guides/plugins.md",
   "docs/plugin-authors.md",
   "docs/first-driver.md",
   "docs/devices.md",
-  "docs/lifecycle.md",
+  "docs/guides/lifecycle.md",
   "packages/sdk/README.md",
   "packages/testing/README.md",
 ].flatMap(snippetsOf);

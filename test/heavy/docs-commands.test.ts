@@ -87,7 +87,7 @@ beforeAll(async () => {
   const [first = ""] = (await print("nodekeeper events -o json")).split("\n");
   writeFileSync(join(directory, "config.yaml"), await print("nodekeeper config default"));
   shell.replacements = [
-    [/default\/web\b|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
+    [/default\/(web\b|search-ac326)|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
     [/4f0c2a9b11de-1842/g, JSON.parse(first).cursor],
     [/worker-1/g, "dev-node"],
     [/127\.0\.0\.1:10290/g, server],
