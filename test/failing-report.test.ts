@@ -76,22 +76,30 @@ it("a reporter whose report throws is failing with the author's message, and its
   await until("it is no longer blamed", async () => !(await agent.plugin("fans"))?.error);
 });
 
-it("a driver whose devices throw is failing with the author's message, from its start on", async () => {
+it.each([
+  [
+    "throw",
+    () => {
+      throw new Error("no driver library");
+    },
+    "no driver library",
+  ],
+  ["are not in a pool", () => [{ name: "gpu-0" }], 'pool "gpu-0" has no devices: yield pools with'],
+])("a driver whose devices %s is failing with the reason, from its start on", async (_, read, reason) => {
   const { agent } = await startNode();
   const driver = serveDeviceDriver({
     name: "gpu.example.com",
     socketDir: agent.pluginDir,
     log: silentLogger,
-    // biome-ignore lint/correctness/useYield: it fails before the first device
     async *devices() {
-      throw new Error("no driver library");
+      yield read();
     },
   });
   onTestFinished(() => driver.stop());
   await eventually(async () =>
     expect(await agent.plugin("gpu.example.com")).toMatchObject({
       state: "registered",
-      error: expect.stringContaining("no driver library"),
+      error: expect.stringContaining(reason),
     }),
   );
 });

@@ -4,6 +4,7 @@ import {
   ReporterNotResponding,
   StateNotWritable,
 } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import {
   childScope,
   codeOf,
@@ -267,7 +268,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     if (lastError) return { ok: false, message: `checkpoint: ${lastError}`, errorId: StateNotWritable.id };
     // Failing external plugins do not make the agent unready.
     if (failing.length > 0) return { ok: true, warning: failure.message, ...failure };
-    return { ok: true, message: `${this.#endpoints.size} plugins` };
+    return { ok: true, message: counted(this.#endpoints.size, "plugin") };
   }
 
   #endpoint(name: string, inTree: boolean): OwnEndpoint {
