@@ -11,6 +11,7 @@ import { serveDirectory } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
 import * as repository from "../scripts/programs.ts";
 import { findBlockProblems } from "./support/code-blocks.ts";
+import { isAsShown } from "./support/doc-output.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -137,6 +138,22 @@ describe("commands in a page", () => {
       `examples/README.md:4: ${noLanguage}`,
     ]);
   });
+});
+
+describe("an output in a page", () => {
+  const shown = "NAME  AGE\na     5s\n...\nevicted at 2026-11-21T04:24:22.520Z: 93 > 90";
+  it.each([
+    [
+      "times, ages and widths of columns differ",
+      "NAME AGE\na    12m\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90\n",
+    ],
+    ["'...' stands for lines", "NAME AGE\na 5s\nb 5s\nc 5s\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90"],
+  ])("is what a command prints if %s", (_, printed) => expect(isAsShown(shown, printed)).toBe(true));
+  it.each([
+    ["a value differs", "NAME AGE\na 5s\nevicted at 2026-11-28T03:10:45.1Z: 95 > 90"],
+    ["a line is missing", "a 5s\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90"],
+    ["there is one more", "NAME AGE\na 5s\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90\nfailed"],
+  ])("is not if %s", (_, printed) => expect(isAsShown(shown, printed)).toBe(false));
 });
 
 describe("this repository's pages", () => {
