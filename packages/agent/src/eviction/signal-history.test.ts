@@ -226,6 +226,16 @@ describe("the history of signals", () => {
     expect(observed()["a memory"]!.at(-1)).toBe(99);
   });
 
+  it("of which the names are lost gives no reading to another signal", async () => {
+    await minute(reading("a", 1));
+    history.close();
+    database.connection.exec("DROP TABLE signal");
+    database.close();
+    open();
+    await round(reading("b", 2));
+    expect(observed()).toEqual({ "b memory": [null, 2] });
+  });
+
   it("of which rows are damaged has the others, and says what was lost", async () => {
     for (let count = 0; count < 4; count++) await minute(reading("a", count));
     history.close();
