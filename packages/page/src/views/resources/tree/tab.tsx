@@ -4,6 +4,7 @@ import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
 import { kindName } from "../objects/objects.ts";
+import { unhealthyDevices } from "../topology/zone-text.ts";
 import { NodeDetails } from "./details.tsx";
 import { driverKey, driverNode } from "./driver-nodes.ts";
 import { objectNode } from "./object-nodes.ts";
@@ -27,20 +28,21 @@ export function TreeTab({ live, address: { query } }: ViewProps) {
   );
   const openDrivers = drivers.map(({ name }) => name).filter((name) => open.has(driverKey(name)));
   const { value, problem } = useContents(live, openDrivers);
+  const unhealthy = useMemo(() => unhealthyDevices(claims), [claims]);
   const root: TreeNode = useMemo(
     () => ({
       key: ROOT,
       label: node?.nodeName ?? "This node",
       value: "",
       children: [
-        ...(objects ?? []).map((object) => objectNode(object, value?.objects.get(object.object))),
+        ...(objects ?? []).map((object) => objectNode(object, value?.objects.get(object.object), unhealthy)),
         ...drivers.map((driver) => {
           const ofDriver = claims.find((each) => each.driver === driver.name);
           return driverNode(driver, ofDriver, value?.devices.get(driver.name));
         }),
       ],
     }),
-    [node?.nodeName, objects, drivers, claims, value],
+    [node?.nodeName, objects, drivers, claims, unhealthy, value],
   );
   const nodes = useMemo(() => nodesByKey(root), [root]);
   const changes = useChanges(nodes);
