@@ -1,5 +1,6 @@
 import { addressOf } from "../address.ts";
-import { cutName, shown } from "../text.ts";
+import { shown } from "../text.ts";
+import { Name } from "./name.tsx";
 
 interface Props {
   namespace: string;
@@ -18,10 +19,9 @@ export function PodLink({ namespace, name, uid }: Props) {
   return (
     <a
       class={whole.length <= ONE_LINE ? "pod one-line" : "pod"}
-      title={whole}
       href={addressOf("pod", [namespace, name], { uid })}
     >
-      {shown(namespace)}/{cutName(name)}
+      <Name text={`${namespace}/${name}`} />
     </a>
   );
 }
