@@ -56,6 +56,19 @@ export function cutName(text: string): CutName {
   return { start: whole.slice(0, from), middle: whole.slice(from, to), end: whole.slice(to) };
 }
 
+/** Returns "<namespace>/<name>" of a pod, not escaped; or its UID, if nothing else is known of it. */
+export function podName({
+  namespace,
+  name,
+  uid = "",
+}: {
+  namespace: string;
+  name: string;
+  uid?: string | undefined;
+}): string {
+  return name === "" ? `the pod with UID ${uid}` : `${namespace}/${name}`;
+}
+
 /** Formats a value with its unit: "3.2 GiB", "94.1 %", "0.93". */
 export function quantity(value: number | null, unit = ""): string {
   if (value === null) return "–";

@@ -1,5 +1,5 @@
 import { addressOf } from "../address.ts";
-import { shown } from "../text.ts";
+import { podName, shown } from "../text.ts";
 import { Name } from "./name.tsx";
 
 interface Props {
@@ -14,14 +14,14 @@ const ONE_LINE = 44;
 
 /** A pod's name, linked to why it was evicted, deleted or kept. */
 export function PodLink({ namespace, name, uid }: Props) {
-  if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
-  const whole = `${shown(namespace)}/${shown(name)}`;
+  const whole = podName({ namespace, name, uid });
+  if (name === "") return <>{shown(whole)}</>;
   return (
     <a
       class={whole.length <= ONE_LINE ? "pod one-line" : "pod"}
       href={addressOf("pod", [namespace, name], { uid })}
     >
-      <Name text={`${namespace}/${name}`} />
+      <Name text={whole} />
     </a>
   );
 }
