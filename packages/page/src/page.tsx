@@ -1,10 +1,18 @@
 import { Component, type ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
+import { type OverlayName, overlayOf } from "./keys.ts";
 import type { Follower, Live } from "./live.ts";
+import { Icon } from "./parts/icon.tsx";
+import { lazyView } from "./parts/lazy-view.tsx";
 import { ModeBadge } from "./parts/mode-badge.tsx";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
+
+// Not needed for what is seen first. Loaded before it is opened, because the user types on at once.
+const loadOverlays = () => import("./overlays/index.tsx");
+const Overlays = lazyView(async () => (await loadOverlays()).Overlays);
+const LOAD_AFTER_MS = 1_000;
 
 /** The frame of all views: node, eviction mode, navigation, connection state. */
 export function Page({ follower }: { follower: Follower }) {
@@ -16,6 +24,7 @@ export function Page({ follower }: { follower: Follower }) {
   }, [address.view]);
   useEffect(() => follower.follow(view?.topics ?? []), [view]);
   const nodeName = live.node ? shown(live.node.nodeName) : "";
+  const [overlay, setOverlay] = useOverlay();
   useEffect(() => {
     document.title = [view?.title, nodeName, "Nodekeeper"].filter(Boolean).join(" · ");
   }, [view, nodeName]);
@@ -34,7 +43,26 @@ export function Page({ follower }: { follower: Follower }) {
             </a>
           ))}
         </nav>
+        <button
+          type="button"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="/"
+          onClick={() => setOverlay("search")}
+        >
+          <Icon name="search" /> Search <kbd>/</kbd>
+        </button>
+        <button
+          type="button"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="?"
+          aria-label="Keys"
+          title="Keys (?)"
+          onClick={() => setOverlay("keys")}
+        >
+          ?
+        </button>
       </header>
+      {overlay && <Overlays name={overlay} live={live} onClose={() => setOverlay(undefined)} />}
       <ConnectionState live={live} />
       <main id="main" tabIndex={-1}>
         {view ? (
@@ -62,6 +90,26 @@ export function Page({ follower }: { follower: Follower }) {
       </footer>
     </>
   );
+}
+
+/** Returns what is open above the view, and opens it by its key. */
+function useOverlay() {
+  const [overlay, setOverlay] = useState<OverlayName>();
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const opened = overlayOf(event);
+      if (!opened || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      setOverlay(opened);
+    };
+    addEventListener("keydown", onKey);
+    const loading = setTimeout(() => void loadOverlays().catch(() => {}), LOAD_AFTER_MS);
+    return () => {
+      clearTimeout(loading);
+      removeEventListener("keydown", onKey);
+    };
+  }, []);
+  return [overlay, setOverlay] as const;
 }
 
 function ConnectionState({ live: { connection, node } }: { live: Live }) {

@@ -6,12 +6,14 @@ const RELOADED_AT = "nodekeeper.reloadedAt";
 const RELOAD_INTERVAL_MS = 30_000;
 
 /**
- * A view whose code is loaded when it is first opened. If loading fails, the view shows the error and its remedy, and
+ * A view, or a part of one, whose code is loaded when it is first opened. If loading fails, the view shows the error and its remedy, and
  * the page is reloaded once the agent is connected, because browsers may cache the failure of a module.
  */
-export function lazyView(load: () => Promise<ComponentType<ViewProps>>): ComponentType<ViewProps> {
-  let loaded: ComponentType<ViewProps> | undefined;
-  return function LazyView(props: ViewProps) {
+export function lazyView<Props extends Pick<ViewProps, "live">>(
+  load: () => Promise<ComponentType<Props>>,
+): ComponentType<Props> {
+  let loaded: ComponentType<Props> | undefined;
+  return function LazyView(props: Props) {
     const [View, setView] = useState(() => loaded);
     const [hasFailed, setFailed] = useState(false);
     useEffect(() => {

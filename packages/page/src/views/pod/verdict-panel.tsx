@@ -1,13 +1,16 @@
 import { coverageLines, podText, timelineOf, verdictOf } from "@nodekeeper/api/wording";
+import { addressOf } from "../../address.ts";
 import { Badge } from "../../parts/badge.tsx";
+import { Copy } from "../../parts/copy.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { shown } from "../../text.ts";
+import { explanationMarkdown } from "./markdown.ts";
 import { type Explanation, recordedPod, stampOf } from "./story.ts";
 import { timelineAddress } from "./timeline-address.ts";
 
 /** The verdict, as in `nodekeeper explain pod`, and the properties that decide about the pod. */
-export function VerdictPanel({ explanation }: { explanation: Explanation }) {
-  const { uid, recordsSince, coverage } = explanation;
+export function VerdictPanel({ explanation, node }: { explanation: Explanation; node: string }) {
+  const { namespace, name, uid, recordsSince, coverage } = explanation;
   const kept = coverageLines(coverage, recordsSince);
   const verdict = verdictOf(explanation);
   const stamp = stampOf(explanation, verdict);
@@ -36,6 +39,10 @@ export function VerdictPanel({ explanation }: { explanation: Explanation }) {
           <a href={place}>Its place on the timeline</a>
         </p>
       )}
+      <Copy
+        address={addressOf("pod", [namespace, name], { uid })}
+        markdown={(link) => explanationMarkdown(explanation, node, link)}
+      />
     </div>
   );
 }
