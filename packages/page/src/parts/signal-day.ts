@@ -112,8 +112,7 @@ export function dayText({ readings, gaps }: Day, { unit }: Pick<Signal, "unit">)
     last === undefined
       ? "no value is recorded"
       : `last ${text(last)}, from ${text(Math.min(...values))} to ${text(Math.max(...values))}`,
-    thresholds.length > 0 &&
-      `threshold ${threshold} ${met > 0 ? `met in ${met} of ${minutes}` : "not met"}`,
+    thresholds.length > 0 && `threshold ${threshold} ${met > 0 ? `met in ${met} of ${minutes}` : "not met"}`,
     ...(["notRecorded", "notReported"] as const).map((why) => {
       const ms = sumOf(gaps.filter((gap) => gap.why === why));
       return ms > 0 && `${gapWords[why]} for ${age(ms)}`;
