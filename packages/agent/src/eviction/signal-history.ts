@@ -21,7 +21,7 @@ export interface SignalHistoryOptions {
 }
 
 const MINUTE_MS = 60_000;
-// Bound the database to 4 MB. A plugin has one signal per round, but may name another one each time.
+// Bound the history in the database to 6 MB. A plugin has one signal per round, but may name another one each time.
 const MOST_SIGNALS = 64;
 const MOST_OF_PLUGIN = 8;
 // Bounds memory while the database can't be written.

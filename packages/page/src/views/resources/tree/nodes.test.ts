@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Device, Driver, DriverClaims } from "../devices/device-state.ts";
 import { driverNode } from "./driver-nodes.ts";
-import { objectNode } from "./object-nodes.ts";
+import { objectKey, objectNode } from "./object-nodes.ts";
 import { nodesByKey, type TreeNode } from "./tree-node.ts";
 
 /** The tree as indented lines. */
@@ -122,9 +122,16 @@ describe("a published object", () => {
       metadata: { labels: { topologyZone: "a" } },
       status: { topologyZone: [{ type: "DRADevice", name }] },
     };
-    const node = objectNode(object, content, new Map([[name, "too hot"]]));
+    const node = objectNode(object, content, { unhealthy: new Map([[name, "too hot"]]) });
     expect(lines(node).slice(1)).toEqual(["  Device gpu-0 unhealthy", "  Labels", "    topologyZone a"]);
     expect(node.children[0]).toMatchObject({ tone: "bad", facts: [["Problem", "too hot"]] });
+  });
+
+  it("has a key of its own if two kinds have the same name", () => {
+    const kinds = ["v1/Node", "example.com/v1/Node", "example.com/v1/Rack"].map((kind) => ({ object: kind }));
+    expect(kinds.map((one) => objectKey(one, kinds))).toEqual(["v1/Node", "example.com/v1/Node", "Rack"]);
+    const node = objectNode({ ...object, object: "v1/Node" }, { spec: { a: 1 } }, { key: "v1/Node" });
+    expect(node).toMatchObject({ key: "v1/Node", label: "Node", children: [{ key: "v1/Node/spec/a" }] });
   });
 
   it("says that it can't be written, and is bounded", () => {

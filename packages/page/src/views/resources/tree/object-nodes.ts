@@ -12,24 +12,36 @@ import type { TreeNode } from "./tree-node.ts";
 const MOST_NODES = 4_000;
 const DEEPEST = 8;
 
-/**
- * Returns the tree node of a published object: its resources, properties, topology zones and all other fields.
- * @param unhealthy problems of devices: see `unhealthyDevices`
- */
+/** Returns the key of an object's node: the name of its kind, with group and version if another kind has the name. */
+export function objectKey(
+  { object }: Pick<PublishedObject, "object">,
+  objects: readonly Pick<PublishedObject, "object">[],
+): string {
+  const name = kindName(object);
+  return objects.filter((other) => kindName(other.object) === name).length > 1 ? object : name;
+}
+
+interface ObjectNodeOptions {
+  /** Default: the name of its kind. */
+  key?: string;
+  /** Problems of devices: see `unhealthyDevices`. Default: none. */
+  unhealthy?: ReadonlyMap<string, string>;
+}
+
+/** Returns the tree node of a published object: its resources, properties, topology zones and all other fields. */
 export function objectNode(
-  object: Pick<PublishedObject, "object" | "plugins" | "lastError">,
+  { object: kind, plugins, lastError }: Pick<PublishedObject, "object" | "plugins" | "lastError">,
   content: unknown,
-  unhealthy: ReadonlyMap<string, string> = new Map(),
+  { key = kindName(kind), unhealthy = new Map() }: ObjectNodeOptions = {},
 ): TreeNode {
-  const { object: kind, plugins, lastError } = object;
-  const key = kindName(kind);
+  const label = kindName(kind);
   const more = [addressOf("resources", ["objects"], { object: kind }), "Fields and their plugins"] as const;
   const tree = new ObjectTree({ key, content, unhealthy, shared: { objectPlugins: plugins, more } });
   return {
     key,
-    label: key,
+    label,
     value: "",
-    note: kind === key ? "" : kind,
+    note: kind === label ? "" : kind,
     ...(lastError ? { tone: "bad" as const, value: "the last write failed" } : {}),
     children: tree.children,
     facts: [["Kind", kind], ...(lastError ? [["The last write failed", lastError] as const] : [])],
