@@ -9,11 +9,8 @@ export function isTaken({ ctrlKey, metaKey, altKey, target }: PressedKey): boole
   return ctrlKey || metaKey || altKey || isField(target);
 }
 
-/** What a key opens in every view. */
-export type OverlayName = "search" | "keys";
-
-/** Returns what a key opens. Undefined if it opens nothing. */
-export function overlayOf(event: PressedKey): OverlayName | undefined {
+/** Returns what a key opens in every view. Undefined if it opens nothing. */
+export function overlayOf(event: PressedKey): "search" | "keys" | undefined {
   if (isTaken(event)) return undefined;
   return event.key === "/" ? "search" : event.key === "?" ? "keys" : undefined;
 }

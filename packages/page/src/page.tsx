@@ -1,8 +1,10 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
-import { type OverlayName, overlayOf } from "./keys.ts";
+import { type Exports, ExportsContext } from "./export/exports.ts";
+import { overlayOf } from "./keys.ts";
 import type { Follower, Live } from "./live.ts";
+import type { OverlayName } from "./overlays/index.tsx";
 import { Icon } from "./parts/icon.tsx";
 import { lazyView } from "./parts/lazy-view.tsx";
 import { ModeBadge } from "./parts/mode-badge.tsx";
@@ -25,6 +27,7 @@ export function Page({ follower }: { follower: Follower }) {
   useEffect(() => follower.follow(view?.topics ?? []), [view]);
   const nodeName = live.node ? shown(live.node.nodeName) : "";
   const [overlay, setOverlay] = useOverlay();
+  const [exports] = useState<Exports>(() => new Set());
   useEffect(() => {
     document.title = [view?.title, nodeName, "Nodekeeper"].filter(Boolean).join(" · ");
   }, [view, nodeName]);
@@ -62,13 +65,27 @@ export function Page({ follower }: { follower: Follower }) {
           ?
         </button>
       </header>
-      {overlay && <Overlays name={overlay} live={live} onClose={() => setOverlay(undefined)} />}
+      {overlay && (
+        <Overlays
+          {...{ live, exports }}
+          name={overlay}
+          view={view?.title ?? ""}
+          onClose={() => setOverlay(undefined)}
+        />
+      )}
       <ConnectionState live={live} />
       <main id="main" tabIndex={-1}>
         {view ? (
           <Guard key={view.name}>
-            <h1>{view.title}</h1>
-            <view.Component live={live} address={address} />
+            <div class="title">
+              <h1>{view.title}</h1>
+              <button type="button" aria-haspopup="dialog" onClick={() => setOverlay("export")}>
+                Export
+              </button>
+            </div>
+            <ExportsContext.Provider value={exports}>
+              <view.Component live={live} address={address} />
+            </ExportsContext.Provider>
           </Guard>
         ) : (
           <p hidden={address.view === ""}>

@@ -51,7 +51,7 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
         <HealthMark health={health} />
       </h2>
       <Trouble plugin={plugin} most={MOST_PROBLEMS} />
-      <Facts facts={facts(row)} />
+      <Facts facts={facts(row)} exportedAs={`${shown(addressName(row))}: ${typeText(row.type)}`} />
       {row.type === "DRAPlugin" && <DriverLine name={row.name} live={live} />}
       {row.type === "EvictionPlugin" && row.name !== "" && live.node?.eviction && (
         <>

@@ -1,9 +1,10 @@
 import { coverageLines, podText, timelineOf, verdictOf } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
+import { useExport } from "../../export/exports.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { Prose } from "../../parts/prose.tsx";
-import { shown } from "../../text.ts";
+import { podName, shown } from "../../text.ts";
 import { explanationMarkdown } from "./markdown.ts";
 import { type Explanation, recordedPod, stampOf } from "./story.ts";
 import { timelineAddress } from "./timeline-address.ts";
@@ -16,6 +17,15 @@ export function VerdictPanel({ explanation, node }: { explanation: Explanation; 
   const stamp = stampOf(explanation, verdict);
   const pod = recordedPod(explanation);
   const place = timelineAddress(timelineOf(explanation).map(({ at }) => at));
+  useExport("Verdict", () => [
+    {
+      Pod: shown(podName(explanation), 600),
+      UID: shown(uid),
+      State: stamp.text,
+      Verdict: shown(verdict.text, 1_000),
+      Spec: pod ? shown(podText(pod), 600) : null,
+    },
+  ]);
   return (
     <div class={`card ${stamp.tone}`}>
       <p class="pod-stamp" role="status">

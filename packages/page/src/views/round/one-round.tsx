@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { addressOf } from "../../address.ts";
+import { exportedTime, useExport } from "../../export/exports.ts";
 import type { Live } from "../../live.ts";
 import { Copy } from "../../parts/copy.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
@@ -57,6 +58,14 @@ export function OneRound({ id, text, live }: Props) {
 
 function Whole({ record, node }: { record: RoundRecord; node: string }) {
   const { id, input } = record;
+  useExport(`Round ${id}`, () => [
+    {
+      Time: exportedTime(input.now),
+      Decision: sentenceOf(record),
+      Pods: input.pods.length,
+      Candidates: record.decision.ranking.length,
+    },
+  ]);
   return (
     <div class="columns">
       <div class="stack">

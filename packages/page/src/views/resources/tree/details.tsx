@@ -25,7 +25,7 @@ export function NodeDetails({
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls on a narrow screen, also by the keyboard
     <section class="card tree-details" aria-label={`Selected: ${shown(label, 200)}`} tabIndex={0}>
       <h2>{shown(label, 200)}</h2>
-      <Facts facts={all} />
+      <Facts facts={all} exportedAs={`Selected: ${shown(label, 200)}`} />
       {more && (
         <p>
           <a href={more[0]}>{more[1]}</a>
