@@ -100,6 +100,16 @@ export class PoolRound {
     return false;
   }
 
+  /** Sends the writes once. A later round handles those that are refused or conflict. */
+  async attempt(): Promise<void> {
+    for (const write of this.#options.plan.writes)
+      try {
+        await this.#send(write);
+      } catch (error) {
+        if (!isStale(error) && !isRefusal(error)) throw error;
+      }
+  }
+
   // Returns whether another client wrote meanwhile, so that the pool must be planned again.
   async #try(name: string, work: () => Promise<void>): Promise<boolean> {
     try {
