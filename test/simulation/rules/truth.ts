@@ -20,13 +20,21 @@ export const truth: readonly Rule[] = [
       return stated.flatMap(({ pod, said }) => {
         if (!isSettled(world, pod)) return [];
         const lost = lostAbout(world, pod);
-        const found = truthsAbout(world, pod).map((truth) => falsehoods(said, truth, lost));
-        if (found.some(({ length }) => length === 0)) return [];
-        return [`${pod.name}: ${found[0]!.join("; ")}. It says: ${said.verdict}`];
+        // A pod whose containers were stopped runs on, and others may end it then.
+        const isLaterEnd = world.history.stopped(pod.uid).length > 0;
+        const about = isLaterEnd ? { ...said, page: said.page.replace(END_BY_OTHERS, "") } : said;
+        const found = truthsAbout(world, pod).map((truth) => falsehoods(about, truth, lost));
+        if (found.every(({ length }) => length > 0))
+          return [`${pod.name}: ${found[0]!.join("; ")}. It says: ${said.verdict}`];
+        const isStated =
+          pod.goneAt === undefined || !said.hasHistory || /pod (found )?deleted/i.test(said.page);
+        return isStated ? [] : [`${pod.name} is gone, of which nothing is said: ${said.verdict}`];
       });
     },
   },
 ];
+
+const END_BY_OTHERS = /Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./;
 
 // After a pod is gone, the next round of the agent records how its eviction ended.
 const UNTIL_RECORDED_MS = 15_000;

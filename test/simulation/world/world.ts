@@ -285,7 +285,7 @@ export class World {
     this.api.onWrite = (write) => this.#meetWrite(write);
     for (const plugin of this.plugins) plugin.slowStarts = this.plan.faults.slowStarts;
     this.#again(8_000, () => machine.pick(this.reporters).change());
-    this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
+    this.#again(stops ? EAGER_MS : 10_000, () => machine.pick(this.evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.plugins).turn());
     this.#again(12_000, () => this.deletePod());
     const { devices } = this;
@@ -478,7 +478,9 @@ const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
 const STOP = 7_000_003;
 
-// Share of the worlds in which the agent stops containers.
+// How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
+const EAGER_MS = 4_000;
+// Share of these worlds.
 const STOPPING = 0.25;
 
 function drawStopped(random: () => number): Plan["stopped"] {

@@ -40,6 +40,18 @@ class StoppedPod {
 }
 
 describe("an eviction that stops containers", () => {
+  it("ends once they have exited, and states that the pod stays", async () => {
+    const pod = new StoppedPod("app", "helper");
+    await pod.test.evict(victim("web"));
+    expect(pod.test.outcome()).toMatchObject({
+      result: "terminated",
+      sent: true,
+      stopsContainers: true,
+      message: "stopped app, helper",
+    });
+    expect(pod.test.forgotten).toEqual([]);
+  });
+
   it("of which none runs fails, so that another pod is tried, and the pod stays one of the node", async () => {
     const pod = new StoppedPod("app");
     pod.states.set("app", "exited");
