@@ -1,8 +1,7 @@
-import { isEvictionRequest } from "../world/history.ts";
+import { isEvictionRequest, podNameOf } from "../world/history.ts";
 import { keptName, protectedNames } from "../world/node.ts";
 import { isDryRun } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
-import { podNameOf } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 const WITHIN_MS = 60_000;
@@ -56,6 +55,7 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
     if (isEvictionRequest(write) && !write.isRefusedByBudget && write.at >= since)
       count(write.podUid, write.at, true);
   }
+  for (const { podUid, at } of history.stops) if (at >= since) count(podUid, at, true);
   // The next agent can't know whether a request arrived that the last one was about to send when it ended: the record of
   // it is written before.
   const isCut = (at: number) =>

@@ -111,6 +111,9 @@ export const rest: readonly Rule[] = [
 export function isExpected(failed: string, { history, faults }: World): boolean {
   if (!failed.includes("EvictionKillerReady")) return false;
   const last = history.writes.findLast(isEvictionRequest);
+  const lastStop = history.stops.at(-1);
+  // Its failure is known when its deadline has passed at the latest.
+  if (lastStop && lastStop.at > (last?.at ?? 0) && lastStop.answeredAt === undefined) return true;
   return faults.apiOutages !== undefined || (last !== undefined && last.status >= 300);
 }
 

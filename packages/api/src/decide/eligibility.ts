@@ -74,8 +74,9 @@ export function evictionObstacles(underWay: EvictionsUnderWay): (uid: string) =>
       return { reason: "terminating", message: refusalReasons.terminating, until: null, budget: null };
     }
     const started = pending.get(uid);
-    if (started) {
-      return { reason: "pending", message: refusalReasons.pending, until: started.deadline, budget: null };
+    if (started || underWay.stopped.has(uid)) {
+      const until = started?.deadline ?? null;
+      return { reason: "pending", message: refusalReasons.pending, until, budget: null };
     }
     const failed = paused.get(uid);
     if (!failed) return null;

@@ -32,6 +32,20 @@ describe("terminating victims", () => {
     expect(namesOf(rounds.play({ p: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
   });
 
+  it("whose containers were stopped may be evicted again, but not in the round that learns of it", () => {
+    const rounds = someRounds();
+    expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
+    rounds.accept("a");
+    rounds.pass(5);
+    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
+    rounds.outcomes = [{ uid: "a", result: "terminated", ...stop }];
+    const again = { pods: [evictPod("a", { force: true })] };
+    expect(rounds.play({ p: again }).refusals).toMatchObject([{ uid: "a", reason: "pending" }]);
+    rounds.outcomes = [];
+    rounds.pass(60);
+    expect(namesOf(rounds.play({ p: again }).victims)).toEqual(["a"]);
+  });
+
   it("are remembered with all it takes to continue after a restart", () => {
     const rounds = someRounds();
     const plugin = { pods: [evictPod("a", { force: true, gracePeriodSeconds: 5 })] };
