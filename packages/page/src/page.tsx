@@ -8,12 +8,14 @@ import type { OverlayName } from "./overlays/index.tsx";
 import { Icon } from "./parts/icon.tsx";
 import { lazyView } from "./parts/lazy-view.tsx";
 import { ModeBadge } from "./parts/mode-badge.tsx";
+import { withStyles } from "./parts/styles.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
 
 // Not needed for what is seen first. Loaded before it is opened, because the user types on at once.
-const loadOverlays = () => import("./overlays/index.tsx");
-const Overlays = lazyView(async () => (await loadOverlays()).Overlays);
+const Overlays = lazyView(
+  async () => (await withStyles("overlays", import("./overlays/index.tsx"))).Overlays,
+);
 const LOAD_AFTER_MS = 1_000;
 
 /** The frame of all views: node, eviction mode, navigation, connection state. */
@@ -120,7 +122,7 @@ function useOverlay() {
       setOverlay(opened);
     };
     addEventListener("keydown", onKey);
-    const loading = setTimeout(() => void loadOverlays().catch(() => {}), LOAD_AFTER_MS);
+    const loading = setTimeout(() => Overlays.preload().catch(() => {}), LOAD_AFTER_MS);
     return () => {
       clearTimeout(loading);
       removeEventListener("keydown", onKey);
