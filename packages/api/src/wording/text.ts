@@ -97,6 +97,7 @@ const refusalWords: Readonly<Record<RefusalReason, string>> = {
   overTopN: "more pods than requested",
   dryRun: "plugin in dry run",
   pending: "eviction in progress",
+  stopped: "containers just stopped",
   paused: "retry pending after a failed attempt",
   notifyOnly: "notified only",
   pendingRelease: "earlier eviction not ended",
