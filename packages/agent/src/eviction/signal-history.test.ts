@@ -133,7 +133,7 @@ describe("the history of signals", () => {
       if (count === 700) clock.jump(-3_600_000);
     }
     const { minutes, signals } = history.page(all);
-    expect([minutes.length, signals.length]).toEqual([1_441, 64]);
+    expect([minutes.length, signals.length]).toEqual([1_440, 64]);
     expect(signals[0]!.observed.slice(-2)).toEqual([1_498 + 1 / 3, 1_499 + 1 / 3]);
     database.connection.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     expect(statSync(join(directory, "nodekeeper.db")).size).toBeLessThan(8 * 2 ** 20);

@@ -3,6 +3,7 @@ import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
 import {
   Backlog,
+  MOST_MINUTES,
   type SignalStore,
   type StoredMinute,
   type StoredReading,
@@ -121,7 +122,7 @@ export class SignalHistory {
     const minutes = [
       ...this.#options.store.minutes(since, until),
       ...unwritten.filter(({ from, to }) => to >= since && from <= until),
-    ];
+    ].slice(-MOST_MINUTES);
     const signals = [...this.#signals.values()].filter(
       (signal) => plugin === undefined || signal.plugin === plugin,
     );

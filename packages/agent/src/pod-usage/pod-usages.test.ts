@@ -162,6 +162,17 @@ describe("what pods use", () => {
     expect(cpus).toEqual([undefined, undefined, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]);
   });
 
+  it("of a runtime whose current CPU usage is 0 comes from its CPU time: 0 may be unknown", async () => {
+    const machine = new Machine();
+    machine.running = ["b"];
+    let coreSeconds = 100;
+    machine.stats = async () => [machine.runtimePod("b", { coreSeconds, cores: 0, bytes: 1n })];
+    expect((await machine.read()).items).toEqual({ b: { memoryBytes: 1, ...FIRST } });
+    await machine.clock.step(20_000);
+    coreSeconds = 110;
+    expect((await machine.read()).items).toMatchObject({ b: { cpu: 0.5 } });
+  });
+
   it("says why one of two readings of cgroups failed", async () => {
     const machine = new Machine();
     machine.cgroups = { a: { cpuSeconds: 10 } };

@@ -119,11 +119,16 @@ export class PodUsages {
       ...memoryOf(bytes === undefined ? undefined : Number(bytes), isOld(memory) ? OUTDATED : NOT_IN_RUNTIME),
     };
     if (isOld(cpu)) return { ...usage, cpuUnknown: OUTDATED };
-    if (cpu?.usageNanoCores !== undefined) return { ...usage, cpu: Number(cpu.usageNanoCores) / 1e9 };
-    if (cpu?.usageCoreNanoSeconds === undefined) return { ...usage, cpuUnknown: NOT_IN_RUNTIME };
-    const cpuSeconds = Number(cpu.usageCoreNanoSeconds) / 1e9;
-    const counter = { source: "runtime", cpuSeconds, atMs: milliseconds(cpu.takenAt) } as const;
-    return { ...usage, ...this.#cpuOf(uid, counter, seen) };
+    const { usageNanoCores: current, usageCoreNanoSeconds: total } = cpu ?? {};
+    const counter =
+      cpu && total !== undefined
+        ? ({ source: "runtime", cpuSeconds: seconds(total), atMs: milliseconds(cpu.takenAt) } as const)
+        : undefined;
+    const average = counter && this.#cpuOf(uid, counter, seen);
+    // containerd reports a current usage of 0 if it has no earlier measurement of the pod.
+    if (current !== undefined && (current > 0n || average === undefined))
+      return { ...usage, cpu: seconds(current) };
+    return { ...usage, ...(average ?? { cpuUnknown: NOT_IN_RUNTIME }) };
   }
 
   #cpuOf(uid: string, counter: Counter, seen: Map<string, Counter>): Pick<PodUsage, "cpu" | "cpuUnknown"> {
@@ -148,6 +153,10 @@ function memoryOf(
   why: string,
 ): Pick<PodUsage, "memoryBytes" | "memoryUnknown"> {
   return memoryBytes === undefined ? { memoryUnknown: why } : { memoryBytes };
+}
+
+function seconds(nanoseconds: bigint): number {
+  return Number(nanoseconds) / 1e9;
 }
 
 function milliseconds(nanoseconds: bigint): number {
