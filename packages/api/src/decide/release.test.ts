@@ -36,9 +36,9 @@ describe("terminating victims", () => {
     const rounds = someRounds();
     expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
     rounds.accept("a");
-    rounds.state.pending[0]!.stopsContainers = true;
     rounds.pass(5);
-    rounds.outcomes = [{ uid: "a", result: "terminated", sent: true, message: "stopped app" }];
+    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
+    rounds.outcomes = [{ uid: "a", result: "terminated", ...stop }];
     const again = { ...hard(), top: ["a"], pods: [evictPod("a", { force: true })] };
     const round = rounds.play({ p: again });
     expect(round.victims).toEqual([]);

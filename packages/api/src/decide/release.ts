@@ -95,17 +95,14 @@ export function reconcileEvictions(
   const sentBefore = [...(state.sentBefore ?? []), ...givenUp].map(({ uid }) => uid);
   const failed = failedPods(input, [...outcomes.values()], present);
   const ended = [...outcomes.values()].filter(({ result }) => endings.has(result));
-  const stops = new Set(
-    [...state.pending, ...state.interrupted].flatMap((one) => (one.stopsContainers ? [one.uid] : [])),
-  );
-  const isStop = ({ uid, result }: EvictionOutcome) => result === "terminated" && stops.has(uid);
-  const uidsOf = (some: readonly EvictionOutcome[]) => new Set(some.map(({ uid }) => uid));
+  const uidsOf = (isStop: boolean) =>
+    new Set(ended.filter(({ stopsContainers = false }) => stopsContainers === isStop).map(({ uid }) => uid));
   return {
     pending,
     holding,
     resumed,
-    deleted: uidsOf(ended.filter((outcome) => !isStop(outcome))),
-    stopped: uidsOf(ended.filter(isStop)),
+    deleted: uidsOf(false),
+    stopped: uidsOf(true),
     recent: state.recent
       .filter((eviction) => !wasNotSent(eviction))
       .map((eviction) =>
