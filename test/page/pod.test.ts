@@ -177,6 +177,7 @@ it("the list says when a pod can be evicted again, though nothing happens on the
   const web = open.page.locator("tbody tr", { hasText: "default/web" });
   await web.filter({ hasText: "later: limit of evictions per owner reached" }).waitFor();
   await web.filter({ hasText: /now$/ }).waitFor();
+  await open.page.unrouteAll({ behavior: "wait" });
   open.expectNoProblems();
 });
 
