@@ -23,7 +23,8 @@ const kept =
   "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away.";
 const byUid =
   "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.";
-const trueEvents = "An Event says that a pod was evicted only if the API server has accepted its eviction.";
+const trueEvents =
+  "An Event says that a pod was evicted only if the API server has accepted its eviction, or its containers were stopped.";
 const relieved = "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.";
 const deaf = "While the API server ends each watch at once, a health check fails.";
 const allocatable = "The scheduler can allocate exactly the healthy devices that drivers last sent.";
