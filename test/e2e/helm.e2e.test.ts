@@ -328,4 +328,12 @@ describe.skipIf(missing)("the chart on a real node", () => {
       "gpu",
     ]);
   });
+
+  it("is installed as README.md shows", async () => {
+    for (const release of ["general", "gpu"]) await helm("uninstall", release, "--no-hooks");
+    await cluster.kubectl.run("delete", "crd", "customnoderesources.node.katalyst.kubewharf.io");
+    const [block] = blocksFor("README.md");
+    expect(await runBlock(block!, root, shell)).toEqual([]);
+    expect(await status("/readyz?verbose")).toMatch(/readyz check passed/);
+  });
 });

@@ -3,6 +3,8 @@
 /** What differs between two runs of a command. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME"],
+  // Of a file.
+  [/\b[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d\b/g, "TIME"],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "UID"],
   [/\b[0-9a-f]{12}\b/g, "ID"],
   [/[+-]?\b\d+(?:\.\d+)? ?(?:ms|s|m|h|d)\b/g, "AGE"],
