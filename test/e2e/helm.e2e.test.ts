@@ -40,7 +40,10 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let server: string;
   let shell: DocShell;
   // From source, also once a release is published.
-  const [install, operate, remove, ...others] = ["docs/install.md", "docs/monitoring.md"].flatMap((page) =>
+  const [install, operate, remove, ...others] = [
+    "docs/guides/install.md",
+    "docs/guides/monitoring.md",
+  ].flatMap((page) =>
     blocksOf(page, isForHere, withPublication(page, readFileSync(join(root, page), "utf8"), "")),
   );
   /** Of the status server for other machines. */
@@ -108,7 +111,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
   };
   const zones = async () => (await cluster.admin.get(`${cnrPath}/${node.name}`)).status.topologyZone?.length;
 
-  it("installs as docs/install.md shows: the agent is ready, sees the node, and evicts nothing", async () => {
+  it("installs as docs/guides/install.md shows: the agent is ready, sees the node, and evicts nothing", async () => {
     expect(await runBlock(install!, root, shell)).toEqual([]);
     const [pod] = await podOf();
     expect(pod?.spec.containers[0].securityContext).toMatchObject({
@@ -133,7 +136,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
   it("answers kubectl nodekeeper: with the rights of a Role, and the credentials of an exec plugin", async () => {
     const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
     const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });
-    const blocks = blocksOf("docs/kubectl-plugin.md", isForHere);
+    const blocks = blocksOf("docs/guides/kubectl-plugin.md", isForHere);
     expect(blocks.length).toBeGreaterThan(1);
     for (const block of blocks) expect(await runBlock(block, root, shell)).toEqual([]);
 
@@ -183,7 +186,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
     return Buffer.from(data["ca.crt"], "base64").toString();
   };
 
-  it("lets Prometheus read metrics over TLS as docs/monitoring.md shows, and others not", async () => {
+  it("lets Prometheus read metrics over TLS as docs/guides/monitoring.md shows, and others not", async () => {
     const ca = await authority();
     const serverName = "nodekeeper.nodekeeper.svc";
     const get = (token?: string) => getOverTls({ port: remotePort, path: "/metrics", ca, serverName, token });
@@ -269,7 +272,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
     );
   });
 
-  it("leaves nothing of it in the cluster when it is upgraded, rolled back and uninstalled as docs/install.md shows", async () => {
+  it("leaves nothing of it in the cluster when it is upgraded, rolled back and uninstalled as docs/guides/install.md shows", async () => {
     expect(await runBlock(remove!, root, shell)).toEqual([]);
     const selector = "app.kubernetes.io/instance=nodekeeper";
     const kinds =

@@ -14,10 +14,18 @@ describe("times", () => {
   });
 });
 
+const longest = "a".repeat(253);
+
 it.each([
-  ["web-0", "web-0"],
-  ["a".repeat(44), "a".repeat(44)],
-  [`${"a".repeat(60)}-7d9c8b6f5c-x2x4z`, `${"a".repeat(26)}…-7d9c8b6f5c-x2x4z`],
-])("the name %s is shown as %s", (name, text) => {
-  expect(cutName(name)).toBe(text);
+  ["web-0", ["web-0", "", ""]],
+  ["a".repeat(44), ["a".repeat(44), "", ""]],
+  [`default/${"a".repeat(44)}`, [`default/${"a".repeat(44)}`, "", ""]],
+  [
+    `${"n".repeat(63)}/${"a".repeat(60)}-7d9c8b6f5c-x2x4z`,
+    [`${"n".repeat(63)}/${"a".repeat(26)}`, "a".repeat(34), "-7d9c8b6f5c-x2x4z"],
+  ],
+  [`${longest}/${longest}`, [`${longest}/${"a".repeat(26)}`, "a".repeat(210), "a".repeat(17)]],
+])("the name %s is cut in the middle, its namespace kept whole", (name, parts) => {
+  const { start, middle, end } = cutName(name);
+  expect([start, middle, end]).toEqual(parts);
 });

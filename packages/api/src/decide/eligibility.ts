@@ -10,7 +10,7 @@ import { type TriedLast, triedLast } from "./tried-last.ts";
 /** Why a candidate can't be evicted now. */
 export type IneligibleReason = Extract<
   RefusalReason,
-  "terminating" | "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
+  "terminating" | "stopped" | "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
 >;
 
 /** A candidate that can't be evicted now, with the reason. */
@@ -73,10 +73,12 @@ export function evictionObstacles(underWay: EvictionsUnderWay): (uid: string) =>
     if (underWay.deleted.has(uid)) {
       return { reason: "terminating", message: refusalReasons.terminating, until: null, budget: null };
     }
+    if (underWay.stopped.has(uid)) {
+      return { reason: "stopped", message: refusalReasons.stopped, until: null, budget: null };
+    }
     const started = pending.get(uid);
-    if (started || underWay.stopped.has(uid)) {
-      const until = started?.deadline ?? null;
-      return { reason: "pending", message: refusalReasons.pending, until, budget: null };
+    if (started) {
+      return { reason: "pending", message: refusalReasons.pending, until: started.deadline, budget: null };
     }
     const failed = paused.get(uid);
     if (!failed) return null;

@@ -32,17 +32,19 @@ describe("terminating victims", () => {
     expect(namesOf(rounds.play({ p: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
   });
 
-  it("whose containers were stopped may be evicted again, but not in the round that learns of it", () => {
+  it("whose containers were stopped still run: they are not called terminating, and the next round offers them again", () => {
     const rounds = someRounds();
     expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
     rounds.accept("a");
     rounds.pass(5);
     const stop = { sent: true, stopsContainers: true, message: "stopped app" };
     rounds.outcomes = [{ uid: "a", result: "terminated", ...stop }];
-    const again = { pods: [evictPod("a", { force: true })] };
-    expect(rounds.play({ p: again }).refusals).toMatchObject([{ uid: "a", reason: "pending" }]);
-    rounds.outcomes = [];
-    rounds.pass(60);
+    const again = { ...hard(), top: ["a"], pods: [evictPod("a", { force: true })] };
+    const round = rounds.play({ p: again });
+    expect(round.victims).toEqual([]);
+    expect(round.refusals).toMatchObject([{ uid: "a", reason: "stopped" }]);
+    expect(round.ranking.find(({ uid }) => uid === "a")?.why).toContain("containers were stopped");
+    rounds.pass(5);
     expect(namesOf(rounds.play({ p: again }).victims)).toEqual(["a"]);
   });
 

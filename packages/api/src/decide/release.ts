@@ -28,7 +28,7 @@ export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "rece
   resumed: PendingEviction[];
   /** Pods that ended with their eviction since the last round. The round may have observed them before. */
   deleted: ReadonlySet<string>;
-  /** Pods whose eviction by stopping their containers has ended since the last round. They may run on. */
+  /** Pods whose containers were stopped by their eviction since the last round. The kubelet may start them again. */
   stopped: ReadonlySet<string>;
 }
 
@@ -53,8 +53,8 @@ const MAX_RECENT = 10_000;
  * 3. A pod whose eviction failed is not retried during its pause. For ten times the pause after that (at least ten
  *    minutes), it is retried only if no other pod can be evicted, so that repeated failures do not prevent the eviction
  *    of other pods.
- * 4. A pod that ended with its eviction is not evicted again, even if the round observed it before. One whose containers
- *    were stopped may be, from the next round on.
+ * 4. A pod that ended with its eviction is not evicted again, even if the round observed it before. Nor is one whose
+ *    containers were stopped, in the first round after that, which may have observed it before.
  * 5. An eviction that a restart of the agent interrupted and that has no outcome (see `interruptedOutcomes`) is
  *    followed.
  */

@@ -57,6 +57,7 @@ function rowOf(plugin: Plugin) {
       </>,
       row.calls?.meanMs === undefined ? "–" : durationText(row.calls.meanMs),
     ],
+    more: { Error: row.error ?? null, "Error ID": row.errorId ?? null, Problems: row.problems },
     ...(isTroubled ? { below: <Trouble plugin={plugin} most={MOST_PROBLEMS} /> } : {}),
   };
 }

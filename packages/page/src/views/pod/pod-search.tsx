@@ -244,7 +244,12 @@ interface UsedProps {
 /** What a pod uses of a resource, or why that is unknown. */
 function Used({ pod: { usage }, what, answer: { value, problem } }: UsedProps) {
   const amount = what === "cpu" ? usage?.cpu : usage?.memoryBytes;
-  if (amount !== undefined) return <span class="number">{usedText(what, amount)}</span>;
+  if (amount !== undefined)
+    return (
+      <data class="number" value={amount}>
+        {usedText(what, amount)}
+      </data>
+    );
   const reason =
     (what === "cpu" ? usage?.cpuUnknown : usage?.memoryUnknown) ??
     problem?.message ??
