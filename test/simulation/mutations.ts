@@ -819,7 +819,7 @@ export const mutations: readonly Mutation[] = [
     from: "      if (running.length === 0) return",
     to: "      if (running.length >= 0) return",
     promise: trueEvents,
-    seed: 1,
+    seed: 88,
   },
   {
     name: "stops: a pod counts as evicted once StopContainer is sent",
@@ -835,7 +835,7 @@ export const mutations: readonly Mutation[] = [
     from: "const stops = stopsContainers ? { stopsContainers } : {};",
     to: "const stops = stopsContainers ? {} : {};",
     promise: truth,
-    seed: 1,
+    seed: 254,
   },
   {
     name: "stops: a pod of which no container runs is forgotten",
@@ -843,7 +843,7 @@ export const mutations: readonly Mutation[] = [
     from: '      case "exited":\n',
     to: '      case "exited":\n        task.isGone = true;\n',
     promise: knownPods,
-    seed: 1,
+    seed: 75,
   },
   {
     name: "stops: StopContainer is not recorded before it is sent",
@@ -859,7 +859,7 @@ export const mutations: readonly Mutation[] = [
     from: "    const seconds = graceOf(request);",
     to: "    const seconds = request.gracePeriodSeconds ?? 0;",
     promise: stopGrace,
-    seed: 1,
+    seed: 6,
   },
   {
     name: "stops: what others do to the pod later is not stated",
@@ -867,6 +867,6 @@ export const mutations: readonly Mutation[] = [
     from: "...(stopsContainers ? { stopsContainers } : {}),",
     to: "",
     promise: truth,
-    seed: 1,
+    seed: 11,
   },
 ];
