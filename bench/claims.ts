@@ -18,6 +18,7 @@ import {
 } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
 import { systemClock } from "@nodekeeper/core/lib";
+import { agentEnvironment, agentOptions } from "../packages/agent/src/launch.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { CLAIMS_DRIVER } from "./claims-driver.ts";
 import { type Figure, percentile } from "./figures.ts";
@@ -53,7 +54,20 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
       claims: claims.slice(0, 1),
       pauseMs: 200,
     });
+    const floors: Figure[] = [];
+    for (const [mode, name] of [
+      ["empty", "an empty call of the kubelet"],
+      ["calls", "the calls of a claim alone: kubelet, API server, driver"],
+    ] as const) {
+      const floor = await measureFloor(mode, quick);
+      floors.push(
+        { name: `${name}, ${CLAIMS} at once, p50`, value: percentile(floor.atOnce.ms, 0.5), unit: "ms" },
+        { name: "the same, own CPU", value: floor.atOnce.cpuMs, unit: "ms" },
+        { name: "the same, one alone, p50", value: percentile(floor.alone.ms, 0.5), unit: "ms" },
+      );
+    }
     return [
+      ...floors,
       { name: `${CLAIMS} claims at once, p50`, value: percentile(atOnce.ms, 0.5), unit: "ms", budget: 15 },
       { name: "the same, p99", value: percentile(atOnce.ms, 0.99), unit: "ms", budget: 60 },
       { name: "the same, own CPU of a claim", value: atOnce.cpuMs, unit: "ms", budget: 3 },
@@ -62,6 +76,36 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
       { name: "the same, own CPU", value: alone.cpuMs, unit: "ms" },
     ];
   } finally {
+    await agent.remove();
+    stop();
+  }
+}
+
+/** What the calls alone take, by a process that does nothing else with them: see `claims-floor-process.ts`. */
+async function measureFloor(mode: "empty" | "calls", quick: boolean) {
+  const agent = new AgentProcess();
+  const { claims, driver, stop } = await startClaims(agent);
+  const registry = join(agent.directory, "r");
+  const script = join(import.meta.dirname, "claims-floor-process.ts");
+  const socket = join(agent.plugins, `${driver}.sock`);
+  const floor = spawn(process.execPath, [...agentOptions, script, mode, registry, agent.kubeconfig, socket], {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { ...process.env, ...agentEnvironment },
+  });
+  try {
+    const kubelet = await register(registry);
+    const pid = floor.pid!;
+    await inRounds(WARM_UP_ROUNDS, { kubelet, pid, claims });
+    const atOnce = await inRounds(quick ? 10 : 40, { kubelet, pid, claims });
+    const alone = await inRounds(quick ? 30 : 100, {
+      kubelet,
+      pid,
+      claims: claims.slice(0, 1),
+      pauseMs: 200,
+    });
+    return { atOnce, alone };
+  } finally {
+    floor.kill();
     await agent.remove();
     stop();
   }

@@ -1,5 +1,6 @@
-import { constants, type StatsFs } from "node:fs";
-import { type FileHandle, open, readdir, readlink, statfs } from "node:fs/promises";
+import { closeSync, constants, openSync, read, type StatsFs } from "node:fs";
+import { readdir, readlink, statfs } from "node:fs/promises";
+import { promisify } from "node:util";
 import { NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 import { absentOrThrow, KernelFiles } from "./kernel-files.ts";
 
@@ -14,6 +15,10 @@ const PARALLEL_READS = 2;
 // readable.
 const PARALLEL_FILESYSTEMS = 1;
 const CHUNK_BYTES = 16 * 1024;
+// Reads of sysfs end at a page.
+const PAGE_BYTES = 4 * 1024;
+
+const readPiece = promisify(read);
 
 export interface ReadOptions {
   /** Maximum size in bytes. Default 64 KiB. */
@@ -42,15 +47,20 @@ export class HostFiles {
     return `${this.#prefix}${path}`;
   }
 
-  /** Returns the content of a file, trimmed. */
+  /**
+   * Returns the content of a file in /proc or /sys, trimmed. Only reading it may wait for a driver, so that opening and
+   * closing it takes no thread, and no wake-ups of threads.
+   */
   text(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<string | undefined> {
     return this.#attempt(path, signal, async (place) => {
       // O_NONBLOCK, because opening a named pipe would otherwise wait for a writer.
-      const handle = await open(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
       try {
-        return (await readUpTo(handle, place, options)).trim();
+        return (
+          await readUpTo(descriptor, place, { ...options, isAttribute: path.startsWith("/sys/") })
+        ).trim();
       } finally {
-        await handle.close();
+        closeSync(descriptor);
       }
     });
   }
@@ -97,17 +107,22 @@ export class HostFiles {
 }
 
 // Files in /proc and /sys report a size of 0 or 4096 regardless of their content, so reads continue to the end or the
-// cap.
-async function readUpTo(handle: FileHandle, place: string, options: ReadOptions): Promise<string> {
+// cap. For an attribute of sysfs, the end is a piece of less than a page.
+async function readUpTo(
+  descriptor: number,
+  place: string,
+  options: ReadOptions & { isAttribute: boolean },
+): Promise<string> {
   const cap = options.cap ?? DEFAULT_FILE_CAP;
   const chunks: Buffer[] = [];
   let total = 0;
   while (total <= cap) {
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, cap + 1 - total));
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, null);
+    const { bytesRead } = await readPiece(descriptor, buffer, 0, buffer.length, null);
     if (bytesRead === 0) break;
     chunks.push(buffer.subarray(0, bytesRead));
     total += bytesRead;
+    if (options.isAttribute && bytesRead < PAGE_BYTES) break;
   }
   if (total > cap && !options.truncate) {
     throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
