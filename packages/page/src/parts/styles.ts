@@ -8,6 +8,5 @@ export async function withStyles<Module>(name: string, module: Promise<Module>):
     link.onerror = reject;
   });
   document.head.append(link);
-  await loaded;
-  return module;
+  return (await Promise.all([module, loaded]))[0];
 }
