@@ -63,7 +63,7 @@ it("a directory that can't be created fails the health check, not the start", as
 it("a deleted file of a prepared claim is noticed", async () => {
   using world = new ClaimWorld();
   const { records, directory, check, differing } = checkOf(world, join(world.directory, "cdi"));
-  records.save(
+  await records.save(
     DRIVER,
     { namespace: "default", name: "a", uid: "uid-1" },
     { state: "prepared", devices: [], pods: [], cdi: textOf("uid-1") },

@@ -107,7 +107,7 @@ export class CdiCheck {
     }
     // The claim may have been prepared while the file was read.
     if (records.get(owner.driver, owner.uid)) return undefined;
-    records.adopt(owner, text);
+    await records.adopt(owner, text);
     log.warn({ errorId: ClaimNotRecorded.id, file: name }, "CDI file without a record: recorded again");
     return owner.driver;
   }

@@ -16,7 +16,7 @@ export class ClaimAllocations {
   /** Reads a claim's allocation. Throws as `ClaimReader.read` and `allocationOf` do. */
   async read(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<Allocation> {
     const allocation = allocationOf(await this.#reader.read(claim, signal), driver);
-    this.#records.complete(driver, claim.uid, allocation);
+    await this.#records.complete(driver, claim.uid, allocation);
     return allocation;
   }
 

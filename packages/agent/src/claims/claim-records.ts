@@ -9,6 +9,7 @@ import {
   sameDevice,
 } from "./allocation.ts";
 import type { FileOwner } from "./cdi-file.ts";
+import { ClaimCommits } from "./claim-commits.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { devicesOfTexts, deviceTexts, type PreparedDevice } from "./recorded-devices.ts";
 
@@ -23,9 +24,13 @@ export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuratio
 export type RecordedClaim = Pick<ClaimRecord, "state" | "devices" | "cdi" | "pods"> &
   Partial<Pick<ClaimRecord, "boot">>;
 
-/** The claims recorded in the state database, cached in memory. */
+/**
+ * The claims recorded in the state database, cached in memory. A change is visible at once, and its promise resolves when
+ * it survives the agent. The promise rejects if the disk is full, and the record is unchanged then.
+ */
 export class ClaimRecords {
   readonly #store: ClaimStore;
+  readonly #commits: ClaimCommits;
   readonly #boot: string;
   readonly #clock: Clock;
   // Claims whose CDI file must not be written, by driver and UID.
@@ -36,6 +41,7 @@ export class ClaimRecords {
   /** @param boot ID of the machine's boot */
   constructor(store: ClaimStore, boot: string, clock: Clock) {
     this.#store = store;
+    this.#commits = new ClaimCommits((work) => store.together(work));
     this.#boot = boot;
     this.#clock = clock;
     for (const { configuration, ...stored } of store.claims()) {
@@ -68,9 +74,9 @@ export class ClaimRecords {
 
   /**
    * Completes a record from the claim's allocation: pods added to reservedFor since, and fields that a CDI file
-   * lacks. Throws if the disk is full.
+   * lacks.
    */
-  complete(driver: string, uid: string, allocation: Allocation): void {
+  async complete(driver: string, uid: string, allocation: Allocation): Promise<void> {
     const record = this.get(driver, uid);
     if (!record) return;
     const { pods: known } = record;
@@ -81,14 +87,17 @@ export class ClaimRecords {
     }));
     const areSame = isDeepStrictEqual(devices, record.devices);
     if (added.length === 0 && areSame) return;
-    this.#put({ ...record, devices, pods: [...known, ...added] });
+    await this.#put({ ...record, devices, pods: [...known, ...added] });
   }
 
   /** Removes pods whose containers have exited from a record. Pods added meanwhile stay. */
-  removePods(driver: string, uid: string, ended: readonly ClaimPod[]): void {
+  async removePods(driver: string, uid: string, ended: readonly ClaimPod[]): Promise<void> {
     const record = this.get(driver, uid);
     if (!record) return;
-    this.#put({ ...record, pods: record.pods.filter((pod) => !ended.some((each) => each.uid === pod.uid)) });
+    await this.#put({
+      ...record,
+      pods: record.pods.filter((pod) => !ended.some((each) => each.uid === pod.uid)),
+    });
   }
 
   /** Sets whether a claim's CDI file is withheld because a path in it is no longer allowed. Not persisted. */
@@ -127,39 +136,55 @@ export class ClaimRecords {
     );
   }
 
-  /** Throws if the disk is full, and leaves the record unchanged. */
-  save(driver: string, { namespace, name, uid }: ClaimReference, recorded: RecordedClaim): void {
+  /** Records a claim, or replaces its record. */
+  async save(
+    driver: string,
+    { namespace, name, uid }: ClaimReference,
+    recorded: RecordedClaim,
+  ): Promise<void> {
     const { state, devices, cdi, pods, boot = this.#boot } = recorded;
     const updatedAt = this.#clock.now();
-    this.#put({ driver, uid, namespace, name, state, boot, devices, pods, cdi, updatedAt });
+    await this.#put({ driver, uid, namespace, name, state, boot, devices, pods, cdi, updatedAt });
     this.#withheld.delete(`${driver}/${uid}`);
   }
 
   /** Records a claim from its CDI file, if its record was lost. */
-  adopt(owner: FileOwner, cdi: string): void {
+  async adopt(owner: FileOwner, cdi: string): Promise<void> {
     const { driver, devices, pods, boot } = owner;
-    this.save(driver, owner, { state: "prepared", devices, pods, cdi, boot });
+    await this.save(driver, owner, { state: "prepared", devices, pods, cdi, boot });
   }
 
-  /** Throws if the disk is full, and leaves the record unchanged. */
-  remove(driver: string, uid: string): void {
-    this.#store.remove(driver, uid);
+  /** Removes a claim's record. */
+  async remove(driver: string, uid: string): Promise<void> {
+    const before = this.get(driver, uid);
+    await this.#commits.add({
+      apply: () => this.#forget(driver, uid),
+      revert: () => before && this.#remember(before),
+      write: () => this.#store.remove(driver, uid),
+    });
     this.#withheld.delete(`${driver}/${uid}`);
-    const records = this.#records.get(driver);
-    records?.delete(uid);
-    if (records?.size === 0) this.#records.delete(driver);
   }
 
-  #put(record: ClaimRecord): void {
-    const { devices, pods } = record;
-    this.#store.save({ ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) });
-    this.#remember(record);
+  #put(record: ClaimRecord): Promise<void> {
+    const { driver, uid, devices, pods } = record;
+    const before = this.get(driver, uid);
+    return this.#commits.add({
+      apply: () => this.#remember(record),
+      revert: () => (before ? this.#remember(before) : this.#forget(driver, uid)),
+      write: () => this.#store.save({ ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) }),
+    });
   }
 
   #remember(record: ClaimRecord): void {
     const records = this.#records.get(record.driver) ?? new Map<string, ClaimRecord>();
     records.set(record.uid, record);
     this.#records.set(record.driver, records);
+  }
+
+  #forget(driver: string, uid: string): void {
+    const records = this.#records.get(driver);
+    records?.delete(uid);
+    if (records?.size === 0) this.#records.delete(driver);
   }
 }
 

@@ -25,7 +25,7 @@ async function setUp(world: ClaimWorld) {
     unprepareEnded: async (driver: string, uid: string) => {
       if (!ended.has(uid)) return false;
       unprepared.push(uid);
-      records.remove(driver, uid);
+      await records.remove(driver, uid);
       return true;
     },
   };
@@ -46,7 +46,7 @@ async function setUp(world: ClaimWorld) {
 it("a claim that has ended at two looks is unprepared; one that exists or is in use is not", async () => {
   using world = new ClaimWorld();
   const { clock, record, ended, inUse, asked, unprepared, end } = await setUp(world);
-  for (const [at, name] of ["ended", "existing", "used"].entries()) record(name, `gpu-${at}`);
+  for (const [at, name] of ["ended", "existing", "used"].entries()) await record(name, `gpu-${at}`);
   ended.add("ended").add("used");
   inUse.add(`${DRIVER}/${NODE}/gpu-2`);
   await clock.step(60_000);
@@ -60,8 +60,8 @@ it("a claim that has ended at two looks is unprepared; one that exists or is in 
 it("one that a pod uses at the second look, or that is there again, stays", async () => {
   using world = new ClaimWorld();
   const { clock, record, ended, inUse, unprepared, end } = await setUp(world);
-  record("used", "gpu-0");
-  record("back", "gpu-1");
+  await record("used", "gpu-0");
+  await record("back", "gpu-1");
   ended.add("used").add("back");
   await clock.step(60_000);
   inUse.add(`${DRIVER}/${NODE}/gpu-0`);
@@ -74,7 +74,7 @@ it("one that a pod uses at the second look, or that is there again, stays", asyn
 it("where no device is in use, which kubelets that report no claims answer too, none is unprepared", async () => {
   using world = new ClaimWorld();
   const { clock, record, ended, inUse, asked, unprepared, end } = await setUp(world);
-  record("ended", "gpu-0");
+  await record("ended", "gpu-0");
   ended.add("ended");
   inUse.clear();
   await clock.step(60_000);

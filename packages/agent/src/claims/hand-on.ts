@@ -89,7 +89,7 @@ export class HandOn {
       () => this.#context.use.check({ ...before, pods: left }, call.signal),
       call,
     );
-    this.#context.records.removePods(before.driver, before.uid, left);
+    await this.#context.records.removePods(before.driver, before.uid, left);
   }
 
   /**

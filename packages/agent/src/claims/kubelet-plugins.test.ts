@@ -143,12 +143,12 @@ it("a disconnected driver stays registered for claims that the kubelet has yet t
   await plugins.keep(state);
   const claim = world.claim("claim", "gpu-0");
   for (const ending of ["prepared", "unpreparing"] as const) {
-    records.save(DRIVER, claim, { state: ending, devices: [], pods: [], cdi: "" });
+    await records.save(DRIVER, claim, { state: ending, devices: [], pods: [], cdi: "" });
     drivers.disconnect(DRIVER, "socket removed");
     await plugins.keep(state);
     expect(state.plugin).toBeDefined();
   }
-  records.save(DRIVER, claim, { state: "unprepared", devices: [], pods: [], cdi: "" });
+  await records.save(DRIVER, claim, { state: "unprepared", devices: [], pods: [], cdi: "" });
   await plugins.keep(state);
   expect(state.plugin).toBeUndefined();
   await end();
@@ -188,7 +188,7 @@ it.each([10, 11, 12, 13])(
 it("claims of an earlier boot are looked at again when the time for their driver to come back is over, however often before", async () => {
   using world = new ClaimWorld();
   const claim = world.claim("claim", "gpu-0");
-  world.records("boot-0").save(DRIVER, claim, { state: "prepared", devices: [], pods: [], cdi: "" });
+  await world.records("boot-0").save(DRIVER, claim, { state: "prepared", devices: [], pods: [], cdi: "" });
   const clock = new FakeClock();
   const waits: number[] = [];
   const { plugins, drivers, end } = setUp(world, { clock, keepAgainIn: (_, ms) => waits.push(ms) });

@@ -115,6 +115,11 @@ class World {
       bootId: `boot-${this.boot}`,
     });
     class Store extends ClaimStore {
+      override together(work: () => void): void {
+        life.step();
+        super.together(work);
+        life.step();
+      }
       override save(claim: StoredClaim): void {
         life.step();
         super.save(claim);

@@ -137,7 +137,7 @@ it("pods that a claim is no longer reserved for end before it is prepared for th
   const { preparation, records } = preparationIn("boot-1");
   const first = world.claim("first", "gpu-0");
   const departed = { name: "pod-of-first", uid: "earlier" };
-  records.save(DRIVER, first, {
+  await records.save(DRIVER, first, {
     state: "prepared",
     devices: [recordedDevice("gpu-0")],
     pods: [departed],
@@ -148,6 +148,22 @@ it("pods that a claim is no longer reserved for end before it is prepared for th
   world.containers.delete("earlier");
   await preparation.prepare(DRIVER, first, never);
   expect(records.get(DRIVER, first.uid)?.pods).toEqual([{ name: "pod-of-first", uid: "pod-of-first" }]);
+});
+
+it("a call that ends while its claim is being recorded does not call the driver", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  const ending = new AbortController();
+  const commit = world.store.together.bind(world.store);
+  world.store.together = (work) => {
+    commit(work);
+    ending.abort(stopped("the kubelet left"));
+  };
+  const call = { signal: ending.signal, waitUntil: Number.POSITIVE_INFINITY };
+  await expect(preparation.prepare(DRIVER, first, never, call)).rejects.toThrow("the kubelet left");
+  expect(calls).toEqual([]);
+  // It may not be known after a kill that the driver was not called.
+  expect(records.get(DRIVER, first.uid)?.state).toBe("preparing");
 });
 
 const pod = (name: string) => ({ name, uid: name });
@@ -164,7 +180,7 @@ it("a pod that another call recorded while departed pods' containers ended stays
   const { preparation, records } = preparationIn("boot-1");
   const first = world.claim("first", "gpu-0");
   const pods = [pod("departed"), pod("pod-of-first")];
-  records.save(DRIVER, first, { state: "prepared", devices: [recordedDevice("gpu-0")], pods, cdi: "" });
+  await records.save(DRIVER, first, { state: "prepared", devices: [recordedDevice("gpu-0")], pods, cdi: "" });
   duringRead = () => records.complete(DRIVER, first.uid, { pods: [pod("later")], devices: [] });
   await preparation.prepare(DRIVER, first, never);
   expect(records.get(DRIVER, first.uid)?.pods).toEqual([pod("pod-of-first"), pod("later")]);
@@ -275,7 +291,7 @@ it.each([
 ])("a preparation that was not completed, and now %s", async (_, boot, device, before) => {
   const claim = world.claim("claim", device);
   const recorded = { state: "preparing" as const, devices: [recordedDevice("gpu-0")], pods: [], cdi: "" };
-  world.records(boot).save(DRIVER, claim, recorded);
+  await world.records(boot).save(DRIVER, claim, recorded);
   await preparationIn("boot-1").preparation.prepare(DRIVER, claim, never);
   expect(calls).toEqual([...before, `prepare claim: ${device}`]);
 });

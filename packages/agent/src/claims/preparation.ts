@@ -166,7 +166,7 @@ export class Preparation {
       if (!record) return false;
       if (!isEnding(record) && (await allocations.current(record, signal))) return false;
       await directory.remove(driver, uid);
-      records.remove(driver, uid);
+      await records.remove(driver, uid);
       return true;
     });
   }
@@ -214,7 +214,10 @@ export class Preparation {
     underway.throwIfAborted();
     this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
-    if (!isOfOldBoot) records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
+    if (!isOfOldBoot) {
+      await records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
+      underway.throwIfAborted();
+    }
     const answer = await connection.client.prepare(claim, allocation, signal);
     const { namespace, name, uid } = claim;
     const owner = { driver, namespace, name, uid, boot: records.boot, driverUid: connection.uid, pods };
@@ -225,7 +228,7 @@ export class Preparation {
     // Another call may have recorded a pod while the driver was called.
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
+    await records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }

@@ -11,11 +11,11 @@ it("claims that may be reserved for a pod of the node are read, and no others", 
   const records = world.records();
   const record = (name: string, namespace: string, pods: ClaimPod[]) =>
     records.save(DRIVER, { namespace, name, uid: name }, { state: "prepared", devices: [], pods, cdi: "" });
-  record("shared", "default", [{ name: "first", uid: "first" }]);
-  record("of-unknown-pods", "default", []);
-  record("generated", "default", [{ name: "other", uid: "other", isOwner: true }]);
-  record("known", "default", [{ name: "late", uid: "late" }]);
-  record("elsewhere", "other", [{ name: "first", uid: "first" }]);
+  await record("shared", "default", [{ name: "first", uid: "first" }]);
+  await record("of-unknown-pods", "default", []);
+  await record("generated", "default", [{ name: "other", uid: "other", isOwner: true }]);
+  await record("known", "default", [{ name: "late", uid: "late" }]);
+  await record("elsewhere", "other", [{ name: "first", uid: "first" }]);
   const position = { log: "a", sequence: 0 };
   const late = { uid: "late", namespace: "default", name: "late", sandboxes: [], containers: [] };
   const snapshot: LogItem = { kind: "snapshot", position, why: "begin", missed: undefined, pods: [late] };

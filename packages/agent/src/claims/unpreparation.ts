@@ -45,11 +45,11 @@ export class Unpreparation {
     const save = (state: ClaimRecord["state"]) =>
       records.save(driver, claim, { state, devices, pods, cdi: "", boot: record?.boot });
     // Also without a record, which may be lost although the driver has prepared the claim.
-    if ((connection?.client || !connection) && !(record && isEnding(record))) save("unpreparing");
+    if ((connection?.client || !connection) && !(record && isEnding(record))) await save("unpreparing");
     await directory.remove(driver, uid);
     if (record) await this.#checkUnused(record, signal);
     if (!connection) {
-      if (record?.state !== "unprepared") save("unprepared");
+      if (record?.state !== "unprepared") await save("unprepared");
       queue.add(driver);
       log.info(
         { driver, claim: { namespace, name } },
@@ -58,7 +58,7 @@ export class Unpreparation {
       return;
     }
     await connection.client?.unprepare(claim, { devices, pods }, signal);
-    records.remove(driver, uid);
+    await records.remove(driver, uid);
     log.info({ driver, claim: { namespace, name } }, "claim unprepared");
   }
 

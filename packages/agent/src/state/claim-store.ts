@@ -35,18 +35,19 @@ export class ClaimStore extends Store {
     );
   }
 
-  /** Throws if the disk is full; nothing is changed then. */
-  save(claim: StoredClaim): void {
-    const { updatedAt, ...row } = claim;
-    this.database.transaction(() =>
-      this.database.insert("claim", { ...row, updated_at: updatedAt }, "REPLACE"),
-    );
+  /** Commits the changes that `work` makes. Throws if the disk is full; nothing is changed then. */
+  together(work: () => void): void {
+    this.database.transaction(work);
   }
 
-  /** Throws if the disk is full; nothing is changed then. */
+  /** Call it within `together`. */
+  save(claim: StoredClaim): void {
+    const { updatedAt, ...row } = claim;
+    this.database.insert("claim", { ...row, updated_at: updatedAt }, "REPLACE");
+  }
+
+  /** Call it within `together`. */
   remove(driver: string, uid: string): void {
-    this.database.transaction(() =>
-      this.database.run("DELETE FROM claim WHERE driver = ? AND uid = ?", driver, uid),
-    );
+    this.database.run("DELETE FROM claim WHERE driver = ? AND uid = ?", driver, uid);
   }
 }

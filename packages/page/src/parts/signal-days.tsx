@@ -15,7 +15,7 @@ const MOST = 16;
 interface Props {
   /** Shows only the signals of this plugin. Default: those of all plugins, each with its plugin's name. */
   plugin?: string;
-  /** Shown if no signal was reported. */
+  /** Shown if no reading is recorded. */
   none: ComponentChildren;
 }
 
@@ -39,6 +39,7 @@ export function SignalDays({ plugin, none }: Props) {
       )}
       {!value && !problem && <Waiting>Reading the last 24 hours.</Waiting>}
       {value && days.length === 0 && <p>{none}</p>}
+      {days.length > 0 && <p class="quiet">The most severe value of each minute.</p>}
       <div class="signals">
         {drawn.map(({ signal, day }) => (
           <SignalPlot

@@ -4,6 +4,7 @@ import type { CheckedPool, CheckedPools } from "./checked.ts";
 import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
 import type { CounterSet, DeviceProblem } from "./model.ts";
 import { PoolBytes } from "./pool-bytes.ts";
+import { headOf, headSizeOf, type PoolHead } from "./pool-head.ts";
 import { readCounterSet, readDevice } from "./read-device.ts";
 import { FieldReader } from "./read-fields.ts";
 import type { DeviceMessage } from "./read-message.ts";
@@ -63,8 +64,14 @@ export class PoolReader {
     return completed(this.steps(message));
   }
 
-  /** `read` in steps of a few milliseconds each, so that other work can run in between. */
-  *steps(message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">): Steps<CheckedPools> {
+  /**
+   * `read` in steps of a few milliseconds each, so that other work can run in between.
+   * @param onHead receives the head of the first pool, if it is large, before its other devices are read
+   */
+  *steps(
+    message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">,
+    onHead?: (head: PoolHead) => void,
+  ): Steps<CheckedPools> {
     const before = this.#states;
     const names = new Set<string>();
     let room = this.#validation.maxDevices;
@@ -72,7 +79,7 @@ export class PoolReader {
     for (const [at, bytes] of message.pools.entries()) {
       const known = before[at];
       const again = known && "pool" in known ? this.#again(known, bytes, names, room) : undefined;
-      const state = again ?? (yield* this.#whole(bytes, names, room, at));
+      const state = again ?? (yield* this.#whole(bytes, names, room, at, at === 0 ? onHead : undefined));
       if ("pool" in state) {
         names.add(state.name);
         room -= state.pool.devices.length;
@@ -127,6 +134,7 @@ export class PoolReader {
     names: ReadonlySet<string>,
     room: number,
     at: number,
+    onHead?: (head: PoolHead) => void,
   ): Steps<PoolState | Refusal> {
     const problems: DeviceProblem[] = [];
     const { maxDevices } = this.#validation;
@@ -166,10 +174,14 @@ export class PoolReader {
     const context = contextOf(this.#options.driver, fields, counterSets);
     const recall = this.#recall(name, context);
     const examined: ExaminedDevice[] = [];
+    const headSize = onHead && sets.length === 0 ? headSizeOf(starts.length) : undefined;
     for (const [at, from] of starts.entries()) {
       const to = ends[at]!;
       if (meter.spend(costOf(to - from))) yield;
       examined.push(recall?.(bytes, from, to) ?? this.#examineField(reader, from, to, context));
+      if (examined.length !== headSize) continue;
+      const head = headOf({ name, fields }, examined, starts.length);
+      if (head) onHead?.(head);
     }
     if (parts.others > 0) {
       const message = `${parts.others} devices beyond the first ${maxDevices} are not read`;

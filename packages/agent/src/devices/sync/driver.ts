@@ -3,6 +3,7 @@ import type { CheckedDevice, CheckedPool, CheckedPools } from "../model/checked.
 import { poolsOfNamedResources } from "../model/decode-named-resources.ts";
 import { type Feature, featuresIn } from "../model/feature-bits.ts";
 import type { Device, DevicePool, DeviceProblem, NamedResources } from "../model/model.ts";
+import type { PoolHead } from "../model/pool-head.ts";
 import { PoolReader } from "../model/pool-reader.ts";
 import { checkPools, defaultValidation } from "../model/validate.ts";
 import { type AddedTaints, TaintedDevices } from "../plan/added-taints.ts";
@@ -140,11 +141,14 @@ export class Driver {
     this.#isRead = false;
   }
 
-  /** Decodes the last message if it is not decoded yet. A large message takes many turns of the event loop. */
-  async read(turns: LoopTurns): Promise<void> {
+  /**
+   * Decodes the last message if it is not decoded yet. A large message takes many turns of the event loop.
+   * @param onHead receives the head of its first pool as `PoolReader.steps` does, if the agent adds nothing to its devices
+   */
+  async read(turns: LoopTurns, onHead?: (head: PoolHead) => void): Promise<void> {
     while (!this.#isRead || this.#reading) {
       // One read at a time. A message that arrives meanwhile is read next.
-      this.#reading ??= this.#readMessage(turns).finally(() => {
+      this.#reading ??= this.#readMessage(turns, onHead).finally(() => {
         this.#reading = undefined;
       });
       await this.#reading;
@@ -243,13 +247,17 @@ export class Driver {
     return this.#reduced.devices;
   }
 
-  async #readMessage(turns: LoopTurns): Promise<void> {
+  async #readMessage(turns: LoopTurns, onHead?: (head: PoolHead) => void): Promise<void> {
     const message = this.#message;
     this.#isRead = true;
     if (!message) return;
     if (message.protocol === "devices") {
       const reader = this.#reader;
-      const checked = await inTurns(reader.steps(message.message), turns);
+      const offer = (head: PoolHead) => {
+        const isWhole = !this.#addedTaints && !this.#needsNoPreparation;
+        if (reader === this.#reader && isWhole && !this.#isWithdrawn) onHead?.(head);
+      };
+      const checked = await inTurns(reader.steps(message.message, offer), turns);
       // `forget` was called meanwhile.
       if (reader !== this.#reader) return;
       this.#checked = checked;

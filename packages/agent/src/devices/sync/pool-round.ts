@@ -61,9 +61,8 @@ export class PoolRound {
         again;
     }
     const refused: { write: SliceWrite; error: unknown }[] = [];
-    await forEachAtMost(writes, MOST_WRITES_AT_ONCE, async (write) => {
-      // If nothing was written yet, the first refusal most likely applies to all slices of the pool.
-      if (refused.length > 0 && this.#written === 0) return;
+    const held: SliceWrite[] = [];
+    const attempt = async (write: SliceWrite) => {
       const send = async () => {
         try {
           await this.#send(write);
@@ -73,11 +72,22 @@ export class PoolRound {
         }
       };
       again = (await this.#try(write.name, send)) || again;
+    };
+    await forEachAtMost(writes, MOST_WRITES_AT_ONCE, async (write) => {
+      // If nothing was written yet, the first refusal most likely applies to all slices of the pool.
+      if (refused.length > 0 && this.#written === 0) held.push(write);
+      else await attempt(write);
     });
+    // Once a slice was accepted, even if it was in progress meanwhile or is empty.
+    const continueHeld = async () => {
+      if (this.#written > 0) await forEachAtMost(held.splice(0), MOST_WRITES_AT_ONCE, attempt);
+    };
+    await continueHeld();
     for (const { write, error } of refused) {
       again = (await this.#isolate(write, error)) || again;
       // No slice of the pool was accepted. The others would be refused for the same reason.
       if (this.#written === 0 && !again) break;
+      await continueHeld();
     }
     if (again || refused.length > 0) return again;
     for (const slice of outdated) {
@@ -88,6 +98,16 @@ export class PoolRound {
       await this.#try(slice.name, drop);
     }
     return false;
+  }
+
+  /** Sends the writes once. A later round handles those that are refused or conflict. */
+  async attempt(): Promise<void> {
+    for (const write of this.#options.plan.writes)
+      try {
+        await this.#send(write);
+      } catch (error) {
+        if (!isStale(error) && !isRefusal(error)) throw error;
+      }
   }
 
   // Returns whether another client wrote meanwhile, so that the pool must be planned again.

@@ -98,6 +98,18 @@ describe("a slice that the API server refuses", () => {
       expect(sync.status()[0]).toMatchObject({ reported: 256, devices: 128, quarantined: 128 }),
     );
   });
+
+  it.each([1, 9])(
+    "does not keep the rest of a large new pool from being written: %i slices",
+    async (count) => {
+      const blamed = Array.from({ length: count }, (_, at) => `device-${at * 125 + 3}`);
+      const { startDriver, devices, sync, verdicts } = await setUp({ admit: refusesDevices(...blamed) });
+      await startDriver(gpu, 2_000);
+      await eventually(() => expect(devices()).toHaveLength(2_000 - count));
+      expect(verdicts()).toMatchObject([{ state: "complete" }]);
+      await eventually(() => expect(sync.status()).toMatchObject([{ quarantined: count }]));
+    },
+  );
 });
 
 describe("what one driver is refused", () => {

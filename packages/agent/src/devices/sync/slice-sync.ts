@@ -82,7 +82,13 @@ export class SliceSync {
       if (driver?.standing.messageAt !== undefined && session.cache.of(name).length === 0)
         nodeUid.read(signal).catch(() => {});
       const wasKnown = driver?.reported() !== undefined;
-      await driver?.read(turns);
+      let first: Promise<void> | undefined;
+      await driver?.read(turns, (head) => {
+        first ??= session.writer.writeFirst(name, head, sync, signal);
+        // It is awaited below, after the message is read.
+        first.catch(() => {});
+      });
+      await first;
       if (!wasKnown && driver?.reported()) for (const callback of this.#knownCallbacks) callback();
       await this.#learn(session, name, signal);
       const desired = this.desired(name);

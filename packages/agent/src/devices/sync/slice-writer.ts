@@ -1,7 +1,9 @@
 import { SlicesNotAsPlanned } from "@nodekeeper/api/errors";
 import type { CheckedPool, StoredSlice } from "../model/checked.ts";
 import type { NamedResources } from "../model/model.ts";
+import type { PoolHead } from "../model/pool-head.ts";
 import { encodeModel, type StoredModel, storedModel } from "../model/stored-model.ts";
+import { planFirstSlice } from "../plan/first-slice.ts";
 import { type PoolPlan, planSlices } from "../plan/plan.ts";
 import type { PlanMemory } from "../plan/plan-memory.ts";
 import { planModels } from "../plan/plan-models.ts";
@@ -67,6 +69,21 @@ export class SliceWriter {
     const message = `the slices of ${driver} are not as planned after ${MOST_TURNS} attempts`;
     result.failures.set(driver, new SlicesNotAsPlanned({ problem: message }));
     return result;
+  }
+
+  /**
+   * Writes the first slice of a driver that has no slices, before the rest of its message is read. `write` completes or
+   * corrects it. Throws as `write` does.
+   */
+  async writeFirst(driver: string, head: PoolHead, memory: DriverSlices, signal: AbortSignal): Promise<void> {
+    const { requests, cache } = this.#session;
+    const { version } = requests.api;
+    const hasSlices = cache.of(driver).length > 0 || cache.foreignOf(driver).length > 0;
+    if (version === "v1alpha2" || hasSlices || memory.refused.size > 0) return;
+    const plan = planFirstSlice(driver, requests.nodeName, head);
+    const result = nothingWritten();
+    const refusals = new Map<string, number>();
+    await new PoolRound({ ...this.#session, version, plan, memory, result, refusals, signal }).attempt();
   }
 
   #plan(driver: string, pools: readonly CheckedPool[], memory: PlanMemory): PoolPlan[] {

@@ -56,7 +56,7 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
       {row.type === "EvictionPlugin" && row.name !== "" && live.node?.eviction && (
         <>
           <h3>Last 24 hours</h3>
-          <SignalDays plugin={row.name} none="The plugin reported no value in the last 24 hours." />
+          <SignalDays plugin={row.name} none="No value of the last 24 hours is recorded." />
         </>
       )}
       {row.name !== "" && row.type !== "" && <Exchange type={row.type} name={row.name} version={row} />}
