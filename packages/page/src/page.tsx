@@ -16,7 +16,6 @@ import { views } from "./views.ts";
 const Overlays = lazyView(
   async () => (await withStyles("overlays", import("./overlays/index.tsx"))).Overlays,
 );
-const LOAD_AFTER_MS = 1_000;
 
 /** The frame of all views: node, eviction mode, navigation, connection state. */
 export function Page({ follower }: { follower: Follower }) {
@@ -29,6 +28,10 @@ export function Page({ follower }: { follower: Follower }) {
   useEffect(() => follower.follow(view?.topics ?? []), [view]);
   const nodeName = live.node ? shown(live.node.nodeName) : "";
   const [overlay, setOverlay] = useOverlay();
+  const isConnected = live.connection.state === "open";
+  useEffect(() => {
+    if (isConnected) Overlays.preload().catch(() => {});
+  }, [isConnected]);
   const [exports] = useState<Exports>(() => new Set());
   useEffect(() => {
     document.title = [view?.title, nodeName, "Nodekeeper"].filter(Boolean).join(" · ");
@@ -122,11 +125,7 @@ function useOverlay() {
       setOverlay(opened);
     };
     addEventListener("keydown", onKey);
-    const loading = setTimeout(() => Overlays.preload().catch(() => {}), LOAD_AFTER_MS);
-    return () => {
-      clearTimeout(loading);
-      removeEventListener("keydown", onKey);
-    };
+    return () => removeEventListener("keydown", onKey);
   }, []);
   return [overlay, setOverlay] as const;
 }

@@ -5,9 +5,11 @@ export async function withStyles<Module>(name: string, module: Promise<Module>):
   link.href = `page/${name}.css`;
   const loaded = new Promise((resolve, reject) => {
     link.onload = resolve;
-    link.onerror = reject;
+    link.onerror = (event) => {
+      link.remove();
+      reject(event);
+    };
   });
   document.head.append(link);
-  await loaded;
-  return module;
+  return (await Promise.all([module, loaded]))[0];
 }
