@@ -1,8 +1,8 @@
 /** A change of one record. */
 export interface RecordChange {
-  /** Changes the record in memory. */
+  /** Changes the record in memory. Called again, after `revert`, if the change is then committed alone. */
   apply: () => void;
-  /** Undoes `apply`. */
+  /** Undoes the last `apply`. */
   revert: () => void;
   /** Writes the change to the database, within a transaction. */
   write: () => void;

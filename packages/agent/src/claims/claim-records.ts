@@ -156,22 +156,28 @@ export class ClaimRecords {
 
   /** Removes a claim's record. */
   async remove(driver: string, uid: string): Promise<void> {
-    const before = this.get(driver, uid);
-    await this.#commits.add({
-      apply: () => this.#forget(driver, uid),
-      revert: () => before && this.#remember(before),
-      write: () => this.#store.remove(driver, uid),
-    });
+    await this.#change(driver, uid, undefined, () => this.#store.remove(driver, uid));
     this.#withheld.delete(`${driver}/${uid}`);
   }
 
   #put(record: ClaimRecord): Promise<void> {
     const { driver, uid, devices, pods } = record;
-    const before = this.get(driver, uid);
+    const stored = { ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) };
+    return this.#change(driver, uid, record, () => this.#store.save(stored));
+  }
+
+  #change(driver: string, uid: string, after: ClaimRecord | undefined, write: () => void): Promise<void> {
+    let before: ClaimRecord | undefined;
+    const set = (record: ClaimRecord | undefined) =>
+      record ? this.#remember(record) : this.#forget(driver, uid);
     return this.#commits.add({
-      apply: () => this.#remember(record),
-      revert: () => (before ? this.#remember(before) : this.#forget(driver, uid)),
-      write: () => this.#store.save({ ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) }),
+      // Applied again after a failure of the changes before it, the record may be another one.
+      apply: () => {
+        before = this.get(driver, uid);
+        set(after);
+      },
+      revert: () => set(before),
+      write,
     });
   }
 

@@ -20,16 +20,19 @@ it("writes the first slice of a large pool alone, and the others once the messag
   );
 });
 
-it("publishes all devices if the first slice could not be written", async () => {
+it("publishes all devices if the first slice could not be written, which are known before", async () => {
   let isDown = true;
-  const { startDriver, devices, writes } = await setUp({
+  const { startDriver, devices, sync, writes } = await setUp({
     admit: () => {
       const fault = isDown ? { status: 503, body: { kind: "Status", message: "down" } } : undefined;
       isDown = false;
       return fault;
     },
   });
+  let known = 0;
+  sync.onDevicesKnown(() => known++);
   await startDriver("gpu.example.com", 2_000);
   await eventually(() => expect(devices()).toHaveLength(2_000));
   expect(writes.length).toBeGreaterThan(16);
+  expect(known).toBe(1);
 });

@@ -88,8 +88,9 @@ export class SliceSync {
         // It is awaited below, after the message is read.
         first.catch(() => {});
       });
-      await first;
       if (!wasKnown && driver?.reported()) for (const callback of this.#knownCallbacks) callback();
+      // Throws if the server can't be reached.
+      await first;
       await this.#learn(session, name, signal);
       const desired = this.desired(name);
       if (!desired || (changedAt !== undefined && this.#awaitsRepair(name, desired, changedAt))) return;
