@@ -57,7 +57,7 @@ export class HostFiles {
       const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
       try {
         return (
-          await readUpTo(descriptor, place, { ...options, isAttribute: path.startsWith("/sys/") })
+          await readUpTo(descriptor, place, { ...options, isAttribute: isAttribute(path) })
         ).trim();
       } finally {
         closeSync(descriptor);
@@ -128,4 +128,9 @@ async function readUpTo(
     throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
   }
   return Buffer.concat(chunks).subarray(0, cap).toString("utf8");
+}
+
+// Files of cgroups may have several records, of which a read returns as many as fit into a page.
+function isAttribute(path: string): boolean {
+  return path.startsWith("/sys/") && !path.startsWith("/sys/fs/");
 }
