@@ -56,9 +56,7 @@ export class HostFiles {
       // O_NONBLOCK, because opening a named pipe would otherwise wait for a writer.
       const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
       try {
-        return (
-          await readUpTo(descriptor, place, { ...options, isAttribute: isAttribute(path) })
-        ).trim();
+        return (await readUpTo(descriptor, place, { ...options, isAttribute: isAttribute(path) })).trim();
       } finally {
         closeSync(descriptor);
       }
