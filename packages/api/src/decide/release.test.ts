@@ -43,10 +43,30 @@ describe("terminating victims", () => {
     const round = rounds.play({ p: again });
     expect(round.victims).toEqual([]);
     expect(round.refusals).toMatchObject([{ uid: "a", reason: "stopped" }]);
-    expect(round.ranking.find(({ uid }) => uid === "a")?.why).toContain("containers were stopped");
+    expect(round.ranking.find(({ uid }) => uid === "a")?.why).toContain("its containers were stopped");
     rounds.pass(5);
     expect(namesOf(rounds.play({ p: again }).victims)).toEqual(["a"]);
   });
+
+  it.each([
+    ["superseded", "terminating", "the pod is already terminating"],
+    [
+      "unknown",
+      "stopped",
+      "its containers were stopped, or may have been, by its eviction since the last round",
+    ],
+  ] as const)(
+    "whose eviction was to stop containers, and ended as %s, are called %s",
+    (result, reason, message) => {
+      const rounds = someRounds();
+      rounds.play({ p: hard() });
+      rounds.pass(5);
+      const sent = result === "unknown";
+      rounds.outcomes = [{ uid: "a", result, sent, stopsContainers: true, message: "x" }];
+      const round = rounds.play({ p: { ...hard(), pods: [evictPod("a", { force: true })] } });
+      expect(round.refusals).toMatchObject([{ uid: "a", reason, message }]);
+    },
+  );
 
   it("are remembered with all it takes to continue after a restart", () => {
     const rounds = someRounds();

@@ -28,7 +28,10 @@ export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "rece
   resumed: PendingEviction[];
   /** Pods that ended with their eviction since the last round. The round may have observed them before. */
   deleted: ReadonlySet<string>;
-  /** Pods whose containers were stopped by their eviction since the last round. The kubelet may start them again. */
+  /**
+   * Pods whose containers were stopped by their eviction since the last round, or may have been. The kubelet may start
+   * them again.
+   */
   stopped: ReadonlySet<string>;
 }
 
@@ -95,8 +98,11 @@ export function reconcileEvictions(
   const sentBefore = [...(state.sentBefore ?? []), ...givenUp].map(({ uid }) => uid);
   const failed = failedPods(input, [...outcomes.values()], present);
   const ended = [...outcomes.values()].filter(({ result }) => endings.has(result));
+  // A superseded eviction has stopped none: its pod ended before.
+  const stays = ({ result, stopsContainers }: EvictionOutcome) =>
+    stopsContainers === true && result !== "superseded";
   const uidsOf = (isStop: boolean) =>
-    new Set(ended.filter(({ stopsContainers = false }) => stopsContainers === isStop).map(({ uid }) => uid));
+    new Set(ended.filter((outcome) => stays(outcome) === isStop).map(({ uid }) => uid));
   return {
     pending,
     holding,

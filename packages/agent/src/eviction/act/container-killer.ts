@@ -39,7 +39,13 @@ export class ContainerKiller implements Killer {
       signal.throwIfAborted();
       return again(`containers can't be read from the runtime: ${messageOf(error)}`, false);
     }
-    if (containers.length === 0) return { kind: "exited", seen: "no container of the pod was running" };
+    if (containers.length === 0) {
+      // Those that the kubelet started since the first attempt may be running.
+      const seen = request.containers
+        ? "the containers to stop have exited"
+        : "no container of the pod was running";
+      return { kind: "exited", seen };
+    }
     const message = `StopContainer ${namesOf(containers)}, grace period ${graceOf(request)} s`;
     const ids = new Set(containers.map(({ id }) => id));
     const chosen = { ...request, containers: ids };

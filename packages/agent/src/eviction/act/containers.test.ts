@@ -91,7 +91,7 @@ describe("stopping containers", () => {
     const request = runtime.request({ containers: new Set(["id-before"]) });
     expect(await runtime.killer().kill(request, signal)).toEqual({
       kind: "exited",
-      seen: "no container of the pod was running",
+      seen: "the containers to stop have exited",
     });
     expect(runtime.stopCalls).toEqual([]);
   });

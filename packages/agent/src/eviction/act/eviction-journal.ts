@@ -87,7 +87,10 @@ export class EvictionJournal {
         this.#evicted++;
         if (isEndSeen(task)) metrics.duration.observe(seconds);
         this.#lastStep(task, message);
-        log.info(line, "evicted pod was deleted");
+        log.info(
+          line,
+          task.stopsContainers ? "containers of evicted pod were stopped" : "evicted pod was deleted",
+        );
         break;
       case "superseded":
         this.#lastStep(task, message);

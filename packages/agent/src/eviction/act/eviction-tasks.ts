@@ -123,7 +123,8 @@ export class EvictionTasks {
     if (end.result === "failed" && wasTried && task.requests !== "accepted") health.failed(end.message);
     journal.ended(task, end);
     this.#gauge();
-    if (end.result === "terminated") containers?.podDeleted(pod);
+    // The kubelet may have started stopped containers again.
+    if (end.result === "terminated" && !task.stopsContainers) containers?.podDeleted(pod);
     else containers?.forget(pod.uid);
   }
 

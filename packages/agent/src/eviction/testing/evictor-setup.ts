@@ -70,6 +70,8 @@ export class TestEvictor implements NodePods {
   readonly kills: KillRequest[] = [];
   /** UIDs of pods that the evictor found to be gone. */
   readonly forgotten: string[] = [];
+  /** UIDs of pods whose containers are waited for because the pod was deleted. */
+  readonly awaited: string[] = [];
   /** The names of pods that were read. */
   readonly reads: string[] = [];
   readonly ledger = new TestLedger(this.clock);
@@ -132,7 +134,7 @@ export class TestEvictor implements NodePods {
         run: async () => {},
         follow: () => {},
         forget: () => {},
-        podDeleted: () => {},
+        podDeleted: ({ uid }) => void this.awaited.push(uid),
         running: () => this.running ?? [],
       },
     });
