@@ -1,5 +1,5 @@
 // Plugins for the benchmark, in a process of their own:
-//   node plugins-process.ts DIRECTORY COUNT INTERVAL_MS EPOCH_MS [trouble]
+//   node plugins-process.ts DIRECTORY COUNT INTERVAL_MS EPOCH_MS [flood] [hung]
 // Each reports the time of its last change, milliseconds since EPOCH_MS, as a resource of its name. SIGUSR2 ends the
 // changes; the last values are then printed as JSON.
 
@@ -9,7 +9,7 @@ import { systemClock } from "@nodekeeper/core/lib";
 import { customNodeResource, serveReporterPlugin, status } from "@nodekeeper/sdk";
 import { createServer } from "nice-grpc";
 
-const [directory = "", count = "0", interval = "500", epoch = "0", trouble = ""] = process.argv.slice(2);
+const [directory = "", count = "0", interval = "500", epoch = "0", ...others] = process.argv.slice(2);
 const FLOOD_PER_TICK = 100;
 const FLOOD_TICK_MS = 10;
 
@@ -37,7 +37,7 @@ for (let at = 0; at < Number(count); at++) {
     },
   });
 }
-if (trouble) {
+if (others.includes("flood"))
   await serveRaw("flood", {
     getReportContent: async () => ({ content: [report("flood")] }),
     async *listAndWatchReportContent() {
@@ -48,6 +48,7 @@ if (trouble) {
       await systemClock.sleep(1e9);
     },
   });
+if (others.includes("hung")) {
   const never = () => new Promise<never>(() => {});
   await serveRaw("hung", {
     getReportContent: never,

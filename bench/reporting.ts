@@ -1,10 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import { silentLogger, systemClock } from "@nodekeeper/core/lib";
-import { createDevApiServer, type ReceivedRequest } from "@nodekeeper/testing";
-import { AgentProcess } from "./agent-process.ts";
+import { systemClock } from "@nodekeeper/core/lib";
 import { type Figure, percentile } from "./figures.ts";
+import { withCluster } from "./reporting-cluster.ts";
 
 const PLUGINS = 50;
 
@@ -45,7 +41,7 @@ async function benchIdle(quick: boolean): Promise<Figure[]> {
 async function benchTrouble(quick: boolean): Promise<Figure[]> {
   return await withCluster(async ({ agent, startPlugins, seen, patchTimes, server }) => {
     await agent.start();
-    const plugins = await startPlugins(PLUGINS, 500, true);
+    const plugins = await startPlugins(PLUGINS, 500, ["flood", "hung"]);
     await systemClock.sleep(5_000);
     seen.delays.length = 0;
     patchTimes.length = 0;
@@ -86,80 +82,6 @@ async function benchMemory(quick: boolean): Promise<Figure[]> {
       { name: `RSS after ${minutes} min, ${PLUGINS} plugins`, value: agent.rssMb(), unit: "MB", budget: 100 },
     ];
   });
-}
-
-interface Plugins {
-  /** Ends the changes; answers the last value of each plugin. */
-  finish(): Promise<Record<string, number>>;
-}
-
-interface Cluster {
-  agent: AgentProcess;
-  server: ReturnType<typeof createDevApiServer>;
-  /** Delays of the changes of well-behaved plugins, milliseconds. */
-  seen: { delays: number[] };
-  patchTimes: number[];
-  startPlugins(count: number, intervalMs: number, trouble?: boolean): Promise<Plugins>;
-}
-
-async function withCluster<T>(work: (cluster: Cluster) => Promise<T>): Promise<T> {
-  const epoch = Date.now();
-  const seen = { delays: [] as number[], values: new Map<string, number>() };
-  const patchTimes: number[] = [];
-  const server = createDevApiServer({
-    checkFields: false,
-    clock: systemClock,
-    log: silentLogger,
-    onRequest: (request) => record(request, epoch, seen, patchTimes),
-  });
-  await server.start();
-  const agent = new AgentProcess();
-  await server.writeKubeconfig(agent.kubeconfig);
-  const children: ChildProcess[] = [];
-  const startPlugins = async (count: number, intervalMs: number, trouble = false): Promise<Plugins> => {
-    const script = fileURLToPath(new URL("./plugins-process.ts", import.meta.url));
-    const args = [
-      agent.plugins,
-      String(count),
-      String(intervalMs),
-      String(epoch),
-      ...(trouble ? ["trouble"] : []),
-    ];
-    const child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
-    children.push(child);
-    return {
-      async finish() {
-        child.kill("SIGUSR2");
-        const [chunk] = await once(child.stdout!, "data");
-        return JSON.parse(String(chunk)) as Record<string, number>;
-      },
-    };
-  };
-  try {
-    return await work({ agent, server, seen, patchTimes, startPlugins });
-  } finally {
-    for (const child of children) child.kill("SIGKILL");
-    await agent.remove();
-    await server.stop();
-  }
-}
-
-function record(
-  { method, path, body }: ReceivedRequest,
-  epoch: number,
-  seen: { delays: number[]; values: Map<string, number> },
-  patchTimes: number[],
-): void {
-  if (method !== "PATCH" || !path.includes("/customnoderesources/bench")) return;
-  const now = Date.now();
-  patchTimes.push(now);
-  const { status } = body as { status?: { resources?: { capacity?: Record<string, string> } } };
-  for (const [name, text] of Object.entries(status?.resources?.capacity ?? {})) {
-    const value = Number(text);
-    if (seen.values.get(name) === value) continue;
-    seen.values.set(name, value);
-    if (name !== "bench.io/flood") seen.delays.push(now - epoch - value);
-  }
 }
 
 /** The most events that any window of one second holds. */

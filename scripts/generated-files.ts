@@ -26,9 +26,10 @@ const { publishedTo, repository } = JSON.parse(await readFile(join(root, "packag
 const published = [
   "README.md",
   "docs/first-driver.md",
-  "docs/kubectl-plugin.md",
-  "docs/monitoring.md",
-  "docs/plugin-authors.md",
+  "docs/guides/install.md",
+  "docs/guides/kubectl-plugin.md",
+  "docs/guides/monitoring.md",
+  "docs/guides/plugins.md",
   "packages/create-plugin/README.md",
   "packages/sdk/README.md",
   "packages/testing/README.md",

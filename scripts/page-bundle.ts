@@ -1,10 +1,16 @@
 import { cp, mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { problemGroups } from "@nodekeeper/api/errors";
 import { build, type Metafile, type Plugin } from "esbuild";
 import { root } from "./programs.ts";
 
 const source = "packages/page/src";
+
+/** Stylesheets that are loaded with the code that needs them: parts/styles.ts. */
+const lazyStyles = [
+  "overlays/overlays",
+  ...["now", "plugins", "pod", "resources", "what-if"].map((view) => `views/${view}/${view}`),
+];
 
 /** Where `npm run page` puts it, and where an agent that runs from source finds it. */
 export const pageDirectory = join(root, "packages/page/dist");
@@ -32,6 +38,7 @@ export async function buildPage(directory: string): Promise<Metafile> {
       entryPoints: [
         { in: join(source, "main.tsx"), out: "main" },
         { in: join(source, "views/what-if/worker.ts"), out: "what-if-worker" },
+        ...lazyStyles.map((path) => ({ in: join(source, `${path}.css`), out: basename(path) })),
       ],
       outdir: directory,
       bundle: true,

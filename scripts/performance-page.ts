@@ -2,16 +2,13 @@ import { glob, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { performancePicture, performanceSections } from "../bench/peers/page.ts";
 import type { Result } from "../bench/peers/results.ts";
-import { missingRows, rows } from "../bench/peers/rows.ts";
+import { rows } from "../bench/peers/rows.ts";
 import { withSections } from "./docs/tables.ts";
 import { root } from "./programs.ts";
 
 /** docs/performance.md with the results of `npm run bench:peers`. */
 export async function performancePage(page: string): Promise<string> {
-  return withSections(
-    page,
-    performanceSections({ rows, missing: missingRows, results: await readResults() }),
-  );
+  return withSections(page, performanceSections({ rows, results: await readResults() }));
 }
 
 /** docs/images/performance.svg. */

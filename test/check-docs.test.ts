@@ -11,6 +11,7 @@ import { serveDirectory } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
 import * as repository from "../scripts/programs.ts";
 import { findBlockProblems } from "./support/code-blocks.ts";
+import { isAsShown } from "./support/doc-output.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -44,12 +45,17 @@ describe("a page", () => {
       "  true",
       "  ```",
     ].join("\n");
-    expect(readMarkdown(text)).toEqual({
+    expect(readMarkdown(text)).toMatchObject({
       title: "The agent's page",
       headings: [
-        { id: "the-agents-page", text: "The agent's page", depth: 1 },
-        { id: "q--a-what_now", text: "Q & A: what_now?", depth: 2 },
-        { id: "twice", text: "Twice", depth: 2 },
+        {
+          id: "the-agents-page",
+          text: "The agent's page",
+          depth: 1,
+          below: "See [one](one.md#a) and\n[two](two.md).\n\n",
+        },
+        { id: "q--a-what_now", text: "Q & A: what_now?", depth: 2, below: "" },
+        { id: "twice", text: "Twice", depth: 2, below: "" },
         { id: "twice-1", text: "Twice", depth: 2 },
       ],
       links: [
@@ -101,6 +107,7 @@ describe("commands in a page", () => {
       ],
       ["sh run=repository", "npm run missing"],
       ["sh run=repository", "npm run bench -- speed\nnpm run bench -- taste"],
+      ["sh run=repository", "npm run try -- --seeds 5 --quick\nnpm run try -- --seed 5"],
       ["sh run=repository", "npx vitest run nowhere/a"],
       ["sh run=repository", "rm -rf ."],
       ["yaml", "a: 1"],
@@ -110,15 +117,16 @@ describe("commands in a page", () => {
       "docs/index.md": "# Index\n## All\n- [A](a.md)\n",
       "docs/a.md": `# A\n${blocks.map(([info, text]) => `\`\`\`${info}\n${text}\n\`\`\`\n`).join("")}`,
       "examples/README.md": "# B\nBy hand:\n\n    node main.js\n",
-      "package.json": JSON.stringify({ scripts: { check: "", bench: "" } }),
+      "package.json": JSON.stringify({ scripts: { check: "", bench: "", try: "node try.ts" } }),
       "bench/speed.ts": "",
+      "try.ts": 'const options = ["--seeds", "--quick"];',
       "test/a.test.ts": "blocksOf('docs/a.md')",
       "test/b.test.ts": "",
     });
     const noLanguage = "a block without a language: sh or console for commands, text for output";
     const expected = 'expected run=dev, run=repository, run=test/….test.ts or not-run="why"';
     expect(await findBlockProblems(root, await markdownFiles(root))).toEqual([
-      `docs/a.md:50: ${noLanguage}`,
+      `docs/a.md:54: ${noLanguage}`,
       `docs/a.md:2: commands without a runner: ${expected}`,
       `docs/a.md:5: commands without a runner: ${expected}`,
       `docs/a.md:14: commands without a runner: ${expected}`,
@@ -127,11 +135,28 @@ describe("commands in a page", () => {
       "docs/a.md:26: there is no test/c.test.ts",
       "docs/a.md:34: package.json has no script missing",
       "docs/a.md:37: there is no bench/taste.ts",
-      "docs/a.md:41: there is no nowhere for nowhere/a",
-      'docs/a.md:44: "rm -rf ." is no command of the repository',
+      "docs/a.md:41: try has no option --seed",
+      "docs/a.md:45: there is no nowhere for nowhere/a",
+      'docs/a.md:48: "rm -rf ." is no command of the repository',
       `examples/README.md:4: ${noLanguage}`,
     ]);
   });
+});
+
+describe("an output in a page", () => {
+  const shown = "NAME  AGE\na     5s\n...\nevicted at 2026-11-21T04:24:22.520Z: 93 > 90";
+  it.each([
+    [
+      "times, ages and widths of columns differ",
+      "NAME AGE\na    12m\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90\n",
+    ],
+    ["'...' stands for lines", "NAME AGE\na 5s\nb 5s\nc 5s\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90"],
+  ])("is what a command prints if %s", (_, printed) => expect(isAsShown(shown, printed)).toBe(true));
+  it.each([
+    ["a value differs", "NAME AGE\na 5s\nevicted at 2026-11-28T03:10:45.1Z: 95 > 90"],
+    ["a line is missing", "a 5s\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90"],
+    ["there is one more", "NAME AGE\na 5s\nevicted at 2026-11-28T03:10:45.1Z: 93 > 90\nfailed"],
+  ])("is not if %s", (_, printed) => expect(isAsShown(shown, printed)).toBe(false));
 });
 
 describe("this repository's pages", () => {
@@ -254,7 +279,7 @@ describe("the site", () => {
   it("can be searched by section, without the marks of Markdown", () => {
     const page =
       "# A `page`\nFirst.\n## Part\n[a link](b.md) and\n\n| x | y |\n|---|---|\n| 1 | *2* |\n\n```sh run=x\npush\n```\n## Part\n";
-    expect(sectionsOf(page, "a.html")).toEqual([
+    expect(sectionsOf(readMarkdown(page), "a.html")).toEqual([
       { page: "A page", heading: "", address: "a.html", text: "First." },
       { page: "A page", heading: "Part", address: "a.html#part", text: "a link and x y 1 2 push" },
       { page: "A page", heading: "Part", address: "a.html#part-1", text: "" },

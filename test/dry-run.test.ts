@@ -204,6 +204,8 @@ it("leaves the taints of its live time when dry run begins, at a restart and wit
   await rounds();
   const [node, cnr] = [cluster.node().spec, cluster.cnr().spec];
   expect([nodeTaints(), cnrTaints()]).toEqual([["DiskPressure", "SoftPressure"], ["NetPressure"]]);
+  // Without a restart too.
+  await until("the warnings", () => warnings().length === 2);
   const before = cluster.requests.length;
   const aboutTaints = () => writes(before).filter((line) => /eviction|events|nodes\/worker-1/.test(line));
   await longRun();
@@ -224,7 +226,14 @@ it("leaves the taints of its live time when dry run begins, at a restart and wit
   const taint = `${PREFIX}/DiskPressure:NoSchedule`;
   const soft = `${PREFIX}/SoftPressure:NoSchedule`;
   const remedy = `enable eviction, or run: kubectl taint node worker-1 ${taint}- ${soft}-`;
-  expect(warnings()).toEqual([expect.objectContaining({ taints: [taint, soft], remedy })]);
+  const ofCnr = {
+    customNodeResource: NODE,
+    taints: [`${PREFIX}/NetPressure:NoSchedule for reclaimed_cores`],
+    remedy: `enable eviction, or run: kubectl edit customnoderesource ${NODE}, and remove them from spec.taints`,
+  };
+  const found = [expect.objectContaining({ taints: [taint, soft], remedy }), expect.objectContaining(ofCnr)];
+  expect(warnings()).toHaveLength(2);
+  expect(warnings()).toEqual(expect.arrayContaining(found));
   const left = `${taint}: added by this agent; dry run leaves it; "kubectl taint node worker-1 ${taint}-" removes it`;
   await until("its explanation", async () => (await explainNode()).includes(left));
   expect(await explainNode()).toContain("No condition is set by Nodekeeper.");

@@ -274,7 +274,7 @@ describe("PodLifecycle over a socket", () => {
       const pods = await client.getPods();
       expect(pods.map(({ error }) => error !== "")).toEqual([true, true]);
     });
-    await eventually(() => expect(lifecycle.problems()).toMatchObject([/2 pods cannot be inspected/]));
+    await eventually(() => expect(lifecycle.problems()).toMatchObject([/can't inspect 2 pods/]));
     expect(lifecycle.events.last).toBe(before);
     runtime.removePod("read");
     runtime.removePod("unread");

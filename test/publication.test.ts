@@ -7,10 +7,11 @@ const REGISTRY = "registry.example/nodekeeper";
 const pages = [
   "README.md",
   "docs/first-driver.md",
+  "docs/guides/install.md",
+  "docs/guides/kubectl-plugin.md",
+  "docs/guides/monitoring.md",
+  "docs/guides/plugins.md",
   "docs/install.md",
-  "docs/kubectl-plugin.md",
-  "docs/monitoring.md",
-  "docs/plugin-authors.md",
   "packages/sdk/README.md",
 ];
 

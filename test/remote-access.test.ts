@@ -1,11 +1,19 @@
+import { writeFileSync } from "node:fs";
 import { request } from "node:https";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Authority, hasOpenssl } from "../packages/core/src/kube/testing/certificates.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
+import { blocksOf, type DocShell, runBlock } from "./support/doc-blocks.ts";
 import { issueCertificate, remotePort, reviewTokens } from "./support/remote.ts";
 
-const REVIEWERS: Record<string, string> = { "token-of-prometheus": "prometheus", "token-of-other": "other" };
+const REVIEWERS: Record<string, string> = {
+  "token-of-prometheus": "prometheus",
+  "token-of-viewer": "viewer",
+  "token-of-other": "other",
+};
+const ALLOWED: Record<string, string> = { prometheus: "/metrics", viewer: "/nodekeeper/api/v1/node" };
 
 describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => {
   let cluster: TestCluster;
@@ -16,7 +24,7 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
 
   beforeAll(async () => {
     cluster = await startCluster();
-    reviewTokens(cluster, REVIEWERS, (user, path) => user === "prometheus" && path === "/metrics");
+    reviewTokens(cluster, REVIEWERS, (user, path) => ALLOWED[user] === path);
     const files = issueCertificate(cluster.directory);
     ({ authority } = files);
     agent = await startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...files.flags });
@@ -73,6 +81,20 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
     const answer = await get(path, token);
     expect(answer).toMatchObject({ status, text: expect.stringMatching(text) });
     expect(answer.challenge).toBe(status === 401 ? 'Bearer realm="nodekeeper"' : undefined);
+  });
+
+  it("answers curl as docs/api.md shows", async () => {
+    writeFileSync(join(cluster.directory, "ca.crt"), authority.ca);
+    const [block] = blocksOf("docs/api.md", ({ kind }) => kind === "test");
+    const shell: DocShell = {
+      directory: cluster.directory,
+      env: { TOKEN: "token-of-viewer" },
+      replacements: [[/worker-1:10291/g, `127.0.0.1:${port}`]],
+      programs: {},
+    };
+    expect(await runBlock(block!, cluster.directory, shell)).toEqual([]);
+    const refused = await runBlock(block!, cluster.directory, { ...shell, env: { TOKEN: "token-of-other" } });
+    expect(refused.join()).toContain("403");
   });
 
   it("speaks TLS only", async () => {

@@ -19,7 +19,7 @@ async function simulate(...args: string[]): Promise<string> {
 
 describe("the whole agent in worlds of virtual time", () => {
   it("keeps every promise", async () => {
-    expect(await simulate("--seeds=50", "--quick")).toContain("\n0 of ");
+    expect(await simulate("--seeds=100", "--quick")).toContain("\n0 of ");
   });
 
   it("lives each world in the same way again, in any process", async () => {

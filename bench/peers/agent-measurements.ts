@@ -17,9 +17,12 @@ const PODS = 110;
 /** The step of CPU time: no less can be seen. */
 const CPU_STEP_SECONDS = 0.01;
 
-interface Places {
+/** Where an agent finds what it needs. */
+export interface Places {
   kubeconfig: string;
   directory: string;
+  /** The directory of the plugins' sockets. */
+  plugins: string;
   runtime: string;
   /** Of an HTTP server that returns the node's pods, as the kubelet's read-only port. */
   podsPort: number;
@@ -39,20 +42,32 @@ export interface OtherAgent {
 export const katalystAgent: OtherAgent = {
   name: "katalyst",
   resource: "customnoderesources",
-  args: ({ kubeconfig, directory, runtime, podsPort, port }) => [
-    `--kubeconfig=${kubeconfig}`,
-    `--node-name=${NODE}`,
+  args: ({ podsPort, runtime, ...places }) => [
     "--agents=katalyst-agent-reporter,katalyst-agent-eviction",
     "--reporter-plugins=system-reporter-plugin,-kubelet-reporter-plugin",
     "--metric-provisioners=kubelet",
     `--kubelet-read-only-port=${podsPort}`,
     `--remote-runtime-endpoint=unix://${runtime}`,
-    `--generic-endpoint=127.0.0.1:${port}`,
-    `--locking-file=${join(directory, "lock")}`,
-    `--plugin-registration-dir=${join(directory, "registry")}`,
-    `--checkpoint-manager-directory=${join(directory, "checkpoints")}`,
+    ...katalystPlaces(places),
   ],
 };
+
+/** The flags of katalyst-agent that name places. */
+export function katalystPlaces({
+  kubeconfig,
+  directory,
+  plugins,
+  port,
+}: Pick<Places, "kubeconfig" | "directory" | "plugins" | "port">): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--node-name=${NODE}`,
+    `--generic-endpoint=127.0.0.1:${port}`,
+    `--locking-file=${join(directory, "lock")}`,
+    `--plugin-registration-dir=${plugins}`,
+    `--checkpoint-manager-directory=${join(directory, "checkpoints")}`,
+  ];
+}
 
 export const nfdWorker: OtherAgent = {
   name: "nfd",
@@ -93,6 +108,7 @@ export function measureAgent(other: OtherAgent): Measure {
         const places = {
           kubeconfig: agent.kubeconfig,
           directory: agent.directory,
+          plugins: agent.plugins,
           runtime: runtime.socket,
           podsPort: (kubelet.address() as AddressInfo).port,
           port: await freePort(),

@@ -15,7 +15,7 @@ import { type Peer, type RowName, rows, type Workload } from "./rows.ts";
 
 const MOST_MINUTES = 5;
 const names = Object.keys(rows) as RowName[];
-const usage = `usage: npm run bench:peers -- [--only ROW]... [--runs N] [--quick]
+const usage = `usage: npm run bench:peers -- [--only ROW]... [--runs N] [--quick] [--cached]
 
 Builds the agent, and Go programs that import upstream packages (once; Go is needed), and runs them in turns under the
 same workload. Rows of one workload are measured by one run. Writes bench/results/ROW.json, docs/performance.md and its picture.

@@ -4,6 +4,7 @@ import { measureDevices } from "./device-measurements.ts";
 import { measureEviction } from "./eviction-measurements.ts";
 import type { Measure } from "./measure.ts";
 import { measureChanges, measureFirstList, measureRelist } from "./relist-measurements.ts";
+import { measureReporting } from "./reporting-measurements.ts";
 import type { Workload } from "./rows.ts";
 
 /** How each workload is measured. */
@@ -16,6 +17,7 @@ export const measurements: Readonly<Record<Workload, Measure>> = {
   devices: measureDevices,
   claims: measureClaims,
   eviction: measureEviction,
+  reporting: measureReporting,
   "agent-katalyst": measureAgent(katalystAgent),
   "agent-nfd": measureAgent(nfdWorker),
 };

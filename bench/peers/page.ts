@@ -3,15 +3,14 @@ import { tableOf } from "../../scripts/docs/tables.ts";
 import { type Result, type Summary, summaryOf } from "./results.ts";
 import type { Peer, Row } from "./rows.ts";
 
-/** What the page is made of: rows, results by the name of their row, and comparisons without a peer. */
+/** What the page is made of: rows, and results by the name of their row. */
 export interface Measured {
   rows: Readonly<Record<string, Row>>;
   results: ReadonlyMap<string, Result>;
-  missing: readonly { title: string; reason: string }[];
 }
 
 /** The sections of docs/performance.md. Throws if a result has no row. */
-export function performanceSections({ rows, results, missing }: Measured): string[] {
+export function performanceSections({ rows, results }: Measured): string[] {
   const stray = [...results.keys()].filter((name) => !(name in rows));
   if (stray.length > 0) throw new Error(`bench/results has no row for ${stray.join(", ")}`);
   const measured = measuredRows({ rows, results });
@@ -23,19 +22,19 @@ export function performanceSections({ rows, results, missing }: Measured): strin
     `${summary.ratio.toFixed(2)} (${summary.min.toFixed(2)} to ${summary.max.toFixed(2)})`,
     goalOf(row, summary),
   ]);
-  const unmeasured = [
-    ...Object.entries(rows)
-      .filter(([name]) => !results.has(name))
-      .map(([, { title }]) => ({ title, reason: "`npm run bench:peers` has not been run for it yet" })),
-    ...missing,
-  ];
   return [
     `## Ratios\n\n${tableOf(["workload", "unit", "Nodekeeper", "Go", "ratio: median (least to greatest)", "goal"], table)}\n`,
     ...measured.map(section),
-    `## Not measured here yet\n\n${tableOf(
-      ["workload", "reason"],
-      unmeasured.map(({ title, reason }) => [title, reason]),
-    )}\n`,
+    ...unmeasuredSection(
+      Object.entries(rows).flatMap(([name, { title }]) => (results.has(name) ? [] : [`- ${title}`])),
+    ),
+  ];
+}
+
+function unmeasuredSection(titles: readonly string[]): string[] {
+  if (titles.length === 0) return [];
+  return [
+    `## Not measured here yet\n\n\`npm run bench:peers\` has not been run for:\n\n${titles.join("\n")}\n`,
   ];
 }
 

@@ -94,6 +94,21 @@ const eviction = {
   ],
 } as const;
 
+const reporting = {
+  workload: "reporting",
+  peer: {
+    directory: "katalyst",
+    program: "github.com/kubewharf/katalyst-core/cmd/katalyst-agent",
+    module: katalyst,
+    upstream: "cmd/katalyst-agent",
+  },
+  ours: "the agent",
+  differences: [
+    "Both run their reporter alone, without in-tree plugins. The plugins, in a process of their own, are the same, and so is the embedded API server.",
+    "The peer writes each change at once. Nodekeeper writes a change after a quiet second at once, and paces the next ones.",
+  ],
+} as const;
+
 const wholeAgent = [
   "Nodekeeper has its default settings: it reports, evicts, publishes devices, and follows the pods of a simulated container runtime. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
   "The embedded API server runs in the benchmark's process, on the same processors. It returns the 110 pods, of 8 KB each, to Nodekeeper alone.",
@@ -216,6 +231,33 @@ const kept = {
     unit: "CPU ms",
     goal: 0.06,
   },
+  "reporting-quiet": {
+    ...reporting,
+    title: "a value after a quiet time, p50 until its write",
+    unit: "ms",
+    limit: 10,
+  },
+  "reporting-busy": {
+    ...reporting,
+    title: "25 values a second of 50 plugins, p50 until the write",
+    unit: "ms",
+  },
+  "reporting-busy-p99": {
+    ...reporting,
+    title: "25 values a second of 50 plugins, p99 until the write",
+    unit: "ms",
+  },
+  "reporting-busy-cpu": {
+    ...reporting,
+    title: "25 values a second of 50 plugins, CPU",
+    unit: "% of one CPU",
+  },
+  "reporting-hung": {
+    ...reporting,
+    title: "a value to its write, 49 plugins beside a hung one, p50",
+    unit: "ms",
+    goal: 0.01,
+  },
   "agent-katalyst-rss": {
     ...agentKatalyst,
     title: "whole agent beside katalyst-agent, RSS after 60 s",
@@ -271,12 +313,3 @@ export type Workload = (typeof kept)[RowName]["workload"];
 
 /** All rows by name, in the order of docs/performance.md. */
 export const rows: Readonly<Record<RowName, Row & { workload: Workload }>> = kept;
-
-/** Comparisons of which no peer has been written yet, and why. */
-export const missingRows: readonly { title: string; reason: string }[] = [
-  {
-    title: "reporting: a value to its write",
-    reason:
-      "no program imports katalyst's reporter manager (`pkg/agent/resourcemanager`) yet; its module, `bench/peers/katalyst`, builds",
-  },
-];

@@ -42,15 +42,19 @@ export function pageHtml({ title, body, contents = [], at, groups, addressOf }: 
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<nav aria-label="Pages">
+<div class="sidebar">
+<header>
 <p>${link("index.html", "Nodekeeper")}</p>
 <search id="searching" hidden>
 <input id="search" type="search" placeholder="Search  ( / )" aria-label="Search the documentation" autocomplete="off">
 <p id="result-count" role="status"></p>
 <ul id="results"></ul>
 </search>
+</header>
+<nav aria-label="Pages">
 ${sections.join("\n")}
 </nav>
+</div>
 <main id="content">
 ${body}
 <footer>

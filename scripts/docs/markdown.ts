@@ -1,5 +1,5 @@
 // What the checks and the site need of a Markdown page, by the parser that also renders it.
-import { lexer, type Token, type Tokens } from "marked";
+import { lexer, type Token, type Tokens, type TokensList } from "marked";
 
 export interface Link {
   target: string;
@@ -24,6 +24,8 @@ export interface Heading {
   text: string;
   /** 1 for "#". */
   depth: number;
+  /** The Markdown up to the next heading, without HTML. */
+  below: string;
 }
 
 export interface MarkdownPage {
@@ -33,14 +35,16 @@ export interface MarkdownPage {
   headings: Heading[];
   links: Link[];
   blocks: CodeBlock[];
+  /** For a renderer. */
+  tokens: TokensList;
 }
 
 /** Parses a page. */
 export function readMarkdown(text: string): MarkdownPage {
-  const page: MarkdownPage = { title: "", headings: [], links: [], blocks: [] };
+  const page: MarkdownPage = { title: "", headings: [], links: [], blocks: [], tokens: lexer(text) };
   const anchorOf = anchors();
   let line = 1;
-  for (const top of lexer(text)) {
+  for (const top of page.tokens) {
     // By the first line alone: within a list the others are indented.
     const lineOf = ({ raw }: Token) => {
       const at = top.raw.indexOf(raw.split("\n", 1)[0]!);
@@ -50,7 +54,7 @@ export function readMarkdown(text: string): MarkdownPage {
       if (token.type === "heading") {
         const text = plainText(token);
         page.title ||= text;
-        page.headings.push({ id: anchorOf(text), text, depth: token.depth });
+        page.headings.push({ id: anchorOf(text), text, depth: token.depth, below: "" });
       }
       if (token.type === "link" || token.type === "image") {
         page.links.push({ target: token.href, line: lineOf(token) });
@@ -64,13 +68,15 @@ export function readMarkdown(text: string): MarkdownPage {
         page.blocks.push({ language: language!, info: info!, text: token.text, line: lineOf(token) });
       }
     }
+    const section = page.headings.at(-1);
+    if (section && top.type !== "heading" && top.type !== "html") section.below += top.raw;
     line += newlines(top.raw);
   }
   return page;
 }
 
-/** Makes the ids of one page's headings from their texts by GitHub's rule: a repeated one gets a number. */
-export function anchors(): (heading: string) => string {
+// The ids of one page's headings, from their texts by GitHub's rule: a repeated one gets a number.
+function anchors(): (heading: string) => string {
   const seen = new Map<string, number>();
   return (heading) => {
     const id = heading

@@ -1,6 +1,5 @@
 // What the site's search knows: a section for each heading of each page.
-import { lexer } from "marked";
-import { anchors, plainText } from "./markdown.ts";
+import type { MarkdownPage } from "./markdown.ts";
 
 /** A section of a page, from its heading to the next. */
 export interface Section {
@@ -14,27 +13,16 @@ export interface Section {
 }
 
 /**
- * Returns the sections of a Markdown page.
+ * Returns the sections of a page.
  * @param address of the page in the site
  */
-export function sectionsOf(markdown: string, address: string): Section[] {
-  const anchorOf = anchors();
-  const sections: Section[] = [];
-  for (const token of lexer(markdown)) {
-    if (token.type === "heading") {
-      const heading = plainText(token);
-      const anchor = anchorOf(heading);
-      const [first] = sections;
-      sections.push(
-        first
-          ? { page: first.page, heading, address: `${address}#${anchor}`, text: "" }
-          : { page: heading, heading: "", address, text: "" },
-      );
-    } else if (token.type !== "html" && sections.length > 0) {
-      sections.at(-1)!.text += ` ${token.raw}`;
-    }
-  }
-  return sections.map((section) => ({ ...section, text: wordsOf(section.text) }));
+export function sectionsOf({ title, headings }: MarkdownPage, address: string): Section[] {
+  return headings.map(({ id, text, below }, at) => ({
+    page: title,
+    heading: at === 0 ? "" : text,
+    address: at === 0 ? address : `${address}#${id}`,
+    text: wordsOf(below),
+  }));
 }
 
 /** Without the marks of Markdown, which nobody searches for. */

@@ -5,9 +5,9 @@ import { dirname, join, normalize, relative } from "node:path";
 import { renderMermaidSVG } from "beautiful-mermaid";
 import { Marked, type Token, type Tokens } from "marked";
 import { escapeHtml, pageHtml } from "./layout.ts";
-import { anchors, plainText, readMarkdown } from "./markdown.ts";
+import { type MarkdownPage, readMarkdown } from "./markdown.ts";
 import { groupsOf, INDEX, type PageGroup } from "./pages.ts";
-import { searchIndexScript, sectionsOf } from "./search-index.ts";
+import { type Section, searchIndexScript, sectionsOf } from "./search-index.ts";
 
 // More of a file is nothing to read in a browser.
 const LARGEST_FILE = 256 * 1024;
@@ -24,7 +24,9 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
   const images = join(root, "docs/images");
   if (existsSync(images)) await cp(images, join(out, "images"), { recursive: true });
   // Pages, then what they link to.
-  const queue = [INDEX, ...groups.flatMap(({ pages }) => pages.map(({ path }) => path))];
+  const listed = groups.flatMap(({ pages }) => pages.map(({ path }) => path));
+  const queue = [INDEX, ...listed];
+  const sections: Section[] = [];
   const done = new Map<string, string>();
   const want = async (path: string) => {
     const address = addressOf(path, (await stat(join(root, path))).isDirectory());
@@ -32,16 +34,13 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
     return address;
   };
   for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
-    const { address, html } = await render(root, path, groups, want);
+    const { address, html, page } = await render(root, path, groups, want);
     done.set(path, address);
+    if (page && listed.includes(path)) sections.push(...sectionsOf(page, address));
     await mkdir(dirname(join(out, address)), { recursive: true });
     await writeFile(join(out, address), html);
   }
-  const listed = groups.flatMap(({ pages }) => pages.map(({ path }) => path));
-  const sections = listed.map(async (path) =>
-    sectionsOf(await readFile(join(root, path), "utf8"), addressOf(path)),
-  );
-  await writeFile(join(out, "search-index.js"), searchIndexScript((await Promise.all(sections)).flat()));
+  await writeFile(join(out, "search-index.js"), searchIndexScript(sections));
   return [...done.values()];
 }
 
@@ -54,7 +53,19 @@ export function addressOf(path: string, isDirectory = false): string {
 
 type Want = (path: string) => Promise<string>;
 
-async function render(root: string, path: string, groups: readonly PageGroup[], want: Want) {
+interface Rendered {
+  address: string;
+  html: string;
+  /** Of Markdown. */
+  page?: MarkdownPage;
+}
+
+async function render(
+  root: string,
+  path: string,
+  groups: readonly PageGroup[],
+  want: Want,
+): Promise<Rendered> {
   const isDirectory = (await stat(join(root, path))).isDirectory();
   const at = addressOf(path, isDirectory);
   const layout = { at, groups, addressOf: (listed: string) => addressOf(listed) };
@@ -64,10 +75,10 @@ async function render(root: string, path: string, groups: readonly PageGroup[], 
   }
   const text = await readFile(join(root, path), "utf8");
   if (path.endsWith(".md")) {
-    const { title, headings } = readMarkdown(text);
-    const contents = headings.filter(({ depth }) => depth === 2);
-    const body = await markdownHtml(text, path, at, want);
-    return { address: at, html: pageHtml({ title, body, contents, ...layout }) };
+    const page = readMarkdown(text);
+    const contents = page.headings.filter(({ depth }) => depth === 2);
+    const body = await markdownHtml(page, path, at, want);
+    return { address: at, html: pageHtml({ title: page.title, body, contents, ...layout }), page };
   }
   const shown = text.length > LARGEST_FILE ? `${text.slice(0, LARGEST_FILE)}\n…` : text;
   const body = `<h1>${escapeHtml(path)}</h1>\n<pre tabindex="0"><code>${escapeHtml(shown)}</code></pre>`;
@@ -86,19 +97,14 @@ async function directoryHtml(root: string, path: string, at: string, want: Want)
   return `<h1>${escapeHtml(path)}</h1>\n<ul>\n${rows.join("\n")}\n</ul>`;
 }
 
-async function markdownHtml(text: string, path: string, at: string, want: Want): Promise<string> {
-  const anchorOf = anchors();
+async function markdownHtml(page: MarkdownPage, path: string, at: string, want: Want): Promise<string> {
+  const ids = page.headings.values();
   const marked = new Marked({
-    async: true,
-    async walkTokens(token: Token) {
-      if (token.type === "link") token.href = await addressFrom(token.href, path, at, want);
-      if (token.type === "html") token.text = withPictures(token.text, path, at);
-    },
     renderer: {
       // Such as a badge: pages load nothing from another address.
       image: ({ text }) => escapeHtml(text),
-      heading({ tokens, depth, ...token }: Tokens.Heading) {
-        const id = anchorOf(plainText({ tokens, depth, ...token }));
+      heading({ tokens, depth }: Tokens.Heading) {
+        const { id } = ids.next().value!;
         const link = `<a class="anchor" href="#${id}" aria-label="Link to this heading">#</a>`;
         return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}${link}</h${depth}>\n`;
       },
@@ -112,7 +118,12 @@ async function markdownHtml(text: string, path: string, at: string, want: Want):
       },
     },
   });
-  return marked.parse(text);
+  const changes = marked.walkTokens(page.tokens, async (token: Token) => {
+    if (token.type === "link") token.href = await addressFrom(token.href, path, at, want);
+    if (token.type === "html") token.text = withPictures(token.text, path, at);
+  });
+  await Promise.all(changes);
+  return marked.parser(page.tokens);
 }
 
 // Pictures are in docs/images, and in images/ of the site.

@@ -230,7 +230,8 @@ describe.skipIf(missing)("the chart's values", () => {
       ...[remote, "podMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true"],
       ...["hostNetwork=false", "networkPolicy.enabled=true", "devices.kubeletPlugin.enabled=true"],
     );
-    for (const { kind, metadata } of objects)
+    // The pod of `helm test` must not be taken for an agent.
+    for (const { kind, metadata } of objects.filter((each) => each.kind !== "Pod"))
       expect(metadata.labels, `${kind} ${metadata.name}`).toMatchObject({
         "app.kubernetes.io/name": "nodekeeper",
         "app.kubernetes.io/instance": "nodekeeper",
@@ -391,6 +392,11 @@ describe.skipIf(missing)("the chart's values", () => {
     ],
     ["a size that is too small", "config.reporting.maxContentSize=0.5Ki", /expected a size from 1Ki to 64Mi/],
     ["a size in bytes that is too large", "config.runtime.maxMessageSize=268435457", /maxMessageSize/],
+    [
+      "an address that the chart sets",
+      "config.server.address=127.0.0.1:10300",
+      /config\.server\.address has no effect: .* 127\.0\.0\.1:10290; set statusServer\.port/,
+    ],
     ["an address without a port", "config.server.address=127.0.0.1", /server.address|server\/address/],
     ["a runtime that is no socket", "lifecycle.runtimeEndpoint=containerd", /lifecycle.runtimeEndpoint/],
     ["a relative path", "config.stateDir=state", /stateDir/],
@@ -498,7 +504,24 @@ describe.skipIf(missing)("the chart's values", () => {
     expect(pod.spec.containers[0].args).toEqual(["status", "--server", "127.0.0.1:10299"]);
     const { labels } = named(byDefault, "DaemonSet")!.spec.template.metadata;
     expect(pod.metadata.labels["app.kubernetes.io/name"]).not.toBe(labels["app.kubernetes.io/name"]);
-    expect(ofKind(await render("hostNetwork=false", remote), "Pod")).toEqual([]);
+  });
+
+  it("has a test without the host's network that asks an agent as the kubelet does", async () => {
+    const objects = await render(
+      ...["hostNetwork=false", remote, "statusServer.remote.port=10299", "fullnameOverride=4.keeper"],
+    );
+    const service = ofKind(objects, "Service")[0]!;
+    expect(service.metadata.name).toBe("test-4-keeper");
+    expect(service.spec).toMatchObject({ clusterIP: "None", publishNotReadyAddresses: true });
+    const { metadata } = named(objects, "DaemonSet", "4.keeper")!.spec.template;
+    expect(metadata.labels).toMatchObject(service.spec.selector);
+    const pod = named(objects, "Pod", "4.keeper-test")!;
+    expect(pod.metadata.labels).not.toMatchObject(service.spec.selector);
+    expect(pod.spec).toMatchObject({ automountServiceAccountToken: false, hostNetwork: false });
+    expect(pod.spec).not.toHaveProperty("initContainers");
+    expect(pod.spec.containers[0].args[0]).toContain("https://test-4-keeper.nodekeeper.svc:10299/readyz");
+    const order = (object: ApiObject) => Number(object.metadata.annotations["helm.sh/hook-weight"] ?? 0);
+    expect(order(service)).toBeLessThan(order(pod));
   });
 
   it("has additional containers, and settings of probes that leave what is asked", async () => {

@@ -1,13 +1,16 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { startDevCluster } from "@nodekeeper/testing";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Kind, kinds } from "../../packages/create-plugin/src/templates.ts";
+import { blocksOf, type DocShell, prepareShell, runBlock, startBlock } from "../support/doc-blocks.ts";
 import { Child } from "./support/child.ts";
 import { snippetsOf } from "./support/doc-snippets.ts";
+import { freePort } from "./support/free-port.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 const run = promisify(execFile);
@@ -41,23 +44,48 @@ console.log("it works");
 
 /** Programs of the documentation: plugins, which take their directory as an argument, and tests. */
 const snippets = [
+  "docs/guides/plugins.md",
   "docs/plugin-authors.md",
   "docs/first-driver.md",
   "docs/devices.md",
-  "docs/lifecycle.md",
+  "docs/guides/lifecycle.md",
   "packages/sdk/README.md",
   "packages/testing/README.md",
 ].flatMap(snippetsOf);
 
+/** The blocks of a page that this suite runs. */
+const blocksFor = (page: string) =>
+  blocksOf(page, (runner) => runner.kind === "test" && runner.path === "test/e2e/packages.e2e.test.ts");
+
 let project: string;
+let shell: DocShell;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "nk-packages-"));
-  await run(join(bin, "node"), ["scripts/build.ts"], { cwd: root });
-  const directories = ["sdk", "testing", "nodekeeper", "create-plugin"].map((name) =>
-    join(root, "dist", name),
-  );
-  await run("npm", ["pack", "--silent", "--pack-destination", project, ...directories], { cwd: project });
+  shell = {
+    directory: project,
+    env: {
+      HOME: homedir(),
+      npm_config_prefer_offline: "true",
+      npm_config_audit: "false",
+      npm_config_fund: "false",
+    },
+    replacements: [
+      [/\/tmp\/nkdev/g, join(project, "nkdev")],
+      [/(?<=--pack-destination )\/tmp/g, project],
+      [/\/tmp(?=\/nodekeeper-)/g, project],
+      [/127\.0\.0\.1:10377/g, `127.0.0.1:${await freePort()}`],
+      [/\b0\.1\.0\b/g, version()],
+    ],
+    programs: {
+      node: `exec "${join(bin, "node")}" "$@"`,
+      // The checkout that this suite runs in is installed already.
+      npm: `[ "$1" = ci ] || exec "${(await run("which", ["npm"])).stdout.trim()}" "$@"`,
+    },
+  };
+  prepareShell(shell);
+  const [pack] = blocksFor("docs/install.md");
+  expect(await runBlock(pack!, root, shell)).toEqual([]);
   const tarballs = ["nodekeeper-sdk", "nodekeeper-testing", "nodekeeper", "nodekeeper-create-plugin"].map(
     (name) => `./${name}-${version()}.tgz`,
   );
@@ -177,6 +205,34 @@ describe("programs in the documentation, in a project made by npm init", () => {
     await run(join(bin, "node"), ["--test", file], { cwd });
   });
 });
+
+it("the SDK's archive is installed into a project as docs/install.md shows", async () => {
+  const cwd = join(project, "another");
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "package.json"), JSON.stringify({ private: true }));
+  const [, install] = blocksFor("docs/install.md");
+  expect(await runBlock(install!, cwd, shell)).toEqual([]);
+  expect(JSON.parse(readFileSync(join(cwd, "package.json"), "utf8")).dependencies).toHaveProperty(
+    "@nodekeeper/sdk",
+  );
+});
+
+// A block of `sh` stays in the foreground of its terminal; a later `console` shows what another terminal prints.
+it.each(["docs/first-driver.md", "docs/guides/plugins.md"])(
+  "%s: its program is seen beside the development cluster",
+  async (page) => {
+    const cwd = join(project, "docs", directoryOf(page));
+    await using terminals = new AsyncDisposableStack();
+    for (const block of blocksFor(page)) {
+      if (block.language === "console") {
+        await eventually(async () => expect(await runBlock(block, cwd, shell)).toEqual([]));
+        continue;
+      }
+      const terminal = terminals.use(startBlock(block, cwd, shell));
+      await until("it has started", () => terminal.output() !== "", { explain: () => block.text });
+    }
+  },
+);
 
 describe("npm create @nodekeeper/plugin", () => {
   /** Creates a project with the packed command, and returns its directory and commands. */

@@ -22,9 +22,9 @@ const missing = missingForNode() ?? missingParts("helm", "dockerRegistry", "skop
 
 /** Pages whose commands install packages of npm. */
 const packagePages = [
-  "docs/plugin-authors.md",
+  "docs/guides/plugins.md",
   "docs/first-driver.md",
-  "docs/kubectl-plugin.md",
+  "docs/guides/kubectl-plugin.md",
   "packages/create-plugin/README.md",
   "packages/sdk/README.md",
   "packages/testing/README.md",
@@ -207,8 +207,8 @@ describe.skipIf(missing)("a release", () => {
     for (const block of blocks) expect(await runBlock(block, cwd, shell)).toEqual([]);
   });
 
-  it("has the chart that docs/install.md installs: the node pulls its image by digest, and the agent is ready", async () => {
-    const [install] = released("docs/install.md", "test/e2e/helm.e2e.test.ts");
+  it("has the chart that docs/guides/install.md installs: the node pulls its image by digest, and the agent is ready", async () => {
+    const [install] = released("docs/guides/install.md", "test/e2e/helm.e2e.test.ts");
     expect(install?.text).toContain(`oci://${registries.oci}/charts/nodekeeper`);
     expect(await runBlock(install!, directory, shell)).toEqual([]);
     const { items } = await cluster.admin.get(`/api/v1/namespaces/${NAMESPACE}/pods`);

@@ -10,34 +10,58 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { promisify } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentEnvironment } from "../../packages/agent/src/launch.ts";
+import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { Child } from "./support/child.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { freePort } from "./support/free-port.ts";
 import { writeKubeconfig } from "./support/kubeconfig.ts";
-import { installNodekeeper, serviceAccount } from "./support/nodekeeper-install.ts";
-import { missingParts } from "./support/parts.ts";
+import { serviceAccount } from "./support/nodekeeper-install.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
 import { readService, startUnit } from "./support/unit-process.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 const unitFile = join(root, "deploy/systemd/nodekeeper.service");
 const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
+const nodeName = "unit-node";
 const missing =
   missingParts("etcd", "kubeApiServer", "kubectl", "cnrDefinition") ??
   (process.getuid?.() === 0 ? undefined : "mount namespaces need root");
 
 let directory: string;
 let program: string;
+/** Of the machine on which the documentation's commands install it. */
+let shell: DocShell;
+
+const blocksFor = (page: string) =>
+  blocksOf(page, (runner) => runner.kind === "test" && runner.path === "test/e2e/single.e2e.test.ts");
 
 beforeAll(async () => {
   // Not below /tmp, of which the unit has its own.
   directory = mkdtempSync("/var/tmp/nk-single-");
   await run(join(root, "node_modules/.bin/node"), ["scripts/single.ts", "--dist", directory], { cwd: root });
   program = join(directory, `nodekeeper-linux-${process.arch}`);
+  shell = {
+    directory,
+    env: {},
+    replacements: [
+      [/\/usr\/local\/bin/g, join(directory, "bin")],
+      [/(?<= )\/etc(?=\/)/g, join(directory, "etc")],
+      [/nodekeeper-linux-x64/g, program],
+      [/(?<= )nodekeeper\.service(?= )/g, unitFile],
+      [/\bNODE\b/g, nodeName],
+    ],
+    programs: {
+      hostname: `echo ${nodeName}`,
+      // systemd is not the first process here: the test starts the unit in its place.
+      systemctl: "[ $1 != enable ] || { touch enabled; until [ -e started ]; do sleep 0.1; done; }",
+    },
+  };
+  prepareShell(shell);
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -55,8 +79,10 @@ describe("the single executable", () => {
   });
 
   it("is kubectl's plugin where it is called by that name", async () => {
-    const link = join(directory, "kubectl-nodekeeper");
-    symlinkSync(program, link);
+    const [linked] = blocksFor("docs/kubectl-plugin.md");
+    symlinkSync(program, join(directory, "bin/nodekeeper"));
+    expect(await runBlock(linked!, directory, shell)).toEqual([]);
+    const link = join(directory, "bin/kubectl-nodekeeper");
     const kubectl = "/nonexistent/kubectl";
     const failure = await run(link, ["status"], { ...nowhere, env: { KUBECTL: kubectl } }).catch(
       (error) => error,
@@ -103,7 +129,6 @@ describe("the systemd unit", () => {
   });
 
   describe.skipIf(missing)("started as it says", () => {
-    const nodeName = "unit-node";
     let cluster: ControlPlane;
     let child: Child;
     let server: string;
@@ -111,27 +136,37 @@ describe("the systemd unit", () => {
     beforeAll(async () => {
       cluster = await startControlPlane();
       const { metadata } = await cluster.addNode(nodeName);
-      const uid = await installNodekeeper(cluster);
-      const etc = join(directory, "etc");
-      mkdirSync(etc);
-      writeFileSync(
-        join(etc, "token"),
-        cluster.tokens.sign({ ...serviceAccount, uid }, 3_600, { name: nodeName, uid: metadata.uid }),
-      );
-      writeFileSync(join(etc, "ca.crt"), readFileSync(cluster.trustFile));
-      const user = { tokenFile: join(etc, "token") };
       const port = await freePort();
       server = `http://127.0.0.1:${port}`;
-      child = startUnit(readService(unitFile), {
+      shell.env = {
+        KUBECONFIG: join(cluster.directory, "admin.kubeconfig"),
+        NODEKEEPER_SERVER_ADDRESS: `127.0.0.1:${port}`,
+      };
+      shell.programs.kubectl = `exec "${pathOf("kubectl")}" "$@"`;
+      prepareShell(shell);
+      const [install, connect] = blocksFor("docs/systemd.md");
+      expect(await runBlock(connect!, root, shell)).toEqual([]);
+      const { namespace, name } = serviceAccount;
+      const account = await cluster.admin.get(`/api/v1/namespaces/${namespace}/serviceaccounts/${name}`);
+      const user = { tokenFile: join(directory, "token") };
+      const bound = { name: nodeName, uid: metadata.uid };
+      const token = cluster.tokens.sign({ ...serviceAccount, uid: account.metadata.uid }, 3_600, bound);
+      writeFileSync(user.tokenFile, token);
+      const authority = join(directory, "ca.crt");
+      writeFileSync(authority, readFileSync(cluster.trustFile));
+      writeKubeconfig(join(directory, "kubeconfig"), { port: cluster.port, authority, user });
+
+      mkdirSync(join(directory, "etc/default"), { recursive: true });
+      const installed = runBlock(install!, directory, shell);
+      const failed = installed.then((problems) => Promise.reject(new Error(problems.join("\n"))));
+      const enabled = eventually(() => expect(existsSync(join(directory, "enabled"))).toBe(true));
+      await Promise.race([enabled, failed]);
+      child = startUnit(readService(join(directory, "etc/systemd/system/nodekeeper.service")), {
         directory: join(directory, "machine"),
-        program,
+        program: join(directory, "bin/nodekeeper"),
         environment: {
-          NODE_NAME: nodeName,
-          KUBECONFIG: writeKubeconfig(join(etc, "kubeconfig"), {
-            port: cluster.port,
-            authority: join(etc, "ca.crt"),
-            user,
-          }),
+          ...parseEnv(readFileSync(join(directory, "etc/default/nodekeeper"), "utf8")),
+          KUBECONFIG: join(directory, "etc/nodekeeper/kubeconfig"),
           NODEKEEPER_SERVER_ADDRESS: `127.0.0.1:${port}`,
           // No runtime and no kubelet on this machine: without lifecycle the local API is not served.
           NODEKEEPER_LIFECYCLE: "false",
@@ -139,6 +174,9 @@ describe("the systemd unit", () => {
         },
       });
       child.start();
+      await ready();
+      writeFileSync(join(directory, "started"), "");
+      expect(await installed).toEqual([]);
     });
     afterAll(async () => {
       await child?.stop();

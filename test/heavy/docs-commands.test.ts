@@ -84,10 +84,16 @@ beforeAll(async () => {
   };
   prepareShell(shell);
   const print = async (command: string) => (await runCommands(command, directory, shell)).output;
+  const why = `nodekeeper explain pod ${evicted.namespace}/${evicted.name}`;
+  const verdict = await until(
+    "its end is recorded",
+    async () => /^Evicted at .*/m.exec(await print(why))?.[0],
+  );
   const [first = ""] = (await print("nodekeeper events -o json")).split("\n");
   writeFileSync(join(directory, "config.yaml"), await print("nodekeeper config default"));
   shell.replacements = [
-    [/default\/web\b|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
+    [/default\/(web\b|search-ac326|crawler-6c6b4)|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
+    [/sample-memory \d+/g, /sample-memory \d+/.exec(verdict)![0]],
     [/4f0c2a9b11de-1842/g, JSON.parse(first).cursor],
     [/worker-1/g, "dev-node"],
     [/127\.0\.0\.1:10290/g, server],

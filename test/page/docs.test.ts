@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,8 @@ import { buildSite } from "../../scripts/docs/site.ts";
 import { connectTo } from "./support/chromium.ts";
 
 const root = join(import.meta.dirname, "../..");
+/** Three screens of a laptop, and the links to the pages before and after. */
+const LONGEST_GUIDE = 3 * 900 + 150;
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 let browser: Browser;
 let out: string;
@@ -80,6 +82,36 @@ it("says that its index can't be loaded, and loads it once it can", async () => 
   await page.unroute("**/search-index.js");
   await field.fill("charts");
   await page.getByText(/^\d+ found/).waitFor();
+});
+
+it("fits a phone: search, then the page, then the list of pages; what is wider scrolls within itself", async () => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const address of globSync("**/*.html", { cwd: out })) {
+    await page.goto(pathToFileURL(join(out, address)).href);
+    const wide = await page.evaluate(`
+      const right = ({ right }) => Math.round(right);
+      [...document.querySelectorAll("body *:not(.skip)")]
+        .filter((element) => !element.parentElement.closest("pre, .table, .diagram"))
+        .filter((element) => right(element.getBoundingClientRect()) > 360)
+        .map((element) => element.outerHTML.slice(0, 100))
+    `);
+    expect(wide, address).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth"), address).toBe(360);
+  }
+  await page.goto(pathToFileURL(join(out, "install.html")).href);
+  const top = async (selector: string) => (await page.locator(selector).boundingBox())!.y;
+  expect(await top("#search")).toBeLessThan(await top("h1"));
+  expect(await top("main")).toBeLessThan(await top("nav[aria-label=Pages]"));
+});
+
+it("has guides of at most three screens", async () => {
+  const heights: Record<string, number> = {};
+  for (const address of globSync("guides/*.html", { cwd: out })) {
+    await page.goto(pathToFileURL(join(out, address)).href);
+    heights[address] = await page.evaluate<number>("document.querySelector('main').scrollHeight");
+  }
+  expect(Object.entries(heights).filter(([, height]) => height > LONGEST_GUIDE)).toEqual([]);
+  expect(Object.keys(heights).length).toBeGreaterThan(10);
 });
 
 it.each(["light", "dark"] as const)("is accessible with results and contents, in %s", async (colorScheme) => {

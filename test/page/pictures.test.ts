@@ -8,6 +8,7 @@ import { connectTo } from "./support/chromium.ts";
 import { OpenPage } from "./support/open-page.ts";
 import { pictureDifference } from "./support/pictures.ts";
 import { WorldServer } from "./support/world.ts";
+import { stopTime, worldOverlays, worldViews } from "./support/world-views.ts";
 
 /**
  * What each view looks like, at half its size, against pictures in fixtures/pictures. They are drawn from recorded answers of an
@@ -30,39 +31,15 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-// The resources, zones and devices of the node, and one selected.
-const ZONE = "CustomNodeResource/status/Socket 0 0";
-const TREE = new URLSearchParams({
-  item: `${ZONE}/Numa 0 0/cpu`,
-  open: ["node", "CustomNodeResource", "CustomNodeResource/status/resources", ZONE, `${ZONE}/Numa 0 0`].join(
-    "|",
-  ),
-});
-
-const { namespace, name, uid, round, at } = WorldServer.evicted();
-const views: [name: string, hash: string, shows: string | RegExp][] = [
-  // A stretch of time, because the last minutes move.
-  ["timeline", `#/timeline?from=${at - 90_000}&to=${at + 10_000}`, /thumbnailer|crawler|search/],
-  ["pods", "#/pod", /pods$/],
-  ["pod", `#/pod/${namespace}/${name}?uid=${uid}`, "Ranking"],
-  ["now", "#/now", "evicted: pod deleted"],
-  ["rounds", "#/round", /^Round \d+$/],
-  ["round", `#/round/${round}`, "Policy of that time"],
-  ["plugins", "#/plugins", "example-reporter"],
-  ["plugin", "#/plugins/example-eviction", /not recorded for/],
-  ["tree", `#/resources/tree?${TREE}`, /^In the object$|^Capacity$/],
-  ["objects", "#/resources/objects", /fields\.$/],
-  ["topology", "#/resources/topology", "NUMA node 0"],
-  ["devices", "#/resources/devices", "Claims"],
-  ["what-if", "#/what-if?dryRunPlugins=*", "rounds differ"],
-];
 const sizes = [
   [360, 740],
   [1440, 900],
   [2560, 1300],
 ] as const;
 
-describe.each(views)("the view %s", (view, hash, shows) => {
+const pictured: [...(typeof worldViews)[number], typed?: string][] = [...worldViews, ...worldOverlays];
+
+describe.each(pictured)("the view %s", (view, hash, shows, typed) => {
   describe.each(sizes)("%d pixels wide", (width, height) => {
     it.each(["light", "dark"] as const)("looks as before: %s", async (colorScheme) => {
       await using open = await OpenPage.open(browser, world.address, {
@@ -71,11 +48,12 @@ describe.each(views)("the view %s", (view, hash, shows) => {
         colorScheme,
         scale: SCALE,
       });
-      await stopTime(open);
+      await stopTime(open, world);
       await open.goTo(hash);
       // The node's name, which arrives by itself, moves what is below it.
       await open.page.locator("header .badge.mode").waitFor();
       await open.see(shows);
+      if (typed) await typeAbove(open, typed);
       const file = `${view}-${width}-${colorScheme}.png`;
       if (process.env.UPDATE_PICTURES) {
         mkdirSync(pictures, { recursive: true });
@@ -106,7 +84,7 @@ describe.each(views)("the view %s", (view, hash, shows) => {
 
 it("a state without its color, or a card at another place, is a difference", async () => {
   await using open = await OpenPage.open(browser, world.address, { width: 1440, height: 900, scale: SCALE });
-  await stopTime(open);
+  await stopTime(open, world);
   await open.goTo("#/now");
   await open.see("evicted: pod deleted");
   const before = await settledPicture(open);
@@ -116,12 +94,13 @@ it("a state without its color, or a card at another place, is a difference", asy
   expect(await pictureDifference(open.page, before, after)).toBeGreaterThan(MOST_DIFFERENCE);
 });
 
-/** Stops both clocks of the page at the time of the world, so that ages stay the same. */
-async function stopTime({ page }: OpenPage): Promise<void> {
-  await page.clock.setFixedTime(world.at);
-  await page.addInitScript(() => {
-    performance.now = () => 0;
-  });
+/** Types what opens something above the view, and on in it. */
+async function typeAbove({ page }: OpenPage, typed: string): Promise<void> {
+  await page.keyboard.press(typed.charAt(0));
+  await page.getByRole("dialog").waitFor();
+  if (typed.length === 1) return;
+  await page.getByRole("combobox").fill(typed.slice(1));
+  await page.getByText(/found\.$/).waitFor();
 }
 
 /** Takes pictures until two are the same: the view has read all answers. */

@@ -7,6 +7,7 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   ...(Object.keys(noFaults) as (keyof FaultRates)[]).map((name) => () => ({
     faults: { [name]: noFaults[name] },
   })),
+  () => ({ stopped: undefined }),
   () => ({ mostReplicas: 1 }),
   () => ({ consumers: 1 }),
   () => ({ reporters: 1 }),

@@ -1,8 +1,9 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CodeBlock, readMarkdown } from "../../scripts/docs/markdown.ts";
 import { type BlockRunner, commandBlocks, runnerOf } from "./code-blocks.ts";
+import { isAsShown } from "./doc-output.ts";
 
 export const root = join(import.meta.dirname, "../..");
 
@@ -16,6 +17,8 @@ export interface DocShell {
   replacements: readonly (readonly [written: RegExp, meant: string])[];
   /** Programs by name, as scripts of bash: they precede those of the machine. */
   programs: Record<string, string>;
+  /** Words in front of bash, as of a program that changes its namespaces and becomes it. */
+  enter?: readonly string[];
 }
 
 /** Pages with blocks for the runner, by path from the repository's root. */
@@ -60,10 +63,7 @@ export function prepareShell({ directory, programs }: DocShell): void {
  * right. Blocks of `sh` succeed; commands of a `console` print what the page shows.
  */
 export async function runBlock(block: CodeBlock, cwd: string, shell: DocShell): Promise<string[]> {
-  const text = shell.replacements.reduce(
-    (all, [written, meant]) => all.replaceAll(written, meant),
-    block.text,
-  );
+  const text = meantBy(block, shell);
   if (block.language !== "console") {
     const { status, output } = await runCommands(`set -eu -o pipefail\n${text}`, cwd, shell);
     return status === 0 ? [] : [`status ${status} of:\n${text}\n${output}`];
@@ -71,22 +71,57 @@ export async function runBlock(block: CodeBlock, cwd: string, shell: DocShell): 
   const problems: string[] = [];
   for (const [, command, shown] of text.matchAll(/^\$ (.*)\n?((?:(?!\$ ).*(?:\n|$))*)/gm)) {
     const { output } = await runCommands(command!, cwd, shell);
-    if (output.trimEnd() === shown!.trimEnd()) continue;
+    if (isAsShown(shown!, output)) continue;
     problems.push(`${command} prints:\n${output}\ninstead of:\n${shown}`);
   }
   return problems;
+}
+
+/** A block that stays in the foreground of a terminal. */
+export interface ForegroundBlock extends AsyncDisposable {
+  /** What it wrote so far. */
+  output(): string;
+}
+
+/** Starts a block of `sh` in a terminal of its own. Disposed of, it ends as on Ctrl-C. */
+export function startBlock(block: CodeBlock, cwd: string, shell: DocShell): ForegroundBlock {
+  const [program, ...words] = bash(`set -eu -o pipefail\n${meantBy(block, shell)}`, cwd, shell);
+  const child = spawn(program!, words, { env: environmentOf(shell), detached: true });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (output += bytes));
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  return {
+    output: () => output,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null) process.kill(-child.pid!, "SIGINT");
+      await ended;
+    },
+  };
+}
+
+function meantBy({ text }: CodeBlock, { replacements }: Pick<DocShell, "replacements">): string {
+  return replacements.reduce((all, [written, meant]) => all.replaceAll(written, meant), text);
+}
+
+function environmentOf({ directory, env }: DocShell) {
+  return { ...env, PATH: `${join(directory, "bin")}:${process.env.PATH}` };
+}
+
+// A program that enters another mount namespace leaves its directory.
+function bash(script: string, cwd: string, { enter = [] }: DocShell): string[] {
+  return [...enter, "bash", "-c", `cd '${cwd}'\n${script}`];
 }
 
 /** Runs commands of bash; `output` has both streams. */
 export function runCommands(
   script: string,
   cwd: string,
-  { directory, env }: DocShell,
+  shell: DocShell,
 ): Promise<{ status: number; output: string }> {
-  const path = `${join(directory, "bin")}:${process.env.PATH}`;
+  const [program, ...words] = bash(script, cwd, shell);
   return new Promise((resolve) => {
-    const options = { cwd, env: { ...env, PATH: path }, timeout: 500_000, maxBuffer: 64 * 2 ** 20 };
-    execFile("bash", ["-c", script], options, (error, stdout, stderr) => {
+    const options = { env: environmentOf(shell), timeout: 500_000, maxBuffer: 64 * 2 ** 20 };
+    execFile(program!, words, options, (error, stdout, stderr) => {
       resolve({ status: error ? Number(error.code ?? 1) : 0, output: stdout + stderr });
     });
   });

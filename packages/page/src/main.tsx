@@ -1,11 +1,6 @@
 import "uplot/dist/uPlot.min.css";
 import "./system.css";
-import "./views/now/now.css";
-import "./views/plugins/plugins.css";
-import "./views/pod/pod.css";
-import "./views/resources/resources.css";
 import "./views/timeline/timeline.css";
-import "./views/what-if/what-if.css";
 import { render } from "preact";
 import { Follower } from "./live.ts";
 import { Page } from "./page.tsx";

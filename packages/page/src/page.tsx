@@ -1,10 +1,22 @@
 import { Component, type ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
+import { type Exports, ExportsContext } from "./export/exports.ts";
+import { overlayOf } from "./keys.ts";
 import type { Follower, Live } from "./live.ts";
+import type { OverlayName } from "./overlays/index.tsx";
+import { Icon } from "./parts/icon.tsx";
+import { lazyView } from "./parts/lazy-view.tsx";
 import { ModeBadge } from "./parts/mode-badge.tsx";
+import { withStyles } from "./parts/styles.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
+
+// Not needed for what is seen first. Loaded before it is opened, because the user types on at once.
+const Overlays = lazyView(
+  async () => (await withStyles("overlays", import("./overlays/index.tsx"))).Overlays,
+);
+const LOAD_AFTER_MS = 1_000;
 
 /** The frame of all views: node, eviction mode, navigation, connection state. */
 export function Page({ follower }: { follower: Follower }) {
@@ -16,6 +28,8 @@ export function Page({ follower }: { follower: Follower }) {
   }, [address.view]);
   useEffect(() => follower.follow(view?.topics ?? []), [view]);
   const nodeName = live.node ? shown(live.node.nodeName) : "";
+  const [overlay, setOverlay] = useOverlay();
+  const [exports] = useState<Exports>(() => new Set());
   useEffect(() => {
     document.title = [view?.title, nodeName, "Nodekeeper"].filter(Boolean).join(" · ");
   }, [view, nodeName]);
@@ -34,13 +48,46 @@ export function Page({ follower }: { follower: Follower }) {
             </a>
           ))}
         </nav>
+        <button
+          type="button"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="/"
+          onClick={() => setOverlay("search")}
+        >
+          <Icon name="search" /> Search <kbd>/</kbd>
+        </button>
+        <button
+          type="button"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="?"
+          aria-label="Keys"
+          title="Keys (?)"
+          onClick={() => setOverlay("keys")}
+        >
+          ?
+        </button>
       </header>
+      {overlay && (
+        <Overlays
+          {...{ live, exports }}
+          name={overlay}
+          view={view?.title ?? ""}
+          onClose={() => setOverlay(undefined)}
+        />
+      )}
       <ConnectionState live={live} />
       <main id="main" tabIndex={-1}>
         {view ? (
           <Guard key={view.name}>
-            <h1>{view.title}</h1>
-            <view.Component live={live} address={address} />
+            <div class="title">
+              <h1>{view.title}</h1>
+              <button type="button" aria-haspopup="dialog" onClick={() => setOverlay("export")}>
+                Export
+              </button>
+            </div>
+            <ExportsContext.Provider value={exports}>
+              <view.Component live={live} address={address} />
+            </ExportsContext.Provider>
           </Guard>
         ) : (
           <p hidden={address.view === ""}>
@@ -62,6 +109,26 @@ export function Page({ follower }: { follower: Follower }) {
       </footer>
     </>
   );
+}
+
+/** Returns what is open above the view, and opens it by its key. */
+function useOverlay() {
+  const [overlay, setOverlay] = useState<OverlayName>();
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const opened = overlayOf(event);
+      if (!opened || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      setOverlay(opened);
+    };
+    addEventListener("keydown", onKey);
+    const loading = setTimeout(() => Overlays.preload().catch(() => {}), LOAD_AFTER_MS);
+    return () => {
+      clearTimeout(loading);
+      removeEventListener("keydown", onKey);
+    };
+  }, []);
+  return [overlay, setOverlay] as const;
 }
 
 function ConnectionState({ live: { connection, node } }: { live: Live }) {

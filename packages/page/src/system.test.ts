@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const system = readFileSync(join(import.meta.dirname, "system.css"), "utf8");
-const views = globSync("views/*/*.css", { cwd: import.meta.dirname });
+const views = globSync(["views/*/*.css", "{overlays,parts}/*.css"], { cwd: import.meta.dirname });
 
 it.each(views)("%s takes colors and sizes of text from the visual system", (file) => {
   const text = readFileSync(join(import.meta.dirname, file), "utf8");

@@ -23,6 +23,9 @@ export function at(ms: number, now = nodeNow()): string {
 // Control characters and direction marks: a plugin's name must not rearrange the page.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
+// Two names of 253 characters and a slash.
+const LONGEST_TEXT = 507;
+
 /** Formats the name of a plugin or pod: invisible characters escaped, truncated to `longest`. */
 export function shown(text: string, longest = 253): string {
   const escaped = text.replace(
@@ -35,18 +38,44 @@ export function shown(text: string, longest = 253): string {
 // A generated name of a pod, which ends with hashes, mostly has fewer.
 const LONGEST_NAME = 44;
 const NAME_END = 17;
+const SHORTEST_MIDDLE = 3;
 
-/** Formats the name of a pod, a long one cut in the middle: its end tells pods of an owner apart. */
-export function cutName(name: string): string {
-  const whole = shown(name);
-  if (whole.length <= LONGEST_NAME) return whole;
-  return `${whole.slice(0, LONGEST_NAME - NAME_END - 1)}…${whole.slice(-NAME_END)}`;
+/** The parts of a name, escaped. `middle` is left out where a long name is cut; empty if it is not cut. */
+export interface CutName {
+  start: string;
+  middle: string;
+  end: string;
 }
 
-/** Formats a value with its unit: "3.2 GiB", "94.1 %", "0.93". */
+/** Cuts a long name, "<namespace>/<name>" or "<name>", in the middle. The namespace and the end of the name are kept. */
+export function cutName(text: string): CutName {
+  const whole = shown(text, LONGEST_TEXT);
+  const nameAt = whole.indexOf("/") + 1;
+  const [from, to] = [nameAt + LONGEST_NAME - NAME_END - 1, whole.length - NAME_END];
+  if (to - from < SHORTEST_MIDDLE) return { start: whole, middle: "", end: "" };
+  return { start: whole.slice(0, from), middle: whole.slice(from, to), end: whole.slice(to) };
+}
+
+/** Returns "<namespace>/<name>" of a pod, not escaped; or its UID, if nothing else is known of it. */
+export function podName({
+  namespace,
+  name,
+  uid = "",
+}: {
+  namespace: string;
+  name: string;
+  uid?: string | undefined;
+}): string {
+  return name === "" ? `the pod with UID ${uid}` : `${namespace}/${name}`;
+}
+
+/**
+ * Formats a value with its unit: "3.2 GiB", "94.1 %", "32123". Bytes have three digits, others six: a value beyond its
+ * threshold must not read like it.
+ */
 export function quantity(value: number | null, unit = ""): string {
   if (value === null) return "–";
-  if (unit !== "bytes") return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;
+  if (unit !== "bytes") return `${Number(value.toPrecision(6))}${unit ? ` ${unit}` : ""}`;
   const steps = ["B", "KiB", "MiB", "GiB", "TiB"];
   const step = Math.min(Math.floor(Math.log2(Math.max(value, 1)) / 10), steps.length - 1);
   return `${Number((value / 1024 ** step).toPrecision(3))} ${steps[step]}`;

@@ -1,6 +1,7 @@
 import type { StateTopic } from "@nodekeeper/api/http";
 import type { ComponentType } from "preact";
 import { lazyView } from "./parts/lazy-view.tsx";
+import { withStyles } from "./parts/styles.ts";
 import type { ViewProps } from "./view-props.ts";
 
 export interface View {
@@ -12,14 +13,23 @@ export interface View {
   readonly topics: readonly StateTopic[];
 }
 
-// Each view is a separate file, loaded when it is opened. Their styles are in main.tsx.
+// Each view is a separate file, loaded when it is opened. So are its styles; those of the first are in
+// main.tsx.
 const TimelineView = lazyView(async () => (await import("./views/timeline/index.tsx")).TimelineView);
-const PodView = lazyView(async () => (await import("./views/pod/index.tsx")).PodView);
-const RoundView = lazyView(async () => (await import("./views/round/index.tsx")).RoundView);
-const NowView = lazyView(async () => (await import("./views/now/index.tsx")).NowView);
-const PluginsView = lazyView(async () => (await import("./views/plugins/index.tsx")).PluginsView);
-const ResourcesView = lazyView(async () => (await import("./views/resources/index.tsx")).ResourcesView);
-const WhatIfView = lazyView(async () => (await import("./views/what-if/view.tsx")).WhatIf);
+const PodView = lazyView(async () => (await withStyles("pod", import("./views/pod/index.tsx"))).PodView);
+const RoundView = lazyView(
+  async () => (await withStyles("pod", import("./views/round/index.tsx"))).RoundView,
+);
+const NowView = lazyView(async () => (await withStyles("now", import("./views/now/index.tsx"))).NowView);
+const PluginsView = lazyView(
+  async () => (await withStyles("plugins", import("./views/plugins/index.tsx"))).PluginsView,
+);
+const ResourcesView = lazyView(
+  async () => (await withStyles("resources", import("./views/resources/index.tsx"))).ResourcesView,
+);
+const WhatIfView = lazyView(
+  async () => (await withStyles("what-if", import("./views/what-if/view.tsx"))).WhatIf,
+);
 
 /** The views in navigation order. The first is shown if the address names none. */
 export const views: readonly [View, ...View[]] = [

@@ -1,6 +1,6 @@
 import type { EvictionPluginServiceImplementation } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
-import { abortable, type Logger, messageOf } from "@nodekeeper/core/lib";
-import { type CallContext, ServerError, Status } from "nice-grpc";
+import { abortable, type Logger } from "@nodekeeper/core/lib";
+import type { CallContext } from "nice-grpc";
 import { ActivePod } from "./active-pod.ts";
 import {
   evictPodsMessage,
@@ -13,7 +13,7 @@ import {
   topMessage,
 } from "./eviction-answers.ts";
 import { type EvictionRecord, readRecord } from "./eviction-record.ts";
-import { stopping } from "./services.ts";
+import { authorFailure, stopping } from "./services.ts";
 
 /** Context of one call by the agent. */
 export interface EvictionCall {
@@ -76,7 +76,7 @@ export function evictionService(
       if (stop.aborted) throw stopping();
       context.signal.throwIfAborted();
       log.error({ err: error, method }, "plugin can't answer");
-      throw new ServerError(Status.INTERNAL, messageOf(error));
+      throw authorFailure(error);
     }
   };
   return {

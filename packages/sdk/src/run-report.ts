@@ -7,13 +7,18 @@ import {
   retryPolicies,
   sleepOrAbort,
 } from "@nodekeeper/core/lib";
+import { authorFailure } from "./services.ts";
 
 /** Yields everything that the plugin reports, and again after each change. Restarted if it throws. */
 export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 
+// A report that threw after this long is restarted with the shortest delay again.
+const GOOD_AFTER_MS = 10_000;
+
 /**
  * Runs the author's report and stores its values in `latest`, until the signal aborts or the report ends. A report that
- * throws is restarted after 0.5 to 30 s, as is one whose value `check` refuses by throwing.
+ * throws fails `latest` until its next value, and is restarted after 0.5 to 30 s, as is one whose value `check` refuses
+ * by throwing.
  */
 export async function runReport<T>(
   report: Report<T>,
@@ -23,16 +28,18 @@ export async function runReport<T>(
 ): Promise<void> {
   const backoff = new Backoff(retryPolicies.pluginReport);
   while (!signal.aborted) {
+    const startedAt = clock.monotonic();
     try {
       await follow(report, signal, (contents) => {
         check?.(contents);
-        backoff.reset();
         latest.set(contents);
       });
       log.info("report ended, its last value stays");
       return;
     } catch (error) {
       if (signal.aborted) return;
+      if (clock.monotonic() - startedAt > GOOD_AFTER_MS) backoff.reset();
+      latest.fail(authorFailure(error));
       const delayMs = Math.round(backoff.next());
       log.error({ err: error, delayMs }, "report failed, starting it again");
       await sleepOrAbort(clock, delayMs, signal);

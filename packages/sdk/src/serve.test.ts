@@ -8,8 +8,9 @@ import {
   ReporterPluginDefinition,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { dialUnix } from "@nodekeeper/core/grpc";
+import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
-import { createClient } from "nice-grpc";
+import { type ClientError, createClient } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type RunningManager,
@@ -211,21 +212,65 @@ describe("content", () => {
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
   });
 
-  it("a report that throws is started again, and streams stay open", async () => {
+  it("a report that throws fails calls with its message, and the next stream has the next value", async () => {
+    const clock = new FakeClock();
     let runs = 0;
     const plugin = serve({
+      clock,
+      log: silentLogger,
       report: async function* () {
         yield numbered(++runs);
-        if (runs < 2) throw new Error("sensor is unplugged");
+        await until("the stream has it", () => seen.length === runs);
+        throw new Error("sensor is unplugged");
+      },
+    });
+    const seen: number[] = [];
+    const follow = async () => {
+      for await (const response of clientOf(plugin).listAndWatchReportContent({}))
+        seen.push(numberIn(response));
+    };
+    await plugin.ready;
+    await expect(follow()).rejects.toThrow("INTERNAL: sensor is unplugged");
+    await expect(clientOf(plugin).getReportContent({})).rejects.toThrow("INTERNAL: sensor is unplugged");
+    const again = expect(follow()).rejects.toThrow("INTERNAL: sensor is unplugged");
+    await until("it runs again", () => seen.length === 2, { clock });
+    await again;
+    expect(seen).toEqual([1, 2]);
+  });
+
+  it("a report that throws is restarted with growing delays, whether it had a value or not", async () => {
+    const clock = new FakeClock();
+    const starts: number[] = [];
+    serve({
+      clock,
+      log: silentLogger,
+      report: async function* () {
+        starts.push(clock.monotonic());
+        if (starts.length % 2 === 0) yield numbered(1);
+        throw new Error("sensor is unplugged");
+      },
+    });
+    await until("it was started six times", () => starts.length === 6, { clock, stepMs: 500 });
+    const delays = starts.slice(1).map((at, index) => at - starts[index]!);
+    for (const [index, delay] of delays.entries()) expect(delay).toBeGreaterThan(0.75 * 500 * 2 ** index);
+  });
+
+  it("a message of any length and characters reaches the agent, truncated", async () => {
+    const plugin = serve({
+      log: silentLogger,
+      // biome-ignore lint/correctness/useYield: it fails at once
+      report: async function* () {
+        throw new Error(`${"\u00e9\u{1f525}".repeat(100)}${"x".repeat(199)}\u{1f525}${"y".repeat(100_000)}`);
       },
     });
     await plugin.ready;
-    const seen: number[] = [];
-    for await (const response of clientOf(plugin).listAndWatchReportContent({})) {
-      seen.push(numberIn(response));
-      if (seen.at(-1) === 2) break;
-    }
-    expect(runs).toBe(2);
+    const answer: ClientError = await clientOf(plugin)
+      .getReportContent({})
+      .then(
+        () => expect.unreachable(),
+        (error) => error,
+      );
+    expect(answer.details).toMatch(/^(\u00e9\u{1f525}){100}x{199}\ufffd$/u);
   });
 
   it("stops though the report ignores the signal and streams are open", async () => {

@@ -21,7 +21,8 @@ export type ReporterPlugin = Plugin;
 
 /**
  * Serves a reporter plugin on a unix socket: registration and content. If the socket disappears, it is served again,
- * which registers the plugin again; an agent may remove it for that. Restarts `report` if it throws.
+ * which registers the plugin again; an agent may remove it for that. Restarts `report` if it throws;
+ * until its next value, the agent shows its message as the plugin's error.
  */
 export function serveReporterPlugin(options: ReporterPluginOptions): ReporterPlugin {
   const kind = reportingKind({

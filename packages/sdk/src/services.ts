@@ -4,7 +4,7 @@ import type {
   ReportContent,
   ReporterPluginServiceImplementation,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
-import { codeOf, type LatestValue } from "@nodekeeper/core/lib";
+import { codeOf, type LatestValue, messageOf } from "@nodekeeper/core/lib";
 import { ServerError, Status } from "nice-grpc";
 
 /** The agent's last answer to the registration. `waiting`: the agent has not answered yet. */
@@ -36,13 +36,17 @@ export function registrationService(
   };
 }
 
-/** Serves content from the latest value. Calls wait for the first value; streams end when `stop` aborts. */
+/**
+ * Serves content from the latest value. Calls wait for the first value, and fail while the report fails. Streams end when
+ * the report fails or `stop` aborts.
+ */
 export function reporterService(
   latest: LatestValue<ReportContent[]>,
   stop: AbortSignal,
 ): ReporterPluginServiceImplementation {
   return {
     async getReportContent(_request, { signal }) {
+      if (latest.failure) throw latest.failure.value;
       const { value } = await ending(stop, latest.after(0, AbortSignal.any([signal, stop])));
       return { content: value };
     },
@@ -65,14 +69,17 @@ export function roundRequestService(
   };
 }
 
-/** Yields the value and each later one, without the intermediate ones. Throws `stopping` when `stop` aborts. */
+/**
+ * Yields the value and each later one, without the intermediate ones. Throws when the report fails; if it failed before,
+ * waits until it is restarted. Throws `stopping` when `stop` aborts.
+ */
 export async function* valuesOf<T>(
   latest: LatestValue<T>,
   signal: AbortSignal,
   stop: AbortSignal,
 ): AsyncGenerator<T, never> {
   const either = AbortSignal.any([signal, stop]);
-  for (let seen = 0; ; ) {
+  for (let seen = latest.failure?.number ?? 0; ; ) {
     const { number, value } = await ending(stop, latest.after(seen, either));
     seen = number;
     yield value;
@@ -87,6 +94,16 @@ async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
     if (stop.aborted || codeOf(error) === "stopped") throw stopping();
     throw error;
   }
+}
+
+// As much as the agent keeps of a plugin's error.
+const LONGEST_MESSAGE = 500;
+
+/** Returns the error of a call for which the author's function threw `error`, with its message, truncated. */
+export function authorFailure(error: unknown): ServerError {
+  // grpc-js can't send half of a surrogate pair.
+  const message = messageOf(error).slice(0, LONGEST_MESSAGE).toWellFormed();
+  return new ServerError(Status.INTERNAL, message);
 }
 
 export function stopping(): ServerError {

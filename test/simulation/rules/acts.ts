@@ -1,5 +1,12 @@
 import { CNRS, NODE } from "../world/api-server.ts";
-import { type ApiWrite, type History, isEvictionRequest } from "../world/history.ts";
+import {
+  type ApiWrite,
+  type ContainerStop,
+  type Eviction,
+  type History,
+  isEvictionRequest,
+  podNameOf,
+} from "../world/history.ts";
 import { protectedNames } from "../world/node.ts";
 import type { Settings } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
@@ -23,23 +30,35 @@ export function eachWrite(
   };
 }
 
-/** The same for evictions that were accepted. */
+/** The same for evictions: those that were accepted, and those that stop containers, from their first call. */
 export function eachEviction(
-  look: (
-    world: World,
-    eviction: World["history"]["evictions"][number],
-    earlier: World["history"]["evictions"],
-  ) => string | undefined,
-): Rule["watch"] {
+  look: (world: World, eviction: Eviction, earlier: readonly Eviction[]) => string | undefined,
+): NonNullable<Rule["watch"]> {
   return (world) => {
-    let writes = 0;
+    let acts = 0;
     let seen = 0;
     return () => {
-      if (world.history.writes.length === writes) return undefined;
-      writes = world.history.writes.length;
+      const { writes, stopEvictions } = world.history;
+      if (writes.length + stopEvictions.length === acts) return undefined;
+      acts = writes.length + stopEvictions.length;
       const { evictions } = world.history;
       for (; seen < evictions.length; seen++) {
         const found = look(world, evictions[seen]!, evictions.slice(0, seen));
+        if (found) return found;
+      }
+      return undefined;
+    };
+  };
+}
+
+/** The same for calls of StopContainer. */
+export function eachStop(look: (world: World, stop: ContainerStop) => string | undefined): Rule["watch"] {
+  return (world) => {
+    let seen = 0;
+    return () => {
+      const { stops } = world.history;
+      for (; seen < stops.length; seen++) {
+        const found = look(world, stops[seen]!);
         if (found) return found;
       }
       return undefined;
@@ -67,7 +86,12 @@ const PAUSE_MS = 59_000;
 const UNTIL_RECORDED_MS = 21_000;
 
 /** Returns whether a boot has lost what the agent recorded about an eviction. */
-function isForgotten(eviction: ApiWrite, now: number, { boots }: History, untilRecordedMs = 0): boolean {
+function isForgotten(
+  eviction: { at: number },
+  now: number,
+  { boots }: History,
+  untilRecordedMs = 0,
+): boolean {
   const recordedAt = eviction.at + untilRecordedMs;
   return boots.some(({ at, keptUntil }) => at <= now && eviction.at <= at && recordedAt > keptUntil);
 }
@@ -76,7 +100,10 @@ function isForgotten(eviction: ApiWrite, now: number, { boots }: History, untilR
  * An eviction counts from when the agent learns that it was accepted. Where it does not, because the response was lost
  * or the agent ended, it counts from when it sent its last request, which it gives up after ten seconds.
  */
-function marginOf({ at, deliveredAt }: ApiWrite, { lives }: History): number {
+function marginOf({ at, write }: Eviction, { lives }: History): number {
+  // Calls of StopContainer are recorded before they are sent.
+  if (!write) return KNOWN_MARGIN_MS;
+  const { deliveredAt } = write;
   const isKnown =
     deliveredAt !== undefined &&
     !lives.some(({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < at + 1_000);
@@ -117,25 +144,50 @@ export const acts: readonly Rule[] = [
   },
   {
     promise: "No pod is evicted twice.",
-    watch: eachEviction((_world, { podUid, path, isLate }, earlier) =>
+    // A pod whose containers were stopped and restarted may be selected again.
+    watch: eachEviction((_world, { podUid, what, isLate }, earlier) =>
       // The agent looks at the pod before it sends again, but can't see a request that is still on its way.
-      !isLate && earlier.some((other) => other.podUid === podUid && !other.isLate)
-        ? `${path} is evicted again`
-        : undefined,
-    ),
-  },
-  {
-    promise: "No critical, static, mirror or DaemonSet pod is evicted.",
-    watch: eachWrite((_world, write) =>
-      isEvictionRequest(write) && protectedNames.some((name) => write.path.includes(`/pods/${name}`))
-        ? `${write.method} ${write.path}`
+      !isLate && earlier.some((other) => other.write && other.podUid === podUid && !other.isLate)
+        ? `${what} is evicted again`
         : undefined,
     ),
   },
   {
     promise:
+      "An eviction stops no container that was started after it had stopped the first one, and no other agent continues it.",
+    watch: eachStop((world, { at, podUid, podName, id, startedAt, life, isSignalled, isLate }) => {
+      const { stops, namings } = world.history;
+      if (!isSignalled || isLate) return undefined;
+      // Another eviction may have been decided since it was named last.
+      const named = namings.findLast((naming) => naming.uid === podUid && naming.at <= at);
+      const first = stops.find(
+        (other) =>
+          other.podUid === podUid && other.isSignalled && other.at >= (named?.at ?? 0) && other.at < at,
+      );
+      const pod = { uid: podUid, name: podName };
+      if (!first || world.unheard(pod, first.at - LONGEST_ROUND_MS, at).length > 0) return undefined;
+      if (first.life !== life) return `${podName}: another agent had stopped containers`;
+      return startedAt > first.at ? `${podName}: ${id.slice(0, 12)} was started meanwhile` : undefined;
+    }),
+  },
+  {
+    promise: "No critical, static, mirror or DaemonSet pod is evicted.",
+    watch: eachWrite((_world, write) =>
+      isEvictionRequest(write) && isProtected(podNameOf(write.path))
+        ? `${write.method} ${write.path}`
+        : undefined,
+    ),
+  },
+  {
+    promise: "No container of a critical, static, mirror or DaemonSet pod is stopped.",
+    watch: eachStop((_world, { podName }) => (isProtected(podName) ? podName : undefined)),
+  },
+  {
+    promise:
       "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.",
-    watch: eachEviction((_world, { podUid, path, body }) => {
+    watch: eachEviction((_world, { podUid, write }) => {
+      if (!write) return undefined;
+      const { path, body } = write;
       const { deleteOptions = body } = body as { deleteOptions?: unknown };
       const { preconditions } = deleteOptions as {
         preconditions?: { uid?: string; resourceVersion?: string };
@@ -144,28 +196,30 @@ export const acts: readonly Rule[] = [
     }),
   },
   {
-    promise: "An Event says that a pod was evicted only if the API server has accepted its eviction.",
+    promise:
+      "An Event says that a pod was evicted only if the API server has accepted its eviction, or its containers were stopped.",
     watch: eachWrite(({ history }, { path, body }) => {
       if (!path.endsWith("/events")) return undefined;
       const { reason, involvedObject: pod } = body as {
         reason?: string;
         involvedObject?: { name: string; uid?: string };
       };
-      if (reason !== "Evicted" || history.evictions.some(({ podUid }) => podUid === pod?.uid))
-        return undefined;
+      const isEvicted = ({ podUid, write }: Eviction) => podUid === pod?.uid && write !== undefined;
+      if (reason !== "Evicted" || history.evictions.some(isEvicted)) return undefined;
+      if (history.stopped(pod?.uid ?? "").length > 0) return undefined;
       return `${pod?.name} was not evicted`;
     }),
   },
   {
     promise:
       "No pod is evicted that no plugin has named in this round, of those that it was offered, that no policy selects, and for which no in-tree plugin has a reading over its threshold.",
-    watch: eachEviction((world, { podUid, path, at }) => {
-      const pod = { uid: podUid, name: podNameOf(path) };
+    watch: eachEviction((world, { podUid, podName, what, at }) => {
+      const pod = { uid: podUid, name: podName };
       if (world.unheard(pod, at - LONGEST_ROUND_MS, at).length > 0) return undefined;
       const named = world.history.namings.findLast(({ uid }) => uid === podUid);
-      if (!named) return `${path}: no plugin has named it`;
+      if (!named) return `${what}: no plugin has named it`;
       return at - named.at > LONGEST_ROUND_MS
-        ? `${path}: named ${Math.round((at - named.at) / 1_000)} s ago by ${named.plugin}`
+        ? `${what}: named ${Math.round((at - named.at) / 1_000)} s ago by ${named.plugin}`
         : undefined;
     }),
   },
@@ -176,7 +230,7 @@ export const acts: readonly Rule[] = [
     watch: eachEviction((world, eviction, earlier) => {
       if (eviction.isLate) return undefined;
       const counted = earlier.filter((other) => counts(world, other, eviction.at));
-      const owned = counted.filter(({ path }) => ownerOf(path) === ownerOf(eviction.path));
+      const owned = counted.filter(({ podName }) => ownerOf(podName) === ownerOf(eviction.podName));
       return (
         beyond(world, eviction, counted.length + 1, ({ limitPerNode }) => limitPerNode) ??
         beyond(world, eviction, owned.length + 1, ({ limitPerOwner }) => limitPerOwner)
@@ -212,7 +266,7 @@ function isKept({ at, deliveredAt }: ApiWrite, { lives }: History): boolean {
 }
 
 /** Returns whether an earlier eviction was within the window of all settings that were in force since. */
-function counts({ history, operator }: World, other: ApiWrite, at: number): boolean {
+function counts({ history, operator }: World, other: Eviction, at: number): boolean {
   const windows = operator.between(other.at, at).map(({ limitWindowMs }) => limitWindowMs);
   if (other.isLate || isForgotten(other, at, history)) return false;
   return at - other.at < Math.min(...windows) - marginOf(other, history);
@@ -221,21 +275,20 @@ function counts({ history, operator }: World, other: ApiWrite, at: number): bool
 /** Returns why an eviction is beyond a limit, whichever settings its round had. */
 function beyond(
   { operator }: World,
-  { at, path }: ApiWrite,
+  { at, what }: Eviction,
   number: number,
   limitOf: (settings: Settings) => number,
 ): string | undefined {
   const limits = operator.between(at - LONGEST_ROUND_MS, at).map(limitOf);
   if (limits.some((limit) => limit === 0 || number <= limit)) return undefined;
-  return `${path} is number ${number} within the window, allowed are ${Math.max(...limits)}`;
+  return `${what} is number ${number} within the window, allowed are ${Math.max(...limits)}`;
 }
 
-/** Returns the name of a pod, by the path of its eviction. */
-export function podNameOf(path: string): string {
-  return /\/pods\/([^/]+)/.exec(path)?.[1] ?? path;
+/** Returns the workload of a pod, by its name. */
+function ownerOf(podName: string): string {
+  return podName.split("-")[0]!;
 }
 
-/** Returns the workload of a pod, by the path of its eviction. */
-function ownerOf(path: string): string {
-  return podNameOf(path).split("-")[0]!;
+function isProtected(podName: string): boolean {
+  return protectedNames.some((start) => podName.startsWith(start));
 }

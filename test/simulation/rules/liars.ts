@@ -1,10 +1,10 @@
 import { NODE } from "../world/api-server.ts";
-import { type ApiWrite, isEvictionRequest, type PluginCall } from "../world/history.ts";
+import { type Eviction, isEvictionRequest, type PluginCall } from "../world/history.ts";
 import { protectedNames } from "../world/node.ts";
 import { LONGEST_GRACE_S, taintPrefixes } from "../world/settings.ts";
 import { read } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
-import { eachWrite, LONGEST_ROUND_MS, podNameOf } from "./acts.ts";
+import { eachEviction, eachStop, eachWrite, LONGEST_ROUND_MS } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 // eviction.taintEffects.
@@ -14,25 +14,20 @@ const TAINT_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 // A round has certainly been recorded so long after a plugin's answer in it. What was answered before may be omitted.
 const UNTIL_RECORDED_MS = 10_000;
-const RECORDED_MS = 40_000;
+const RECORDED_MS = 25_000;
 
 export const liars: readonly Rule[] = [
   {
     promise: "A hard threshold costs one pod for each answer, however many the plugin names.",
     watch: (world) => {
       const answers = new Answers();
-      let seen = 0;
-      return () => {
-        const { writes } = world.history;
-        for (; seen < writes.length; seen++) {
-          const write = writes[seen]!;
-          if (!isEvictionRequest(write) || write.status >= 300 || write.isLate) continue;
-          const possible = hardAnswers(world, write);
-          if (possible && !answers.assign(write, possible))
-            return `${write.path}: all answers of plugins that named it have cost a pod`;
-        }
-        return undefined;
-      };
+      const look = eachEviction((_world, eviction) => {
+        const possible = eviction.isLate ? undefined : hardAnswers(world, eviction);
+        return possible && !answers.assign(eviction, possible)
+          ? `${eviction.what}: all answers of plugins that named it have cost a pod`
+          : undefined;
+      });
+      return look(world);
     },
   },
   {
@@ -44,6 +39,12 @@ export const liars: readonly Rule[] = [
       const isAllowed = grace === undefined || (grace > 0 && grace <= LONGEST_GRACE_S);
       return isAllowed ? undefined : `${write.path}: ${grace} s`;
     }),
+  },
+  {
+    promise: "The grace period of a StopContainer is the pod's own, or one that eviction.grace allows.",
+    watch: eachStop((_world, { timeoutSeconds, podName }) =>
+      timeoutSeconds > 0 && timeoutSeconds <= LONGEST_GRACE_S ? undefined : `${podName}: ${timeoutSeconds} s`,
+    ),
   },
   {
     promise: "Every taint of the agent has a valid name and an effect that its settings allow.",
@@ -105,9 +106,9 @@ function isProtected({ api }: World, uid: string): boolean {
  * Returns the answers for hard thresholds that may be the reason of an eviction. Undefined if it may have another one:
  * a policy, an in-tree plugin, or an answer that may cost any number of pods.
  */
-function hardAnswers(world: World, { at, path, podUid: uid = "" }: ApiWrite): PluginCall[] | undefined {
+function hardAnswers(world: World, { at, podName, podUid: uid }: Eviction): PluginCall[] | undefined {
   const from = at - LONGEST_ROUND_MS;
-  if (world.unheard({ uid, name: podNameOf(path) }, from, at).length > 0) return undefined;
+  if (world.unheard({ uid, name: podName }, from, at).length > 0) return undefined;
   const calls = world.history.namings
     .filter((naming) => naming.uid === uid && naming.at >= from)
     .map(({ call }) => call);
@@ -116,16 +117,16 @@ function hardAnswers(world: World, { at, path, podUid: uid = "" }: ApiWrite): Pl
 
 /** Assigns each eviction to an answer that may be its reason, and no answer to two evictions. */
 class Answers {
-  readonly #evictions = new Map<PluginCall, ApiWrite>();
-  readonly #possible = new Map<ApiWrite, readonly PluginCall[]>();
+  readonly #evictions = new Map<PluginCall, Eviction>();
+  readonly #possible = new Map<Eviction, readonly PluginCall[]>();
 
   /** Returns whether there is an answer for this eviction too, perhaps if others are assigned to other answers. */
-  assign(eviction: ApiWrite, possible: readonly PluginCall[]): boolean {
+  assign(eviction: Eviction, possible: readonly PluginCall[]): boolean {
     this.#possible.set(eviction, possible);
     return this.#reassign(eviction, new Set());
   }
 
-  #reassign(eviction: ApiWrite, tried: Set<PluginCall>): boolean {
+  #reassign(eviction: Eviction, tried: Set<PluginCall>): boolean {
     for (const call of this.#possible.get(eviction)!) {
       if (tried.has(call)) continue;
       tried.add(call);

@@ -12,13 +12,14 @@ export const metrics: readonly Rule[] = [
       const { body } = await request(world, "/metrics");
       // The world went on while the agent answered.
       const most = countsOf(world);
-      const accepted = sumOf(body, "nodekeeper_eviction_kills_total", 'result="accepted"');
+      const kills = body.replaceAll(/^.*killer="containerStop".*$/gm, "");
+      const accepted = sumOf(kills, "nodekeeper_eviction_kills_total", 'result="accepted"');
       const terminated = sumOf(body, "nodekeeper_eviction_ended_total", 'outcome="terminated"');
       // An acceptance that did not arrive is not counted.
       const isAllHeard = history.lost.length === 0 && world.plan.faults.slow === 0;
       return [
         ...outside("accepted", accepted, isAllHeard ? least.accepted : 0, most.accepted),
-        ...outside("terminated", terminated, isAllHeard ? least.gone : 0, most.accepted),
+        ...outside("terminated", terminated, isAllHeard ? least.gone : 0, most.accepted + most.stopped),
       ];
     },
   },
@@ -27,14 +28,21 @@ export const metrics: readonly Rule[] = [
 // The watch tells the agent that a pod is gone.
 const UNTIL_COUNTED_MS = 15_000;
 
-/** Counts evictions that were accepted, and those whose pods are gone. */
-function countsOf({ history, api, machine }: World): { accepted: number; gone: number } {
+/** Counts evictions that were accepted, those whose pods are gone, and containers that were stopped. */
+function countsOf({ history, api, machine }: World) {
   api.pods.look();
+  const requested = history.evictions.flatMap(({ write, podUid }) => (write ? [podUid] : []));
+  const stopped = new Set(history.stopEvictions.map(({ podUid }) => podUid));
   const gone = [...api.pods.all.values()].filter(
-    ({ endedBy, goneAt }) =>
-      endedBy === "ours" && goneAt !== undefined && machine.scheduler.now - goneAt > UNTIL_COUNTED_MS,
+    ({ uid, endedBy, goneAt }) =>
+      endedBy === "ours" &&
+      !stopped.has(uid) &&
+      goneAt !== undefined &&
+      machine.scheduler.now - goneAt > UNTIL_COUNTED_MS,
   );
-  return { accepted: history.evictions.length, gone: gone.length };
+  // Of each eviction at least one.
+  const exited = new Set(history.stops.flatMap(({ id, exitedAt }) => (exitedAt === undefined ? [] : [id])));
+  return { accepted: requested.length, gone: gone.length, stopped: exited.size };
 }
 
 function outside(what: string, count: number, least: number, most: number): string[] {

@@ -1,8 +1,7 @@
-import { isEvictionRequest } from "../world/history.ts";
+import { isEvictionRequest, podNameOf } from "../world/history.ts";
 import { keptName, protectedNames } from "../world/node.ts";
 import { isDryRun } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
-import { podNameOf } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 const WITHIN_MS = 60_000;
@@ -12,9 +11,10 @@ const LONGEST_SELECTION_MS = 10_000;
 export const progress: readonly Rule[] = [
   {
     promise: "While a hard threshold stays met and a pod may be evicted, one is evicted within a minute.",
-    // The calm is longer than a minute: whatever was under way in the storm has ended.
     atRest: (world) => {
-      const { history, evictionPlugins, machine, operator, inTree } = world;
+      const { history, evictionPlugins, machine, operator, inTree, plan } = world;
+      // Whatever was under way in the storm has ended only in a calm that is longer.
+      if (plan.calmMs <= WITHIN_MS) return [];
       const { now } = machine.scheduler;
       const from = now - WITHIN_MS;
       if (history.evictions.some(({ at }) => at >= from)) return [];
@@ -55,6 +55,7 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
     if (isEvictionRequest(write) && !write.isRefusedByBudget && write.at >= since)
       count(write.podUid, write.at, true);
   }
+  for (const { podUid, at } of history.stops) if (at >= since) count(podUid, at, true);
   // The next agent can't know whether a request arrived that the last one was about to send when it ended: the record of
   // it is written before.
   const isCut = (at: number) =>

@@ -50,13 +50,18 @@ const MARGIN = 20;
 export class RequestCount {
   readonly #world: World;
   readonly #churn: Churn;
-  readonly #before: { writes: number; requests: number; changes: Changes };
+  readonly #before: { writes: number; stops: number; requests: number; changes: Changes };
 
   constructor(world: World, churn: Churn) {
     this.#world = world;
     this.#churn = churn;
     const { history, api } = world;
-    this.#before = { writes: history.writes.length, requests: api.requests, changes: { ...churn.changes } };
+    this.#before = {
+      writes: history.writes.length,
+      stops: history.stops.length,
+      requests: api.requests,
+      changes: { ...churn.changes },
+    };
   }
 
   /** Returns the kinds of which the agent has sent more than the changes account for. */
@@ -76,12 +81,13 @@ export class RequestCount {
       most: most(changes, evicted),
     }));
     const reads = api.requests - requests - writes.filter(({ path }) => !isOfClaim(path)).length;
+    const stops = history.stops.length - this.#before.stops;
     const writesOfNode = writes.filter(isOfNode).length;
     counts.push({
       what: "reads",
       count: reads,
       // Before its taints are written, the Node is read, and before a pod is evicted, the pod.
-      most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * evictions.length,
+      most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * (evictions.length + stops),
     });
     return counts
       .filter(({ count, most }) => count > most + MARGIN)

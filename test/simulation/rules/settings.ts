@@ -1,7 +1,7 @@
 import { keptName } from "../world/node.ts";
 import { isDryRun, isFullDryRun, KEEP_LABEL, type Settings } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
-import { eachEviction, eachWrite, LONGEST_ROUND_MS, podNameOf } from "./acts.ts";
+import { eachEviction, eachWrite, LONGEST_ROUND_MS } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
 // The agent looks at its file every 10 s, also if it missed the notification, and waits until the file is settled.
@@ -43,25 +43,25 @@ export const settings: readonly Rule[] = [
   },
   {
     promise: "No pod is evicted that has a label to be skipped when the request is sent.",
-    watch: eachEviction(({ operator }, { at, path, isLate }) => {
-      if (isLate || !path.includes(`/pods/${keptName}`)) return undefined;
+    watch: eachEviction(({ operator }, { at, podName, what, isLate }) => {
+      if (isLate || !podName.startsWith(keptName)) return undefined;
       const inForce = operator.between(at - TWO_REQUESTS_MS, at);
-      return inForce.every(({ skipLabels }) => skipLabels.includes(KEEP_LABEL)) ? path : undefined;
+      return inForce.every(({ skipLabels }) => skipLabels.includes(KEEP_LABEL)) ? what : undefined;
     }),
   },
   {
     promise: "No pod is evicted at the request of plugins in dry run.",
-    watch: eachEviction((world, { at, podUid, path }) => {
+    watch: eachEviction((world, { at, podUid, podName, what }) => {
       const { operator, history } = world;
       const from = at - LONGEST_ROUND_MS;
       const inForce = operator.between(from, at);
       const plugins = history.namings
         .filter((naming) => naming.uid === podUid && naming.at >= from)
         .map(({ plugin }) => plugin);
-      plugins.push(...world.unheard({ uid: podUid, name: podNameOf(path) }, from, at));
+      plugins.push(...world.unheard({ uid: podUid, name: podName }, from, at));
       const isTrial = plugins.every((plugin) => inForce.every((each) => isDryRun(each, plugin)));
       return plugins.length > 0 && isTrial
-        ? `${path}: requested by ${[...new Set(plugins)].join(", ")}`
+        ? `${what}: requested by ${[...new Set(plugins)].join(", ")}`
         : undefined;
     }),
   },
@@ -71,6 +71,12 @@ export const settings: readonly Rule[] = [
       if (!isAboutEviction(method, path, body) || !isFullDryRunSince(world, at)) return undefined;
       return `${method} ${path}`;
     }),
+  },
+  {
+    promise: "Full dry run stops no container, from the round after the one in which it begins.",
+    watch: eachEviction((world, { at, write, what }) =>
+      !write && isFullDryRunSince(world, at) ? what : undefined,
+    ),
   },
 ];
 

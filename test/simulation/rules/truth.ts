@@ -1,6 +1,8 @@
 import { falsehoods, type LostEvidence } from "../../support/endings/claims.ts";
+import type { Truth } from "../../support/endings/truth.ts";
 import { isEvictionRequest } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
+import { LONGEST_GRACE_S } from "../world/settings.ts";
 import { statementsAbout } from "../world/statements.ts";
 import type { World } from "../world/world.ts";
 import { REQUEST_TIMEOUT_MS } from "./acts.ts";
@@ -16,15 +18,30 @@ export const truth: readonly Rule[] = [
       // The world goes on while the agent answers.
       world.api.pods.look();
       return stated.flatMap(({ pod, said }) => {
-        const lost = lostAbout(world, pod);
         if (!isSettled(world, pod)) return [];
-        const response = lost.response && !isAcceptanceKept(world, pod);
-        const found = falsehoods(said, pod.endedBy ?? "alive", { ...lost, response });
-        return found.length > 0 ? [`${pod.name}: ${found.join("; ")}. It says: ${said.verdict}`] : [];
+        const lost = lostAbout(world, pod);
+        const isStopped = world.history.stopped(pod.uid).length > 0;
+        const about = isStopped ? { ...said, page: withoutStops(said.page) } : said;
+        const found = truthsAbout(world, pod).map((truth) => falsehoods(about, truth, lost));
+        if (found.every(({ length }) => length > 0))
+          return [
+            `${pod.name}: ${found.map((each) => each.join("; ")).join("; or ")}. It says: ${said.verdict}`,
+          ];
+        const isStated =
+          pod.goneAt === undefined || !said.hasHistory || /pod (found )?deleted/i.test(said.page);
+        return isStated ? [] : [`${pod.name} is gone, of which nothing is said: ${said.verdict}`];
       });
     },
   },
 ];
+
+// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it.
+function withoutStops(page: string): string {
+  return page
+    .replace(/Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./, "")
+    .replaceAll(/Evicted through the Eviction API by another client.*$/gm, "")
+    .replaceAll(/^ {2}ended +evicted: stopped .*$/gm, "");
+}
 
 // After a pod is gone, the next round of the agent records how its eviction ended.
 const UNTIL_RECORDED_MS = 15_000;
@@ -35,8 +52,32 @@ function isSettled(world: World, pod: PodTruth): boolean {
   const { uid, createdAt, endedBy, goneAt } = pod;
   const { now } = machine.scheduler;
   if (goneAt !== undefined) return now - goneAt > UNTIL_RECORDED_MS;
-  if (endedBy !== undefined || world.unheard(pod, createdAt, now).length > 0) return false;
-  return !history.namings.some((naming) => naming.uid === uid);
+  if (world.unheard(pod, createdAt, now).length > 0) return false;
+  const last = history.stops.findLast(({ podUid }) => podUid === uid);
+  const isNamed = history.namings.some((naming) => naming.uid === uid && naming.at >= (last?.at ?? 0));
+  if (isNamed) return false;
+  // A pod of which containers were stopped runs on, or has finished.
+  if (last) return now - last.at > UNTIL_STOPPED_MS;
+  return endedBy === undefined;
+}
+
+// A StopContainer takes its grace period and the release margin, and then what it leads to is recorded.
+const UNTIL_STOPPED_MS = 1_000 * LONGEST_GRACE_S + 30_000 + UNTIL_RECORDED_MS;
+
+/**
+ * Returns who may be said to have ended a pod. Several answers are true if containers were stopped, because the last
+ * eviction is the subject: another one may have been decided and given up after the first, or others may have ended the
+ * pod before or while its containers were stopped.
+ */
+function truthsAbout({ history }: World, { uid, endedBy, endedAt }: PodTruth): Truth[] {
+  const ended = endedBy ?? "alive";
+  const last = history.stopped(uid).at(-1);
+  if (!last) return [ended];
+  const isOnlyOne =
+    history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&
+    !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at);
+  const isContested = endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at }) => at));
+  return isOnlyOne && !isContested ? ["ours"] : ["ours", ended];
 }
 
 // An acceptance is recorded as soon as the whole response has arrived.
@@ -50,7 +91,7 @@ function isAcceptanceKept(world: World, pod: PodTruth): boolean {
     faults: met,
   } = world;
   const { uid } = pod;
-  const heardAt = history.evictions.find(({ podUid }) => podUid === uid)?.deliveredAt;
+  const heardAt = history.evictions.find(({ podUid }) => podUid === uid)?.write?.deliveredAt;
   // Neither while the disk is full or read-only.
   if (heardAt === undefined || faults.slow > 0 || met.fullDisks || isUnwritten(world, pod)) return false;
   const keptAt = heardAt + UNTIL_KEPT_MS;
@@ -68,7 +109,13 @@ function isUnwritten({ history }: World, { createdAt, endedAt, goneAt = endedAt 
 /** Returns which evidence about a pod cannot have reached the agent, or was not kept. */
 function lostAbout(world: World, pod: PodTruth): LostEvidence {
   const { history, plan, machine } = world;
-  const { uid, name, createdAt, endedAt, goneAt = endedAt } = pod;
+  const { uid, name, createdAt } = pod;
+  // A pod whose containers were stopped may run on.
+  const endedAt =
+    pod.endedBy === undefined
+      ? (history.stops.findLast(({ podUid }) => podUid === uid)?.at ?? 0)
+      : pod.endedAt;
+  const { goneAt = endedAt } = pod;
   const decidedAt =
     world.unheard(pod, createdAt, endedAt).length > 0
       ? createdAt
@@ -88,14 +135,18 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
     (write) => write.podUid === uid && isEvictionRequest(write) && write.status >= 500,
   );
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
+  const stops = history.stops.filter(({ podUid }) => podUid === uid);
+  // A call that failed, or that the agent's death ended, may have stopped a container.
+  const isUnanswered = stops.some(({ answeredAt }) => answeredAt === undefined);
+  const isResponseLost =
+    isLost ||
+    isInconclusive ||
+    isLate ||
+    isDead(decidedAt, recordedAt) ||
+    isForgotten(decidedAt, recordedAt) ||
+    isUnwritten(world, pod);
   return {
-    response:
-      isLost ||
-      isInconclusive ||
-      isLate ||
-      isDead(decidedAt, recordedAt) ||
-      isForgotten(decidedAt, recordedAt) ||
-      isUnwritten(world, pod),
+    response: isUnanswered || (isResponseLost && !isAcceptanceKept(world, pod)),
     records:
       isDead(endedAt, recordedAt) ||
       isForgotten(createdAt, recordedAt) ||

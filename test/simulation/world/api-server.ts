@@ -60,6 +60,7 @@ export class ApiServer {
     );
     this.pods = new PodTruths(
       () => this.store.list("pods"),
+      (uid) => history.stopped(uid).length > 0,
       () => machine.scheduler.now,
     );
   }

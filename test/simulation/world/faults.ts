@@ -1,6 +1,7 @@
 import type { DevApiServerOptions, EventFaults } from "@nodekeeper/testing";
 import type { Machine } from "../machine/machine.ts";
 import type { Weather } from "../machine/network.ts";
+import type { StopFaults } from "./container-stops.ts";
 
 /** Faults that happen by themselves. Their rate is the mean time between them, in milliseconds. Infinity: none. */
 export type TimedFault =
@@ -36,10 +37,11 @@ export type TimedFault =
   | "powerLosses"
   | "reboots"
   | "hostChanges"
-  | "hostDamages";
+  | "hostDamages"
+  | "containerCrashes";
 
 /** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
-export interface FaultRates extends Record<TimedFault, number> {
+export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   /** Share of requests to the API server that are refused, by status. */
   refusals: Readonly<Record<number, number>>;
   /** Share of watches that are accepted and end with the error that their version has expired. */
@@ -140,9 +142,10 @@ type PowerRates = Pick<FaultRates, "powerLosses" | "reboots">;
 type DiskRates = Pick<FaultRates, "readOnlyDisks">;
 type SecondAgentRates = Pick<FaultRates, "secondAgents">;
 type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
+type StopRates = Pick<FaultRates, "containerCrashes" | keyof StopFaults>;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
-export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates & SecondAgentRates;
+export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates & SecondAgentRates & StopRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
@@ -174,6 +177,17 @@ export function drawSecondAgents(random: () => number): SecondAgentRates {
   return { secondAgents: meanTimes(random)(0.15, 10, 45) };
 }
 
+/** Faults of worlds in which the agent stops containers. @param random see `drawPowerFaults` */
+export function drawStopFaults(random: () => number): StopRates {
+  const share = (often: number, most: number) => (random() < often ? random() * most : 0);
+  return {
+    containerCrashes: meanTimes(random)(0.4, 3, 20),
+    failedStops: share(0.5, 0.5),
+    slowStops: share(0.5, 0.4),
+    deafContainers: share(0.5, 0.6),
+  };
+}
+
 function meanTimes(random: () => number) {
   return (often: number, leastS: number, mostS: number) =>
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
@@ -192,6 +206,7 @@ export const noFaults: FaultRates = {
   ...drawDiskFaults(() => 1),
   ...drawHostFaults(() => 1),
   ...drawSecondAgents(() => 1),
+  ...drawStopFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

@@ -46,6 +46,47 @@ export interface PluginCall {
   answeredAt: number | undefined;
 }
 
+/** A StopContainer of the agent that the runtime has got. */
+export interface ContainerStop {
+  at: number;
+  podUid: string;
+  podName: string;
+  /** ID of the container. */
+  id: string;
+  /** Of the agent that called. */
+  life: AgentLife;
+  timeoutSeconds: number;
+  /** Virtual milliseconds at which the container was started. */
+  startedAt: number;
+  /** Whether the container ran, and got SIGTERM from this call or an earlier one. */
+  isSignalled: boolean;
+  /** IDs of the pod's containers that ran. */
+  running: readonly string[];
+  /** Whether it arrived after the end of its agent. */
+  isLate: boolean;
+  /** Virtual milliseconds at which the container exited by that, or while the call was waiting for it. */
+  exitedAt: number | undefined;
+  /** Virtual milliseconds at which the call was answered. Undefined if it was not, or failed. */
+  answeredAt: number | undefined;
+}
+
+/** An eviction of the agent: a request that the API server accepted, or calls of StopContainer for a pod. */
+export interface Eviction {
+  at: number;
+  podUid: string;
+  podName: string;
+  /** What it was, for messages. */
+  what: string;
+  isLate: boolean;
+  /** The request. Undefined if containers are stopped. */
+  write: ApiWrite | undefined;
+}
+
+/** An eviction that stops containers. It may go on with further calls. */
+export interface StopEviction extends Eviction {
+  stops: ContainerStop[];
+}
+
 /** The life of an agent, in virtual milliseconds. A process that waits for its turn again has several. */
 export interface AgentLife {
   process: Process;
@@ -88,6 +129,9 @@ const REWRITTEN_MS = 6_000;
 export class History {
   readonly events: Event[] = [];
   readonly writes: ApiWrite[] = [];
+  /** Calls of StopContainer, in order. */
+  readonly stops: ContainerStop[] = [];
+  readonly stopEvictions: StopEviction[] = [];
   readonly namings: Naming[] = [];
   readonly falseNamings: FalseNaming[] = [];
   readonly pluginCalls: PluginCall[] = [];
@@ -99,6 +143,8 @@ export class History {
   readonly lost: { at: number; method: string; url: string }[] = [];
   /** How far each container and sandbox has come, by ID. */
   readonly stages = new Map<string, Stage>();
+  /** When each container and sandbox exited, by ID, in virtual milliseconds. */
+  readonly exits = new Map<string, number>();
   /** Agents, oldest first. A second agent is one from when it has the state directory. */
   readonly lives: AgentLife[] = [];
   /**
@@ -131,12 +177,55 @@ export class History {
     );
   }
 
-  /** Evictions of the agent that the API server accepted, in order. */
-  get evictions(): (ApiWrite & { podUid: string })[] {
-    return this.writes.filter(
-      (write): write is ApiWrite & { podUid: string } => isEviction(write) && write.podUid !== undefined,
+  /** Records a StopContainer. It begins another eviction of its pod if the last one is certainly over. */
+  addStop(stop: ContainerStop): void {
+    this.stops.push(stop);
+    const { at, podUid, podName, isLate, isSignalled, life } = stop;
+    if (!isSignalled) return;
+    const last = this.stopEvictions.findLast((eviction) => eviction.podUid === podUid);
+    if (last && last.stops[0]!.life === life && !this.isConfirmed(last)) last.stops.push(stop);
+    else {
+      const what = `StopContainer of ${podName}`;
+      this.stopEvictions.push({ at, podUid, podName, what, isLate, write: undefined, stops: [stop] });
+    }
+  }
+
+  /** Evictions of the agent, in order. */
+  get evictions(): Eviction[] {
+    const requested = this.writes.flatMap((write): Eviction[] => {
+      const { at, podUid, path, isLate } = write;
+      if (!isEviction(write) || podUid === undefined) return [];
+      return [{ at, podUid, podName: podNameOf(path), what: path, isLate, write }];
+    });
+    if (this.stopEvictions.length === 0) return requested;
+    return [...requested, ...this.stopEvictions].sort((a, b) => a.at - b.at);
+  }
+
+  /** Returns the evictions that have stopped all containers of a pod that they found running. */
+  stopped(uid: string): StopEviction[] {
+    return this.stopEvictions.filter((eviction) => eviction.podUid === uid && this.#isComplete(eviction));
+  }
+
+  /** Returns whether all calls of an eviction have succeeded, and all containers that it found running have exited. */
+  isConfirmed(eviction: StopEviction): boolean {
+    return this.#isComplete(eviction) && eviction.stops.every(({ answeredAt }) => answeredAt !== undefined);
+  }
+
+  // A container of which the call has not arrived may exit by itself.
+  #isComplete({ stops }: StopEviction): boolean {
+    const exits = new Map(stops.map(({ id, exitedAt }) => [id, exitedAt]));
+    const last = Math.max(...[...exits.values()].map((at) => at ?? 0));
+    return stops[0]!.running.every(
+      (id) =>
+        exits.get(id) !== undefined ||
+        (!exits.has(id) && (this.exits.get(id) ?? Number.POSITIVE_INFINITY) <= last),
     );
   }
+}
+
+/** Returns the name of a pod, by the path of its eviction. */
+export function podNameOf(path: string): string {
+  return /\/pods\/([^/]+)/.exec(path)?.[1] ?? path;
 }
 
 /** Returns whether the API server has accepted an eviction of the agent. */

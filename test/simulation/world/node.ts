@@ -11,6 +11,7 @@ import { simulatedNode } from "../../../packages/testing/src/cluster/simulated-n
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
+import { ContainerStops, type StopChance } from "./container-stops.ts";
 import type { History, Stage } from "./history.ts";
 import { KEEP_LABEL } from "./settings.ts";
 
@@ -43,22 +44,35 @@ export function drawRuntime(random: () => number): RuntimeName {
 export class ContainerRuntime {
   readonly runtime: SimulatedRuntime;
   readonly process: Process;
+  /** Undefined if the agent stops no containers in this world. */
+  readonly stops: ContainerStops | undefined;
   readonly #cri: SimulatedCri;
   #isRestarting = false;
 
-  constructor(machine: Machine, history: History, name: RuntimeName) {
+  /** @param chance of stops; undefined if the agent stops no containers in this world */
+  constructor(machine: Machine, history: History, name: RuntimeName, chance: StopChance | undefined) {
     this.process = machine.spawn("containerd");
     const { clock } = this.process;
     this.runtime = this.process.run(() => new SimulatedRuntime({ clock }));
     this.runtime.subscribe(({ id, type, pod }) => {
       const stage = stages[type]!;
       history.stages.set(id, stage);
+      if (stage === "exited") history.exits.set(id, machine.scheduler.now);
       history.note("containerd", `${id.slice(0, 12)} of ${pod.name} is ${stage}`);
     });
     const socket = join(machine.runDirectory, "cri.sock");
-    this.#cri = this.process.run(
-      () => new SimulatedCri({ runtime: this.runtime, socket, clock, random: machine.random, ...name }),
-    );
+    const stops = chance && new ContainerStops(this.process, history, this.runtime, chance);
+    this.stops = stops;
+    const stopContainer = stops && { stopContainer: stops.stop.bind(stops) };
+    const options = {
+      runtime: this.runtime,
+      socket,
+      clock,
+      random: machine.random,
+      ...name,
+      ...stopContainer,
+    };
+    this.#cri = this.process.run(() => new SimulatedCri(options));
   }
 
   start(): Promise<void> {
@@ -103,20 +117,27 @@ export class Kubelet {
   readonly #runtime: ContainerRuntime;
   readonly #mostReplicas: number;
   readonly #reclaimed: string | undefined;
+  readonly #stopped: StoppedPods | undefined;
   #stop: AbortController | undefined;
 
   /**
    * @param mostReplicas most pods of a workload
    * @param reclaimed name of the workload whose pods are reclaimed ones, if one is
+   * @param stopped undefined if the agent stops no containers in this world
    */
   constructor(
     machine: Machine,
     api: ApiServer,
     runtime: ContainerRuntime,
-    { mostReplicas, reclaimed }: { mostReplicas: number; reclaimed: string | undefined },
+    {
+      mostReplicas,
+      reclaimed,
+      stopped,
+    }: { mostReplicas: number; reclaimed: string | undefined; stopped: StoppedPods | undefined },
   ) {
     this.#mostReplicas = mostReplicas;
     this.#reclaimed = reclaimed;
+    this.#stopped = stopped;
     this.#machine = machine;
     this.#api = api;
     this.#runtime = runtime;
@@ -134,6 +155,7 @@ export class Kubelet {
         ...each,
         replicas: Math.min(each.replicas, this.#mostReplicas),
         ...(each.name === this.#reclaimed ? { annotations: reclaimedAnnotations } : {}),
+        ...(this.#stopped ? { spec: { ...each.spec, ...stoppedSpec(each.name, this.#stopped) } } : {}),
       })),
       log: silentLogger,
     });
@@ -197,6 +219,27 @@ const workloads = [
     },
   },
 ];
+
+/** What is different about the pods of workloads in worlds in which the agent stops containers. */
+export interface StoppedPods {
+  /** Restart policies by workload. */
+  restartPolicies: Readonly<Record<string, "Always" | "OnFailure" | "Never">>;
+  /** Workloads with a second container. */
+  helped: readonly string[];
+}
+
+const helper = { name: "helper", image: "helper" };
+const requests = { resources: { requests: { memory: "32Mi" } } };
+
+/** Pods of the workload "db" are Burstable, so that rules by QoS class select some of the pods. */
+function stoppedSpec(workload: string, { restartPolicies, helped }: StoppedPods) {
+  const apps = containers.map((each) => (workload === "db" ? { ...each, ...requests } : each));
+  const restartPolicy = restartPolicies[workload];
+  return {
+    containers: helped.includes(workload) ? [...apps, helper] : apps,
+    ...(restartPolicy ? { restartPolicy } : {}),
+  };
+}
 
 /** Pods that nobody may evict, and pods that come back under no name. */
 export function seedPods(api: ApiServer): void {

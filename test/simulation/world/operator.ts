@@ -1,6 +1,6 @@
 import type { Machine } from "../machine/machine.ts";
 import type { History } from "./history.ts";
-import { KEEP_LABEL, type Settings, taintPrefixes } from "./settings.ts";
+import { KEEP_LABEL, type Settings, stoppingRules, taintPrefixes } from "./settings.ts";
 
 /** Settings that were in force, and since when, in virtual milliseconds. */
 interface InForce {
@@ -28,10 +28,21 @@ export class Operator {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #agent: () => OperatedAgent;
+  readonly #changes: readonly Change[];
   #valid: Settings;
 
-  /** @param agent returns the agent, which is created later */
-  constructor(machine: Machine, history: History, settings: Settings, agent: () => OperatedAgent) {
+  /**
+   * @param agent returns the agent, which is created later
+   * @param stopsContainers whether the operator may also have the agent stop containers
+   */
+  constructor(
+    machine: Machine,
+    history: History,
+    settings: Settings,
+    agent: () => OperatedAgent,
+    stopsContainers: boolean,
+  ) {
+    this.#changes = stopsContainers ? [...changes, ...killerChanges] : changes;
     this.#machine = machine;
     this.#history = history;
     this.#agent = agent;
@@ -72,7 +83,7 @@ export class Operator {
       machine.scheduler.after(machine.between(500, 15_000), () => machine.init.run(() => this.correct()));
       return;
     }
-    const change = machine.pick(changes)(machine);
+    const change = machine.pick(this.#changes)(machine);
     this.#valid = { ...this.#valid, ...change };
     this.#write(this.#valid, JSON.stringify(change));
     if (machine.chance(0.2)) this.#agent().reload();
@@ -93,7 +104,9 @@ export class Operator {
   }
 }
 
-const changes: readonly ((machine: Machine) => Partial<Settings>)[] = [
+type Change = (machine: Machine) => Partial<Settings>;
+
+const changes: readonly Change[] = [
   (machine) => ({ limitPerNode: machine.pick([0, 1, 3, 10]) }),
   (machine) => ({ limitPerOwner: machine.pick([0, 1, 2]) }),
   (machine) => ({ limitWindowMs: machine.pick([30, 120, 600]) * 1_000 }),
@@ -106,4 +119,11 @@ const changes: readonly ((machine: Machine) => Partial<Settings>)[] = [
   (machine) => ({ skipLabels: machine.pick([[], [KEEP_LABEL]]) }),
   (machine) => ({ killer: machine.pick(["evictionApi", "deletion"] as const) }),
   (machine) => ({ taintPrefix: machine.pick(taintPrefixes) }),
+];
+
+const killerChanges: readonly Change[] = [
+  (machine) => ({ killer: machine.pick(["evictionApi", "containerStop"] as const) }),
+  (machine) => ({ killer: machine.pick(["deletion", "containerStop"] as const) }),
+  (machine) => ({ killerRules: machine.pick([[], ...stoppingRules]) }),
+  (machine) => ({ killerRules: machine.pick(stoppingRules) }),
 ];

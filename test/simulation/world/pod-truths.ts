@@ -17,11 +17,16 @@ export interface PodTruth {
 export class PodTruths {
   readonly all = new Map<string, PodTruth>();
   readonly #pods: () => readonly KubeObject[];
+  readonly #isStopped: (uid: string) => boolean;
   readonly #now: () => number;
 
-  /** @param pods returns the pods that the API server has now */
-  constructor(pods: () => readonly KubeObject[], now: () => number) {
+  /**
+   * @param pods returns the pods that the API server has now
+   * @param isStopped returns whether the agent has stopped the containers of a pod
+   */
+  constructor(pods: () => readonly KubeObject[], isStopped: (uid: string) => boolean, now: () => number) {
     this.#pods = pods;
+    this.#isStopped = isStopped;
     this.#now = now;
   }
 
@@ -41,8 +46,10 @@ export class PodTruths {
       present.add(uid);
       const { phase } = (status ?? {}) as { phase?: string };
       const truth = this.#of(uid, name);
-      if (deletionTimestamp !== undefined || phase === "Failed" || phase === "Succeeded")
-        this.#end(truth, ours);
+      const isDeleted = deletionTimestamp !== undefined;
+      const isFinished = phase === "Failed" || phase === "Succeeded";
+      // The kubelet ends a pod whose containers it does not restart.
+      if (isDeleted || isFinished) this.#end(truth, !isDeleted && this.#isStopped(uid) ? uid : ours);
     }
     for (const truth of this.all.values()) {
       if (present.has(truth.uid) || truth.goneAt !== undefined) continue;

@@ -13,7 +13,9 @@ export interface Settings {
   transitionS: number;
   dryRunPlugins: readonly string[];
   skipLabels: readonly string[];
-  killer: "evictionApi" | "deletion";
+  killer: "evictionApi" | "deletion" | "containerStop";
+  /** By QoS class or level. */
+  killerRules: readonly string[];
   /** Takes effect after a restart. */
   taintPrefix: string;
 }
@@ -40,6 +42,7 @@ export function drawSettings(machine: Machine): Settings {
     dryRunPlugins: machine.chance(0.1) ? ["*"] : [],
     skipLabels: [],
     killer: "evictionApi",
+    killerRules: [],
     taintPrefix: taintPrefixes[0],
   };
 }
@@ -56,7 +59,7 @@ export function evictionSection(
 ): Record<string, unknown> {
   const { syncPeriodMs, limitPerNode, limitPerOwner, limitWindowMs, burst, cooldownS, transitionS } =
     settings;
-  const { dryRunPlugins, skipLabels, killer, taintPrefix } = settings;
+  const { dryRunPlugins, skipLabels, killer, killerRules, taintPrefix } = settings;
   return {
     syncPeriod: `${syncPeriodMs}ms`,
     ...(hasInTree ? inTreeSettings : { inTreePlugins: [] }),
@@ -65,9 +68,17 @@ export function evictionSection(
     cooldown: `${cooldownS}s`,
     limits: { window: `${limitWindowMs}ms`, perNode: limitPerNode, perOwner: limitPerOwner },
     grace: { shortest: "0s", longest: `${LONGEST_GRACE_S}s` },
-    ...{ burst, dryRunPlugins, skip: { labels: skipLabels }, killer, taintPrefix },
+    ...{ burst, dryRunPlugins, skip: { labels: skipLabels } },
+    ...{ killer, killerRules, taintPrefix },
   };
 }
+
+/** Rules that select the killer of a part of the pods: `stoppedSpec` has the QoS classes. */
+export const stoppingRules: readonly (readonly string[])[] = [
+  ["BestEffort=containerStop"],
+  ["Burstable=containerStop"],
+  ["reclaimed_cores=containerStop", "Burstable=containerStop"],
+];
 
 /** Returns whether a plugin is in dry run. As documented, its own name takes precedence over "*". */
 export function isDryRun({ dryRunPlugins }: Pick<Settings, "dryRunPlugins">, plugin: string): boolean {

@@ -22,6 +22,7 @@ import {
   drawPluginFaults,
   drawPowerFaults,
   drawSecondAgents,
+  drawStopFaults,
   type FaultRates,
   type OwnRates,
   type TimedFault,
@@ -31,14 +32,14 @@ import { type ApiWrite, History, isEviction } from "./history.ts";
 import { Host } from "./host.ts";
 import { InTree } from "./in-tree.ts";
 import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
-import { ContainerRuntime, drawRuntime, Kubelet, seedPods } from "./node.ts";
+import { ContainerRuntime, drawRuntime, Kubelet, type StoppedPods, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
 import type { PluginActor } from "./plugins.ts";
 import { Policies } from "./policies.ts";
 import { Power } from "./power.ts";
 import { Reporter } from "./reporters.ts";
-import { drawSettings, evictionSection, type Settings } from "./settings.ts";
+import { drawSettings, evictionSection, type Settings, stoppingRules } from "./settings.ts";
 
 /** What a world is made of, drawn from its seed. */
 export interface Plan {
@@ -53,6 +54,8 @@ export interface Plan {
   drivers: number;
   /** With which the agent is started first. */
   settings: Settings;
+  /** Undefined if the agent stops no containers. */
+  stopped: (StoppedPods & { settings: Pick<Settings, "killer" | "killerRules"> }) | undefined;
   /** Whether a second agent takes over from the first. */
   rollingUpdate: boolean;
 }
@@ -97,17 +100,23 @@ export class World {
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const drawn = draw(machine, isQuick, {
+    const stopRandom = seededRandom(seed + STOP);
+    const stopped = drawStopped(stopRandom);
+    const drawn = draw(machine, seed, isQuick, {
       ...drawPowerFaults(seededRandom(seed + POWER)),
       ...drawPluginFaults(seededRandom(seed + PLUGINS)),
       ...drawDiskFaults(seededRandom(seed + DISK)),
       ...drawHostFaults(seededRandom(seed + HOST)),
       ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
+      ...drawStopFaults(stopRandom),
     });
-    this.plan = { ...drawn, ...changes, faults: { ...drawn.faults, ...changes.faults } };
+    this.plan = { ...drawn, stopped, ...changes, faults: { ...drawn.faults, ...changes.faults } };
+    if (stopped) this.plan.settings = { ...this.plan.settings, ...stopped.settings };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
-    this.runtime = new ContainerRuntime(machine, this.history, drawRuntime(seededRandom(seed + RUNTIME)));
+    const runtimeName = drawRuntime(seededRandom(seed + RUNTIME));
+    const stopFaults = this.plan.stopped && { faults: this.plan.faults, random: stopRandom };
+    this.runtime = new ContainerRuntime(machine, this.history, runtimeName, stopFaults);
     const { reporters, evictionPlugins, consumers, mostReplicas, faults } = this.plan;
     const isHostWatched = Number.isFinite(faults.hostChanges);
     const names = (kind: string, count: number) => Array.from({ length: count }, (_, at) => `${kind}-${at}`);
@@ -127,10 +136,14 @@ export class World {
     this.host = machine.init.run(() => new Host(machine, this.history, this.runtime, isHostWatched));
     this.inTree = new InTree(this.host);
     const { reclaimed } = this.host;
-    this.kubelet = new Kubelet(machine, this.api, this.runtime, { mostReplicas, reclaimed });
+    this.kubelet = new Kubelet(machine, this.api, this.runtime, {
+      mostReplicas,
+      reclaimed,
+      stopped: this.plan.stopped,
+    });
     const hasPolicies = Number.isFinite(faults.memoryChanges);
     this.policies = machine.init.run(() => new Policies(machine, this.history, this.host, hasPolicies));
-    this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent);
+    this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent, !!stopped);
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
     this.disk = new Disk(machine, this.history, this.agent);
   }
@@ -267,10 +280,12 @@ export class World {
     this.#often("reboots", () => power.reboot());
     this.#often("hostChanges", () => this.host.change());
     this.#often("hostDamages", () => this.host.damage());
+    const { stops } = this.runtime;
+    if (stops) this.#often("containerCrashes", () => stops.crash());
     this.api.onWrite = (write) => this.#meetWrite(write);
     for (const plugin of this.plugins) plugin.slowStarts = this.plan.faults.slowStarts;
     this.#again(8_000, () => machine.pick(this.reporters).change());
-    this.#again(10_000, () => machine.pick(this.evictionPlugins).change());
+    this.#again(stops ? EAGER_MS : 10_000, () => machine.pick(this.evictionPlugins).change());
     this.#again(15_000, () => machine.pick(this.plugins).turn());
     this.#again(12_000, () => this.deletePod());
     const { devices } = this;
@@ -299,6 +314,7 @@ export class World {
     this.machine.init.run(() => this.host.repair());
     this.runtime.process.thaw();
     this.runtime.eventFaults = {};
+    this.runtime.stops?.settle();
     for (const plugin of this.plugins) plugin.settle();
   }
 
@@ -406,10 +422,9 @@ export class World {
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
-      // Shorter than the calm: until it has ended, what an earlier agent published and no plugin reports is kept.
       reporting: {
         inTreePlugins: this.host.isWatched ? [SYSTEM_REPORTER] : [],
-        pluginGracePeriod: "60s",
+        pluginGracePeriod: `${this.plan.calmMs < CALM_MS ? SHORT_GRACE_MS : GRACE_MS}ms`,
       },
       devices: this.devices.settings,
       eviction: evictionSection(settings, this.policies.file, this.host.isWatched),
@@ -419,8 +434,14 @@ export class World {
 
 // Until everything has started.
 const FIRST_MS = 2_000;
-// Long enough for all that is promised to come true after a storm.
+// Long enough for all that is promised to come true after a storm, in one of so many worlds. The others end before what
+// takes a minute is judged.
 const CALM_MS = 70_000;
+const SHORT_CALM_MS = 40_000;
+const LONG_CALM_EVERY = 4;
+// Shorter than either calm: until it has ended, what an earlier agent published and no plugin reports is kept.
+const GRACE_MS = 60_000;
+const SHORT_GRACE_MS = 30_000;
 
 // A write whose response was lost is repaired after a minute, when it can't arrive any more. If it arrives at once, within
 // the calm.
@@ -455,8 +476,29 @@ const PLUGINS = 3_000_017;
 const HOST = 4_000_037;
 const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
+const STOP = 7_000_003;
 
-function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
+// How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
+const EAGER_MS = 4_000;
+// Share of these worlds.
+const STOPPING = 0.25;
+
+function drawStopped(random: () => number): Plan["stopped"] {
+  if (random() >= STOPPING) return undefined;
+  const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
+  const restartPolicy = () => pick(["Always", "Always", "OnFailure", "Never"] as const);
+  const isByRules = random() < 0.4;
+  return {
+    settings: isByRules
+      ? { killer: "evictionApi", killerRules: pick(stoppingRules) }
+      : { killer: "containerStop", killerRules: [] },
+    restartPolicies: { web: restartPolicy(), db: restartPolicy() },
+    helped: ["web", "db"].filter(() => random() < 0.5),
+  };
+}
+
+function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates): Omit<Plan, "stopped"> {
+  const hasLongCalm = seed % LONG_CALM_EVERY === 0;
   const isSmall = machine.chance(SMALL) || isQuick;
   const most = isSmall ? 2 : 4;
   const stormMs = machine.between(10, isQuick ? 20 : isSmall ? 40 : 75) * 1_000;
@@ -465,7 +507,7 @@ function draw(machine: Machine, isQuick: boolean, drawn: OwnRates): Plan {
   return {
     stormMs,
     calmMs:
-      CALM_MS +
+      (hasLongCalm ? CALM_MS : SHORT_CALM_MS) +
       (isLate ? LATE_WRITE_MS : 0) +
       unseenMs({ faults }) +
       (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0),

@@ -1,4 +1,5 @@
 import { type EvictionOutcome, isUncertain } from "@nodekeeper/api/decide";
+import { lastEvictionOf } from "@nodekeeper/api/wording";
 import type { PlayedPod } from "./pod-endings.ts";
 import type { Truth } from "./truth.ts";
 
@@ -21,7 +22,7 @@ export interface Statements {
   rows: (End & { text: string })[];
   /** Ends of the pod's evictions in `timeline`. */
   marks: string[];
-  /** Of `eviction/evictions`: the last eviction of the pod. */
+  /** Of `eviction/evictions`: the last eviction of the pod. Undefined also if its selection is not recorded. */
   eviction: End | "open" | undefined;
   /** Whether the end of the pod is recorded: not of one that was deleted before an agent could record that it was there. */
   hasHistory: boolean;
@@ -53,7 +54,8 @@ export function statementsOf(
 ): Statements {
   const [, verdict = page, ...rest] = page.split("\n\n");
   const happened = rest.find((part) => part.startsWith("What happened")) ?? "";
-  const eviction = evictions.findLast((one) => one.uid === uid && !one.dryRun);
+  const listed = evictions.findLast((one) => one.uid === uid && !one.dryRun);
+  const eviction = isOfUnrecordedSelection(explanation) ? undefined : listed;
   return {
     page,
     verdict,
@@ -76,6 +78,12 @@ export function statementsOf(
     eviction: eviction && (eviction.outcome ?? "open"),
     outcomes: (explanation.rounds ?? []).flatMap(({ outcome }: { outcome: End | null }) => outcome ?? []),
   };
+}
+
+function isOfUnrecordedSelection(explanation: Places["explanation"]): boolean {
+  if (explanation.error) return false;
+  const { chosen, outcome } = lastEvictionOf(explanation);
+  return chosen === undefined && outcome !== undefined;
 }
 
 const NOT_KNOWN = /not known|not recorded|no response is recorded|no outcome/i;

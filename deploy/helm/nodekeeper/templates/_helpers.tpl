@@ -225,6 +225,9 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- if and .Values.networkPolicy.enabled .Values.hostNetwork -}}
 {{- fail "networkPolicy.enabled needs hostNetwork=false: a NetworkPolicy has no effect on a pod with the host's network" -}}
 {{- end -}}
+{{- if include "nodekeeper.setting" (dict "configuration" .Values.config "path" "server.address") -}}
+{{- fail (printf "config.server.address has no effect: the agent, its probes and the commands in its container use 127.0.0.1:%v; set statusServer.port" .Values.statusServer.port) -}}
+{{- end -}}
 {{- if and $remote .Values.hostNetwork (eq (int .Values.statusServer.port) (int .Values.statusServer.remote.port)) -}}
 {{- fail "statusServer.port and statusServer.remote.port must differ" -}}
 {{- end -}}
@@ -241,6 +244,19 @@ httpGet:
   scheme: HTTPS
   port: {{ .root.Values.statusServer.remote.port }}
   {{- end }}
+{{- end -}}
+
+{{/* The labels of what `helm test` creates: not those of the agents' pods. */}}
+{{- define "nodekeeper.testLabels" -}}
+app.kubernetes.io/name: {{ include "nodekeeper.name" . | trunc 58 }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
+{{/* Its annotations. If the test fails, its pod stays, for the log. */}}
+{{- define "nodekeeper.testHook" -}}
+helm.sh/hook: test
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
 {{/* What the containers of `helm test` have in common. */}}

@@ -57,6 +57,8 @@ export interface EvictionPart extends AgentPart {
    * eviction.
    */
   isFrozenTaint: (taint: { key?: unknown; qosLevel?: unknown }) => boolean;
+  /** Warns of such taints in dry run. */
+  leavesTaints: ConditionReporter["left"];
   queries: RecordQueries;
   readings: RecentReadings;
   /** Number of evicted pods that were deleted since the start. */
@@ -90,7 +92,11 @@ export function evictionPart(
   const blocked = new BlockedEvictions(nodeCondition);
   const nodeTainter = nodeTainterOf(shared, history, nodeCondition);
   const isDryRun = () => isFullDryRun(policy());
-  const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource, isDryRun());
+  const conditions = new ConditionReporter(
+    storedTaints(records, policy()).customNodeResource,
+    isDryRun(),
+    shared,
+  );
   const { softEvictionNotifyPath: rootPath } = configuration().eviction;
   const hostPathNotifiers = rootPath ? [new HostPathNotifier({ ...shared, rootPath, pods, isDryRun })] : [];
   const effects = new DecisionEffects({
@@ -122,6 +128,9 @@ export function evictionPart(
     reporter: conditions,
     isFrozenTaint: ({ key, qosLevel }) =>
       conditions.leavesTaints && qosLevel !== undefined && String(key).startsWith(`${policy().taintPrefix}/`),
+    leavesTaints: (taints) => {
+      if (isDryRun()) conditions.left(taints);
+    },
     queries,
     readings: manager.readings,
     routes: [

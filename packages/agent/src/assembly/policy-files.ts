@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { PolicyRefused, PolicyUnknown } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import {
   type Clock,
   type HealthCheck,
@@ -93,7 +94,7 @@ export class PolicyFiles implements Runnable {
       kind: "ready",
       check: () =>
         this.#problem === undefined
-          ? { ok: true, message: `${this.#names.length} policies` }
+          ? { ok: true, message: counted(this.#names.length, "policy", "policies") }
           : { ok: false, message: this.#problem, errorId: PolicyRefused.id },
     };
   }

@@ -65,6 +65,7 @@ export function reportingPart(
     nodeName,
     reports: manager,
     isFrozenTaint: (taint) => eviction?.isFrozenTaint(taint) ?? false,
+    onFrozenTaints: (taints) => eviction?.leavesTaints(taints),
     queueMetrics,
   });
   const checks: HealthCheck[] = [

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { DriverNotRegistered } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import type { HealthResult, InotifyWatches } from "@nodekeeper/core/lib";
 import type { DriverContext } from "./context.ts";
 import type { DriverState } from "./driver-state.ts";
@@ -114,7 +115,9 @@ export function registrationHealth(
     // or its mounts.
     ok: failing.length === 0 || failing.length < plugins.length,
     message:
-      names.length > 0 ? `not registered with the kubelet: ${names.join("; ")}` : `${plugins.length} drivers`,
+      names.length > 0
+        ? `not registered with the kubelet: ${names.join("; ")}`
+        : counted(plugins.length, "driver"),
     errorId: DriverNotRegistered.id,
   };
 }

@@ -36,7 +36,8 @@ const STOP_DEADLINE_MS = 4_500;
 
 /** `nodekeeper dev`: runs an in-memory API server, the agent, and sample plugins in child processes, until Ctrl-C. */
 export async function devCommand(options: DevOptions, output: Output): Promise<void> {
-  const signal = stopOnSignals();
+  using scope = stopOnSignals();
+  const { signal } = scope;
   const paths = createDevPaths(options.dataDir);
   const level = checkLevel(options.logLevel);
   const logFile = options.verbose ? undefined : createWriteStream(paths.log, { flags: "a", mode: 0o600 });

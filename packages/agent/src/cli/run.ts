@@ -15,7 +15,7 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
   const log = createLogger(configuration.log.level);
   if (refused) log.error({ err: refused }, "configuration refused, starting with the last good one");
   for (const warning of warnings) log.warn({ errorId: SettingUnused.id, warning }, "configuration warning");
-  const stop = stopOnSignals();
+  using scope = stopOnSignals();
   const handover = new Handover({ clock: systemClock, log });
   await handover.runInTurns(
     configuration,
@@ -33,7 +33,7 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
         },
         onHangup,
       }),
-    stop,
+    scope.signal,
   );
 }
 

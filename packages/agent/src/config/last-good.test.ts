@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -78,10 +78,17 @@ describe("the last good configuration", () => {
       bad,
       /nodekeeper\.config: the last good .* not used: it has no file name or no text/,
     ],
+    [
+      "names one that can't be read",
+      "directory",
+      bad,
+      /nodekeeper\.config: the last good .* not used: EISDIR/,
+    ],
     ["does not mention one that does not exist", undefined, bad, /^((?!last good).)*$/s],
   ])("a start that is refused %s", async (_, copy, text, message) => {
     rmSync(lastGoodPath(directory));
-    if (copy !== undefined) writeFileSync(lastGoodPath(directory), copy);
+    if (copy === "directory") mkdirSync(lastGoodPath(directory));
+    else if (copy !== undefined) writeFileSync(lastGoodPath(directory), copy);
     await expect(start(text)).rejects.toThrow(message);
   });
 

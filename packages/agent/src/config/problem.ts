@@ -1,4 +1,5 @@
 import { ConfigurationRefused } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 
 /** A problem of a configuration. */
 export interface Problem {
@@ -15,7 +16,7 @@ export class ConfigurationError extends ConfigurationRefused {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[], details: { cause?: unknown } = {}) {
-    const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+    const count = counted(problems.length, "problem");
     const lines = problems.map((problem) => `\n  ${describeProblem(problem)}`);
     super({ count, problems: lines.join("") }, details);
     this.problems = problems;

@@ -89,7 +89,11 @@ describe("budgets", () => {
         { uid: "b", until: now + 5, reason: "429", budget },
         { uid: "a", until: now, reason: "over", budget: null },
       ],
-      pending: [pending, { ...pending, uid: "z", acceptedAt: now - 1, deadline: now + 9 }],
+      pending: [
+        pending,
+        { ...pending, uid: "y", acceptedAt: now - 1, deadline: now + 9, stopsContainers: true },
+        { ...pending, uid: "z", acceptedAt: now - 1, deadline: now + 9 },
+      ],
       interrupted: [{ ...pending, uid: "i" }],
     };
     const found = budgetsOf({ ...common, state, policy: { ...policy, burst: -1 } });
@@ -100,6 +104,7 @@ describe("budgets", () => {
     expect(found.pending.map(({ uid, stage }) => [uid, stage])).toEqual([
       ["i", "interrupted"],
       ["a", "sending"],
+      ["y", "stopping"],
       ["z", "terminating"],
     ]);
   });

@@ -61,7 +61,7 @@ export function budgetsOf(input: BudgetsInput): EvictionBudgets {
     limited: limitedPods(input, byUid, counter),
     pending: [
       ...state.interrupted.map((one) => shownPending(one, "interrupted")),
-      ...state.pending.map((one) => shownPending(one, one.deadline === null ? "sending" : "terminating")),
+      ...state.pending.map((one) => shownPending(one, stageOf(one))),
     ],
     thresholds: [...thresholds],
   };
@@ -97,6 +97,11 @@ function owningPods({ state, pods, formerPod }: BudgetsInput) {
 
 function mostUsed<T extends LimitUse>(uses: T[]): T[] {
   return uses.sort((a, b) => b.used - a.used).slice(0, MOST_SHOWN);
+}
+
+function stageOf({ deadline, stopsContainers }: PendingEviction): ShownPending["stage"] {
+  if (deadline === null) return "sending";
+  return stopsContainers ? "stopping" : "terminating";
 }
 
 function shownPending(eviction: PendingEviction, stage: ShownPending["stage"]): ShownPending {

@@ -63,6 +63,7 @@ function splitPods({ pods, nodeName, policy, state, now }: RoundView) {
     resumed: [],
     holding: [],
     deleted: new Set<string>(),
+    stopped: new Set<string>(),
     sentBefore: new Set<string>(),
   };
   return { candidates, exclusions, ...eligibilityOf(candidates, underWay, policy, now) };

@@ -100,6 +100,22 @@ describe("the history of signals", () => {
       [{ observed: 9 }, { observed: 3, threshold: 2, met: "hard" }, { observed: 8, met: "soft" }],
       { observed: 3, threshold: 2, met: "hard" },
     ],
+    [
+      "the one farthest beyond its threshold, which changes",
+      [
+        { observed: 8, threshold: 100 },
+        { observed: 5, threshold: 6 },
+      ],
+      { observed: 5, threshold: 6 },
+    ],
+    [
+      "the one farthest below its threshold, which changes",
+      [
+        { observed: 1, threshold: 0.5, operator: "lessThan" },
+        { observed: 2, threshold: 1.9, operator: "lessThan" },
+      ],
+      { observed: 2, threshold: 1.9 },
+    ],
     ["a value rather than none", [{ observed: null }, { observed: 0 }, { observed: null }], { observed: 0 }],
   ])("keeps of a minute %s", async (_, readings, kept) => {
     for (const one of readings) await round(reading("a", 0, one));
@@ -117,11 +133,28 @@ describe("the history of signals", () => {
       if (count === 700) clock.jump(-3_600_000);
     }
     const { minutes, signals } = history.page(all);
-    expect([minutes.length, signals.length]).toEqual([1_441, 64]);
+    expect([minutes.length, signals.length]).toEqual([1_440, 64]);
     expect(signals[0]!.observed.slice(-2)).toEqual([1_498 + 1 / 3, 1_499 + 1 / 3]);
     database.connection.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     expect(statSync(join(directory, "nodekeeper.db")).size).toBeLessThan(8 * 2 ** 20);
   });
+
+  it.each([-3_600_000, 3_600_000])(
+    "has a minute of its true length if the wall clock steps by %d ms",
+    async (by) => {
+      const from = clock.now();
+      await round(reading("a", 1));
+      clock.jump(by);
+      await round(reading("a", 2));
+      for (let count = 2; count < 12; count++) await round(reading("a", 3));
+      const next = clock.now();
+      await round(reading("a", 4));
+      expect(history.page(all).minutes).toEqual([
+        { from, to: from + 55_000 },
+        { from: next, to: next },
+      ]);
+    },
+  );
 
   it("is written once a minute, and nothing without rounds", async () => {
     const commits = () =>
@@ -168,6 +201,20 @@ describe("the history of signals", () => {
     expect(history.page(all).signals).toHaveLength(64);
   });
 
+  it("of 64 signals is not lost to one that comes back, whatever the order of a round", async () => {
+    const others = Array.from({ length: 64 }, (_, at) => reading(`p-${at}`, at));
+    await minute(...others);
+    await minute(reading("first", 1), ...others);
+    history.close();
+    database.close();
+    open();
+    await minute(...others.slice(0, 32));
+    await minute(reading("first", 1), ...others);
+    expect(observed("first")).toEqual({});
+    expect(history.page(all).signals.map(({ observed }) => observed.length)).toEqual(Array(64).fill(4));
+    expect(observed("p-63")["p-63 memory"]).toEqual([63, 63, null, 63]);
+  });
+
   it("is kept in memory while the database can't be written, and written once it can", async () => {
     database.connection.exec("PRAGMA query_only = ON");
     for (let count = 0; count < 100; count++) await minute(reading("a", count));
@@ -177,6 +224,16 @@ describe("the history of signals", () => {
     database.close();
     open();
     expect(observed()["a memory"]!.at(-1)).toBe(99);
+  });
+
+  it("of which the names are lost gives no reading to another signal", async () => {
+    await minute(reading("a", 1));
+    history.close();
+    database.connection.exec("DROP TABLE signal");
+    database.close();
+    open();
+    await round(reading("b", 2));
+    expect(observed()).toEqual({ "b memory": [null, 2] });
   });
 
   it("of which rows are damaged has the others, and says what was lost", async () => {

@@ -3,6 +3,7 @@ import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
 import {
   Backlog,
+  MOST_MINUTES,
   type SignalStore,
   type StoredMinute,
   type StoredReading,
@@ -21,7 +22,7 @@ export interface SignalHistoryOptions {
 }
 
 const MINUTE_MS = 60_000;
-// Bound the database to 4 MB. A plugin has one signal per round, but may name another one each time.
+// Bound the history in the database to 6 MB. A plugin has one signal per round, but may name another one each time.
 const MOST_SIGNALS = 64;
 const MOST_OF_PLUGIN = 8;
 // Bounds memory while the database can't be written.
@@ -35,6 +36,7 @@ interface Signal extends StoredSignal {
 
 /** The minute that has not ended yet. */
 interface OpenMinute {
+  /** Wall time of the first round, and of the last by the clock of the first: a step of the clock does not stretch it. */
   from: number;
   to: number;
   /** Monotonic time of the first round. */
@@ -50,7 +52,7 @@ interface OpenMinute {
  * 2. A minute is written by the first round of the next one, and when the agent stops: at most once a minute, without a
  *    timer. SIGKILL loses the current minute.
  * 3. 64 signals are kept, 8 of one plugin. A further signal replaces the one of its plugin, or of all, that was reported
- *    least recently; if all were reported in this minute, it is not recorded.
+ *    least recently; if all were reported within a minute, it is not recorded.
  * 4. If the unit or the operator of a signal changes, its earlier readings are omitted.
  */
 export class SignalHistory {
@@ -66,7 +68,7 @@ export class SignalHistory {
   /** Loads the stored history. If it cannot be read, logs the error and starts with an empty one. */
   constructor(options: SignalHistoryOptions) {
     this.#options = options;
-    const { store, log } = options;
+    const { store, clock, log } = options;
     this.#writes = new WriteBehind({
       what: "the history of signals",
       write: () => this.#write(),
@@ -76,7 +78,7 @@ export class SignalHistory {
     this.#lastId = store.lastId;
     try {
       for (const signal of store.signals().slice(-MOST_SIGNALS))
-        this.#signals.set(keyOf(signal), { ...signal, lastAt: Number.NEGATIVE_INFINITY });
+        this.#signals.set(keyOf(signal), { ...signal, lastAt: clock.monotonic() });
     } catch (error) {
       log.error(
         { errorId: StateDamaged.id, err: error },
@@ -90,12 +92,16 @@ export class SignalHistory {
     const now = this.#options.clock.monotonic();
     if (this.#open && now - this.#open.startedAt >= MINUTE_MS) this.#end();
     this.#open ??= { from: at, to: at, startedAt: now, readings: new Map() };
-    const { readings: worst, startedAt } = this.#open;
-    this.#open.to = at;
+    const { readings: worst, from, startedAt } = this.#open;
+    this.#open.to = from + Math.round(now - startedAt);
+    // Before any further signal takes the place of one that this round reports too.
     for (const reading of readings) {
-      const signal = this.#signalOf(reading, startedAt);
+      const signal = this.#signals.get(keyOf(reading));
+      if (signal) signal.lastAt = now;
+    }
+    for (const reading of readings) {
+      const signal = this.#signalOf(reading, now);
       if (!signal) continue;
-      signal.lastAt = now;
       const known = worst.get(signal.id);
       if (!known || isWorse(reading, known)) worst.set(signal.id, reading);
     }
@@ -116,7 +122,7 @@ export class SignalHistory {
     const minutes = [
       ...this.#options.store.minutes(since, until),
       ...unwritten.filter(({ from, to }) => to >= since && from <= until),
-    ];
+    ].slice(-MOST_MINUTES);
     const signals = [...this.#signals.values()].filter(
       (signal) => plugin === undefined || signal.plugin === plugin,
     );
@@ -135,26 +141,26 @@ export class SignalHistory {
     };
   }
 
-  #signalOf({ plugin, scope, operator, unit }: Reading, minuteAt: number): Signal | undefined {
+  #signalOf({ plugin, scope, operator, unit }: Reading, now: number): Signal | undefined {
     const key = keyOf({ plugin, scope });
     const known = this.#signals.get(key);
     if (known?.operator === operator && known.unit === unit) return known;
     // Its earlier readings mean something else.
     if (known) this.#forget(known);
-    if (!this.#hasPlaceFor(plugin, minuteAt)) return undefined;
-    const signal = { id: ++this.#lastId, plugin, scope, operator, unit, lastAt: minuteAt };
+    if (!this.#hasPlaceFor(plugin, now)) return undefined;
+    const signal = { id: ++this.#lastId, plugin, scope, operator, unit, lastAt: now };
     this.#signals.set(key, signal);
     this.#changed.add(signal);
     return signal;
   }
 
-  #hasPlaceFor(plugin: string, minuteAt: number): boolean {
+  #hasPlaceFor(plugin: string, now: number): boolean {
     const all = [...this.#signals.values()];
     const own = all.filter((signal) => signal.plugin === plugin);
     if (own.length < MOST_OF_PLUGIN && all.length < MOST_SIGNALS) return true;
     const from = own.length < MOST_OF_PLUGIN ? all : own;
     const oldest = from.reduce((one, other) => (other.lastAt < one.lastAt ? other : one));
-    if (from === all && oldest.lastAt >= minuteAt) return false;
+    if (from === all && now - oldest.lastAt < MINUTE_MS) return false;
     this.#forget(oldest);
     return true;
   }
@@ -211,6 +217,8 @@ function isWorse(one: Reading, other: Reading): boolean {
   const by = severity[one.met] - severity[other.met];
   if (by !== 0) return by > 0;
   if (one.observed === null || other.observed === null) return one.observed !== null;
-  const distance = one.observed - other.observed;
+  // The threshold may change within the minute.
+  const moved = one.threshold === null || other.threshold === null ? 0 : one.threshold - other.threshold;
+  const distance = one.observed - other.observed - moved;
   return one.operator === "greaterThan" ? distance > 0 : distance < 0;
 }

@@ -103,7 +103,7 @@ describe("health", () => {
     expect(generator.problems()).toEqual([
       "slow: status of pod default/pod-a for 12s",
       "no response yet to: podStatus of a for 12s",
-      "1 pods cannot be inspected, their statuses are stale",
+      "can't inspect 1 pod, whose status is stale",
     ]);
     expect(generator.statuses.get("a").error?.message).toMatch(/status of pod default\/pod-a: no response/);
     expect(harness.logged("container runtime is not responding")).toMatchObject([

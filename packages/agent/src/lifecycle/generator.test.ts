@@ -135,9 +135,7 @@ describe("relist", () => {
     expect((await failed).error?.message).toBe("no status today");
     expect((await failed).status.containers[0]?.state).toBe("running");
     expect(generator.healthCheck().check()).toMatchObject({ ok: true });
-    expect(generator.healthCheck().check().message).toContain(
-      "1 pods cannot be inspected, their statuses are stale",
-    );
+    expect(generator.healthCheck().check().message).toContain("can't inspect 1 pod, whose status is stale");
     await clock.step(3_000);
     expect(harness.emitted()).toEqual(["Died b1"]);
     runtime.before = () => {};

@@ -1,4 +1,5 @@
 import { PodNotInspectable, RuntimeNotResponding, RuntimeUnreachable } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import { type ErrorId, formatDuration, type HealthResult } from "@nodekeeper/core/lib";
 import type { LifecycleState, SlowReading } from "./progress.ts";
 
@@ -63,7 +64,7 @@ function failuresOf({ relist, stalePods, now }: LifecycleState): string[] {
   const failures: string[] = [];
   if (relist.lastError)
     failures.push(`last error, ${age(now - relist.lastError.at)} ago: ${relist.lastError.message}`);
-  if (stalePods > 0) failures.push(`${stalePods} pods cannot be inspected, their statuses are stale`);
+  if (stalePods > 0) failures.push(`can't inspect ${counted(stalePods, "pod")}, whose status is stale`);
   return failures;
 }
 

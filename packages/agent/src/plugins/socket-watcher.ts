@@ -1,4 +1,5 @@
 import { PluginDirectorySkipped, PluginDirectoryUnreadable } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import { type HealthResult, type InotifyWatches, sleepOrAbort, WakeableSleep } from "@nodekeeper/core/lib";
 import type { PluginContext, PluginSettings } from "./context.ts";
 import { DirectoryWatches } from "./directory-watches.ts";
@@ -68,7 +69,10 @@ export class SocketWatcher {
       return { ok: false, message, errorId: PluginDirectoryUnreadable.id };
     }
     if (this.#lastGood === undefined) return { ok: false, message: "no scan has finished yet" };
-    return { ok: true, message: `${settings.directories.length} directories watched` };
+    return {
+      ok: true,
+      message: `${counted(settings.directories.length, "directory", "directories")} watched`,
+    };
   }
 
   async #scan(watches: DirectoryWatches, known: Known): Promise<ScanResult> {

@@ -10,6 +10,7 @@ const never = new AbortController().signal;
 class Machine {
   readonly clock = new FakeClock(1_000_000);
   cgroups: Record<string, { memory?: number; cpuSeconds?: number }> | undefined = {};
+  memoryError: NodekeeperError | undefined;
   running: string[] = [];
   stats: () => Promise<PodStats[]> = async () => [];
   reads = 0;
@@ -18,6 +19,7 @@ class Machine {
     cgroups: {
       pods: async () => {
         this.reads++;
+        if (this.memoryError) return { state: "failed", at: this.clock.monotonic(), error: this.memoryError };
         return this.#reading((uses) => ({ memory: { workingSetBytes: uses.memory } }), "pods");
       },
       counters: async () => this.#reading(({ cpuSeconds }) => ({ cpuSeconds, pids: 1 }) as PodCounters),
@@ -95,7 +97,7 @@ describe("what pods use", () => {
   it("says what is unknown, and never 0 instead; a cgroup that was created again begins anew", async () => {
     const machine = new Machine();
     machine.cgroups = { a: { cpuSeconds: 10 }, b: { memory: 1 } };
-    const reported = expect.stringMatching(/neither the kernel/);
+    const reported = "its cgroup does not report it";
     expect((await machine.read()).items).toEqual({
       a: { memoryUnknown: reported, ...FIRST },
       b: { memoryBytes: 1, cpuUnknown: reported },
@@ -132,7 +134,7 @@ describe("what pods use", () => {
       machine.runtimePod("b", { coreSeconds, bytes: 1n }),
       machine.runtimePod("old", { cores: 1, bytes: 1n }, 30_001),
     ];
-    const unknown = expect.stringMatching(/neither/);
+    const unknown = "the container runtime's figure is not of the last 30 s";
     expect((await machine.read()).items).toEqual({
       b: { memoryBytes: 1, ...FIRST },
       old: { cpuUnknown: unknown, memoryUnknown: unknown },
@@ -140,6 +142,44 @@ describe("what pods use", () => {
     await machine.clock.step(20_000);
     coreSeconds = 110;
     expect((await machine.read()).items).toMatchObject({ b: { cpu: 0.5 } });
+  });
+
+  it("of a runtime that has not measured again since the last reading is still known", async () => {
+    const machine = new Machine();
+    machine.running = ["b"];
+    const takenAt = machine.clock.now();
+    machine.stats = async () => {
+      // The runtime measures every ten seconds.
+      const ageMs = (machine.clock.now() - takenAt) % 10_000;
+      const coreSeconds = (machine.clock.now() - ageMs - takenAt) / 2_000;
+      return [machine.runtimePod("b", { coreSeconds, bytes: 1n }, ageMs)];
+    };
+    const cpus: unknown[] = [];
+    for (let read = 0; read < 8; read++) {
+      cpus.push((await machine.read()).items.b?.cpu);
+      await machine.clock.step(5_001);
+    }
+    expect(cpus).toEqual([undefined, undefined, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]);
+  });
+
+  it("of a runtime whose current CPU usage is 0 comes from its CPU time: 0 may be unknown", async () => {
+    const machine = new Machine();
+    machine.running = ["b"];
+    let coreSeconds = 100;
+    machine.stats = async () => [machine.runtimePod("b", { coreSeconds, cores: 0, bytes: 1n })];
+    expect((await machine.read()).items).toEqual({ b: { memoryBytes: 1, ...FIRST } });
+    await machine.clock.step(20_000);
+    coreSeconds = 110;
+    expect((await machine.read()).items).toMatchObject({ b: { cpu: 0.5 } });
+  });
+
+  it("says why one of two readings of cgroups failed", async () => {
+    const machine = new Machine();
+    machine.cgroups = { a: { cpuSeconds: 10 } };
+    machine.memoryError = new NodekeeperError("deadline", "reading memory of pods took too long");
+    expect((await machine.read()).items).toEqual({
+      a: { memoryUnknown: "reading memory of pods took too long", ...FIRST },
+    });
   });
 
   it("names the sources that can't be read", async () => {

@@ -37,13 +37,17 @@ const PERIOD_MS = 5_000;
 // An average over a longer time would not be what a pod uses now. Milliseconds.
 const LONGEST_INTERVAL_MS = 60_000;
 const FIRST_READING = "CPU usage needs two readings within a minute; this is the first";
-const NOT_REPORTED = "neither the kernel nor the container runtime reports it";
+const NOT_IN_CGROUP = "its cgroup does not report it";
+const NOT_IN_RUNTIME = "the container runtime does not report it";
+const OUTDATED = `the container runtime's figure is not of the last ${LONGEST_AGE_MS / 1_000} s`;
 
 /** CPU time of a pod, by the clock of its source. */
 interface Counter {
   source: "cgroup" | "runtime";
   cpuSeconds: number;
   atMs: number;
+  /** CPUs since the counter before. Undefined if unknown. */
+  cpu?: number | undefined;
 }
 
 /**
@@ -83,11 +87,12 @@ export class PodUsages {
       const cpuSeconds = times?.get(uid)?.cpuSeconds;
       const counter =
         cpuSeconds === undefined ? undefined : ({ source: "cgroup", cpuSeconds, atMs: now } as const);
-      if (counter) seen.set(uid, counter);
       found.set(uid, {
         uid,
-        ...memoryOf(used?.get(uid)?.memory.workingSetBytes),
-        ...this.#cpuOf(uid, counter),
+        ...memoryOf(used?.get(uid)?.memory.workingSetBytes, readingProblem(memory) ?? NOT_IN_CGROUP),
+        ...(counter
+          ? this.#cpuOf(uid, counter, seen)
+          : { cpuUnknown: readingProblem(counters) ?? NOT_IN_CGROUP }),
       });
     }
     const problems = [readingProblem(memory), readingProblem(counters)];
@@ -106,32 +111,52 @@ export class PodUsages {
   }
 
   #runtimeUsage({ uid, cpu, memory }: PodStats, seen: Map<string, Counter>): PodUsage {
-    const isRecent = (takenAt: bigint) =>
-      Math.abs(this.#options.clock.now() - milliseconds(takenAt)) <= LONGEST_AGE_MS;
-    const bytes = memory && isRecent(memory.takenAt) ? memory.workingSetBytes : undefined;
-    const usage = { uid, ...memoryOf(bytes === undefined ? undefined : Number(bytes)) };
-    if (!cpu || !isRecent(cpu.takenAt)) return { ...usage, cpuUnknown: NOT_REPORTED };
-    if (cpu.usageNanoCores !== undefined) return { ...usage, cpu: Number(cpu.usageNanoCores) / 1e9 };
-    if (cpu.usageCoreNanoSeconds === undefined) return { ...usage, cpuUnknown: NOT_REPORTED };
-    const cpuSeconds = Number(cpu.usageCoreNanoSeconds) / 1e9;
-    const counter = { source: "runtime", cpuSeconds, atMs: milliseconds(cpu.takenAt) } as const;
-    seen.set(uid, counter);
-    return { ...usage, ...this.#cpuOf(uid, counter) };
+    const isOld = (reading: { takenAt: bigint } | undefined) =>
+      reading && Math.abs(this.#options.clock.now() - milliseconds(reading.takenAt)) > LONGEST_AGE_MS;
+    const bytes = isOld(memory) ? undefined : memory?.workingSetBytes;
+    const usage = {
+      uid,
+      ...memoryOf(bytes === undefined ? undefined : Number(bytes), isOld(memory) ? OUTDATED : NOT_IN_RUNTIME),
+    };
+    if (isOld(cpu)) return { ...usage, cpuUnknown: OUTDATED };
+    const { usageNanoCores: current, usageCoreNanoSeconds: total } = cpu ?? {};
+    const counter =
+      cpu && total !== undefined
+        ? ({ source: "runtime", cpuSeconds: seconds(total), atMs: milliseconds(cpu.takenAt) } as const)
+        : undefined;
+    const average = counter && this.#cpuOf(uid, counter, seen);
+    // containerd reports a current usage of 0 if it has no earlier measurement of the pod.
+    if (current !== undefined && (current > 0n || average === undefined))
+      return { ...usage, cpu: seconds(current) };
+    return { ...usage, ...(average ?? { cpuUnknown: NOT_IN_RUNTIME }) };
   }
 
-  #cpuOf(uid: string, counter: Counter | undefined): Pick<PodUsage, "cpu" | "cpuUnknown"> {
-    if (!counter) return { cpuUnknown: NOT_REPORTED };
+  #cpuOf(uid: string, counter: Counter, seen: Map<string, Counter>): Pick<PodUsage, "cpu" | "cpuUnknown"> {
     const before = this.#before.get(uid);
-    const elapsedMs = counter.atMs - (before?.atMs ?? 0);
-    if (before?.source !== counter.source || elapsedMs > LONGEST_INTERVAL_MS)
-      return { cpuUnknown: FIRST_READING };
-    const cpu = cpuBetween({ ...before, pids: undefined }, { ...counter, pids: undefined }, elapsedMs);
+    const cpu = before && cpuSince(before, counter);
+    seen.set(uid, { ...counter, cpu });
     return cpu === undefined ? { cpuUnknown: FIRST_READING } : { cpu };
   }
 }
 
-function memoryOf(memoryBytes: number | undefined): Pick<PodUsage, "memoryBytes" | "memoryUnknown"> {
-  return memoryBytes === undefined ? { memoryUnknown: NOT_REPORTED } : { memoryBytes };
+function cpuSince(before: Counter, counter: Counter): number | undefined {
+  if (before.source !== counter.source) return undefined;
+  const elapsedMs = counter.atMs - before.atMs;
+  // A runtime may measure less often than it is read.
+  if (elapsedMs === 0) return before.cpu;
+  if (elapsedMs > LONGEST_INTERVAL_MS) return undefined;
+  return cpuBetween({ ...before, pids: undefined }, { ...counter, pids: undefined }, elapsedMs);
+}
+
+function memoryOf(
+  memoryBytes: number | undefined,
+  why: string,
+): Pick<PodUsage, "memoryBytes" | "memoryUnknown"> {
+  return memoryBytes === undefined ? { memoryUnknown: why } : { memoryBytes };
+}
+
+function seconds(nanoseconds: bigint): number {
+  return Number(nanoseconds) / 1e9;
 }
 
 function milliseconds(nanoseconds: bigint): number {

@@ -49,6 +49,8 @@ export interface PublisherOptions {
   reports: Reports;
   /** Whether a taint that the agent added to the CustomNodeResource must not be changed, as for eviction in dry run. */
   isFrozenTaint: (taint: JsonObject) => boolean;
+  /** Called with the frozen taints of the agent on an object that was read or written. */
+  onFrozenTaints?: (taints: readonly JsonObject[]) => void;
   queueMetrics?: WorkQueueMetrics;
   random?: () => number;
 }

@@ -4,6 +4,7 @@ import {
   ReporterNotResponding,
   StateNotWritable,
 } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import {
   childScope,
   codeOf,
@@ -261,13 +262,13 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     const names = failing.map(
       ({ name, errors }) => `${name} (${joinedErrors(errors.values())?.message ?? "no response yet"})`,
     );
-    const message = `no content from ${names.join(", ")}`;
-    // Failing external plugins are only listed. They do not make the agent unready.
-    if (failing.some(({ inTree }) => inTree))
-      return { ok: false, message, errorId: ReporterNotResponding.id };
+    const failure = { message: `no content from ${names.join(", ")}`, errorId: ReporterNotResponding.id };
+    if (failing.some(({ inTree }) => inTree)) return { ok: false, ...failure };
     const { lastError } = this.#checkpoint;
     if (lastError) return { ok: false, message: `checkpoint: ${lastError}`, errorId: StateNotWritable.id };
-    return { ok: true, message: names.length > 0 ? message : `${this.#endpoints.size} plugins` };
+    // Failing external plugins do not make the agent unready.
+    if (failing.length > 0) return { ok: true, warning: failure.message, ...failure };
+    return { ok: true, message: counted(this.#endpoints.size, "plugin") };
   }
 
   #endpoint(name: string, inTree: boolean): OwnEndpoint {

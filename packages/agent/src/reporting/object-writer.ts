@@ -31,6 +31,7 @@ import { type ObjectFindings, ObjectWatch } from "./object-watch.ts";
 import { type DesiredPart, PartWriter } from "./part-writer.ts";
 import { Predecessor } from "./predecessor.ts";
 import { RemoteObject } from "./remote-object.ts";
+import { frozenTaints } from "./taints.ts";
 
 /** Status of a published object, as shown by the JSON API. */
 export type ObjectStatus = Frozen<ApiAnswers["objects"][number]>;
@@ -229,6 +230,7 @@ export class ObjectWriter {
       const remote = this.#remote(await this.#resolve(signal));
       const live = await remote.read(signal);
       for (const part of applyParts) this.#parts[part].saw(live);
+      if (live) this.#reportFrozen(live);
       this.#predecessor.read(live, (contents) => this.#publishable(contents).contents);
       return remote;
     } catch (error) {
@@ -371,6 +373,13 @@ export class ObjectWriter {
     this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
     this.#watch.wrote(part, answer);
+    this.#reportFrozen(answer);
+  }
+
+  #reportFrozen(live: KubeObject): void {
+    const { fieldManager: manager, isFrozenTaint: isFrozen, onFrozenTaints } = this.#options;
+    const taints = frozenTaints(live, { manager, isFrozen });
+    if (taints.length > 0) onFrozenTaints?.(taints);
   }
 
   // The missing Node was recreated.

@@ -1,3 +1,4 @@
+import { counted } from "@nodekeeper/api/wording";
 import { type KubeObject, parsingWith } from "@nodekeeper/core/kube";
 import { type HealthResult, parseExactly, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
 import type { PublishContext, PublisherOptions, ReportingContext } from "./context.ts";
@@ -64,7 +65,7 @@ export class Publisher implements Runnable {
   /** Fails while an object could not be written for a minute, requires operator action, or is not watched. */
   health(): HealthResult {
     const problems = [...this.#writers.values()].flatMap((writer) => writer.problems());
-    if (problems.length === 0) return { ok: true, message: `${this.#inUse().length} objects` };
+    if (problems.length === 0) return { ok: true, message: counted(this.#inUse().length, "object") };
     const message = problems.map((problem) => problem.message).join("; ");
     return { ok: false, message, errorId: problems.find(({ errorId }) => errorId !== undefined)?.errorId };
   }

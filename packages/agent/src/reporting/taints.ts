@@ -24,6 +24,14 @@ export function ownTaints(live: KubeObject, { manager, isFrozen }: TaintOwner): 
   );
 }
 
+/** Returns the frozen taints among those. */
+export function frozenTaints(live: KubeObject, { manager, isFrozen }: TaintOwner): JsonObject[] {
+  const frozen = taintsOf(live as unknown as JsonObject).filter(isFrozen);
+  if (frozen.length === 0) return frozen;
+  const proven = provenTaints(live, manager);
+  return frozen.filter((taint) => proven.has(taintId(taint)));
+}
+
 /** Returns whether the agent owns the list of taints. If so, it must apply the taints of other clients too. */
 export function ownsTaintList(live: KubeObject, manager: string): boolean {
   const spec = appliedFields(live, manager, "main")?.["f:spec"];

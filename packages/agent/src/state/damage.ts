@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { counted } from "@nodekeeper/api/wording";
 import type { Schema, Table } from "./schema.ts";
 import { tables } from "./tables.ts";
 
@@ -12,7 +13,7 @@ export interface Damage {
 }
 
 export function damageOf(table: string, lost: number | "the table" | "rows on damaged pages"): Damage {
-  const text = typeof lost === "string" ? lost : lost === 1 ? "1 row" : `${lost} rows`;
+  const text = typeof lost === "string" ? lost : counted(lost, "row");
   return { table, holds: tables[table]?.holds ?? "unknown", lost: text };
 }
 

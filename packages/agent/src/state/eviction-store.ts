@@ -248,6 +248,15 @@ export class EvictionStore extends Store {
     return rows.map(({ round }) => round).reverse();
   }
 
+  /** Returns the IDs of the last rounds, newest first. */
+  lastRoundIds(limit: number): number[] {
+    const rows = this.database.all<{ id: number }>(
+      "SELECT id FROM eviction_round ORDER BY id DESC LIMIT ?",
+      limit,
+    );
+    return rows.map(({ id }) => id);
+  }
+
   /** Returns a round. Undefined if it is no longer stored. */
   round(id: number): StoredRound | undefined {
     return this.database.first(`${SELECT_ROUND} WHERE id = ?`, id);

@@ -25,6 +25,12 @@ export type { StoredCoverage } from "./record-coverage.ts";
 export { type LastGoodPart, ReporterStore, type StoredContent } from "./reporter-store.ts";
 export type { Consequence } from "./round-usage.ts";
 export { SignOfLife } from "./sign-of-life.ts";
-export { SignalStore, type StoredMinute, type StoredReading, type StoredSignal } from "./signal-store.ts";
+export {
+  MOST_MINUTES,
+  SignalStore,
+  type StoredMinute,
+  type StoredReading,
+  type StoredSignal,
+} from "./signal-store.ts";
 export { StateCopy } from "./state-copy.ts";
 export { Backlog, WriteBehind } from "./write-behind.ts";

@@ -143,6 +143,11 @@ function copySequences(from: DatabaseSync, to: DatabaseSync): void {
     const statement = from.prepare("SELECT name, seq FROM sqlite_sequence");
     statement.setReadBigInts(true);
     const set = to.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1");
-    for (const { name, seq } of statement.all()) set.run(name as string, seq as bigint);
+    // Of a table of which no row was copied.
+    const add = to.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)");
+    for (const { name, seq } of statement.all()) {
+      const values = [name as string, seq as bigint] as const;
+      if (set.run(...values).changes === 0) add.run(...values);
+    }
   } catch {}
 }

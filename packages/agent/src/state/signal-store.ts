@@ -43,7 +43,13 @@ export class SignalStore extends Store {
 
   /** The largest ID that any signal has had. IDs are not reused. */
   get lastId(): number {
-    return lastIdOf(this.database, "signal");
+    const last = lastIdOf(this.database, "signal");
+    if (last > 0) return last;
+    // If the table was lost, so is its sequence. The minutes still have the IDs.
+    const ids = this.minutes(0, Number.MAX_SAFE_INTEGER).flatMap(({ readings }) =>
+      readings.map(([id]) => id),
+    );
+    return ids.reduce((most, id) => Math.max(most, id), 0);
   }
 
   /** Returns the minutes that overlap a range, in the order in which they were written. */
@@ -93,5 +99,5 @@ function isReading(item: unknown): item is StoredReading {
   if (!Array.isArray(item) || item.length !== 4) return false;
   const [signal, observed, threshold, met] = item;
   const isNumber = (value: unknown) => value === null || typeof value === "number";
-  return typeof signal === "number" && isNumber(observed) && isNumber(threshold) && typeof met === "string";
+  return Number.isSafeInteger(signal) && isNumber(observed) && isNumber(threshold) && typeof met === "string";
 }

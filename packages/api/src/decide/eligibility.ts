@@ -10,7 +10,7 @@ import { type TriedLast, triedLast } from "./tried-last.ts";
 /** Why a candidate can't be evicted now. */
 export type IneligibleReason = Extract<
   RefusalReason,
-  "terminating" | "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
+  "terminating" | "stopped" | "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
 >;
 
 /** A candidate that can't be evicted now, with the reason. */
@@ -72,6 +72,9 @@ export function evictionObstacles(underWay: EvictionsUnderWay): (uid: string) =>
   return (uid) => {
     if (underWay.deleted.has(uid)) {
       return { reason: "terminating", message: refusalReasons.terminating, until: null, budget: null };
+    }
+    if (underWay.stopped.has(uid)) {
+      return { reason: "stopped", message: refusalReasons.stopped, until: null, budget: null };
     }
     const started = pending.get(uid);
     if (started) {

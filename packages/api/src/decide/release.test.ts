@@ -32,6 +32,22 @@ describe("terminating victims", () => {
     expect(namesOf(rounds.play({ p: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
   });
 
+  it("whose containers were stopped still run: they are not called terminating, and the next round offers them again", () => {
+    const rounds = someRounds();
+    expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
+    rounds.accept("a");
+    rounds.pass(5);
+    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
+    rounds.outcomes = [{ uid: "a", result: "terminated", ...stop }];
+    const again = { ...hard(), top: ["a"], pods: [evictPod("a", { force: true })] };
+    const round = rounds.play({ p: again });
+    expect(round.victims).toEqual([]);
+    expect(round.refusals).toMatchObject([{ uid: "a", reason: "stopped" }]);
+    expect(round.ranking.find(({ uid }) => uid === "a")?.why).toContain("containers were stopped");
+    rounds.pass(5);
+    expect(namesOf(rounds.play({ p: again }).victims)).toEqual(["a"]);
+  });
+
   it("are remembered with all it takes to continue after a restart", () => {
     const rounds = someRounds();
     const plugin = { pods: [evictPod("a", { force: true, gracePeriodSeconds: 5 })] };

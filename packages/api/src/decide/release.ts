@@ -28,6 +28,8 @@ export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "rece
   resumed: PendingEviction[];
   /** Pods that ended with their eviction since the last round. The round may have observed them before. */
   deleted: ReadonlySet<string>;
+  /** Pods whose containers were stopped by their eviction since the last round. The kubelet may start them again. */
+  stopped: ReadonlySet<string>;
 }
 
 // How long after its pause a pod whose eviction failed is tried last: a multiple of the pause.
@@ -51,7 +53,8 @@ const MAX_RECENT = 10_000;
  * 3. A pod whose eviction failed is not retried during its pause. For ten times the pause after that (at least ten
  *    minutes), it is retried only if no other pod can be evicted, so that repeated failures do not prevent the eviction
  *    of other pods.
- * 4. A pod that ended with its eviction is not evicted again, even if the round observed it before.
+ * 4. A pod that ended with its eviction is not evicted again, even if the round observed it before. Nor is one whose
+ *    containers were stopped, in the first round after that, which may have observed it before.
  * 5. An eviction that a restart of the agent interrupted and that has no outcome (see `interruptedOutcomes`) is
  *    followed.
  */
@@ -91,12 +94,15 @@ export function reconcileEvictions(
   const givenUp = input.outcomes.filter((outcome) => hasFailed(outcome) && outcome.sent);
   const sentBefore = [...(state.sentBefore ?? []), ...givenUp].map(({ uid }) => uid);
   const failed = failedPods(input, [...outcomes.values()], present);
-  const deleted = [...outcomes.values()].filter(({ result }) => endings.has(result));
+  const ended = [...outcomes.values()].filter(({ result }) => endings.has(result));
+  const uidsOf = (isStop: boolean) =>
+    new Set(ended.filter(({ stopsContainers = false }) => stopsContainers === isStop).map(({ uid }) => uid));
   return {
     pending,
     holding,
     resumed,
-    deleted: new Set(deleted.map(({ uid }) => uid)),
+    deleted: uidsOf(false),
+    stopped: uidsOf(true),
     recent: state.recent
       .filter((eviction) => !wasNotSent(eviction))
       .map((eviction) =>

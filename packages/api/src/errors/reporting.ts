@@ -43,7 +43,7 @@ export const ReporterNotResponding = declareProblem({
   id: "NK1805",
   title: "A reporter plugin does not respond",
   cause:
-    "GetReportContent had no response within `reporting.callTimeout`, or the stream failed. The last content stays published.",
+    "GetReportContent had no response within `reporting.callTimeout`, or it or the stream failed with the plugin's error. The last content stays published.",
   remedy: "Check the plugin's log. The agent calls it again every `reporting.collectInterval`.",
 });
 

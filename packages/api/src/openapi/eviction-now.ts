@@ -16,8 +16,8 @@ const pending = s.object({
   reason: s.text(),
   since: s.time("When it was decided."),
   stage: s.oneOf(
-    ["sending", "terminating", "interrupted"],
-    "`sending`: not accepted yet; `interrupted`: decided before a restart of the agent and not known to have been sent.",
+    ["sending", "terminating", "stopping", "interrupted"],
+    "`sending`: not accepted yet; `stopping`: its containers are stopped, the pod stays; `interrupted`: decided before a restart of the agent and not known to have been sent.",
   ),
   sendingAt: s.nullable(s.time("When its first request was about to be sent; null if none was.")),
   acceptedAt: s.nullable(s.time()),

@@ -253,7 +253,7 @@ export const evictionPage = s.object({
         ),
       }),
     ),
-    "Oldest first.",
+    "Oldest first. An eviction whose selection is not recorded, for example because the disk was full, is not listed: `eviction/explain` has its outcome.",
   ),
   coverage: recordCoverage,
   next: s.optional(s.integer("The id after which to continue; absent at the end.")),
@@ -278,7 +278,7 @@ export const reading = s.named(
 export const signalHistory = s.object({
   minutes: s.list(
     s.object({ from: s.time("Of the first round."), to: s.time("Of the last round.") }),
-    "At most 1,440 of about a minute each, oldest first. There is no record of the time between two that do not adjoin.",
+    "At most 1,440 of about a minute each, in the order in which they were recorded. There is no record of the time between two that do not adjoin.",
   ),
   signals: s.list(
     s.named(

@@ -15,6 +15,7 @@ export const refusalReasons = {
   overTopN: "the plugin named more pods than requested, and this one does not rank lowest",
   dryRun: "the plugin is in dry run",
   pending: "its eviction is already in progress",
+  stopped: "its containers were stopped by its eviction since the last round",
   paused: "its last eviction attempt failed",
   notifyOnly: "the pod is annotated to be notified of soft evictions, not evicted",
   pendingRelease: "the eviction of an earlier victim of the same threshold has not ended",

@@ -42,6 +42,11 @@ const selectedAt = s.optional(
   ),
 );
 
+/** Of an eviction by `containerStop`. */
+const stopsContainers = s.optional(
+  s.flag("Accepted by the container runtime, if it was accepted: the pod itself stays."),
+);
+
 /** How an eviction ended, and what is known of its requests. */
 export const end = { result: outcomeResult, message: s.text(), sent, sentBefore, acceptedAt };
 
@@ -68,6 +73,7 @@ export const outcome = s.named(
       sentBefore,
       selectedAt,
       acceptedAt,
+      stopsContainers,
       endedAt: s.optional(s.time("Absent if unknown.")),
       message: s.text('"429: PodDisruptionBudget default/web allows no disruption now"'),
       budget: s.optional(budget),
@@ -103,7 +109,7 @@ export const pending = s.object({
       "When the pod must be deleted: after its grace period and the release margin. Set when it is accepted or the pod is found terminating.",
     ),
   ),
-  stopsContainers: s.optional(s.flag("Accepted by the container runtime: the pod itself stays.")),
+  stopsContainers,
   isOverdue: s.optional(s.flag("The outcome `overdue` is recorded.")),
 });
 

@@ -33,7 +33,7 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
 /**
  * Returns whether Nodekeeper terminated the pod or is terminating it.
  *
- * 1. `nodekeeper` only if a request of the agent is recorded as accepted.
+ * 1. `nodekeeper` only if a request of the agent is recorded as accepted. Stopped containers end no pod.
  * 2. `other` only if all requests, if any, are recorded as refused, and the records cover the pod's end.
  */
 export function attributionOf(explanation: PodExplanation): Attribution {
@@ -45,6 +45,8 @@ export function attributionOf(explanation: PodExplanation): Attribution {
   if (outcome === undefined) return isOpen ? unknown() : fromCoverage(explanation);
   switch (outcome.result) {
     case "terminated":
+      // The pod stays: whoever ended it did so later, or at the same time.
+      if (outcome.stopsContainers) return perhaps ?? fromCoverage(explanation);
       if (outcome.sent !== false) return { by: "nodekeeper", why: "" };
       return perhaps ?? { by: "other", why: "" };
     case "overdue":

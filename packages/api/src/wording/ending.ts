@@ -98,9 +98,10 @@ export function timelineOf(explanation: PodExplanation): TimelineLine[] {
 function stepsOf(explanation: PodExplanation): EvictionStep[] {
   const { history, events, steps } = explanation;
   const all = [...steps, ...events];
-  // The last step of an eviction already reports the deletion.
+  // The last step of an eviction already reports the deletion, unless containers were stopped.
   const { outcome } = lastEvictionOf(explanation);
-  const hasLastStep = steps.some(({ message }) => message === outcome?.message);
+  const isStop = outcome?.result === "terminated" && outcome.stopsContainers;
+  const hasLastStep = !isStop && steps.some(({ message }) => message === outcome?.message);
   if (history) {
     const { uid, ending, exits, leftAt, lastKnownAt } = history;
     const add = (at: number | null, message: string) => {

@@ -11,8 +11,8 @@ import {
 const LONG_OFFSET_MS = 600_000;
 
 /** "1 round", "3 rounds". */
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+export function counted(count: number, word: string, plural = `${word}s`): string {
+  return `${count} ${count === 1 ? word : plural}`;
 }
 
 /** Formats an offset: "+0.4 s", "+14.9 s", from ten minutes on "+3h"; "-2.0 s" if negative. */
@@ -97,6 +97,7 @@ const refusalWords: Readonly<Record<RefusalReason, string>> = {
   overTopN: "more pods than requested",
   dryRun: "plugin in dry run",
   pending: "eviction in progress",
+  stopped: "containers just stopped",
   paused: "retry pending after a failed attempt",
   notifyOnly: "notified only",
   pendingRelease: "earlier eviction not ended",

@@ -36,9 +36,9 @@ export function verdictOf(explanation: PodExplanation): Verdict {
     const time = acceptedAt === undefined || endedAt === undefined ? undefined : endedAt - acceptedAt;
     const after = time === undefined ? "" : ` after ${secondsOf(time)}`;
     const later = acceptedAt === undefined ? "" : `, ${message}${after}`;
-    const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
+    const since = history ? sinceText(history, outcome, explanation) : "";
     const at = `${timeOf(acceptedAt ?? chosen.at)} ${round}`;
-    return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
+    return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${since && ` ${since}`}` };
   }
   const selected = `${timeOf(chosen.at)} ${round}`;
   const attribution = attributionOf(explanation);
@@ -47,6 +47,15 @@ export function verdictOf(explanation: PodExplanation): Verdict {
     : openSentence(explanation, selected);
   const since = history ? endingText(history, attribution) : "";
   return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
+}
+
+// A pod whose containers were stopped runs on, until something else ends it.
+function sinceText(
+  history: NonNullable<PodExplanation["history"]>,
+  { stopsContainers }: EvictionOutcome,
+  explanation: PodExplanation,
+): string {
+  return stopsContainers ? endingText(history, attributionOf(explanation)) : exitTexts(history).join(" ");
 }
 
 // The round that selected the pod was not recorded, for example while the disk was full.
@@ -84,7 +93,8 @@ function isEviction({ result, sent }: EvictionOutcome): boolean {
   return result === "terminated" && sent !== false;
 }
 
-// A pod that exists and is not terminating was not evicted, whatever became of the requests.
+// A pod that exists and is not terminating was not evicted, whatever became of the requests. Its containers may have been
+// stopped.
 function hasLeft(history: PodExplanation["history"]): boolean {
   return history !== null && (history.leftAt !== null || history.ending.deletion !== null);
 }
@@ -95,7 +105,7 @@ function isNotKnown(
   history: PodExplanation["history"],
 ): boolean {
   const isEnd = outcome.result === "terminated" || outcome.result === "superseded";
-  return isEnd ? by === "unknown" : isUncertain(outcome) && hasLeft(history);
+  return isEnd ? by === "unknown" : isUncertain(outcome) && (outcome.stopsContainers || hasLeft(history));
 }
 
 function outcomeSentence(

@@ -22,6 +22,22 @@ it("serves several readers, each from where it is", async () => {
   expect((await Promise.all(waiting)).map(({ value }) => value)).toEqual(["b", "b"]);
 });
 
+it("gives readers a failure once, after the value before it, until a newer value replaces it", async () => {
+  const latest = new LatestValue<string>();
+  const waiting = latest.after(0, never);
+  latest.fail(new Error("no sensor"));
+  await expect(waiting).rejects.toThrow("no sensor");
+  latest.set("a");
+  latest.fail(new Error("unplugged"));
+  const { number, value } = await latest.after(0, never);
+  expect(value).toBe("a");
+  await expect(latest.after(number, never)).rejects.toThrow("unplugged");
+  const next = latest.after(latest.failure!.number, never);
+  latest.set("b");
+  expect((await next).value).toBe("b");
+  expect(latest.failure).toBeUndefined();
+});
+
 it("stops waiting when the signal aborts", async () => {
   const stop = new AbortController();
   const waiting = new LatestValue<string>().take(stop.signal);

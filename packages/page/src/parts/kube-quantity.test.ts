@@ -23,6 +23,9 @@ describe("quantities of Kubernetes", () => {
     expect(amountText("memory", 3 * 2 ** 30)).toBe("3 GiB");
     expect(amountText("hugepages-2Mi", 2 ** 21)).toBe("2 MiB");
     expect(amountText("cpu", 2.5)).toBe("2.5");
+    expect(amountText("cpu", 127.9)).toBe("127.9");
+    expect(amountText("cpu", 0.1 + 0.2)).toBe("0.3");
+    expect(amountText("example.com/widgets", 1_234_567)).toBe("1234567");
   });
 
   it.each([
@@ -32,6 +35,10 @@ describe("quantities of Kubernetes", () => {
     ["example.com/buffer", "512Mi", "512 MiB"],
     ["cpu", "1500m", "1.5"],
     ["example.com/widgets", 14, "14"],
+    ["example.com/widgets", "12345", "12345"],
+    ["pods", "1k", "1000"],
+    ["cpu", "127500m", "127.5"],
+    ["cpu", "1500u", "0.0015"],
     ["memory", "much", undefined],
   ])("%s %s is read as %s", (resource, value, text) => {
     expect(quantityText(resource, value)).toBe(text);

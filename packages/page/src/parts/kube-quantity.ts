@@ -12,9 +12,10 @@ function isBytes(resource: string): boolean {
   return /^hugepages-|(^|[-_./])(memory|storage)$/.test(resource);
 }
 
-/** Formats an amount of a resource: "3.2 GiB" of memory, "2" CPUs. */
+/** Formats an amount of a resource: "3.2 GiB" of memory, "2" CPUs. Only bytes are rounded. */
 export function amountText(resource: string, amount: number): string {
-  return quantity(amount, isBytes(resource) ? "bytes" : "");
+  // Sums of decimal fractions have an error in the last digits.
+  return isBytes(resource) ? quantity(amount, "bytes") : String(Number(amount.toPrecision(15)));
 }
 
 /**
@@ -25,4 +26,13 @@ export function quantityText(resource: string, quantityOf: unknown): string | un
   const amount = parseQuantity(quantityOf);
   if (amount === undefined) return undefined;
   return /[KMGTPE]i$/.test(String(quantityOf)) ? quantity(amount, "bytes") : amountText(resource, amount);
+}
+
+/**
+ * Formats the value of a field if it is an amount of bytes. Undefined for any other value, although it may look like a
+ * quantity, as "1.10" does.
+ */
+export function bytesText(field: string, value: unknown): string | undefined {
+  const text = quantityText(field, value);
+  return text?.endsWith("B") ? text : undefined;
 }

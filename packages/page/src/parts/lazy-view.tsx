@@ -6,17 +6,28 @@ const RELOADED_AT = "nodekeeper.reloadedAt";
 const RELOAD_INTERVAL_MS = 30_000;
 
 /**
- * A view whose code is loaded when it is first opened. If loading fails, the view shows the error and its remedy, and
- * the page is reloaded once the agent is connected, because browsers may cache the failure of a module.
+ * A view, or a part of the page, whose code is loaded when it is first opened or by `preload`. If loading fails, the view
+ * shows the error and its remedy, and the page is reloaded once the agent is connected, because browsers may cache the failure of a module.
  */
-export function lazyView(load: () => Promise<ComponentType<ViewProps>>): ComponentType<ViewProps> {
-  let loaded: ComponentType<ViewProps> | undefined;
-  return function LazyView(props: ViewProps) {
+export function lazyView<Props extends Pick<ViewProps, "live">>(
+  load: () => Promise<ComponentType<Props>>,
+): ComponentType<Props> & { preload(): Promise<unknown> } {
+  let loaded: ComponentType<Props> | undefined;
+  let loading: Promise<ComponentType<Props>> | undefined;
+  const preload = () => {
+    loading ??= load();
+    loading.catch(() => {
+      loading = undefined;
+    });
+    return loading;
+  };
+  return Object.assign(LazyView, { preload });
+  function LazyView(props: Props) {
     const [View, setView] = useState(() => loaded);
     const [hasFailed, setFailed] = useState(false);
     useEffect(() => {
       if (View) return;
-      load().then(
+      preload().then(
         (component) => {
           loaded = component;
           setView(() => component);
@@ -38,7 +49,7 @@ export function lazyView(load: () => Promise<ComponentType<ViewProps>>): Compone
         </button>
       </p>
     );
-  };
+  }
 }
 
 // Prevents an endless reload if another version of the agent does not have the view.

@@ -1,5 +1,6 @@
 import { addressOf } from "../address.ts";
-import { cutName, shown } from "../text.ts";
+import { podName, shown } from "../text.ts";
+import { Name } from "./name.tsx";
 
 interface Props {
   namespace: string;
@@ -13,15 +14,14 @@ const ONE_LINE = 44;
 
 /** A pod's name, linked to why it was evicted, deleted or kept. */
 export function PodLink({ namespace, name, uid }: Props) {
-  if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
-  const whole = `${shown(namespace)}/${shown(name)}`;
+  const whole = podName({ namespace, name, uid });
+  if (name === "") return <>{shown(whole)}</>;
   return (
     <a
       class={whole.length <= ONE_LINE ? "pod one-line" : "pod"}
-      title={whole}
       href={addressOf("pod", [namespace, name], { uid })}
     >
-      {shown(namespace)}/{cutName(name)}
+      <Name text={whole} />
     </a>
   );
 }

@@ -68,12 +68,16 @@ describe("a signal over a day", () => {
     const one = signal([0.5, 0.9, null, 0.4], ["none", "hard", null, "none"]);
     const known = day([0, 1, 2, 3], one, 0, 4);
     expect(dayText(known, one)).toBe(
-      "last 0.4, from 0.4 to 0.9; threshold 0.8 met for 60 s; not reported for 60 s",
+      "last 0.4, from 0.4 to 0.9; threshold 0.8 met in 1 of 3 minutes; not reported for 60 s",
     );
     expect(dayText(day([0], signal([0.5]), 0, 60), one)).toMatch(
       /threshold 0.8 not met; not recorded for 59 min/,
     );
-    expect(dayText({ readings: [], gaps: [] }, one)).toBe("no value was reported");
+    expect(dayText({ readings: [], gaps: [] }, one)).toBe("no value is recorded");
+    const varying = { ...signal([1, 1, 1, 1]), threshold: [2, 3, 4, 5] };
+    expect(dayText(day([0, 1, 2, 3], varying, 0, 4), varying)).toBe(
+      "last 1, from 1 to 1; threshold varies, not met",
+    );
     const text = (time: number) => readingText(known, one, time * MIN).replace(/^[\d./]* ?[\d:]+: /, "");
     expect([0.5, 1.5, 2.5, 9].map(text)).toEqual([
       "0.5, threshold 0.8",

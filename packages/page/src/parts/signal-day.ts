@@ -1,4 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { counted } from "@nodekeeper/api/wording";
 import { age, quantity, at as timeText } from "../text.ts";
 
 export type SignalHistory = ApiAnswers["eviction/signals"];
@@ -95,19 +96,23 @@ export function bySeverity<Item extends { signal: Signal; day: Day }>(items: rea
   return items.toSorted((a, b) => metMs(b) - metMs(a) || (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
-/** "last 0.42, from 0.1 to 0.93; threshold 0.8 met for 14 min; not recorded for 3 h": what a plot shows, in words. */
+/**
+ * "last 0.42, from 0.1 to 0.93; threshold 0.8 met in 14 of 1260 minutes; not recorded for 3 h": what a plot shows, in
+ * words. How long within a minute the threshold was met is not recorded.
+ */
 export function dayText({ readings, gaps }: Day, { unit }: Pick<Signal, "unit">): string {
   const values = readings.flatMap(({ observed }) => observed ?? []);
   const text = (value: number) => quantity(value, unit);
   const [last] = values.slice(-1);
   const thresholds = [...new Set(readings.flatMap(({ threshold }) => threshold ?? []))].map(text);
-  const metMs = sumOf(readings.filter(({ met }) => met !== "none"));
+  const threshold = thresholds.length > 3 ? "varies," : thresholds.join(", ");
+  const met = readings.filter((reading) => reading.met !== "none").length;
+  const minutes = counted(readings.length, "minute");
   return [
     last === undefined
-      ? "no value was reported"
+      ? "no value is recorded"
       : `last ${text(last)}, from ${text(Math.min(...values))} to ${text(Math.max(...values))}`,
-    thresholds.length > 0 &&
-      `threshold ${thresholds.length > 3 ? "varies" : thresholds.join(", ")} ${metMs > 0 ? `met for ${age(metMs)}` : "not met"}`,
+    thresholds.length > 0 && `threshold ${threshold} ${met > 0 ? `met in ${met} of ${minutes}` : "not met"}`,
     ...(["notRecorded", "notReported"] as const).map((why) => {
       const ms = sumOf(gaps.filter((gap) => gap.why === why));
       return ms > 0 && `${gapWords[why]} for ${age(ms)}`;

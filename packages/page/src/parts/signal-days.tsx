@@ -1,8 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { exportedTime, type Row, useExport } from "../export/exports.ts";
 import { nodeNow } from "../node-clock.ts";
+import { shown } from "../text.ts";
 import { Problem, Waiting } from "./notice.tsx";
-import { bySeverity, DAY_MS, dayOf } from "./signal-day.ts";
+import { bySeverity, DAY_MS, type Day, dayOf, type Signal } from "./signal-day.ts";
 import { SignalPlot } from "./signal-plot.tsx";
 import { useAnswer } from "./use-answer.ts";
 
@@ -13,7 +15,7 @@ const MOST = 16;
 interface Props {
   /** Shows only the signals of this plugin. Default: those of all plugins, each with its plugin's name. */
   plugin?: string;
-  /** Shown if no signal was reported. */
+  /** Shown if no reading is recorded. */
   none: ComponentChildren;
 }
 
@@ -28,6 +30,8 @@ export function SignalDays({ plugin, none }: Props) {
     const days = (value?.signals ?? []).map((signal) => ({ signal, day: dayOf(value!, signal, range) }));
     return { range, days: bySeverity(days.filter(({ day }) => day.readings.length > 0)) };
   }, [value]);
+  const drawn = days.slice(0, MOST);
+  useExport("Last 24 hours", () => drawn.flatMap(readingRows));
   return (
     <>
       {problem && (
@@ -35,8 +39,9 @@ export function SignalDays({ plugin, none }: Props) {
       )}
       {!value && !problem && <Waiting>Reading the last 24 hours.</Waiting>}
       {value && days.length === 0 && <p>{none}</p>}
+      {days.length > 0 && <p class="quiet">The most severe value of each minute.</p>}
       <div class="signals">
-        {days.slice(0, MOST).map(({ signal, day }) => (
+        {drawn.map(({ signal, day }) => (
           <SignalPlot
             key={`${signal.plugin}\n${signal.scope}`}
             {...{ signal, day, range }}
@@ -47,4 +52,17 @@ export function SignalDays({ plugin, none }: Props) {
       {days.length > MOST && <p>{days.length - MOST} more signals are shown with their plugins.</p>}
     </>
   );
+}
+
+function readingRows({ signal, day }: { signal: Signal; day: Day }): Row[] {
+  return day.readings.map(({ from, to, observed, threshold, met }) => ({
+    Plugin: shown(signal.plugin),
+    Signal: shown(signal.scope),
+    From: exportedTime(from),
+    To: exportedTime(to),
+    Observed: observed,
+    Threshold: threshold,
+    Unit: signal.unit ?? null,
+    Met: met,
+  }));
 }

@@ -27,7 +27,6 @@ export function SignalPlot({ signal, day, range, isNamed = false }: Props) {
   const x = (at: number) => round(((at - range.from) / (range.to - range.from)) * WIDTH);
   const y = (value: number) => round(HEIGHT - ((value - low) / (high - low)) * HEIGHT);
   const shapes = useMemo(() => {
-    const observed = day.readings.filter((each) => each.observed !== null);
     const steps = (of: "observed" | "threshold") =>
       stepsOf(
         day.readings.map(({ from, to, [of]: value }) => ({
@@ -36,7 +35,7 @@ export function SignalPlot({ signal, day, range, isNamed = false }: Props) {
           y: value === null ? null : y(value),
         })),
       );
-    return { isEmpty: observed.length === 0, observed: steps("observed"), threshold: steps("threshold") };
+    return { observed: steps("observed"), threshold: steps("threshold") };
   }, [day, range, low, high]);
   const onKeyDown = (event: KeyboardEvent) => {
     const to = timeAfter(event.key, time, range);
@@ -75,9 +74,9 @@ export function SignalPlot({ signal, day, range, isNamed = false }: Props) {
         }}
         onPointerLeave={() => setChosen(undefined)}
       >
-        {day.gaps.map(({ from, to }) => (
+        {day.gaps.map(({ from, to }, at) => (
           <i
-            key={from}
+            key={at}
             class="gap"
             style={{ left: `${(x(from) / WIDTH) * 100}%`, width: `${((x(to) - x(from)) / WIDTH) * 100}%` }}
           />
@@ -85,9 +84,9 @@ export function SignalPlot({ signal, day, range, isNamed = false }: Props) {
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
           {day.readings
             .filter(({ met }) => met !== "none")
-            .map(({ from, to, met }) => (
+            .map(({ from, to, met }, at) => (
               <rect
-                key={from}
+                key={at}
                 class={met}
                 x={x(from)}
                 width={Math.max(x(to) - x(from), 1)}
@@ -103,7 +102,8 @@ export function SignalPlot({ signal, day, range, isNamed = false }: Props) {
         <span class="bottom">{quantity(low, signal.unit)}</span>
       </div>
       <p class="signal-axis">
-        <span>{timeText(range.from)}</span> <output>{reading}</output>
+        {/* Not a live region: it changes every minute, and the slider announces what the keys read. */}
+        <span>{timeText(range.from)}</span> <span>{reading}</span>
       </p>
     </figure>
   );

@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { Fragment } from "preact";
+import { useRef } from "preact/hooks";
+import { type Row, useExport } from "../export/exports.ts";
+import { rowsOfTable } from "../export/shown-rows.ts";
 import { hasShortWords } from "./short-words.ts";
 
 export interface TableRow {
@@ -10,6 +13,8 @@ export interface TableRow {
   class?: string | undefined;
   /** Shown below the row, across its whole width. */
   below?: ComponentChildren;
+  /** What an export has in addition to the cells. */
+  more?: Row | undefined;
 }
 
 export interface Sorting {
@@ -21,7 +26,7 @@ export interface Sorting {
 }
 
 interface Props {
-  /** Describes the table for screen readers; not shown. */
+  /** Describes the table for screen readers; not shown. Up to the first comma or semicolon, its name in an export. */
   label: string;
   columns: readonly string[];
   rows: readonly TableRow[];
@@ -31,10 +36,14 @@ interface Props {
   isNarrow?: boolean;
 }
 
-/** A table. On a narrow screen, each row becomes a block with the column titles. */
+/** A table, which can be exported as it is shown. On a narrow screen, each row becomes a block with the column titles. */
 export function Table({ label, columns, rows, sorting, isNarrow = false }: Props) {
+  const table = useRef<HTMLTableElement>(null);
+  useExport(label.split(/[,;]/, 1)[0], () =>
+    table.current ? rowsOfTable(table.current).map((row, at) => ({ ...row, ...rows[at]?.more })) : [],
+  );
   return (
-    <table class={isNarrow ? "table narrow" : "table"}>
+    <table ref={table} class={isNarrow ? "table narrow" : "table"}>
       <caption class="unseen">{label}</caption>
       <thead>
         <tr>

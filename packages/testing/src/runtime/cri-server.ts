@@ -8,7 +8,7 @@ import {
   type sendUnaryData,
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
-import { RuntimeServiceDefinition } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { RuntimeServiceDefinition, type StopContainerRequest } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { type OwnSocket, placeSocket, removeSocket } from "@nodekeeper/core/grpc";
 import { abortable, type Clock, stopped } from "@nodekeeper/core/lib";
 import { listAnswers, type MethodName, unaryAnswers } from "./answers.ts";
@@ -31,7 +31,16 @@ export interface SimulatedCriOptions {
   /** Name of the runtime as in the response to Version. Default "simulated". */
   name?: string;
   random?: () => number;
+  /** Serves StopContainer. Default: `runtime` stops the container, also if the client gives the call up. */
+  stopContainer?: ContainerStopper;
 }
+
+/**
+ * Stops a container for a client.
+ * @param timeoutSeconds from SIGTERM to SIGKILL
+ * @param cancelled aborts if the client gives the call up, or the server is stopped
+ */
+export type ContainerStopper = (id: string, timeoutSeconds: number, cancelled: AbortSignal) => Promise<void>;
 
 type Parts<R> = (request: R, cancelled: AbortSignal) => AsyncIterable<unknown> | Iterable<unknown>;
 
@@ -50,6 +59,7 @@ export class SimulatedCri {
   readonly #runtime: SimulatedRuntime;
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #stopContainer: ContainerStopper | undefined;
   readonly #streams = new Set<EventStream>();
   readonly #recent = new RecentEvents();
   #dropped = 0;
@@ -68,6 +78,7 @@ export class SimulatedCri {
     this.#runtime = options.runtime;
     this.#clock = options.clock;
     this.#random = options.random ?? Math.random;
+    this.#stopContainer = options.stopContainer;
     this.#runtime.subscribe((event) => {
       this.#recent.push(event);
       for (const stream of this.#streams) stream.push(event);
@@ -127,6 +138,7 @@ export class SimulatedCri {
     const version = () => ({ name: this.#name, version: this.version });
     const answers = unaryAnswers({ runtime: this.#runtime, clock: this.#clock, version }, lists);
     for (const [name, answer] of Object.entries(answers)) {
+      if (name === "stopContainer" && this.#stopContainer) continue;
       this.#add(
         server,
         name as MethodName,
@@ -140,6 +152,7 @@ export class SimulatedCri {
         },
       );
     }
+    if (this.#stopContainer) this.#addStop(server, this.#stopContainer);
     this.#addStream(server, "streamPodSandboxes", (request: { filter: undefined }) =>
       inBatches(lists.sandboxes(request.filter), (batch) => lists.bytes.sandboxes(batch)),
     );
@@ -190,6 +203,25 @@ export class SimulatedCri {
       (containerId && this.#runtime.containers.get(containerId)) ||
       (podSandboxId && this.#runtime.sandboxes.get(podSandboxId));
     return { method: methods[name].name, id, podUid: subject ? subject.pod.uid : undefined };
+  }
+
+  #addStop(server: Server, stop: ContainerStopper): void {
+    this.#add(
+      server,
+      "stopContainer",
+      (call: ServerUnaryCall<StopContainerRequest, unknown>, reply: sendUnaryData<unknown>) => {
+        const cancelled = new AbortController();
+        call.once("cancelled", () => cancelled.abort(stopped("the client gave the call up")));
+        this.#answer("stopContainer", call.request, async (_request, stopping) => {
+          const { containerId, timeout } = call.request;
+          await stop(containerId, Number(timeout), AbortSignal.any([cancelled.signal, stopping]));
+          return {};
+        }).then(
+          (value) => reply(null, value),
+          (error) => reply(serverError(error)),
+        );
+      },
+    );
   }
 
   #addStream<R>(server: Server, name: MethodName, parts: Parts<R>): void {

@@ -21,6 +21,7 @@ export function declareEvents(program: Command, { output, agents }: CommandConte
       using agent = await agents.connect(options);
       const { output: format, follow: isFollowed, since } = options;
       const asked = { format, isFollowed, since, selector };
-      await eventsCommand(agent, asked, await commandRun(output));
+      using run = await commandRun(output);
+      await eventsCommand(agent, asked, run);
     });
 }

@@ -1,4 +1,4 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { NodekeeperError, type ScopedSignal } from "@nodekeeper/core/lib";
 import { type Command, Option } from "commander";
 import type { CommandRun } from "../follow.ts";
 import { type Output, pageFormats, tableFormats } from "../output.ts";
@@ -33,14 +33,14 @@ export function allNamespacesOption(about: string): Option {
   return new Option("-A, --all-namespaces", about);
 }
 
-/** Returns what a command that may keep running needs besides the agent. */
-export async function commandRun(output: Output): Promise<CommandRun> {
+/** Returns what a command that may keep running needs besides the agent. Dispose it when the command has ended. */
+export async function commandRun(output: Output): Promise<CommandRun & Disposable> {
   const { systemClock } = await import("@nodekeeper/core/lib");
-  return { output, clock: systemClock, signal: await signals() };
+  return { output, clock: systemClock, ...(await signals()) };
 }
 
-/** Aborts on SIGINT and SIGTERM, and when the reader of the output closes it. */
-export async function signals(): Promise<AbortSignal> {
+/** Returns a scope that SIGINT and SIGTERM abort. The process exits when the reader of the output closes it. */
+export async function signals(): Promise<ScopedSignal> {
   return (await import("../stop-on-signals.ts")).stopWithReader();
 }
 

@@ -19,6 +19,7 @@ export function declarePods(program: Command, { output, agents }: CommandContext
       const selector = await podSelector(agents, options, pod);
       using agent = await agents.connect(options);
       const asked = { format: options.output, isWatched: options.watch, selector };
-      await podsCommand(agent, asked, await commandRun(output));
+      using run = await commandRun(output);
+      await podsCommand(agent, asked, run);
     });
 }

@@ -25,6 +25,7 @@ export function declarePolicy(program: Command, { output, fail }: CommandContext
       const { policyTestCommand } = await import("../policy.ts");
       const rounds = { last: countOf(last, "--last"), round: round && countOf(round, "--round") };
       const options = { policies, against, readings, underPressure, format, ...rounds };
-      if (!(await policyTestCommand(options, output, Date.now(), await signals()))) fail();
+      using scope = await signals();
+      if (!(await policyTestCommand(options, output, Date.now(), scope.signal))) fail();
     });
 }

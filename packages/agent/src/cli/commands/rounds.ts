@@ -22,6 +22,7 @@ export function declareRounds(program: Command, { output, agents }: CommandConte
       const { output: format, since, follow, records } = options;
       using source = await agents.openRecords(options);
       const { roundsCommand } = await import("../eviction/rounds.ts");
-      await roundsCommand(source, { format, since, follow, records }, await commandRun(output));
+      using run = await commandRun(output);
+      await roundsCommand(source, { format, since, follow, records }, run);
     });
 }

@@ -17,6 +17,7 @@ export function declareTimeline(program: Command, { output, agents }: CommandCon
       const { timelineCommand } = await import("../timeline.ts");
       using agent = await agents.connect(options);
       const { output: format, follow: isFollowed, since } = options;
-      await timelineCommand(agent, { format, isFollowed, since }, await commandRun(output));
+      using run = await commandRun(output);
+      await timelineCommand(agent, { format, isFollowed, since }, run);
     });
 }

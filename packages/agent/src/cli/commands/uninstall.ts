@@ -19,6 +19,7 @@ export function declareUninstall(program: Command, { output, fail }: CommandCont
     .addOption(pageFormatOption())
     .action(async (options) => {
       const { uninstallCommand } = await import("../uninstall.ts");
-      if (!(await uninstallCommand(options, await commandRun(output)))) fail();
+      using run = await commandRun(output);
+      if (!(await uninstallCommand(options, run))) fail();
     });
 }

@@ -117,6 +117,37 @@ Records go back to 2026-02-28T12:00:00.000Z.
 `);
   });
 
+  it("whose containers were stopped, and that others deleted after they had been restarted", () => {
+    const story = new Story(testPod("web"), testPod("db"));
+    story.play({ pressure: pressure("web") });
+    const times = { acceptedAt: START + 120, endedAt: START + 1_100 };
+    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
+    story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stop, ...times }];
+    story.play({ pressure: pressure("web") });
+    expect(story.page()).not.toContain("terminating");
+    story.step(1_100, "stopped app").left(60_000);
+    const exit = { id: "2", name: "app", exitCode: 137, reason: "Error", at: START + 60_000 };
+    story.explanation.history!.exits = [exit];
+    const [, verdict, happened] = story.page().split("\n\n");
+    expect(verdict).toBe(
+      "Evicted at 2026-03-01T12:00:00.120Z (round 1), stopped app after 1.0 s: requested by pressure: memory 94.1 > threshold 90. " +
+        "Pod deleted at 2026-03-01T12:01:00.000Z, not by Nodekeeper. Container app exited with code 137.",
+    );
+    expect(happened).toContain("+60.0 s  pod deleted");
+  });
+
+  it("whose containers may have been stopped and restarted while no agent ran: it is not stated to be unharmed", () => {
+    const story = new Story(testPod("web"), testPod("db"));
+    story.play({ pressure: pressure("web") });
+    const message = "containers were not stopped, or were restarted: app";
+    const outcome = { uid: "web", result: "failed", sent: true, stopsContainers: true, message } as const;
+    story.rounds.outcomes = [outcome];
+    story.play({ pressure: pressure("db") });
+    expect(story.page()).toContain(
+      `Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: ${message}. `,
+    );
+  });
+
   it("ranked higher than a requested one", () => {
     const story = new Story(testPod("db", { priority: 10 }), testPod("web"));
     story.play({ soft: { pods: [evictPod("db"), evictPod("web")] } });

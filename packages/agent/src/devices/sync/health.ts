@@ -1,4 +1,5 @@
 import { DeviceStreamFailed } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import type { HealthCheck } from "@nodekeeper/core/lib";
 import type { Driver } from "./driver.ts";
 import type { WriteProblem } from "./driver-sync.ts";
@@ -29,7 +30,7 @@ export function streamHealth(drivers: readonly Driver[], now: number): Health {
     const why = unresponsive?.reason ?? (state === "waiting" ? "the driver sent no devices" : error);
     return `${driver.name} for ${Math.round(age(driver) / 1000)} s: ${why}`;
   });
-  const message = names.length > 0 ? `failing: ${names.join("; ")}` : `${streaming.length} drivers`;
+  const message = names.length > 0 ? `failing: ${names.join("; ")}` : counted(streaming.length, "driver");
   const isAll = failing.length > 0 && failing.length === streaming.length;
   return {
     ok: !isAll || failing.some((driver) => age(driver) < TIMEOUT_MS),
@@ -65,7 +66,8 @@ export function sliceHealth(
     const own = problemOf(name);
     return own ? [{ name, problem: own }] : [];
   });
-  if (problems.length === 0) return { ok: true, message: `${sessions.current?.cache.size ?? 0} slices` };
+  if (problems.length === 0)
+    return { ok: true, message: counted(sessions.current?.cache.size ?? 0, "slice") };
   const names = problems.map(({ name, problem: own }) => `${name} for ${text(own)}`);
   const isAll = problems.length === publishing.length;
   return {

@@ -55,7 +55,7 @@ test("a driver that does not answer is named as failing, though its stream is op
   const clock = new FakeClock();
   const driver = new Driver("gpu.example.com", "worker-1", clock);
   driver.update({ state: "streaming" });
-  expect(streamHealth([driver], 100_000)).toMatchObject({ ok: true, message: "1 drivers" });
+  expect(streamHealth([driver], 100_000)).toMatchObject({ ok: true, message: "1 driver" });
   await clock.step(30_000);
   driver.heard("its process does not answer");
   expect(streamHealth([driver], 89_000)).toMatchObject({ ok: true });

@@ -5,6 +5,8 @@ import {
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { LatestValue } from "@nodekeeper/core/lib";
 import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
+import type { EvictionContext } from "../context.ts";
+import { LeftTaints } from "./left-taints.ts";
 import { taintTime } from "./node-taints.ts";
 
 /**
@@ -16,13 +18,23 @@ export class ConditionReporter implements ReporterSource {
   readonly #stored: readonly CustomNodeResourceTaint[];
   #content: GetReportContentResponse;
   #leavesTaints: boolean;
+  readonly #left: LeftTaints;
   readonly #latest = new LatestValue<GetReportContentResponse>();
 
   /**
    * @param stored the taints of the stored eviction state, which stay until the first complete round
    * @param isSuspended whether the reporter starts suspended
    */
-  constructor(stored: readonly CustomNodeResourceTaint[], isSuspended: boolean) {
+  constructor(
+    stored: readonly CustomNodeResourceTaint[],
+    isSuspended: boolean,
+    { log, nodeName }: Pick<EvictionContext, "log" | "nodeName">,
+  ) {
+    this.#left = new LeftTaints({
+      log,
+      object: { customNodeResource: nodeName },
+      command: () => `kubectl edit customnoderesource ${nodeName}, and remove them from spec.taints`,
+    });
     this.#stored = isSuspended ? [] : stored;
     this.#leavesTaints = isSuspended;
     this.#content = contentOf(this.#stored);
@@ -32,6 +44,7 @@ export class ConditionReporter implements ReporterSource {
   /** Like `Tainter.setDesired`, for the CustomNodeResource. */
   setDesired(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
     this.#leavesTaints &&= !isComplete;
+    this.#left.reset();
     this.#report(contentOf(isComplete ? taints : union(taints, this.#stored)));
   }
 
@@ -47,6 +60,11 @@ export class ConditionReporter implements ReporterSource {
    */
   get leavesTaints(): boolean {
     return this.#leavesTaints;
+  }
+
+  /** Warns of the agent's taints that stay while the reporter is suspended. Once for the same taints. */
+  left(taints: readonly Readonly<Record<string, unknown>>[]): void {
+    this.#left.warn(taints.map(({ key, effect, qosLevel }) => `${key}:${effect} for ${qosLevel}`));
   }
 
   /** While suspended, content of an earlier agent process is not published again. */

@@ -39,7 +39,7 @@ export class ContainerKiller implements Killer {
       signal.throwIfAborted();
       return again(`containers can't be read from the runtime: ${messageOf(error)}`, false);
     }
-    if (containers.length === 0) return { kind: "deleted", seen: "no container of the pod was running" };
+    if (containers.length === 0) return { kind: "exited", seen: "no container of the pod was running" };
     const message = `StopContainer ${namesOf(containers)}, grace period ${graceOf(request)} s`;
     const ids = new Set(containers.map(({ id }) => id));
     const chosen = { ...request, containers: ids };

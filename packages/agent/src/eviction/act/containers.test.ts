@@ -90,7 +90,7 @@ describe("stopping containers", () => {
     const runtime = new TestRuntime(container("app"));
     const request = runtime.request({ containers: new Set(["id-before"]) });
     expect(await runtime.killer().kill(request, signal)).toEqual({
-      kind: "deleted",
+      kind: "exited",
       seen: "no container of the pod was running",
     });
     expect(runtime.stopCalls).toEqual([]);

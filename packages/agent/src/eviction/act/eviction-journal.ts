@@ -131,7 +131,7 @@ export class EvictionJournal {
 
   #add(task: EvictionTask, { result, message, budget }: EvictionEnd): EvictionOutcome {
     const { clock, ledger } = this.#options;
-    const { pod, plugin, requests, sentBefore, releasingSince } = task;
+    const { pod, plugin, requests, sentBefore, releasingSince, stopsContainers } = task;
     const now = clock.now();
     const isAccepted = requests === "accepted" && releasingSince !== undefined;
     const outcome: EvictionOutcome = {
@@ -139,6 +139,7 @@ export class EvictionJournal {
       result,
       sent: requests !== "none",
       ...(sentBefore ? { sentBefore } : {}),
+      ...(stopsContainers ? { stopsContainers } : {}),
       ...(isAccepted ? { acceptedAt: now - clock.monotonic() + releasingSince } : {}),
       ...(isEndSeen(task) ? { endedAt: now } : {}),
       message,

@@ -123,6 +123,11 @@ export class EvictionSender {
       case "deleted":
         task.isGone = true;
         return { kind: "end", ...podEndOf(task, result.seen) };
+      case "exited":
+        // The pod exists: it is paused, so that another one is tried.
+        return task.requests === "none"
+          ? end("failed", result.seen)
+          : { kind: "end", ...podEndOf(task, result.seen) };
       case "stopped":
         task.requests = "accepted";
         return end("terminated", result.message);
@@ -217,6 +222,7 @@ function disruptionText({ sendingAt }: EvictionTask, { disruption }: PodEnding, 
 
 function labelOf(result: KillResult): string {
   if (result.kind === "deleted") return "terminated";
+  if (result.kind === "exited") return "failed";
   if (result.kind !== "failed") return result.kind;
   if (result.isBudget) return "budget";
   return result.isForbidden ? "forbidden" : "failed";

@@ -6,6 +6,7 @@ import {
   type Withdrawal,
 } from "@nodekeeper/api/decide";
 import { EvictionNotAccepted } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
 import {
   delayAfter,
   type HealthCheck,
@@ -252,7 +253,7 @@ export class PodEvictor implements Runnable {
     const slow = this.#tasks.oldestWaiting();
     const waitedMs = slow === undefined ? 0 : context.clock.monotonic() - slow.since;
     if (slow === undefined || waitedMs <= SLOW_MS)
-      return { ok: true, message: `${this.#tasks.size} evictions in progress` };
+      return { ok: true, message: `${counted(this.#tasks.size, "eviction")} in progress` };
     const { pod, lastStep } = slow;
     return {
       ok: false,
@@ -263,5 +264,5 @@ export class PodEvictor implements Runnable {
 }
 
 function attempts(count: number): string {
-  return count === 1 ? "1 attempt" : `${count} attempts`;
+  return counted(count, "attempt");
 }

@@ -36,8 +36,10 @@ export type KillResult =
    * the eviction ends when that promise resolves.
    */
   | { kind: "accepted"; message: string; ended?: Promise<KillEnd>; containers?: ReadonlySet<string> }
-  /** The pod or its containers had ended before this attempt. */
+  /** The pod had been deleted before this attempt. */
   | { kind: "deleted"; seen: string }
+  /** The containers to stop had exited before this attempt. The pod exists, and the kubelet may restart them. */
+  | { kind: "exited"; seen: string }
   | KillEnd;
 
 export type KillEnd =

@@ -3,6 +3,7 @@ import { TaintsMissing } from "@nodekeeper/api/errors";
 import { formatDuration, RecentMap } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { LiveTaint } from "../parts.ts";
+import { LeftTaints } from "./left-taints.ts";
 import { changedTaints, newTaints } from "./node-taints.ts";
 import type { TaintLoss } from "./taint-losses.ts";
 
@@ -25,17 +26,21 @@ export class TaintReports {
   readonly #reasons = new RecentMap<string, string>(MOST_REASONS);
   /** Taints that another client removed or changed, until the agent's next write, by "key:effect". */
   readonly #losses = new Map<string, TaintLoss>();
-
-  /** The agent's taints that were last reported to be left, in order. */
-  #left = "";
+  readonly #left: LeftTaints;
 
   constructor(options: TaintReportsOptions) {
     this.#options = options;
+    const { log, nodeName } = options.context;
+    this.#left = new LeftTaints({
+      log,
+      object: { node: nodeName },
+      command: (taints) => `kubectl taint node ${nodeName} ${taints.map((taint) => `${taint}-`).join(" ")}`,
+    });
   }
 
   /** Records why taints are desired. Ends dry run: the next one reports anew what is left. */
   desired(taints: readonly NodeTaint[]): void {
-    this.#left = "";
+    this.#left.reset();
     for (const { key, effect, why } of taints) this.#reasons.set(`${key}:${effect}`, why);
   }
 
@@ -54,14 +59,7 @@ export class TaintReports {
 
   /** Warns of the agent's taints that stay because nothing is written in dry run. Once for the same taints. */
   left(own: ReadonlySet<string> = new Set()): void {
-    const { log, nodeName } = this.#options.context;
-    const taints = [...own].sort();
-    const text = taints.join(" ");
-    if (text === this.#left) return;
-    this.#left = text;
-    if (taints.length === 0) return;
-    const remedy = `enable eviction, or run: kubectl taint node ${nodeName} ${taints.map((taint) => `${taint}-`).join(" ")}`;
-    log.warn({ node: nodeName, taints, remedy }, "dry run leaves taints that this agent added before");
+    this.#left.warn(own);
   }
 
   /** Reports a write by the agent. */

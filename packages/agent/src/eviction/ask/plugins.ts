@@ -6,6 +6,7 @@ import {
   PluginVersionsUnsupported,
 } from "@nodekeeper/api/errors";
 import type { EvictionSettings } from "@nodekeeper/api/settings";
+import { counted } from "@nodekeeper/api/wording";
 import { type HealthCheck, type HealthResult, stopped, withDeadline } from "@nodekeeper/core/lib";
 import type { HostSample } from "../../host/index.ts";
 import type {
@@ -254,7 +255,7 @@ export class EvictionPlugins implements PluginHandler {
       lastError ? [{ name, inTree, ...lastError }] : [],
     );
     const [first] = failing;
-    if (!first) return { ok: true, message: `${this.#served.size} plugins answer` };
+    if (!first) return { ok: true, message: `${counted(this.#served.size, "plugin")}, none failing` };
     const texts = failing.map(({ name, message }) => `${name}: ${message}`);
     const ok = !failing.some(({ inTree }) => inTree);
     return { ok, message: texts.join("; ").slice(0, 2_000), errorId: first.id };

@@ -7,7 +7,7 @@ import type { RoundRecord } from "@nodekeeper/api/records";
 import { replay } from "@nodekeeper/api/replay";
 import { FakeClock, type Logger, silentLogger } from "@nodekeeper/core/lib";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
 import { RecordQueries } from "./record-queries.ts";
@@ -316,6 +316,25 @@ describe("queries", () => {
     expect(await isInProgress()).toBe(false);
     records.saveState({ ...rounds.state, pending: [], unrecorded: [{ ...outcome, result: "overdue" }] }, []);
     expect(await isInProgress()).toBe(true);
+  });
+
+  it("find the outcomes that are not recorded yet by reading each of the last rounds at most once", () => {
+    const uids = Array.from({ length: 40 }, (_, at) => `p${at}`);
+    const rounds = new TestRounds([testPod("a")]);
+    const outcomeOf = (uid: string, number: number) => ({
+      ...{ uid, namespace: "default", name: uid, result: "terminated" as const },
+      message: `pod deleted, ${number}`,
+    });
+    for (let number = 1; number <= 70; number++) {
+      rounds.outcomes = uids.map((uid) => outcomeOf(uid, number));
+      play(rounds, {});
+    }
+    // Of rounds that waited for space, those between may have been dropped.
+    const unrecorded = uids.map((uid, at) => outcomeOf(uid, at < 10 ? 71 : 70 - at));
+    records.saveState({ ...rounds.state, unrecorded }, []);
+    const read = vi.spyOn(store, "round");
+    expect(records.loadState()?.unrecorded.map(({ uid }) => uid)).toEqual(uids.slice(0, 10));
+    expect(read.mock.calls.length).toBeLessThanOrEqual(65);
   });
 
   it("explain why a pod stays, once for many rounds of the same", async () => {

@@ -76,18 +76,23 @@ export class EvictionRecords {
       const state = this.#read(text);
       if (!state) continue;
       // The agent may have ended after it wrote a waiting round, and before it saved the state without its outcomes.
-      const unrecorded = state.unrecorded.filter((outcome) => !this.#isRecorded(outcome));
-      return { state: { ...state, unrecorded }, isNewest };
+      return { state: { ...state, unrecorded: this.#unrecorded(state.unrecorded) }, isNewest };
     }
     return undefined;
   }
 
-  // In the pod's last rounds: since the state was saved, at most those that waited and the round itself were written.
-  #isRecorded(outcome: EvictionOutcome): boolean {
-    const isIt = (other: EvictionOutcome) => isDeepStrictEqual(other, outcome);
-    const ids = this.#options.store.roundIdsOfPod(outcome.uid, MOST_WAITING + 1);
-    for (const { input } of this.#roundsWithIds(ids.reverse())) if (input.outcomes.some(isIt)) return true;
-    return false;
+  // Looks in the last rounds: since the state was saved, at most those that waited and the round itself were written.
+  #unrecorded(outcomes: readonly EvictionOutcome[]): EvictionOutcome[] {
+    const { store } = this.#options;
+    const last = new Set(outcomes.length === 0 ? [] : store.lastRoundIds(MOST_WAITING + 1));
+    const idsOf = ({ uid }: EvictionOutcome) =>
+      store.roundIdsOfPod(uid, last.size).filter((id) => last.has(id));
+    const ids = [...new Set(outcomes.flatMap(idsOf))].sort((a, b) => a - b);
+    const recorded = [...this.#roundsWithIds(ids)].flatMap(({ input }) => input.outcomes);
+    const byUid = Map.groupBy(recorded, ({ uid }) => uid);
+    return outcomes.filter(
+      (outcome) => !byUid.get(outcome.uid)?.some((other) => isDeepStrictEqual(other, outcome)),
+    );
   }
 
   // Waiting rounds, and those of a database in memory, end with the process: their outcomes stay unrecorded, unless the

@@ -92,7 +92,11 @@ export class TestEvictor implements NodePods {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(names: readonly string[], running?: string[]) {
+  constructor(
+    names: readonly string[],
+    running?: string[],
+    killersOf: (test: TestEvictor) => readonly Killer[] = () => [],
+  ) {
     this.running = running;
     for (const name of names) this.put(name);
     const { clock, registry } = this;
@@ -108,7 +112,7 @@ export class TestEvictor implements NodePods {
     const sender = new EvictionSender({
       client: { get: async (_resource, name) => await (this.onRead(name) ?? this.#read(name)) },
       nodeName: testNode,
-      killers: [killer],
+      killers: [killer, ...killersOf(this)],
       settings: () => ({ killer: this.killer, killerRules: [] }),
       policy: () => this.policy,
       clock,
@@ -222,8 +226,11 @@ export class TestEvictor implements NodePods {
  * Returns a function that creates evictors for the tests of a file, for pods with the given names. After each test,
  * stops them and checks that they left no timers or listeners.
  * @param running containers of every pod; undefined if no runtime is used
+ * @param killersOf returns further killers
  */
-export function testEvictors(): (names?: readonly string[], running?: string[]) => TestEvictor {
+export function testEvictors(): (
+  ...parameters: Partial<ConstructorParameters<typeof TestEvictor>>
+) => TestEvictor {
   const evictors: TestEvictor[] = [];
   afterEach(async () => {
     for (const test of evictors.splice(0)) {
@@ -233,8 +240,8 @@ export function testEvictors(): (names?: readonly string[], running?: string[]) 
       expect(test.listeners).toBe(0);
     }
   });
-  return (names = [], running) => {
-    const test = new TestEvictor(names, running);
+  return (names = [], running, killersOf) => {
+    const test = new TestEvictor(names, running, killersOf);
     evictors.push(test);
     return test;
   };

@@ -1,9 +1,11 @@
+import { useExport } from "../../export/exports.ts";
 import { nodeNow } from "../../node-clock.ts";
 import type { Tone } from "../../parts/badge.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Waiting } from "../../parts/notice.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { useTicking } from "../../parts/ticker.ts";
+import { shown } from "../../text.ts";
 import { doneLines, type Facts, type Line, nextLines, wrongLines } from "./answers.ts";
 
 const MOST_LINES = 6;
@@ -31,6 +33,7 @@ function Answer({ title, linesOf, isGraded = false }: AnswerProps) {
   // Ages in the lines change with the time.
   useTicking((now) => JSON.stringify(linesOf(now)));
   const lines = linesOf(nodeNow());
+  useExport(title, () => lines.map(({ text, tone }) => ({ Severity: tone, Answer: shown(text) })));
   const tone = severity.find((each) => lines.some((line) => line.tone === each)) ?? "ok";
   return (
     <section class={isGraded && lines.length > 0 ? `card ${tone}` : "card"} aria-label={title}>

@@ -1,5 +1,6 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { conditionTaintsText, nodeTaintText, shownTaints } from "@nodekeeper/api/wording";
+import { exportedTime, useExport } from "../../export/exports.ts";
 import { breakable } from "../../parts/breakable.tsx";
 import { Waiting } from "../../parts/notice.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
@@ -16,13 +17,22 @@ const MOST_EVENTS = 20;
 
 /** Conditions and taints set on the node by eviction: by which plugin, since when, until when. */
 export function ConditionsSection({ conditions: known }: { conditions: Conditions | undefined }) {
+  useExport(known && "Taints", () =>
+    (known?.taints ?? []).map((taint) => ({
+      Taint: shown(taint.taint),
+      About: shown(nodeTaintText(taint, known!), 700),
+    })),
+  );
+  useExport(known && "What was set and cleared lately", () =>
+    eventsOf(known).map(({ at, message }) => ({ Time: exportedTime(at), Event: shown(message, 1_000) })),
+  );
   if (!known)
     return (
       <Section title="Conditions and taints">
         <Waiting>Waiting for the first round.</Waiting>
       </Section>
     );
-  const events = known.events.slice(-MOST_EVENTS).reverse();
+  const events = eventsOf(known);
   const taints = shownTaints(known);
   return (
     <Section title="Conditions and taints">
@@ -60,6 +70,10 @@ export function ConditionsSection({ conditions: known }: { conditions: Condition
       )}
     </Section>
   );
+}
+
+function eventsOf(known: Conditions | undefined): Conditions["events"] {
+  return (known?.events ?? []).slice(-MOST_EVENTS).reverse();
 }
 
 function cellsOf(condition: Condition, transitionMs: number | null) {

@@ -1,4 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import { useExport } from "../../export/exports.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Remedy } from "../../parts/remedy.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -12,6 +13,14 @@ export function HealthSection({ node: { health } }: { node: ApiAnswers["node"] }
     .filter(({ ok, warning }) => !ok || warning !== undefined)
     .sort((a, b) => Number(a.ok) - Number(b.ok));
   const failing = shownChecks.filter(({ ok }) => !ok).length;
+  useExport("Health", () =>
+    shownChecks.map(({ name, ok, message, warning, errorId }) => ({
+      Check: shown(name),
+      State: ok ? "warning" : "fails",
+      Message: shown(warning ?? message, 1_000),
+      "Error ID": errorId ?? null,
+    })),
+  );
   return (
     <Section
       title="Health"

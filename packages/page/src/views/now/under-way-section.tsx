@@ -34,6 +34,7 @@ export function UnderWaySection({ budgets }: { budgets: Budgets | undefined }) {
 const stages: Readonly<Record<Budgets["pending"][number]["stage"], string>> = {
   sending: "being sent",
   terminating: "terminating",
+  stopping: "containers stopping",
   interrupted: "interrupted by a restart",
 };
 

@@ -51,12 +51,12 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
         <HealthMark health={health} />
       </h2>
       <Trouble plugin={plugin} most={MOST_PROBLEMS} />
-      <Facts facts={facts(row)} />
+      <Facts facts={facts(row)} exportedAs={`${shown(addressName(row))}: ${typeText(row.type)}`} />
       {row.type === "DRAPlugin" && <DriverLine name={row.name} live={live} />}
       {row.type === "EvictionPlugin" && row.name !== "" && live.node?.eviction && (
         <>
           <h3>Last 24 hours</h3>
-          <SignalDays plugin={row.name} none="The plugin reported no value in the last 24 hours." />
+          <SignalDays plugin={row.name} none="No value of the last 24 hours is recorded." />
         </>
       )}
       {row.name !== "" && row.type !== "" && <Exchange type={row.type} name={row.name} version={row} />}

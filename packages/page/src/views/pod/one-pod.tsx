@@ -62,7 +62,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
       )}
       <div class="columns">
         <div class="stack">
-          {explanation && <VerdictPanel explanation={explanation} />}
+          {explanation && <VerdictPanel explanation={explanation} node={live.node?.nodeName ?? ""} />}
           {story}
         </div>
         <div class="stack">

@@ -1,14 +1,21 @@
 import { counted, type RoundLine, rankText, roundLines } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
+import { useExport } from "../../export/exports.ts";
 import { Problem } from "../../parts/notice.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { RankedPods } from "../../parts/ranked-pods.tsx";
 import { RoundLink } from "../../parts/round-link.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
+import { shown } from "../../text.ts";
 import type { ExplainedRound } from "./story.ts";
 
 /** A round from a pod's point of view: what was met, requested and decided, and the ranking. */
 export function RoundFacts({ round }: { round: ExplainedRound }) {
+  useExport(`Round ${round.id}`, () =>
+    byLabel(roundLines(round)).flatMap(([label, texts]) =>
+      texts.map((text) => ({ Fact: label, Value: shown(text, 1_000) })),
+    ),
+  );
   return (
     <>
       <dl class="pod-facts">

@@ -1,6 +1,8 @@
 import { useMemo } from "preact/hooks";
 import { addressOf } from "../../address.ts";
+import { exportedTime, useExport } from "../../export/exports.ts";
 import type { Live } from "../../live.ts";
+import { Copy } from "../../parts/copy.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { RoundLink } from "../../parts/round-link.tsx";
 import { Age, Time } from "../../parts/time.tsx";
@@ -10,6 +12,7 @@ import { timelineAddress } from "../pod/timeline-address.ts";
 import { whatIfAddress } from "../what-if/query.ts";
 import { CandidatesSection } from "./candidates-section.tsx";
 import { DecidedSection } from "./decided-section.tsx";
+import { roundMarkdown } from "./markdown.ts";
 import { PolicySection } from "./policy-section.tsx";
 import { RefusedSection } from "./refused-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
@@ -34,8 +37,9 @@ export function OneRound({ id, text, live }: Props) {
   );
   const record = value?.records.find((one) => one.id === id);
   const isTooLarge = value?.tooLarge.some((one) => one.id === id) ?? false;
+  const node = live.node?.nodeName ?? "";
   // A record is immutable, so it is rendered once, regardless of the stream's messages.
-  const whole = useMemo(() => record && <Whole record={record} />, [record]);
+  const whole = useMemo(() => record && <Whole record={record} node={node} />, [record, node]);
   return (
     <>
       <p class="pod-back">
@@ -52,8 +56,16 @@ export function OneRound({ id, text, live }: Props) {
   );
 }
 
-function Whole({ record }: { record: RoundRecord }) {
+function Whole({ record, node }: { record: RoundRecord; node: string }) {
   const { id, input } = record;
+  useExport(`Round ${id}`, () => [
+    {
+      Time: exportedTime(input.now),
+      Decision: sentenceOf(record),
+      Pods: input.pods.length,
+      Candidates: record.decision.ranking.length,
+    },
+  ]);
   return (
     <div class="columns">
       <div class="stack">
@@ -71,6 +83,10 @@ function Whole({ record }: { record: RoundRecord }) {
             </a>{" "}
             · <a href={jsonOf(id)}>JSON</a>
           </p>
+          <Copy
+            address={addressOf("round", [String(id)])}
+            markdown={(link) => roundMarkdown(record, node, link)}
+          />
         </div>
         <DecidedSection record={record} />
         <CandidatesSection record={record} />

@@ -30,7 +30,7 @@ export function PolicySection({ record }: { record: RoundRecord }) {
       title="Policy of that time"
       remark={<a href={addressOf("what-if")}>what another one would have evicted</a>}
     >
-      <Facts facts={facts} />
+      <Facts facts={facts} exportedAs="Policy of that time" />
     </Section>
   );
 }

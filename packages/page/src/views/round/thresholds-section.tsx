@@ -1,4 +1,3 @@
-import { thresholdText } from "@nodekeeper/api/decide";
 import { methodOf } from "@nodekeeper/api/wording";
 import { Badge } from "../../parts/badge.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
@@ -6,25 +5,23 @@ import { Prose } from "../../parts/prose.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Table } from "../../parts/table.tsx";
 import { shown } from "../../text.ts";
-import { consequenceOf, type RoundRecord } from "./words.ts";
-
-type Answers = RoundRecord["input"]["plugins"][number];
+import { type RoundRecord, readingsOf } from "./words.ts";
 
 /** What each plugin reported against its threshold, the consequence, and the pods it requested by name. */
 export function ThresholdsSection({ record }: { record: RoundRecord }) {
-  const { plugins } = record.input;
+  const readings = readingsOf(record);
   return (
     <Section title="Readings and thresholds">
-      {plugins.length === 0 ? (
+      {readings.length === 0 ? (
         <p>No eviction plugin was connected.</p>
       ) : (
         <Table
           label="What the plugins reported"
           columns={["Plugin", "Observed", "Type", "What followed", "Requested by name"]}
-          rows={plugins.map((answers) => ({
-            key: answers.plugin,
-            class: classOf(answers),
-            cells: cellsOf(answers, record),
+          rows={readings.map((reading) => ({
+            key: reading.plugin,
+            class: classes[reading.type],
+            cells: cellsOf(reading),
           }))}
         />
       )}
@@ -45,27 +42,14 @@ export function ThresholdsSection({ record }: { record: RoundRecord }) {
   );
 }
 
-function classOf({ threshold }: Answers): string | undefined {
-  if (!("answer" in threshold)) return undefined;
-  const { metType } = threshold.answer;
-  return metType === "hard" ? "failed" : metType === "soft" ? "warning" : undefined;
-}
+const classes = { hard: "failed", soft: "warning", "": undefined } as const;
 
-function cellsOf({ plugin, threshold, evictPods }: Answers, { input, decision }: RoundRecord) {
-  const link = <PluginLink name={plugin} />;
-  const pods = "answer" in evictPods ? evictPods.answer.pods : [];
-  const named =
-    pods.length > 0 && `${pods.length}, ${pods.filter(({ force }) => force).length} of them forced`;
-  if (!("answer" in threshold)) return [link, "no answer", undefined, "see the failed calls", named];
-  const { scope, metType, observedValue } = threshold.answer;
-  const met = decision.thresholds.find((one) => one.plugin === plugin && one.scope === scope);
+function cellsOf({ plugin, observed, type, consequence, named }: ReturnType<typeof readingsOf>[number]) {
   return [
-    link,
-    observedValue === null && metType === "none"
-      ? "no value reported"
-      : shown(thresholdText(scope, threshold.answer), 300),
-    metType === "none" ? undefined : <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
-    metType === "none" ? "not met" : <Prose text={consequenceOf(met, input.now)} />,
-    named,
+    <PluginLink name={plugin} />,
+    shown(observed, 300),
+    type && <Badge tone={type === "hard" ? "bad" : "warn"}>{type}</Badge>,
+    <Prose text={consequence} />,
+    named.pods > 0 && `${named.pods}, ${named.forced} of them forced`,
   ];
 }

@@ -1,3 +1,4 @@
+import { thresholdText } from "@nodekeeper/api/decide";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { age, counted, graceText, outcomeText, whyNoPodText } from "@nodekeeper/api/wording";
 
@@ -38,6 +39,38 @@ export function consequenceOf(met: Met | undefined, now: number): string {
   const lasting = `met for ${age(now - since)}`;
   if (!confirmed) return `${lasting}; counts after its grace period of ${gracePeriodSeconds} s`;
   return `${lasting}; ${whyNoPodText(met, now) ?? "the plugin was asked for pods"}`;
+}
+
+/** What a plugin reported in a round, in words. */
+interface Reading {
+  plugin: string;
+  observed: string;
+  /** "hard" or "soft". Empty if no threshold is met. */
+  type: "hard" | "soft" | "";
+  consequence: string;
+  /** How many pods it requested by name, and with force. */
+  named: { pods: number; forced: number };
+}
+
+/** Returns what each plugin reported against its threshold, and what followed. */
+export function readingsOf({ input, decision }: RoundRecord): Reading[] {
+  return input.plugins.map(({ plugin, threshold, evictPods }) => {
+    const pods = "answer" in evictPods ? evictPods.answer.pods : [];
+    const named = { pods: pods.length, forced: pods.filter(({ force }) => force).length };
+    if (!("answer" in threshold))
+      return { plugin, named, observed: "no answer", type: "", consequence: "see the failed calls" };
+    const { scope, metType, observedValue } = threshold.answer;
+    const isMet = metType !== "none";
+    const met = decision.thresholds.find((one) => one.plugin === plugin && one.scope === scope);
+    return {
+      plugin,
+      named,
+      observed:
+        observedValue === null && !isMet ? "no value reported" : thresholdText(scope, threshold.answer),
+      type: isMet ? metType : "",
+      consequence: consequenceOf(isMet ? met : undefined, input.now),
+    };
+  });
 }
 
 /** A pod with a decision other than its rank. */

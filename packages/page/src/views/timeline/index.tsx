@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useExport } from "../../export/exports.ts";
 import { nodeNow } from "../../node-clock.ts";
 import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
 import { AsList } from "./as-list.tsx";
 import { Detail } from "./detail.tsx";
 import { useColours, useWidth } from "./draw.ts";
+import { containerRows, markRows, readingRows } from "./exported.ts";
 import { GapBands } from "./gap-bands.tsx";
 import { gapsOf } from "./gaps.ts";
 import { Hover } from "./hover.ts";
@@ -66,6 +68,9 @@ export function TimelineView({ live, address }: ViewProps) {
   const bySignal = new Map(signals.map((signal) => [signal.key, signal]));
   const sorted = order.signals.flatMap((key) => bySignal.get(key) ?? []);
   const shownSignals = hasAllSignals ? sorted : sorted.slice(0, FIRST_SIGNALS);
+  useExport("Marks", () => markRows(marks, range));
+  useExport("Readings", () => readingRows(shownSignals, range));
+  useExport("Containers", () => containerRows(rows, range));
   const selectedMark = selection?.kind === "mark" ? selection.id : undefined;
 
   const pan = (share: number) => axis.show(panned(range, share * (range.to - range.from)));

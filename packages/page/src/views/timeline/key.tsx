@@ -16,7 +16,7 @@ const KINDS: readonly Mark["kind"][] = [
   "roundsPaused",
 ];
 
-/** The meaning of shapes and colors, and the keyboard shortcuts. */
+/** The meaning of shapes and colors. */
 export function Key() {
   return (
     <details class="tl-key">
@@ -50,9 +50,7 @@ export function Key() {
       </ul>
       <ul>
         <li>
-          <kbd>←</kbd> <kbd>→</kbd> earlier, later (with Shift: further) · <kbd>+</kbd> <kbd>−</kbd> zoom ·{" "}
-          <kbd>[</kbd> <kbd>]</kbd> previous, next mark · <kbd>p</kbd> pause, live · <kbd>Esc</kbd> close the
-          detail
+          Keyboard: <kbd>?</kbd> shows the keys.
         </li>
         <li>
           Mouse: drag to zoom to a stretch, Shift and drag to pan, Ctrl and wheel to zoom. Touch: one finger

@@ -1,3 +1,5 @@
+import { isTaken, type PressedKey } from "../../keys.ts";
+
 export interface KeyActions {
   /** `share` is a fraction of the width. */
   pan(share: number): void;
@@ -7,14 +9,9 @@ export interface KeyActions {
   close(): void;
 }
 
-type PressedKey = Pick<
-  KeyboardEvent,
-  "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey" | "target" | "preventDefault"
->;
-
 /** Performs the action of a key. Browser shortcuts, and keys typed in input fields, are ignored. */
 export function takeKey(event: PressedKey, actions: KeyActions): void {
-  if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target)) return;
+  if (isTaken(event)) return;
   const action = actionOf(event.key, event.shiftKey ? 0.5 : 0.1, actions);
   if (!action) return;
   event.preventDefault();
@@ -47,12 +44,4 @@ function actionOf(
     default:
       return undefined;
   }
-}
-
-function isField(target: EventTarget | null): boolean {
-  return (
-    typeof Element !== "undefined" &&
-    target instanceof Element &&
-    target.closest("input, select, textarea") !== null
-  );
 }

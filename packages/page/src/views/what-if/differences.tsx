@@ -1,9 +1,10 @@
 import { counted, differenceText, replaySentences } from "@nodekeeper/api/wording";
 import { useMemo, useState } from "preact/hooks";
+import { useExport } from "../../export/exports.ts";
 import { Section } from "../../parts/section.tsx";
 import { shown } from "../../text.ts";
 import type { ReplayResult } from "./messages.ts";
-import { hasOtherVictims, ReplayedRoundSection } from "./round.tsx";
+import { hasOtherVictims, ReplayedRoundSection, rowsOfRound } from "./round.tsx";
 import type { ReplayState } from "./use-replay.ts";
 
 const ROUNDS_AT_FIRST = 25;
@@ -25,6 +26,12 @@ export function Differences({ replay: { result } }: { replay: ReplayState }) {
 
 function Sentences({ result: { replay, policy, malformed } }: { result: ReplayResult }) {
   const { dryRun, differing, uncertain } = replaySentences(replay);
+  useExport("Changed settings", () =>
+    policy.map((difference) => ({
+      Setting: difference.field,
+      Difference: shown(differenceText(difference), 500),
+    })),
+  );
   return (
     <>
       {policy.length === 0 ? (
@@ -59,6 +66,7 @@ function Rounds({ result }: { result: ReplayResult }) {
   const { differing } = result.replay;
   const ofVictims = useMemo(() => differing.filter(hasOtherVictims), [differing]);
   const listed = isNarrow ? ofVictims : differing;
+  useExport("Differences", () => listed.slice(0, count).flatMap(rowsOfRound));
   return (
     <>
       {ofVictims.length < differing.length && (

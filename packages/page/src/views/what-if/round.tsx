@@ -1,9 +1,10 @@
 import type { ReplayedRound } from "@nodekeeper/api/replay";
 import { type ReplayLabel, type ReplayLine, replayLines } from "@nodekeeper/api/wording";
+import { exportedTime, type Row } from "../../export/exports.ts";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { RoundLink } from "../../parts/round-link.tsx";
 import { Time } from "../../parts/time.tsx";
-import { shown } from "../../text.ts";
+import { podName, shown } from "../../text.ts";
 import { placeAddress } from "../timeline/place.ts";
 
 // Centers the round in the timeline.
@@ -40,6 +41,17 @@ export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
       </ul>
     </section>
   );
+}
+
+/** Returns the differences in a round as rows of an export. */
+export function rowsOfRound(round: ReplayedRound): Row[] {
+  return replayLines(round).map(({ label, pod, text }) => ({
+    Round: round.id,
+    Time: exportedTime(round.at),
+    Difference: meanings[label],
+    Pod: pod && shown(podName(pod), 600),
+    About: shown(text, 1_000),
+  }));
 }
 
 // The labels are those of the command. These are read by screen readers and shown as tooltips.

@@ -1,4 +1,5 @@
 import { counted } from "@nodekeeper/api/wording";
+import { useExport } from "../../export/exports.ts";
 import { fields } from "./fields.ts";
 import type { RecordsRead, ReplayResult } from "./messages.ts";
 import type { ReplayState } from "./use-replay.ts";
@@ -58,6 +59,7 @@ function Figures({ result, isOld }: { result: ReplayResult; isOld: boolean }) {
     ["victims with this policy", victimsAfter],
     [differing.length === 1 ? "round differs" : "rounds differ", differing.length],
   ];
+  useExport("Figures", () => figures.map(([what, value]) => ({ Figure: what, Value: value })));
   return (
     <dl class={`figures${isOld ? " old" : ""}`}>
       {figures.map(([name, value], at) => (

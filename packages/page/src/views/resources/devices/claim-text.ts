@@ -1,3 +1,4 @@
+import type { Row } from "../../../export/exports.ts";
 import { shown } from "../../../text.ts";
 import type { DriverClaims, GridDevice } from "./device-state.ts";
 
@@ -48,4 +49,21 @@ function reasonOf({ state, device, problem }: GridDevice): string {
     default:
       return state;
   }
+}
+
+/** Returns a device as a row of an export. */
+export function rowOfDevice(device: GridDevice, holders: Holders): Row {
+  const claims = holders.get(device.key) ?? [];
+  return {
+    Pool: shown(device.pool),
+    Device: shown(device.name),
+    State: device.state,
+    About: deviceText(device, holders),
+    Claims: claims.map(({ namespace, name }) => `${shown(namespace)}/${shown(name)}`),
+    Pods: claims.flatMap(({ pods = [] }) => pods.map((pod) => shown(pod))),
+    ResourceSlices: (device.device?.slices ?? []).map((slice) => shown(slice)),
+    Attributes: Object.entries(device.device?.attributes ?? {}).map(
+      ([name, value]) => `${shown(name)}=${shown(value, 300)}`,
+    ),
+  };
 }

@@ -19,7 +19,7 @@ export function DeviceDetails({ device, holders }: { device: GridDevice; holders
       <h4>
         {shown(name)} <small>pool {shown(pool) || "–"}</small> <StateMark state={state} /> {state}
       </h4>
-      <Facts facts={facts} />
+      <Facts facts={facts} exportedAs={`Device ${shown(name)}`} />
     </section>
   );
 }

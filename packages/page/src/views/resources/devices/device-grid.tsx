@@ -1,8 +1,10 @@
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../../address.ts";
+import { useExport } from "../../../export/exports.ts";
 import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { useAnswer } from "../../../parts/use-answer.ts";
-import { holdersOf } from "./claim-text.ts";
+import { shown } from "../../../text.ts";
+import { holdersOf, rowOfDevice } from "./claim-text.ts";
 import { DeviceCells } from "./device-cells.tsx";
 import { DeviceDetails } from "./device-details.tsx";
 import {
@@ -50,6 +52,9 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
   );
   const holders = useMemo(() => holdersOf(claims?.claims ?? []), [claims]);
   const devices = useMemo(() => (only ? all.filter(({ state }) => state === only) : all), [all, only]);
+  useExport(value && `Devices of ${shown(driver.name)}`, () =>
+    devices.map((device) => rowOfDevice(device, holders)),
+  );
   if (!value && problem) return <Problem problem={problem}>The devices can't be shown.</Problem>;
   if (!value) return <Waiting>Loading the devices.</Waiting>;
   if (all.length === 0) return <p>The driver reports no device. Its devices appear once it does.</p>;

@@ -1,6 +1,7 @@
 import { kubeletTexts } from "@nodekeeper/api/wording";
 import { addressOf } from "../../../address.ts";
 import { type Fact, Facts } from "../../../parts/facts.tsx";
+import { Name } from "../../../parts/name.tsx";
 import { PodLinks } from "../../../parts/pod-links.tsx";
 import { Table } from "../../../parts/table.tsx";
 import { Age } from "../../../parts/time.tsx";
@@ -44,10 +45,10 @@ export function DriverSection({ driver, claims, chosen, isAlone }: DriverSection
           <a href={addressOf("plugins", [name])}>its plugin</a>
         </small>
       </h2>
-      <Facts facts={facts} />
+      <Facts facts={facts} exportedAs={`Driver ${shown(name)}`} />
       <DriverTrouble driver={driver} claims={claims} />
       <DeviceGrid {...{ driver, claims, chosen, isAlone }} />
-      {claims && claims.claims.length > 0 && <ClaimTable claims={claims} />}
+      {claims && claims.claims.length > 0 && <ClaimTable driver={name} claims={claims} />}
       <SliceTable driver={driver} />
     </section>
   );
@@ -75,19 +76,19 @@ function kubeletText(claims: DriverClaims | undefined): string {
 }
 
 /** The ResourceClaims for a driver's devices, and their pods. */
-function ClaimTable({ claims: { claims } }: { claims: DriverClaims }) {
+function ClaimTable({ driver, claims: { claims } }: { driver: string; claims: DriverClaims }) {
   return (
     <>
       <h3>Claims</h3>
       <Table
-        label="Claims"
+        label={`Claims of ${shown(driver)}`}
         columns={["Claim", "Pod", "State", "Devices"]}
         rows={claims
           .slice(0, MOST_ROWS)
           .map(({ namespace, name, uid, pods = [], state, updatedAt, devices }) => ({
             key: uid,
             cells: [
-              `${shown(namespace)}/${shown(name)}`,
+              <Name text={`${namespace}/${name}`} />,
               pods.length > 0 ? <PodLinks names={pods} /> : "–",
               <>
                 {state}{" "}
@@ -105,7 +106,7 @@ function ClaimTable({ claims: { claims } }: { claims: DriverClaims }) {
 }
 
 /** A driver's ResourceSlices by pool, as in the API server. */
-function SliceTable({ driver: { pools, slices } }: { driver: Driver }) {
+function SliceTable({ driver: { name, pools, slices } }: { driver: Driver }) {
   if (slices.length === 0)
     return <p>No ResourceSlice is published: it is written once the driver has reported a valid device.</p>;
   const keyOf = ({ pool, name }: Driver["slices"][number]) => `${pool}\n${name}`;
@@ -117,11 +118,11 @@ function SliceTable({ driver: { pools, slices } }: { driver: Driver }) {
         {pools.length === 1 ? "1 pool" : `${pools.length} pools`}
       </summary>
       <Table
-        label="ResourceSlices"
+        label={`ResourceSlices of ${shown(name)}`}
         columns={["ResourceSlice", "Pool", "Generation", "Devices"]}
-        rows={byPool.slice(0, MOST_ROWS).map(({ name, pool, generation, devices }) => ({
-          key: name,
-          cells: [shown(name), shown(pool) || "–", generation, devices],
+        rows={byPool.slice(0, MOST_ROWS).map(({ name: slice, pool, generation, devices }) => ({
+          key: slice,
+          cells: [shown(slice), shown(pool) || "–", generation, devices],
         }))}
       />
       {byPool.length > MOST_ROWS && <p>and {byPool.length - MOST_ROWS} more</p>}

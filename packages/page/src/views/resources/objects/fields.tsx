@@ -65,7 +65,9 @@ function rowOf({ path, value, plugin, others }: Field) {
     key: path,
     cells: [
       shown(path, 1_000),
-      <code title={shown(value, 300)}>{shown(valueText({ path, value }), 300)}</code>,
+      <code title={shown(value, 300)}>
+        <data value={shown(value, 300)}>{shown(valueText({ path, value }), 300)}</data>
+      </code>,
       <>
         <PluginLink name={plugin} />
         {others.length > 0 && (

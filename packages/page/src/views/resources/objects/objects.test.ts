@@ -49,6 +49,7 @@ it.each([
   ["status.resources.capacity.cpu", '"2"', '"2"'],
   ["spec.properties[is_vm].propertyValues", '["true"]', '["true"]'],
   ["status.name", '"web"', '"web"'],
+  ["metadata.labels.memory", '"16"', '"16"'],
 ])("%s with %s is shown as %s", (path, value, text) => {
   expect(valueText({ path, value })).toBe(text);
 });

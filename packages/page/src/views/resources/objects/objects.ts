@@ -1,5 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { quantityText } from "../../../parts/kube-quantity.ts";
+import { bytesText } from "../../../parts/kube-quantity.ts";
 
 export type PublishedObject = ApiAnswers["objects"][number];
 export type Field = ApiAnswers["objects/fields"]["items"][number];
@@ -11,8 +11,9 @@ export function kindName(object: string): string {
 
 /** Formats the value of a field: a quantity of bytes with its unit, "23.5 GiB"; any other as it is, JSON. */
 export function valueText({ path, value }: Pick<Field, "path" | "value">): string {
-  const text = quantityText(path.slice(path.lastIndexOf(".") + 1), /^"(.*)"$/.exec(value)?.[1]);
-  return text?.endsWith("B") ? text : value;
+  // Labels and annotations are texts.
+  if (path.startsWith("metadata.")) return value;
+  return bytesText(path.slice(path.lastIndexOf(".") + 1), /^"(.*)"$/.exec(value)?.[1]) ?? value;
 }
 
 /** Returns the number of problems of an object: disputed, refused, or not writable. */

@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
+import { useExport } from "../../../export/exports.ts";
 import type { Live } from "../../../live.ts";
 import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { PluginLinks } from "../../../parts/plugin-links.tsx";
@@ -6,7 +7,7 @@ import { useAnswer } from "../../../parts/use-answer.ts";
 import { shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
 import { ZoneBox } from "./zone-box.tsx";
-import { unhealthyDevices } from "./zone-text.ts";
+import { rowsOfZones, unhealthyDevices } from "./zone-text.ts";
 import { readZones } from "./zones.ts";
 
 const KIND = "/CustomNodeResource";
@@ -22,6 +23,7 @@ export function TopologyTab({ live }: ViewProps) {
   const { zones, left } = useMemo(() => readZones(value?.content), [value]);
   const [highlit, setHighlit] = useState("");
   const unhealthy = useMemo(() => unhealthyDevices(live.claims ?? []), [live.claims]);
+  useExport("Topology zones", () => rowsOfZones(zones, unhealthy));
   if (!live.objects) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   if (!published) return <NoZones />;
   if (problem && !value) return <Problem problem={problem}>The object can't be shown.</Problem>;

@@ -1,4 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
+import type { Row } from "../../../export/exports.ts";
 import { amountText } from "../../../parts/kube-quantity.ts";
 import { shown } from "../../../text.ts";
 import type { Holder, Zone } from "./zones.ts";
@@ -44,4 +45,36 @@ export function holdsText({ holds }: Pick<Holder, "holds">): string {
       return `${shown(resource, 120)} ${shownAmount}`;
     })
     .join(", ");
+}
+
+/** Returns zones as rows of an export: one for each resource of a zone, or one if it has none. */
+export function rowsOfZones(
+  zones: readonly Zone[],
+  unhealthy: ReadonlyMap<string, string>,
+  parent = "",
+): Row[] {
+  return zones.flatMap((zone) => {
+    const { type, name, resources, attributes, holders, children } = zone;
+    const place = [parent, `${typeText(shown(type, 60))} ${shown(name)}`].filter(Boolean).join(" / ");
+    const shared = {
+      Zone: place,
+      "Held by": holders.map((holder) =>
+        shown(`${holder.namespace}/${holder.name}: ${holdsText(holder)}`, 1_000),
+      ),
+      Attributes: attributes.map((each) => shown(`${each.name}=${each.value}`, 500)),
+      Unhealthy: isDevice(zone) ? shown(unhealthy.get(name) ?? "") || null : null,
+    };
+    const amounts = isDevice(zone) ? [] : resources;
+    return [
+      ...(amounts.length === 0 ? [shared] : []),
+      ...amounts.map((resource) => ({
+        ...shared,
+        Resource: shown(resource.name, 120),
+        Capacity: resource.capacity ?? null,
+        Allocatable: resource.allocatable ?? null,
+        Held: resource.held,
+      })),
+      ...rowsOfZones(children, unhealthy, place),
+    ];
+  });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Device, Driver, DriverClaims } from "../devices/device-state.ts";
 import { driverNode } from "./driver-nodes.ts";
-import { objectNode } from "./object-nodes.ts";
+import { objectKey, objectNode } from "./object-nodes.ts";
 import { nodesByKey, type TreeNode } from "./tree-node.ts";
 
 /** The tree as indented lines. */
@@ -74,7 +74,7 @@ describe("a published object", () => {
     const keys = nodesByKey(node);
     expect([...keys.values()].find(({ label }) => label === "Device gpu-0")).toMatchObject({
       pods: ["default/web"],
-      plugins: ["system"],
+      objectPlugins: ["system"],
     });
   });
 
@@ -93,10 +93,55 @@ describe("a published object", () => {
     expect(nodesByKey(objectNode(object, twins)).size).toBe(4);
   });
 
+  it("has values as they are, unless they are amounts of bytes", () => {
+    const labels = { build: "20240115", release: "1.10", memory: "16", timeout: "5m" };
+    const content = {
+      metadata: { generation: 123_456, labels },
+      spec: { memory: "24684096Ki", list: [{ name: "limit", value: "12345" }] },
+      status: { capacity: { pods: "1234", cpu: "127500m" } },
+    };
+    expect(lines(objectNode(object, content)).slice(1)).toEqual([
+      "  Resources",
+      "    pods 1234",
+      "    cpu 127.5",
+      "  memory 23.5 GiB",
+      "  list",
+      "    limit 12345",
+      "  generation 123456",
+      "  Labels",
+      "    build 20240115",
+      "    release 1.10",
+      "    memory 16",
+      "    timeout 5m",
+    ]);
+  });
+
+  it("has what is wrong with a device, and zones at their place only", () => {
+    const name = "gpu.example.com/worker-1/gpu-0";
+    const content = {
+      metadata: { labels: { topologyZone: "a" } },
+      status: { topologyZone: [{ type: "DRADevice", name }] },
+    };
+    const node = objectNode(object, content, { unhealthy: new Map([[name, "too hot"]]) });
+    expect(lines(node).slice(1)).toEqual(["  Device gpu-0 unhealthy", "  Labels", "    topologyZone a"]);
+    expect(node.children[0]).toMatchObject({ tone: "bad", facts: [["Problem", "too hot"]] });
+  });
+
+  it("has a key of its own if two kinds have the same name", () => {
+    const kinds = ["v1/Node", "example.com/v1/Node", "example.com/v1/Rack"].map((kind) => ({ object: kind }));
+    expect(kinds.map((one) => objectKey(one, kinds))).toEqual(["v1/Node", "example.com/v1/Node", "Rack"]);
+    const node = objectNode({ ...object, object: "v1/Node" }, { spec: { a: 1 } }, { key: "v1/Node" });
+    expect(node).toMatchObject({ key: "v1/Node", label: "Node", children: [{ key: "v1/Node/spec/a" }] });
+  });
+
   it("says that it can't be written, and is bounded", () => {
     expect(objectNode({ ...object, lastError: "conflict" }, {})).toMatchObject({ tone: "bad" });
     const labels = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`l-${at}`, "x"]));
-    expect(nodesByKey(objectNode(object, { metadata: { labels } })).size).toBeLessThan(4_100);
+    const large = objectNode(object, { metadata: { labels } });
+    expect(nodesByKey(large).size).toBeLessThan(4_100);
+    expect(lines(large).at(-1)).toBe("  More fields are in the tab Objects");
+    const topologyZone = Array.from({ length: 2_010 }, (_, at) => ({ type: "Numa", name: `${at}` }));
+    expect(lines(objectNode(object, { status: { topologyZone } })).at(-1)).toBe("  10 more zones, not shown");
     let deep: object = {};
     for (let depth = 0; depth < 1_000; depth++) deep = { deep };
     expect(nodesByKey(objectNode(object, { spec: deep })).size).toBeLessThan(20);

@@ -1,28 +1,47 @@
+import { counted } from "@nodekeeper/api/wording";
 import { addressOf } from "../../../address.ts";
-import { amountText, quantityText } from "../../../parts/kube-quantity.ts";
+import { bytesText, quantityText } from "../../../parts/kube-quantity.ts";
 import { kindName, type PublishedObject } from "../objects/objects.ts";
 import { holdsText, isDevice, shortName, typeText } from "../topology/zone-text.ts";
-import { readZones, type Zone, type ZoneResource } from "../topology/zones.ts";
+import { readZones, type Zone, type Zones } from "../topology/zones.ts";
+import { membersOf } from "./members.ts";
+import { AMOUNTS, amountsOf, resourceNode } from "./resource-nodes.ts";
 import type { TreeNode } from "./tree-node.ts";
 
 // Bounds what is built of an object, which may have 20,000 fields.
 const MOST_NODES = 4_000;
 const DEEPEST = 8;
 
+/** Returns the key of an object's node: the name of its kind, with group and version if another kind has the name. */
+export function objectKey(
+  { object }: Pick<PublishedObject, "object">,
+  objects: readonly Pick<PublishedObject, "object">[],
+): string {
+  const name = kindName(object);
+  return objects.filter((other) => kindName(other.object) === name).length > 1 ? object : name;
+}
+
+interface ObjectNodeOptions {
+  /** Default: the name of its kind. */
+  key?: string;
+  /** Problems of devices: see `unhealthyDevices`. Default: none. */
+  unhealthy?: ReadonlyMap<string, string>;
+}
+
 /** Returns the tree node of a published object: its resources, properties, topology zones and all other fields. */
 export function objectNode(
-  object: Pick<PublishedObject, "object" | "plugins" | "lastError">,
+  { object: kind, plugins, lastError }: Pick<PublishedObject, "object" | "plugins" | "lastError">,
   content: unknown,
+  { key = kindName(kind), unhealthy = new Map() }: ObjectNodeOptions = {},
 ): TreeNode {
-  const { object: kind, plugins, lastError } = object;
-  const key = kindName(kind);
+  const label = kindName(kind);
   const more = [addressOf("resources", ["objects"], { object: kind }), "Fields and their plugins"] as const;
-  const tree = new ObjectTree(key, content, plugins, more);
+  const tree = new ObjectTree({ key, content, unhealthy, shared: { objectPlugins: plugins, more } });
   return {
     key,
-    label: key,
+    label,
     value: "",
-    note: kind === key ? "" : kind,
+    note: kind === label ? "" : kind,
     ...(lastError ? { tone: "bad" as const, value: "the last write failed" } : {}),
     children: tree.children,
     facts: [["Kind", kind], ...(lastError ? [["The last write failed", lastError] as const] : [])],
@@ -31,19 +50,38 @@ export function objectNode(
   };
 }
 
+interface ObjectTreeOptions {
+  key: string;
+  content: unknown;
+  unhealthy: ReadonlyMap<string, string>;
+  /** What all nodes have. */
+  shared: Pick<TreeNode, "objectPlugins" | "more">;
+}
+
 class ObjectTree {
-  readonly #shared: Pick<TreeNode, "plugins" | "more">;
-  readonly #content: unknown;
+  readonly #key: string;
+  readonly #shared: Pick<TreeNode, "objectPlugins" | "more">;
+  readonly #unhealthy: ReadonlyMap<string, string>;
+  readonly #zones: Zones;
   #left = MOST_NODES;
+  #isCut = false;
   readonly children: readonly TreeNode[];
 
-  constructor(key: string, content: unknown, plugins: readonly string[], more: TreeNode["more"]) {
-    this.#shared = { plugins, ...(more ? { more } : {}) };
-    this.#content = content;
+  constructor({ key, content, unhealthy, shared }: ObjectTreeOptions) {
+    this.#key = key;
+    this.#shared = shared;
+    this.#unhealthy = unhealthy;
+    this.#zones = readZones(content);
     // The parts of every object are no level of their own: their names say nothing about the node.
-    this.children = ["status", "spec", "metadata"].flatMap((part) =>
+    const children = ["status", "spec", "metadata"].flatMap((part) =>
       this.#fields(membersOf(membersOf(content)[part]), `${key}/${part}`, 1),
     );
+    const { left } = this.#zones;
+    this.children = [
+      ...children,
+      ...(left > 0 ? [this.#group(`${key}/zones left`, `${counted(left, "more zone")}, not shown`, [])] : []),
+      ...(this.#isCut ? [this.#group(`${key}/fields left`, "More fields are in the tab Objects", [])] : []),
+    ];
   }
 
   #fields(fields: Readonly<Record<string, unknown>>, path: string, depth: number): TreeNode[] {
@@ -58,36 +96,32 @@ class ObjectTree {
   }
 
   #field(name: string, value: unknown, path: string, depth: number): TreeNode[] {
-    if (name === "topologyZone") return readZones(this.#content).zones.map((zone) => this.#zone(zone, path));
+    if (name === "topologyZone" && path === `${this.#key}/status`)
+      return this.#zones.zones.map((zone) => this.#zone(zone, path));
     if (name === "name" && path.endsWith("/metadata")) return [];
     if (name === "resources" && amountsOf(membersOf(value)))
       return this.#fields(membersOf(value), path, depth + 1);
-    if (this.#left-- <= 0 || depth > DEEPEST) return [];
+    if (this.#left-- <= 0 || depth > DEEPEST) {
+      this.#isCut = true;
+      return [];
+    }
     const key = `${path}/${name}`;
     if (Array.isArray(value)) return [this.#list(name, value, key, depth)];
     if (typeof value === "object" && value !== null)
       return [this.#group(key, name, this.#fields(membersOf(value), key, depth + 1))];
-    return [this.#leaf(key, name, value, name)];
+    return [this.#leaf(key, name, value, this.#fieldText(name, value, path))];
   }
 
   #list(name: string, items: readonly unknown[], key: string, depth: number): TreeNode {
     if (items.every((item) => typeof item !== "object"))
-      return this.#leaf(key, name, items.join(", ") || "none", name);
+      return this.#leaf(key, name, items.join(", ") || "none");
     const children = items.flatMap((item, at) => {
       const fields = membersOf(item);
       const label = nameOf(fields) ?? String(at);
       const own = `${key}/${label}`;
       const value = fields.propertyQuantity ?? fields.propertyValues ?? fields.value ?? fields.effect;
       if (value !== undefined && this.#left-- > 0)
-        return [
-          this.#leaf(
-            own,
-            label,
-            Array.isArray(value) ? value.join(", ") : value,
-            label,
-            JSON.stringify(item),
-          ),
-        ];
+        return [this.#leaf(own, label, JSON.stringify(item), itemText(label, fields, value))];
       return this.#field(label, item, key, depth + 1);
     });
     return this.#group(key, titles[name] ?? name, unique(children));
@@ -97,16 +131,19 @@ class ObjectTree {
     const key = `${path}${zone.key}`;
     const pods = [...new Set(zone.holders.map(({ namespace, name }) => `${namespace}/${name}`))];
     const device = isDevice(zone);
+    const problem = this.#unhealthy.get(zone.name);
     return {
       ...this.#shared,
       key,
       label: `${typeText(zone.type)} ${shortName(zone.name)}`,
-      value: device ? (pods.length > 0 ? "held" : "free") : "",
+      value: device ? (problem !== undefined ? "unhealthy" : pods.length > 0 ? "held" : "free") : "",
+      ...(problem === undefined ? {} : { tone: "bad" as const }),
       children: unique([
         ...(device ? [] : zone.resources.map(resourceNode(key, this.#shared))),
         ...zone.children.map((child) => this.#zone(child, path)),
       ]),
       facts: [
+        ...(problem === undefined ? [] : [["Problem", problem] as const]),
         ...zone.attributes.map(({ name, value }) => [name, value] as const),
         ...zone.holders.map(
           (holder) => [`${holder.namespace}/${holder.name} holds`, holdsText(holder)] as const,
@@ -123,8 +160,13 @@ class ObjectTree {
     return { ...this.#shared, key, label: titles[label] ?? label, value: "", children };
   }
 
-  #leaf(key: string, label: string, value: unknown, resource: string, raw = String(value)): TreeNode {
-    const text = quantityText(resource, value) ?? String(value);
+  // Labels and annotations are texts.
+  #fieldText(name: string, value: unknown, path: string): string | undefined {
+    return path.startsWith(`${this.#key}/metadata`) ? undefined : bytesText(name, value);
+  }
+
+  #leaf(key: string, label: string, value: unknown, text = String(value)): TreeNode {
+    const raw = String(value);
     return {
       ...this.#shared,
       key,
@@ -142,68 +184,11 @@ const titles: Readonly<Record<string, string>> = {
   annotations: "Annotations",
   taints: "Taints",
 };
-const AMOUNTS = new Set(["capacity", "allocatable"]);
 
-/** The resources in `capacity` and `allocatable`. Undefined if there is neither. */
-function amountsOf({
-  capacity,
-  allocatable,
-}: Readonly<Record<string, unknown>>): ResourceTexts[] | undefined {
-  const [all, usable] = [membersOf(capacity), membersOf(allocatable)];
-  const names = new Set([...Object.keys(usable), ...Object.keys(all)]);
-  if (names.size === 0) return undefined;
-  return [...names].slice(0, MOST_NODES).map((name) => ({
-    name,
-    capacity: quantityText(name, all[name]),
-    allocatable: quantityText(name, usable[name]),
-    held: undefined,
-    raw: { capacity: all[name], allocatable: usable[name] },
-  }));
-}
-
-interface ResourceTexts {
-  name: string;
-  capacity: string | undefined;
-  allocatable: string | undefined;
-  held: string | undefined;
-  raw: Readonly<Record<string, unknown>>;
-}
-
-function resourceNode(parent: string, shared: Pick<TreeNode, "plugins" | "more">) {
-  return (resource: ResourceTexts | ZoneResource): TreeNode => {
-    const { name, capacity, allocatable, held, raw } = "raw" in resource ? resource : textsOf(resource);
-    const notes = [
-      allocatable !== undefined && capacity !== undefined && capacity !== allocatable && `of ${capacity}`,
-      held !== undefined && `${held} held by pods`,
-    ];
-    return {
-      ...shared,
-      key: `${parent}/${name}`,
-      label: name,
-      value: allocatable ?? capacity ?? "not a quantity",
-      note: notes.filter(Boolean).join(", "),
-      children: [],
-      facts: [
-        ...(allocatable === undefined ? [] : [["Allocatable", allocatable] as const]),
-        ...(capacity === undefined ? [] : [["Capacity", capacity] as const]),
-        ...(held === undefined ? [] : [["Held by pods", held] as const]),
-        ...Object.entries(raw).flatMap(([what, value]) =>
-          value === undefined ? [] : [[`${what} in the object`, String(value)] as const],
-        ),
-      ],
-    };
-  };
-}
-
-function textsOf({ name, capacity, allocatable, held }: ZoneResource): ResourceTexts {
-  const text = (amount: number | undefined) => (amount === undefined ? undefined : amountText(name, amount));
-  return {
-    name,
-    capacity: text(capacity),
-    allocatable: text(allocatable),
-    held: held > 0 ? text(held) : undefined,
-    raw: {},
-  };
+// A property of a CustomNodeResource has a quantity or values.
+function itemText(label: string, fields: Readonly<Record<string, unknown>>, value: unknown): string {
+  const text = fields.propertyQuantity === undefined ? bytesText(label, value) : quantityText(label, value);
+  return text ?? (Array.isArray(value) ? value.join(", ") : String(value));
 }
 
 function nameOf(fields: Readonly<Record<string, unknown>>): string | undefined {
@@ -219,10 +204,4 @@ function unique(nodes: readonly TreeNode[]): TreeNode[] {
     seen.set(node.key, times);
     return times === 1 ? node : { ...node, key: `${node.key}#${times}`, children: [] };
   });
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
 }

@@ -3,10 +3,10 @@ import { addressOf, goTo } from "../../../address.ts";
 import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
-import { kindName } from "../objects/objects.ts";
+import { unhealthyDevices } from "../topology/zone-text.ts";
 import { NodeDetails } from "./details.tsx";
 import { driverKey, driverNode } from "./driver-nodes.ts";
-import { objectNode } from "./object-nodes.ts";
+import { objectKey, objectNode } from "./object-nodes.ts";
 import { Tree } from "./tree.tsx";
 import { nodesByKey, openText, readOpen, type TreeNode } from "./tree-node.ts";
 import { useChanges } from "./use-changes.ts";
@@ -21,26 +21,32 @@ export function TreeTab({ live, address: { query } }: ViewProps) {
   const open = useMemo(
     () =>
       asked === null
-        ? new Set([ROOT, ...(objects ?? []).map(({ object }) => kindName(object))])
+        ? new Set([ROOT, ...(objects ?? []).map((object) => objectKey(object, objects ?? []))])
         : readOpen(asked),
     [asked, objects?.map(({ object }) => object).join("\n")],
   );
   const openDrivers = drivers.map(({ name }) => name).filter((name) => open.has(driverKey(name)));
   const { value, problem } = useContents(live, openDrivers);
+  const unhealthy = useMemo(() => unhealthyDevices(claims), [claims]);
   const root: TreeNode = useMemo(
     () => ({
       key: ROOT,
       label: node?.nodeName ?? "This node",
       value: "",
       children: [
-        ...(objects ?? []).map((object) => objectNode(object, value?.objects.get(object.object))),
+        ...(objects ?? []).map((object) =>
+          objectNode(object, value?.objects.get(object.object), {
+            key: objectKey(object, objects ?? []),
+            unhealthy,
+          }),
+        ),
         ...drivers.map((driver) => {
           const ofDriver = claims.find((each) => each.driver === driver.name);
           return driverNode(driver, ofDriver, value?.devices.get(driver.name));
         }),
       ],
     }),
-    [node?.nodeName, objects, drivers, claims, value],
+    [node?.nodeName, objects, drivers, claims, unhealthy, value],
   );
   const nodes = useMemo(() => nodesByKey(root), [root]);
   const changes = useChanges(nodes);

@@ -16,6 +16,8 @@ export interface TreeNode {
   readonly pods?: readonly string[];
   /** Plugins that report it. */
   readonly plugins?: readonly string[];
+  /** Of a part of an object: the plugins that report the object. Which of them reports the part is not known here. */
+  readonly objectPlugins?: readonly string[];
   /** The address of the view that has more of it, with its title. */
   readonly more?: readonly [address: string, title: string];
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useExport } from "../../../export/exports.ts";
 import { Icon } from "../../../parts/icon.tsx";
 import { shown } from "../../../text.ts";
 import type { Change } from "./changes.ts";
@@ -24,6 +25,17 @@ export function Tree({ root, open, chosen, changes, onToggle, onChoose }: TreePr
   const [moved, setMoved] = useState(0);
   const all = rowsOf(root, open);
   const rows = all.slice(0, MOST_ROWS);
+  useExport("What is published", () =>
+    rows.map(({ level, node: { label, value, note = "", facts = [], pods = [], plugins = [] } }) => ({
+      Level: level,
+      Name: shown(label, 200),
+      Value: shown(value, 1_000),
+      Note: shown(note, 1_000),
+      Facts: facts.map(([what, text]) => shown(`${what}: ${text}`, 1_000)),
+      "Held by": pods.map((pod) => shown(pod)),
+      "Reported by": plugins.map((plugin) => shown(plugin)),
+    })),
+  );
   const at = Math.max(
     rows.findIndex(({ node }) => node.key === active),
     0,
