@@ -850,8 +850,8 @@ export const mutations: readonly Mutation[] = [
     file: `${eviction}/act/eviction-sender.ts`,
     from: "if (!onSending()) {",
     to: 'if (name !== "containerStop" && !onSending()) {',
-    promise: limited,
-    seed: 1,
+    promise: truth,
+    seed: 80,
   },
   {
     name: "stops: the pod's own grace period is not used",
