@@ -107,6 +107,7 @@ describe("commands in a page", () => {
       ],
       ["sh run=repository", "npm run missing"],
       ["sh run=repository", "npm run bench -- speed\nnpm run bench -- taste"],
+      ["sh run=repository", "npm run try -- --seeds 5 --quick\nnpm run try -- --seed 5"],
       ["sh run=repository", "npx vitest run nowhere/a"],
       ["sh run=repository", "rm -rf ."],
       ["yaml", "a: 1"],
@@ -116,15 +117,16 @@ describe("commands in a page", () => {
       "docs/index.md": "# Index\n## All\n- [A](a.md)\n",
       "docs/a.md": `# A\n${blocks.map(([info, text]) => `\`\`\`${info}\n${text}\n\`\`\`\n`).join("")}`,
       "examples/README.md": "# B\nBy hand:\n\n    node main.js\n",
-      "package.json": JSON.stringify({ scripts: { check: "", bench: "" } }),
+      "package.json": JSON.stringify({ scripts: { check: "", bench: "", try: "node try.ts" } }),
       "bench/speed.ts": "",
+      "try.ts": 'const options = ["--seeds", "--quick"];',
       "test/a.test.ts": "blocksOf('docs/a.md')",
       "test/b.test.ts": "",
     });
     const noLanguage = "a block without a language: sh or console for commands, text for output";
     const expected = 'expected run=dev, run=repository, run=test/….test.ts or not-run="why"';
     expect(await findBlockProblems(root, await markdownFiles(root))).toEqual([
-      `docs/a.md:50: ${noLanguage}`,
+      `docs/a.md:54: ${noLanguage}`,
       `docs/a.md:2: commands without a runner: ${expected}`,
       `docs/a.md:5: commands without a runner: ${expected}`,
       `docs/a.md:14: commands without a runner: ${expected}`,
@@ -133,8 +135,9 @@ describe("commands in a page", () => {
       "docs/a.md:26: there is no test/c.test.ts",
       "docs/a.md:34: package.json has no script missing",
       "docs/a.md:37: there is no bench/taste.ts",
-      "docs/a.md:41: there is no nowhere for nowhere/a",
-      'docs/a.md:44: "rm -rf ." is no command of the repository',
+      "docs/a.md:41: try has no option --seed",
+      "docs/a.md:45: there is no nowhere for nowhere/a",
+      'docs/a.md:48: "rm -rf ." is no command of the repository',
       `examples/README.md:4: ${noLanguage}`,
     ]);
   });

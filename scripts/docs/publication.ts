@@ -5,7 +5,7 @@ const pluginFromSource = `\`\`\`sh run=repository
 npm run build
 \`\`\`
 
-\`\`\`sh not-run="writes into the machine's PATH"
+\`\`\`sh run=test/e2e/helm.e2e.test.ts
 install -m 755 dist/nodekeeper/kubectl-nodekeeper.cjs /usr/local/bin/kubectl-nodekeeper
 install -m 755 dist/nodekeeper/kubectl_complete-nodekeeper /usr/local/bin/
 kubectl nodekeeper --help

@@ -7,9 +7,10 @@ import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withPublication } from "../../scripts/docs/publication.ts";
 import type { BlockRunner } from "../support/code-blocks.ts";
-import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
+import { blocksOf, type DocShell, prepareShell, runBlock, startBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { defineKinds } from "./support/define-kinds.ts";
 import { freePort } from "./support/free-port.ts";
 import { PluginUser } from "./support/kubectl-plugin.ts";
 import { RollingLoad } from "./support/node/rolling-load.ts";
@@ -40,12 +41,11 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let server: string;
   let shell: DocShell;
   // From source, also once a release is published.
-  const [install, operate, remove, ...others] = [
-    "docs/guides/install.md",
-    "docs/guides/monitoring.md",
-  ].flatMap((page) =>
-    blocksOf(page, isForHere, withPublication(page, readFileSync(join(root, page), "utf8"), "")),
-  );
+  const blocksFor = (page: string) =>
+    blocksOf(page, isForHere, withPublication(page, readFileSync(join(root, page), "utf8"), ""));
+  const [install, operate, remove] = blocksFor("docs/guides/install.md");
+  const [operator, prometheus] = blocksFor("docs/guides/monitoring.md");
+  let statusPort: number;
   /** Of the status server for other machines. */
   let remotePort: number;
 
@@ -62,13 +62,13 @@ describe.skipIf(missing)("the chart on a real node", () => {
     // The API server reaches it at the address of the Node.
     node = await startNode(cluster, { kubelet: { address: "0.0.0.0" } });
     await node.containerd.ctr("image", "import", "--snapshotter", "native", image);
-    const port = await freePort();
+    statusPort = await freePort();
     remotePort = await freePort();
-    server = `http://127.0.0.1:${port}`;
+    server = `http://127.0.0.1:${statusPort}`;
     values = [
       ...[`image.repository=${IMAGE}`, "image.tag=e2e", "image.pullPolicy=Never"],
       ...["kubernetesService.host=127.0.0.1", `kubernetesService.port=${cluster.port}`],
-      ...[`hostPaths.runtime=${dirname(node.containerd.socket)}`, `statusServer.port=${port}`],
+      ...[`hostPaths.runtime=${dirname(node.containerd.socket)}`, `statusServer.port=${statusPort}`],
       `lifecycle.runtimeEndpoint=unix://${node.containerd.socket}`,
       ...["statusServer.remote.enabled=true", `statusServer.remote.port=${remotePort}`],
     ].flatMap((value) => ["--set", value]);
@@ -77,10 +77,14 @@ describe.skipIf(missing)("the chart on a real node", () => {
     shell = {
       directory,
       env: { HOME: directory, KUBECONFIG: join(cluster.directory, "admin.kubeconfig") },
-      replacements: [[/REGISTRY\/nodekeeper/g, IMAGE]],
+      replacements: [
+        [/REGISTRY\/nodekeeper/g, IMAGE],
+        [/\/usr\/local\/bin/g, join(directory, "bin")],
+        [/\bdist\/nodekeeper\//g, `${dist}/nodekeeper/`],
+      ],
       programs: {
+        node: `exec "${node24}" "$@"`,
         kubectl: `exec "${pathOf("kubectl")}" "$@"`,
-        "kubectl-nodekeeper": `exec "${node24}" "${dist}/nodekeeper/kubectl-nodekeeper.cjs" "$@"`,
         helm: `case $1 in install | upgrade) set -- "$@" ${more} ;; esac; exec "${pathOf("helm")}" "$@"`,
       },
     };
@@ -136,9 +140,12 @@ describe.skipIf(missing)("the chart on a real node", () => {
   it("answers kubectl nodekeeper: with the rights of a Role, and the credentials of an exec plugin", async () => {
     const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
     const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });
-    const blocks = blocksOf("docs/guides/kubectl-plugin.md", isForHere);
-    expect(blocks.length).toBeGreaterThan(1);
-    for (const block of blocks) expect(await runBlock(block, root, shell)).toEqual([]);
+    const blocks = ["docs/guides/kubectl-plugin.md", "docs/kubectl-plugin.md"].flatMap(blocksFor);
+    const [outputs = [], commands = []] = [true, false].map((isOutput) =>
+      blocks.filter(({ language }) => (language === "console") === isOutput),
+    );
+    expect(commands.length).toBeGreaterThan(1);
+    for (const block of commands) expect(await runBlock(block, root, shell)).toEqual([]);
 
     const ann = await userOf("ann", "node-operators");
     const fleet = await ann.run("status");
@@ -160,21 +167,11 @@ describe.skipIf(missing)("the chart on a real node", () => {
       return ran;
     });
     expect(why.status).toBe(0);
+    const [pod] = await podOf();
+    shell.replacements = [...shell.replacements, [/nodekeeper-abcde/g, pod!.metadata.name]];
+    for (const block of outputs) expect(await runBlock(block, root, shell)).toEqual([]);
     const events = await ann.run("events", "guest", "-o", "yaml");
     expect(events.stdout).toMatch(/^ {2}type: ContainerDied$/m);
-    if (process.env.SHOW_EXPLAIN) {
-      for (const command of [
-        "status",
-        `status ${node.name}`,
-        "explain pod guest",
-        "events guest",
-        "plugins",
-        "top",
-        "pods -A",
-      ])
-        console.log(`$ kubectl nodekeeper ${command}\n${(await ann.run(...command.split(" "))).stdout}`);
-    }
-
     const bob = await userOf("bob", "others");
     const refused = expect.stringMatching(/NK1715: kubectl get: .*"bob" cannot list resource "pods"/);
     expect(await bob.run("status")).toMatchObject({ status: 1, stderr: refused });
@@ -198,9 +195,29 @@ describe.skipIf(missing)("the chart on a real node", () => {
     expect((await get()).status).toBe(401);
     // A refusal is remembered for ten seconds: not with the token that is allowed next.
     expect((await get(await tokenOf("other"))).text).toContain("other may not get /metrics");
-    for (const block of others) expect(await runBlock(block, root, shell)).toEqual([]);
+    expect(await runBlock(prometheus!, root, shell)).toEqual([]);
     const token = await tokenOf("prometheus");
     await eventually(async () => expect((await get(token)).text).toMatch(/^nodekeeper_build_info\{/m));
+  });
+
+  it("has what the Prometheus operator reads after the commands of docs/guides/monitoring.md", async () => {
+    await defineKinds(cluster, "monitoring.coreos.com", ["PodMonitor", "PrometheusRule"]);
+    expect(await runBlock(operator!, root, shell)).toEqual([]);
+    const found = await cluster.kubectl.run(
+      ...["get", "podmonitors,prometheusrules", "-n", NAMESPACE, "-l", "release=prometheus", "-o", "name"],
+    );
+    expect(found.trim().split("\n")).toHaveLength(2);
+  });
+
+  it("shows the page by the port-forward of docs/guides/page.md", async () => {
+    const [forward] = blocksFor("docs/guides/page.md");
+    const local = await freePort();
+    const replacements = [...shell.replacements, [/\b10290:10290\b/g, `${local}:${statusPort}`]] as const;
+    await using _ = startBlock(forward!, root, { ...shell, replacements });
+    await eventually(async () => {
+      const response = await fetch(`http://127.0.0.1:${local}/`, { headers: { accept: "text/html" } });
+      expect(await response.text()).toMatch(/<title>/);
+    });
   });
 
   it("is upgraded under load and rolled back: nothing is withdrawn, no event lost, no pod evicted", async () => {
@@ -236,7 +253,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
       .requests({ user: serviceAccountUser })
       .filter(({ objectRef, verb }) => objectRef?.subresource === "eviction" || verb === "delete");
     expect(evictions).toEqual([]);
-    // Made once, although Helm rendered its template three times.
+    // Made once, although Helm rendered its template several times.
     expect(await authority()).toBe(ca);
   });
 
@@ -300,5 +317,23 @@ describe.skipIf(missing)("the chart on a real node", () => {
     expect(managers.filter((manager) => manager.startsWith("nodekeeper"))).toEqual([]);
     const slices = await cluster.kubectl.run("get", "resourceslices", "-o", "name");
     expect(slices).toBe("");
+  });
+
+  it("is installed for each of two pools of nodes as docs/install.md shows", async () => {
+    await cluster.kubectl.run("delete", "crd", "customnoderesources.node.katalyst.kubewharf.io");
+    for (const block of blocksFor("docs/install.md")) expect(await runBlock(block, root, shell)).toEqual([]);
+    const { items } = await cluster.admin.get(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`);
+    expect((items as ApiObject[]).map(({ spec }) => spec.template.spec.nodeSelector.pool).sort()).toEqual([
+      "general",
+      "gpu",
+    ]);
+  });
+
+  it("is installed as README.md shows", async () => {
+    for (const release of ["general", "gpu"]) await helm("uninstall", release, "--no-hooks");
+    await cluster.kubectl.run("delete", "crd", "customnoderesources.node.katalyst.kubewharf.io");
+    const [block] = blocksFor("README.md");
+    expect(await runBlock(block!, root, shell)).toEqual([]);
+    expect(await status("/readyz?verbose")).toMatch(/readyz check passed/);
   });
 });

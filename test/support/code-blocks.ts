@@ -53,7 +53,7 @@ export async function findBlockProblems(root: string, files: ReadonlyMap<string,
   return problems;
 }
 
-async function problemsOf(root: string, path: string, block: CodeBlock, scripts: readonly string[]) {
+async function problemsOf(root: string, path: string, block: CodeBlock, scripts: Scripts) {
   const runner = runnerOf(block);
   if (!runner) {
     return [
@@ -73,14 +73,16 @@ async function problemsOf(root: string, path: string, block: CodeBlock, scripts:
 }
 
 // npm's own commands, scripts of package.json, suites of the bench, and tests by their paths.
-async function repositoryProblem(root: string, line: string, scripts: readonly string[]) {
+async function repositoryProblem(root: string, line: string, scripts: Scripts) {
   for (const command of line.split(/\s*(?:&&|\|)\s*/)) {
     const words = command.split(/\s+/);
     const [program, first = ""] = words;
     if (program === "npm") {
       const script = first === "run" ? words.slice(2).find((word) => !word.startsWith("-")) : first;
       if (first === "ci") continue;
-      if (!script || !scripts.includes(script)) return `package.json has no script ${script}`;
+      if (!script || !Object.hasOwn(scripts, script)) return `package.json has no script ${script}`;
+      const unknown = await unknownOption(root, scripts[script]!, words);
+      if (unknown) return `${script} has no option ${unknown}`;
       const suite = script === "bench" ? words[words.indexOf("--") + 1] : undefined;
       if (suite && !(await exists(join(root, "bench", `${suite}.ts`))))
         return `there is no bench/${suite}.ts`;
@@ -101,9 +103,21 @@ async function repositoryProblem(root: string, line: string, scripts: readonly s
   return undefined;
 }
 
-async function scriptsOf(root: string): Promise<string[]> {
+/** The commands of package.json's scripts by name. */
+type Scripts = Readonly<Record<string, string>>;
+
+async function scriptsOf(root: string): Promise<Scripts> {
   const file = await readFile(join(root, "package.json"), "utf8").catch(() => "{}");
-  return Object.keys(JSON.parse(file).scripts ?? {});
+  return JSON.parse(file).scripts ?? {};
+}
+
+// The first option after "--" that the script's file does not mention.
+async function unknownOption(root: string, command: string, words: readonly string[]) {
+  const [, file] = /^node (\S+\.ts)$/.exec(command) ?? [];
+  if (!file) return undefined;
+  const text = await readFile(join(root, file), "utf8");
+  const options = words.slice(words.indexOf("--") + 1).filter((word) => /^--(?!help$)\w/.test(word));
+  return options.find((option) => !new RegExp(`\\b${option.slice(2)}\\b`).test(text));
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -17,6 +17,8 @@ export interface DocShell {
   replacements: readonly (readonly [written: RegExp, meant: string])[];
   /** Programs by name, as scripts of bash: they precede those of the machine. */
   programs: Record<string, string>;
+  /** Words in front of bash, as of a program that changes its namespaces and becomes it. */
+  enter?: readonly string[];
 }
 
 /** Pages with blocks for the runner, by path from the repository's root. */
@@ -82,16 +84,9 @@ export interface ForegroundBlock extends AsyncDisposable {
 }
 
 /** Starts a block of `sh` in a terminal of its own. Disposed of, it ends as on Ctrl-C. */
-export function startBlock(
-  block: CodeBlock,
-  cwd: string,
-  { directory, env, ...shell }: DocShell,
-): ForegroundBlock {
-  const child = spawn("bash", ["-c", `set -eu -o pipefail\n${meantBy(block, shell)}`], {
-    cwd,
-    env: { ...env, PATH: pathOf(directory) },
-    detached: true,
-  });
+export function startBlock(block: CodeBlock, cwd: string, shell: DocShell): ForegroundBlock {
+  const [program, ...words] = bash(`set -eu -o pipefail\n${meantBy(block, shell)}`, cwd, shell);
+  const child = spawn(program!, words, { env: environmentOf(shell), detached: true });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (output += bytes));
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -108,24 +103,25 @@ function meantBy({ text }: CodeBlock, { replacements }: Pick<DocShell, "replacem
   return replacements.reduce((all, [written, meant]) => all.replaceAll(written, meant), text);
 }
 
-function pathOf(directory: string): string {
-  return `${join(directory, "bin")}:${process.env.PATH}`;
+function environmentOf({ directory, env }: DocShell) {
+  return { ...env, PATH: `${join(directory, "bin")}:${process.env.PATH}` };
+}
+
+// A program that enters another mount namespace leaves its directory.
+function bash(script: string, cwd: string, { enter = [] }: DocShell): string[] {
+  return [...enter, "bash", "-c", `cd '${cwd}'\n${script}`];
 }
 
 /** Runs commands of bash; `output` has both streams. */
 export function runCommands(
   script: string,
   cwd: string,
-  { directory, env }: DocShell,
+  shell: DocShell,
 ): Promise<{ status: number; output: string }> {
+  const [program, ...words] = bash(script, cwd, shell);
   return new Promise((resolve) => {
-    const options = {
-      cwd,
-      env: { ...env, PATH: pathOf(directory) },
-      timeout: 500_000,
-      maxBuffer: 64 * 2 ** 20,
-    };
-    execFile("bash", ["-c", script], options, (error, stdout, stderr) => {
+    const options = { env: environmentOf(shell), timeout: 500_000, maxBuffer: 64 * 2 ** 20 };
+    execFile(program!, words, options, (error, stdout, stderr) => {
       resolve({ status: error ? Number(error.code ?? 1) : 0, output: stdout + stderr });
     });
   });

@@ -8,7 +8,7 @@ const execute = promisify(execFile);
 
 /** The name that the image has; nothing of that name can be pulled. */
 export const imageName = "nodekeeper.invalid/busybox:e2e";
-const programs = ["sh", "sleep", "cat", "echo", "true", "false"];
+const programs = ["sh", "sleep", "cat", "echo", "true", "false", "env", "grep", "ls"];
 
 /** Makes an image of busybox alone, in the form of `docker save`; gives the path of the archive. */
 export async function writeImage(directory: string, busybox: string): Promise<string> {
