@@ -609,7 +609,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const freeBytes = memoryLine(text, "MemFree");',
     to: 'const freeBytes = memoryLine(text, "MemFree") ?? 0;',
     promise: ofHost,
-    seed: 26,
+    seed: 90,
   },
   {
     name: "in-tree: stalls that have ended count on",
@@ -617,7 +617,7 @@ export const mutations: readonly Mutation[] = [
     from: 'severity: "none", since: undefined };',
     to: 'severity: "none", since };',
     promise: ofHost,
-    seed: 199,
+    seed: 88,
   },
   {
     name: "in-tree: a pod with few processes has too many",
