@@ -286,7 +286,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#stop(endpoint, reason, 0);",
     to: "this.#drop(endpoint);",
     promise: kept,
-    seed: 21,
+    seed: 7,
   },
   {
     name: "an earlier report is stored than the one that is published",
@@ -521,7 +521,7 @@ export const mutations: readonly Mutation[] = [
     from: "const found = this.#candidates.get(named.uid) ??",
     to: "const found = [...this.#candidates.values()].find((pod) => pod.name === named.name) ??",
     promise: named,
-    seed: 54,
+    seed: 49,
   },
   {
     name: "a pod is evicted that was named under another namespace",
@@ -529,7 +529,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {",
     to: "if (differs(named.name, found.name)) {",
     promise: named,
-    seed: 54,
+    seed: 49,
   },
   {
     name: "a hard threshold evicts all pods that the plugin names",
@@ -545,7 +545,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#refusals.add(plugin, found, found.reason, found.detail);",
     to: "",
     promise: explained,
-    seed: 164,
+    seed: 21,
   },
   {
     name: "a requested grace period has no maximum",
@@ -609,7 +609,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const freeBytes = memoryLine(text, "MemFree");',
     to: 'const freeBytes = memoryLine(text, "MemFree") ?? 0;',
     promise: ofHost,
-    seed: 26,
+    seed: 90,
   },
   {
     name: "in-tree: stalls that have ended count on",
@@ -617,7 +617,7 @@ export const mutations: readonly Mutation[] = [
     from: 'severity: "none", since: undefined };',
     to: 'severity: "none", since };',
     promise: ofHost,
-    seed: 199,
+    seed: 88,
   },
   {
     name: "in-tree: a pod with few processes has too many",
@@ -667,7 +667,7 @@ export const mutations: readonly Mutation[] = [
     from: "while (!signal.aborted && !DirectoryLock.isFree(stateDir)) await",
     to: "while (!signal.aborted && (this.#hasHandedOver || !DirectoryLock.isFree(stateDir))) await",
     promise: takenOver,
-    seed: 46,
+    seed: 45,
   },
   {
     name: "two agents: one that hands over keeps the lock",
@@ -850,8 +850,8 @@ export const mutations: readonly Mutation[] = [
     file: `${eviction}/act/eviction-sender.ts`,
     from: "if (!onSending()) {",
     to: 'if (name !== "containerStop" && !onSending()) {',
-    promise: limited,
-    seed: 1,
+    promise: truth,
+    seed: 80,
   },
   {
     name: "stops: the pod's own grace period is not used",

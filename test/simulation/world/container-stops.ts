@@ -2,6 +2,7 @@ import { status } from "@grpc/grpc-js";
 import { ContainerEventType, ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { abortable } from "@nodekeeper/core/lib";
 import type { SimulatedRuntime } from "@nodekeeper/testing";
+import type { SimulatedContainer } from "../../../packages/testing/src/runtime/model.ts";
 import type { Process } from "../machine/process.ts";
 import type { ContainerStop, History } from "./history.ts";
 
@@ -64,9 +65,11 @@ export class ContainerStops {
 
   /** Serves StopContainer. @param cancelled aborts if nobody waits any more */
   async stop(id: string, timeoutSeconds: number, cancelled: AbortSignal): Promise<void> {
+    // It may be removed before the call is served.
+    const container = this.#runtime.containers.get(id);
     const fault = this.#drawFault();
     if (fault === "slow") await this.#wait(this.#random() * SLOWEST_MS, cancelled);
-    const stop = this.#record(id, timeoutSeconds, fault === "refused");
+    const stop = container && this.#record(container, timeoutSeconds, fault === "refused");
     if (fault === "refused") throw failure("failed to stop container: ttrpc: closed");
     if (stop?.isSignalled) {
       this.#terminate(id, timeoutSeconds);
@@ -111,12 +114,14 @@ export class ContainerStops {
     return slow[Math.floor(this.#random() * slow.length)];
   }
 
-  #record(id: string, timeoutSeconds: number, isRefused: boolean): ContainerStop | undefined {
+  #record(
+    { id, pod, state, name }: SimulatedContainer,
+    timeoutSeconds: number,
+    isRefused: boolean,
+  ): ContainerStop | undefined {
     const history = this.#history;
-    const container = this.#runtime.containers.get(id);
     const life = history.lives.at(-1);
-    if (!container || !life) return undefined;
-    const { pod, state, name } = container;
+    if (!life) return undefined;
     const isRunning = state === ContainerState.CONTAINER_RUNNING;
     const running = [...this.#runtime.containers.values()].filter(
       (each) => each.pod.uid === pod.uid && each.state === ContainerState.CONTAINER_RUNNING,

@@ -211,15 +211,15 @@ export class History {
     return this.#isComplete(eviction) && eviction.stops.every(({ answeredAt }) => answeredAt !== undefined);
   }
 
-  // A container of which the call has not arrived may exit by itself.
+  // A container may exit by itself before its call arrives.
   #isComplete({ stops }: StopEviction): boolean {
     const exits = new Map(stops.map(({ id, exitedAt }) => [id, exitedAt]));
     const last = Math.max(...[...exits.values()].map((at) => at ?? 0));
-    return stops[0]!.running.every(
-      (id) =>
-        exits.get(id) !== undefined ||
-        (!exits.has(id) && (this.exits.get(id) ?? Number.POSITIVE_INFINITY) <= last),
-    );
+    return stops[0]!.running.every((id) => {
+      if (exits.has(id)) return exits.get(id) !== undefined;
+      const exitedAt = this.exits.get(id) ?? Number.POSITIVE_INFINITY;
+      return exitedAt <= last || this.stops.some((stop) => stop.id === id && stop.at >= exitedAt);
+    });
   }
 }
 

@@ -111,7 +111,7 @@ export class World {
       ...drawStopFaults(stopRandom),
     });
     this.plan = { ...drawn, stopped, ...changes, faults: { ...drawn.faults, ...changes.faults } };
-    if (stopped) this.plan.settings = { ...this.plan.settings, ...stopped.settings };
+    if (this.plan.stopped) this.plan.settings = { ...this.plan.settings, ...this.plan.stopped.settings };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
     const runtimeName = drawRuntime(seededRandom(seed + RUNTIME));
@@ -143,7 +143,13 @@ export class World {
     });
     const hasPolicies = Number.isFinite(faults.memoryChanges);
     this.policies = machine.init.run(() => new Policies(machine, this.history, this.host, hasPolicies));
-    this.operator = new Operator(machine, this.history, this.plan.settings, () => this.agent, !!stopped);
+    this.operator = new Operator(
+      machine,
+      this.history,
+      this.plan.settings,
+      () => this.agent,
+      this.plan.stopped !== undefined,
+    );
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
     this.disk = new Disk(machine, this.history, this.agent);
   }

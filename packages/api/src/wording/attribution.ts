@@ -77,9 +77,11 @@ export function missingRecords(
   return gap && `records are missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why}`;
 }
 
-// Whether the end of a pod may follow from an eviction that ended before. That of stopped containers is done.
-function mayFollow({ result, sent, sentBefore }: EvictionOutcome): boolean {
-  return sentBefore === true || (sent === true && result !== "terminated");
+// Whether the end of a pod may follow from an eviction that ended before. Not if the containers to stop have exited.
+function mayFollow({ result, sent, sentBefore, stopsContainers }: EvictionOutcome): boolean {
+  if (sentBefore === true) return true;
+  const haveExited = result === "terminated" || (result === "unknown" && stopsContainers);
+  return sent === true && !haveExited;
 }
 
 function unknown(why = ""): Attribution {

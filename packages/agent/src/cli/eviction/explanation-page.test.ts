@@ -148,6 +148,21 @@ Records go back to 2026-02-28T12:00:00.000Z.
     );
   });
 
+  it("that others deleted, after its containers had exited and it is not known why", () => {
+    const story = new Story(testPod("web"), testPod("db"));
+    story.play({ pressure: pressure("web") });
+    const exited = { sent: true, stopsContainers: true, message: "its containers have exited" };
+    story.rounds.outcomes = [{ uid: "web", result: "unknown", ...exited }];
+    story.rounds.pass(60);
+    story.play({}).play({ rss: { pods: [evictPod("web", { force: true })] } });
+    const message = "pod deleted before its eviction was sent";
+    story.rounds.outcomes = [{ uid: "web", result: "superseded", sent: false, message }];
+    story.play({}).left(90_000);
+    expect(story.page()).toMatch(
+      /Selected at \S+ \(round 3\) but not evicted by Nodekeeper: pod deleted before/,
+    );
+  });
+
   it("ranked higher than a requested one", () => {
     const story = new Story(testPod("db", { priority: 10 }), testPod("web"));
     story.play({ soft: { pods: [evictPod("db"), evictPod("web")] } });
