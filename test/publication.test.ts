@@ -35,6 +35,13 @@ describe.each(pages)("%s", (path) => {
   });
 });
 
+it("README.md needs no checkout once a release is published", () => {
+  const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
+  const [, section] = /^## Try it\n(.*?)^## /ms.exec(withPublication("README.md", readme, REGISTRY)) ?? [];
+  expect(section).toMatch(/^npx nodekeeper dev\b/m);
+  expect(section).not.toMatch(/npm ci|npm start/);
+});
+
 it("an unknown text is refused", () => {
   const page = "<!-- publication: other -->\n<!-- /publication -->";
   expect(() => withPublication("docs/x.md", page, "")).toThrow(/docs\/x\.md: .*"other"/);
