@@ -11,6 +11,7 @@ const pages = [
   "docs/guides/kubectl-plugin.md",
   "docs/guides/monitoring.md",
   "docs/guides/plugins.md",
+  "docs/guides/policies.md",
   "docs/install.md",
   "packages/sdk/README.md",
 ];
