@@ -30,6 +30,7 @@ const published = [
   "docs/guides/kubectl-plugin.md",
   "docs/guides/monitoring.md",
   "docs/guides/plugins.md",
+  "docs/guides/policies.md",
   "packages/create-plugin/README.md",
   "packages/sdk/README.md",
   "packages/testing/README.md",

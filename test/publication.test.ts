@@ -11,6 +11,7 @@ const pages = [
   "docs/guides/kubectl-plugin.md",
   "docs/guides/monitoring.md",
   "docs/guides/plugins.md",
+  "docs/guides/policies.md",
   "docs/install.md",
   "packages/sdk/README.md",
 ];
@@ -33,6 +34,13 @@ describe.each(pages)("%s", (path) => {
     expect(withPublication(path, released, "")).toBe(fromSource);
     expect(withPublication(path, released, REGISTRY)).toBe(released);
   });
+});
+
+it("README.md needs no checkout once a release is published", () => {
+  const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
+  const [, section] = /^## Try it\n(.*?)^## /ms.exec(withPublication("README.md", readme, REGISTRY)) ?? [];
+  expect(section).toMatch(/^npx nodekeeper dev\b/m);
+  expect(section).not.toMatch(/npm ci|npm start/);
 });
 
 it("an unknown text is refused", () => {

@@ -21,6 +21,28 @@ kubectl nodekeeper --help
 A release also has the files \`kubectl-nodekeeper.cjs\`, to be installed into PATH without its suffix, and
 \`kubectl_complete-nodekeeper\` for completion.`;
 
+const tryFromSource = (
+  to: (page: string) => string,
+) => `On any Linux machine with Node 20 or later, in a checkout of this repository (\`npm ci\` installs the pinned Node 24, and may warn
+that your Node is older):
+
+\`\`\`sh run=repository
+npm ci && npm start     # an API server in memory, a simulated container runtime, the agent, sample plugins, and evictions
+npm ci && npm test      # the test suite
+\`\`\`
+
+\`npm start\` prints the address of the [page](${to("guides/page.md")}), which shows all of this live, and commands to try. Ctrl-C stops
+everything.`;
+
+const tryFromNpm = (to: (page: string) => string) => `On any Linux machine with Node 24 or later:
+
+\`\`\`sh not-run="stays in the foreground; test/e2e/packages.e2e.test.ts runs it with an address of its own"
+npx nodekeeper dev     # an API server in memory, a simulated container runtime, the agent, sample plugins, and evictions
+\`\`\`
+
+It prints the address of the [page](${to("guides/page.md")}), which shows all of this live, and commands to try. Ctrl-C stops
+everything.`;
+
 /** Texts between `<!-- publication: NAME -->` and `<!-- /publication -->`: before and after the first release. */
 const texts: Readonly<Record<string, (registry: string, to: (page: string) => string) => string>> = {
   image: (registry) =>
@@ -31,6 +53,7 @@ const texts: Readonly<Record<string, (registry: string, to: (page: string) => st
     registry
       ? "Into a cluster:"
       : `From source, into a cluster: build the [image](${to("guides/install.md#the-image")}), push it to your registry, and then`,
+  try: (registry, to) => (registry ? tryFromNpm(to) : tryFromSource(to)),
   plugin: (registry) => (registry ? pluginFromNpm : pluginFromSource),
   packages: (registry, to) =>
     registry

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readMarkdown } from "../../scripts/docs/markdown.ts";
 import { withPublication } from "../../scripts/docs/publication.ts";
 import type { BlockRunner } from "../support/code-blocks.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock, startBlock } from "../support/doc-blocks.ts";
@@ -255,6 +256,23 @@ describe.skipIf(missing)("the chart on a real node", () => {
     expect(evictions).toEqual([]);
     // Made once, although Helm rendered its template several times.
     expect(await authority()).toBe(ca);
+  });
+
+  it("loads a policy from a ConfigMap as docs/guides/policies.md shows", async () => {
+    const page = readFileSync(join(root, "docs/guides/policies.md"), "utf8");
+    for (const { text } of readMarkdown(page).blocks) {
+      const [, file] = /^# (batch|values)\.yaml$/m.exec(text) ?? [];
+      if (file) writeFileSync(join(directory, `${file}.yaml`), text);
+    }
+    const [load] = blocksFor("docs/guides/policies.md");
+    // Its files are there, and the chart is not.
+    const replacements = [...shell.replacements, [/deploy\/helm\/nodekeeper/g, chart]] as const;
+    expect(await runBlock(load!, directory, { ...shell, replacements })).toEqual([]);
+    await eventually(async () =>
+      expect(JSON.parse(await status("/api/v1/plugins"))).toContainEqual(
+        expect.objectContaining({ name: "policy-batch-first" }),
+      ),
+    );
   });
 
   it("is what deploy/manifests has for those without Helm", async () => {

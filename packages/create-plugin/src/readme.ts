@@ -53,14 +53,15 @@ On a node, the default of \`--socket-dir\` is the directory that the agent watch
 ## On the nodes of a cluster
 
 \`\`\`sh
-docker build -t ${imageOf(choices)} .
+docker build -t REGISTRY/${imageOf(choices)} .
+docker push REGISTRY/${imageOf(choices)}
 kubectl apply --namespace nodekeeper --filename deploy/daemonset.yaml
 kubectl nodekeeper plugins list --node NODE
 \`\`\`
 
-NODE is a node that runs the plugin: \`kubectl --namespace nodekeeper get pods --output wide\` shows them.
-Push the image to a registry of your cluster, and name it in \`deploy/daemonset.yaml\`. The plugin needs no permissions at the
-API server. \`.github/workflows/ci.yml\` tests the plugin and builds the image; it needs the \`package-lock.json\` that
+REGISTRY is a registry that the nodes reach: before \`kubectl apply\`, name the image with it in \`deploy/daemonset.yaml\`.
+NODE is a node that runs the plugin: \`kubectl --namespace nodekeeper get pods --output wide\` shows them. The plugin needs no
+permissions at the API server. \`.github/workflows/ci.yml\` tests the plugin and builds the image; it needs the \`package-lock.json\` that
 \`npm install\` wrote. The reasons for each setting: \`node_modules/nodekeeper/docs/daemonset.md\`.
 `;
 }

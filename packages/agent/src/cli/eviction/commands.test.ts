@@ -136,6 +136,12 @@ describe("explain pod", () => {
 });
 
 describe("rounds", () => {
+  it("claims that there is none only since the records begin", async () => {
+    const { out, stderr } = await ask("rounds");
+    const [, begin] = /^nodekeeper: No records before (\S+) are kept\.$/m.exec(stderr) ?? [];
+    expect(out).toBe(`No recorded rounds since ${begin}.\n`);
+  });
+
   it("lists each in a line, and reports when there is none", async () => {
     expect((await ask("rounds")).out).toMatch(/^No recorded rounds since .*\.\n$/);
     playEviction();

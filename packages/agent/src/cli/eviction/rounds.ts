@@ -48,11 +48,14 @@ export async function roundsCommand(
   if (isFollowed) await followRounds(opened, since, print, run);
   else for await (const round of roundsOf(opened, since, signal)) print(round);
   if (signal.aborted) return;
+  const { coverage } = await opened.explainNode();
   if (shown === 0 && format === "text") {
-    output.write(`No recorded rounds${since > 0 ? ` since ${timeOf(since)}` : ""}.\n`);
+    // Not since a time before the records begin.
+    const from = Math.max(since, coverage.oldest ?? 0);
+    output.write(`No recorded rounds${from > 0 ? ` since ${timeOf(from)}` : ""}.\n`);
   }
   // Without records for part of the period, the absence of rounds proves nothing.
-  for (const line of missingLines((await opened.explainNode()).coverage, since)) printMessage(line);
+  for (const line of missingLines(coverage, since)) printMessage(line);
 }
 
 /** Yields the rounds of a source, oldest first, read page by page. */
