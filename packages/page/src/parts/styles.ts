@@ -8,6 +8,6 @@ export async function withStyles<Module>(name: string, module: Promise<Module>):
     link.onerror = reject;
   });
   document.head.append(link);
-  await loaded;
-  return module;
+  const [result] = await Promise.all([module, loaded]);
+  return result;
 }
