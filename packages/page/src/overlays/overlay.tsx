@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, TargetedMouseEvent } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Props {
@@ -19,7 +19,7 @@ export function Overlay({ title, onClose, children }: Props) {
       class="overlay"
       aria-label={title}
       onClose={onClose}
-      onClick={({ target, currentTarget }) => target === currentTarget && currentTarget.close()}
+      onClick={(event) => isBeside(event) && event.currentTarget.close()}
     >
       <form method="dialog">
         <button type="submit" class="close" aria-label="Close">
@@ -29,4 +29,16 @@ export function Overlay({ title, onClose, children }: Props) {
       {children}
     </dialog>
   );
+}
+
+// The padding of the dialog, and the page beside it, have the dialog as their target.
+function isBeside({
+  target,
+  currentTarget,
+  clientX,
+  clientY,
+}: TargetedMouseEvent<HTMLDialogElement>): boolean {
+  if (target !== currentTarget) return false;
+  const { left, right, top, bottom } = currentTarget.getBoundingClientRect();
+  return clientX < left || clientX > right || clientY < top || clientY > bottom;
 }

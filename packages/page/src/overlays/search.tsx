@@ -59,11 +59,11 @@ export function Search({ live }: { live: Live }) {
         onKeyDown={onKeyDown}
       />
       <div ref={list} id={id} role="listbox" aria-label="Results">
-        {items.map(({ kind, name, note, address }, at) => (
+        {items.map(({ kind, name, note }, at) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus and the keys
           // biome-ignore lint/a11y/useFocusableInteractive: as above
           <div
-            key={`${kind} ${name} ${address}`}
+            key={at}
             id={`${id}-${at}`}
             role="option"
             aria-selected={at === active}

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 interface Props {
   /** Its address within the page: "#/round/7". */
@@ -13,6 +13,12 @@ const SHOWN_MS = 4_000;
 export function Copy({ address, markdown }: Props) {
   const [done, setDone] = useState("");
   const [failed, setFailed] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
+  // Once: the view is rendered again with each message of the agent. The focus makes a screen reader read the label.
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, [failed]);
   useEffect(() => {
     if (!done) return undefined;
     const timer = setTimeout(() => setDone(""), SHOWN_MS);
@@ -43,7 +49,7 @@ export function Copy({ address, markdown }: Props) {
       {failed && (
         <label>
           The browser does not let the page copy. The text to copy:
-          <textarea readOnly rows={6} ref={(field) => field?.select()} value={failed} />
+          <textarea readOnly rows={6} ref={field} value={failed} />
         </label>
       )}
     </>

@@ -6,7 +6,8 @@ it.each([
   ["_loud_ and **louder** and `code`", "\\_loud\\_ and \\*\\*louder\\*\\* and \\`code\\`"],
   ["<img src=x onerror=alert(1)>", "\\<img src=x onerror=alert(1)>"],
   ["[click](javascript:alert(1)) ![x](y)", "\\[click](javascript:alert(1)) !\\[x](y)"],
-  ["a | b \\ c ~~gone~~ &lt; R&D", "a \\| b \\\\ c \\~~gone\\~~ \\&lt; R&D"],
+  ["a | b \\ c ~~gone~~ &lt; R&D", "a \\| b \\\\ c \\~\\~gone\\~\\~ \\&lt; R&D"],
+  ["~gone~", "\\~gone\\~"],
   ["two\nlines\u202e", "two\\\\u000alines\\\\u202e"],
 ])("%s has no effect in Markdown", (text, markdown) => {
   expect(markdownText(text)).toBe(markdown);

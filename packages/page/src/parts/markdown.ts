@@ -1,7 +1,8 @@
 import { shown } from "../text.ts";
 
-// What begins markup within a line. "_" begins none within a word, so that "shared_cores" stays as it is.
-const MARKUP = /[\\`*[<|]|~(?=~)|(?<!\w)_|_(?!\w)|&(?=#?\w+;)/g;
+// What begins markup within a line. "_" begins none within a word, so that "shared_cores" stays as it is. On GitHub, one "~"
+// strikes text through as two do.
+const MARKUP = /[\\`*[<|~]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)/g;
 const LONGEST = 1_000;
 
 /** Escapes a text from a plugin, a pod or the agent for one line of Markdown, in which it must have no effect. */

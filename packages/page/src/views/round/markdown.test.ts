@@ -23,6 +23,7 @@ const record = {
       { ...pod("web"), gracePeriodSeconds: null, asks: [{ plugin: "a|b", kind: "forced", reason: "full" }] },
     ],
     ...{ dryRunVictims: [], withdrawals: [], notifications: [], ranking: [{}, {}] },
+    failures: [{ plugin: "slow", call: "thresholdMet", failure: "*late*", late: true }],
     refusals: [{ ...pod("db"), plugin: "a|b", reason: "cooldown", message: "cooldown" }],
     refusalCounts: { cooldown: 1 },
     thresholds: [
@@ -50,6 +51,7 @@ it("has what the view of a round shows", () => {
       "Node worker-1: 2 pods, 2 of them candidates.",
       `| a\\|b | memory 94 > threshold 90 | hard | ${reading!.consequence} |`,
       `| default/web | selected | a\\|b | ${decided!.why} |`,
+      "- late: ThresholdMet of slow: \\*late\\*",
       expect.stringMatching(/^\| default\/db \| a\\\|b \| .*cooldown/),
       "[Permalink](<http://node/#/round/7>)",
     ]),
@@ -57,7 +59,14 @@ it("has what the view of a round shows", () => {
 });
 
 it("has no table of what there is none of", () => {
-  const decision = { ...record.decision, victims: [], refusals: [], thresholds: [], refusalCounts: {} };
+  const decision = {
+    ...record.decision,
+    victims: [],
+    refusals: [],
+    thresholds: [],
+    failures: [],
+    refusalCounts: {},
+  };
   const none = { ...record, input: { ...record.input, plugins: [] }, decision } as RoundRecord;
   expect(roundMarkdown(none, "worker-1", "http://node/")).not.toContain("|");
 });

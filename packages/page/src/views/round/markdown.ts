@@ -1,4 +1,4 @@
-import { reasonText, refusalCountTexts, timeOf } from "@nodekeeper/api/wording";
+import { failureText, reasonText, refusalCountTexts, timeOf } from "@nodekeeper/api/wording";
 import { markdownOf, markdownTable, markdownText } from "../../parts/markdown.ts";
 import { podName } from "../../text.ts";
 import { decidedPods, type RoundRecord, readingsOf, sentenceOf } from "./words.ts";
@@ -9,7 +9,7 @@ const MOST_REFUSALS = 20;
 /** Returns the explanation of a round as Markdown, in the words of its view. */
 export function roundMarkdown(record: RoundRecord, node: string, link: string): string {
   const { id, input, decision } = record;
-  const { refusals, refusalCounts, ranking } = decision;
+  const { failures, refusals, refusalCounts, ranking } = decision;
   const readings = readingsOf(record);
   const decided = decidedPods(record);
   const refused = refusals.slice(0, MOST_REFUSALS);
@@ -24,6 +24,9 @@ export function roundMarkdown(record: RoundRecord, node: string, link: string): 
             ["Plugin", "Observed", "Type", "What followed"],
             readings.map(({ plugin, observed, type, consequence }) => [plugin, observed, type, consequence]),
           ),
+      failures.length === 0
+        ? []
+        : ["**Failed calls**", "", ...failures.map((failure) => `- ${markdownText(failureText(failure))}`)],
       decided.length === 0
         ? []
         : markdownTable(

@@ -1,4 +1,5 @@
 import { methodOf } from "@nodekeeper/api/wording";
+import { useExport } from "../../export/exports.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { PluginLink } from "../../parts/plugin-links.tsx";
 import { Prose } from "../../parts/prose.tsx";
@@ -10,6 +11,15 @@ import { type RoundRecord, readingsOf } from "./words.ts";
 /** What each plugin reported against its threshold, the consequence, and the pods it requested by name. */
 export function ThresholdsSection({ record }: { record: RoundRecord }) {
   const readings = readingsOf(record);
+  const { failures } = record.decision;
+  useExport(failures.length > 0 ? "Failed calls" : undefined, () =>
+    failures.map(({ plugin, call, failure, late }) => ({
+      Plugin: shown(plugin),
+      Call: methodOf(call),
+      Failure: shown(failure, 500),
+      Late: late ?? false,
+    })),
+  );
   return (
     <Section title="Readings and thresholds">
       {readings.length === 0 ? (
@@ -25,11 +35,11 @@ export function ThresholdsSection({ record }: { record: RoundRecord }) {
           }))}
         />
       )}
-      {record.decision.failures.length > 0 && (
+      {failures.length > 0 && (
         <>
           <h3>Failed calls</h3>
           <ul>
-            {record.decision.failures.map(({ plugin, call, failure, late }, index) => (
+            {failures.map(({ plugin, call, failure, late }, index) => (
               <li key={index} class="failed">
                 {late ? "late: " : ""}
                 {methodOf(call)} of <PluginLink name={plugin} />: {shown(failure, 500)}

@@ -104,6 +104,7 @@ interface RowLabelProps {
 function RowLabel({ row, y, at, of, width, isExpanded, isSelected, onRow }: RowLabelProps) {
   const { namespace } = row.pod;
   const name = shown(row.pod.name);
+  const whole = shown(podName(row.pod), 600);
   const isPod = row.container === undefined;
   return (
     <li aria-setsize={of} aria-posinset={at} style={{ transform: `translateY(${y}px)`, width: `${width}px` }}>
@@ -111,7 +112,9 @@ function RowLabel({ row, y, at, of, width, isExpanded, isSelected, onRow }: RowL
         type="button"
         class={`${isPod ? "" : "container"} ${isSelected ? "selected" : ""}`}
         aria-expanded={isPod ? isExpanded : undefined}
-        title={isPod ? shown(podName(row.pod), 600) : undefined}
+        title={isPod ? whole : undefined}
+        // Its parts are boxes of their own: a screen reader would read them as words.
+        aria-label={isPod ? whole : undefined}
         onClick={() => onRow(row)}
       >
         {isPod ? (
