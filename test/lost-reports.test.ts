@@ -1,11 +1,9 @@
-import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { contentOf, node, status } from "@nodekeeper/sdk";
+import { node, status } from "@nodekeeper/sdk";
 import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { startAgent, TIME_TO_RETURN_MS } from "./support/agent.ts";
-import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { startNeighbour } from "./support/neighbour.ts";
 import { type GoodPlugin, startGoodPlugin } from "./support/plugins.ts";
 
@@ -82,62 +80,4 @@ it("after a restart of the agent, plugins that were registered rank as before un
   expect(published()).toBe("8");
   clock.advance(TIME_TO_RETURN_MS);
   await untilPublished(4);
-});
-
-it("an atomic map of an additional kind stays until its plugin is back, although the state directory is lost", async () => {
-  const kind = { group: "example.com", version: "v1", kind: "Gadget" };
-  const atomic = {
-    type: "object",
-    "x-kubernetes-map-type": "atomic",
-    additionalProperties: { type: "string" },
-  };
-  const objects = {
-    type: "object",
-    properties: { modes: atomic, shared: { ...atomic, "x-kubernetes-map-type": "granular" } },
-  };
-  cluster.server.store.put({
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "gadgets.example.com" },
-    spec: {
-      group: kind.group,
-      scope: "Cluster",
-      names: { kind: kind.kind, plural: "gadgets" },
-      versions: [
-        {
-          name: kind.version,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: { openAPIV3Schema: { type: "object", properties: { status: objects } } },
-        },
-      ],
-    },
-  });
-  // biome-ignore lint/suspicious/noExplicitAny: a status of no declared shape
-  const gadget = (): any => cluster.server.store.get("gadgets.example.com", NODE)?.status;
-  const file = join(cluster.directory, "config.yaml");
-  const reporting = { additionalKinds: [kind] };
-  writeFileSync(
-    file,
-    JSON.stringify({ apiVersion: "nodekeeper.dev/v1alpha1", kind: "AgentConfiguration", reporting }),
-  );
-  const first = await startAgent(cluster, grace, file);
-  const modes = contentOf(kind, status("modes", { led: "on" }), status("shared", { fan: "4" }));
-  const plugin = await startGoodPlugin(first.pluginDir, "gadgets", modes);
-  await until("it is published", () => gadget()?.modes?.led === "on", { explain: gadget });
-  await first.stop();
-  await plugin.stop();
-  rmSync(first.stateDir, { recursive: true });
-
-  const agent = await startAgent(cluster, grace, file);
-  ends.push(() => agent.stop());
-  const other = await startGoodPlugin(
-    agent.pluginDir,
-    "other",
-    contentOf(kind, status("shared", { led: "1" })),
-  );
-  ends.push(() => other.stop());
-  await until("a later write", () => gadget()?.shared.led === "1", { explain: gadget });
-  expect(gadget()).toEqual({ modes: { led: "on" }, shared: { fan: "4", led: "1" } });
 });

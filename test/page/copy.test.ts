@@ -82,7 +82,7 @@ it("a long name is cut in the middle, but copied, read aloud and shown with the 
   const { page } = open;
   const link = page.getByRole("link", { name: `shop/${LONG}`, exact: true });
   await link.waitFor();
-  const name = link.locator(".name");
+  const name = link.locator(".long");
   const widthOf = async () => (await link.boundingBox())!;
   const cut = await widthOf();
   expect(await name.getAttribute("title")).toBe(`shop/${LONG}`);

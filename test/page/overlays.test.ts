@@ -50,7 +50,7 @@ async function search(open: OpenPage, text: string): Promise<void> {
   await open.page.keyboard.type(text);
   await open.page
     .getByRole("dialog", { name: "Search" })
-    .getByText(/found\.$|^The first/)
+    .getByText(/found\.|^The first/)
     .waitFor();
 }
 
@@ -127,6 +127,15 @@ describe("the search", () => {
     await field(open).waitFor({ state: "detached" });
     expect(await isFocused(link)).toBe(true);
     expect(hashOf(open)).toBe("#/plugins");
+    open.expectNoProblems();
+  });
+
+  it("finds the rest where the agent does not answer for a part, and says what is missing", async () => {
+    await using open = await openAt("#/now", { expected: /Failed to load resource/ });
+    await open.page.route("**/api/v1/claims*", (route) => route.abort());
+    await search(open, "example-eviction");
+    await open.see(/Not searched, because not answered: devices\./);
+    expect(await options(open).count()).toBeGreaterThan(0);
     open.expectNoProblems();
   });
 

@@ -8,7 +8,7 @@ import { connectTo } from "./support/chromium.ts";
 import { OpenPage } from "./support/open-page.ts";
 import { pictureDifference } from "./support/pictures.ts";
 import { WorldServer } from "./support/world.ts";
-import { stopTime, worldViews } from "./support/world-views.ts";
+import { stopTime, worldOverlays, worldViews } from "./support/world-views.ts";
 
 /**
  * What each view looks like, at half its size, against pictures in fixtures/pictures. They are drawn from recorded answers of an
@@ -37,7 +37,9 @@ const sizes = [
   [2560, 1300],
 ] as const;
 
-describe.each(worldViews)("the view %s", (view, hash, shows) => {
+const pictured: [...(typeof worldViews)[number], typed?: string][] = [...worldViews, ...worldOverlays];
+
+describe.each(pictured)("the view %s", (view, hash, shows, typed) => {
   describe.each(sizes)("%d pixels wide", (width, height) => {
     it.each(["light", "dark"] as const)("looks as before: %s", async (colorScheme) => {
       await using open = await OpenPage.open(browser, world.address, {
@@ -51,6 +53,7 @@ describe.each(worldViews)("the view %s", (view, hash, shows) => {
       // The node's name, which arrives by itself, moves what is below it.
       await open.page.locator("header .badge.mode").waitFor();
       await open.see(shows);
+      if (typed) await typeAbove(open, typed);
       const file = `${view}-${width}-${colorScheme}.png`;
       if (process.env.UPDATE_PICTURES) {
         mkdirSync(pictures, { recursive: true });
@@ -90,6 +93,15 @@ it("a state without its color, or a card at another place, is a difference", asy
   expect(await pictureDifference(open.page, before, before)).toBe(0);
   expect(await pictureDifference(open.page, before, after)).toBeGreaterThan(MOST_DIFFERENCE);
 });
+
+/** Types what opens something above the view, and on in it. */
+async function typeAbove({ page }: OpenPage, typed: string): Promise<void> {
+  await page.keyboard.press(typed.charAt(0));
+  await page.getByRole("dialog").waitFor();
+  if (typed.length === 1) return;
+  await page.getByRole("combobox").fill(typed.slice(1));
+  await page.getByText(/found\.$/).waitFor();
+}
 
 /** Takes pictures until two are the same: the view has read all answers. */
 async function settledPicture({ page }: OpenPage): Promise<Buffer> {

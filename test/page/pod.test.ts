@@ -159,6 +159,28 @@ it("the list has what each pod uses, and why it is unknown of one", async () => 
   open.expectNoProblems();
 });
 
+it("the list says when a pod can be evicted again, though nothing happens on the node", async () => {
+  await using node = await startNode();
+  node.addPod("web");
+  await using open = await OpenPage.open(browser, node.agent.address);
+  let until: number | undefined;
+  await open.page.route("**/api/v1/eviction/eligibility*", async (route) => {
+    const response = await route.fetch();
+    const pods = await response.json();
+    // The page reads it several times while it opens.
+    until ??= Date.now() + 8_000;
+    const reason = "limit of evictions per owner reached";
+    if (Date.now() < until) for (const pod of pods) Object.assign(pod, { eviction: "later", reason, until });
+    await route.fulfill({ response, json: pods });
+  });
+  await open.goTo("#/pod");
+  const web = open.page.locator("tbody tr", { hasText: "default/web" });
+  await web.filter({ hasText: "later: limit of evictions per owner reached" }).waitFor();
+  await web.filter({ hasText: /now$/ }).waitFor();
+  await open.page.unrouteAll({ behavior: "wait" });
+  open.expectNoProblems();
+});
+
 it("the list has what decides about each pod; sorting and filter are in the address, which can be sent", async () => {
   await using node = await startNode();
   node.addPod("web");

@@ -58,6 +58,10 @@ const timely =
   "A condition's taint is on the Node one round after it is reported, stays for its transition period, and is gone one round later.";
 const bounded = "What the agent keeps is bounded by what the node has, and its requests by what changes.";
 const oneAgent = "At no time do two agents have the state directory, and only the one that has it writes.";
+const sameContainers =
+  "An eviction stops no container that was started after it had stopped the first one, and no other agent continues it.";
+const stopGrace = "The grace period of a StopContainer is the pod's own, or one that eviction.grace allows.";
+const knownPods = "At rest the agent knows the pods of its node as the API server has them.";
 const takenOver = "After an agent has ended, another one has the state directory within 15 seconds.";
 const continued = "A consumer that continues at its cursor misses nothing, whatever happens to the agent.";
 const running = "The agent ends only when it is told to.";
@@ -800,5 +804,69 @@ export const mutations: readonly Mutation[] = [
     to: "    this.#needed.delete(key);",
     promise: idle,
     seed: 28,
+  },
+  {
+    name: "stops: a later attempt stops containers that were started after the first",
+    file: `${eviction}/act/container-killer.ts`,
+    from: "(chosen?.has(id) ?? true)",
+    to: "(chosen?.has(id) || true)",
+    promise: sameContainers,
+    seed: 23,
+  },
+  {
+    name: "stops: containers count as stopped without a fresh reading",
+    file: `${eviction}/act/container-killer.ts`,
+    from: "      if (running.length === 0) return",
+    to: "      if (running.length >= 0) return",
+    promise: trueEvents,
+    seed: 88,
+  },
+  {
+    name: "stops: a pod counts as evicted once StopContainer is sent",
+    file: `${eviction}/act/eviction-sender.ts`,
+    from: 'if (!result.ended) task.requests = "accepted";',
+    to: 'task.requests = "accepted";',
+    promise: trueEvents,
+    seed: 6,
+  },
+  {
+    name: "stops: after a restart the agent takes stopped containers for a deleted pod",
+    file: `${eviction}/act/eviction-tasks.ts`,
+    from: "const stops = stopsContainers ? { stopsContainers } : {};",
+    to: "const stops = stopsContainers ? {} : {};",
+    promise: truth,
+    seed: 254,
+  },
+  {
+    name: "stops: a pod of which no container runs is forgotten",
+    file: `${eviction}/act/eviction-sender.ts`,
+    from: '      case "exited":\n',
+    to: '      case "exited":\n        task.isGone = true;\n',
+    promise: knownPods,
+    seed: 75,
+  },
+  {
+    name: "stops: StopContainer is not recorded before it is sent",
+    file: `${eviction}/act/eviction-sender.ts`,
+    from: "if (!onSending()) {",
+    to: 'if (name !== "containerStop" && !onSending()) {',
+    promise: limited,
+    seed: 1,
+  },
+  {
+    name: "stops: the pod's own grace period is not used",
+    file: `${eviction}/act/container-killer.ts`,
+    from: "    const seconds = graceOf(request);",
+    to: "    const seconds = request.gracePeriodSeconds ?? 0;",
+    promise: stopGrace,
+    seed: 6,
+  },
+  {
+    name: "stops: what others do to the pod later is not stated",
+    file: `${eviction}/act/eviction-journal.ts`,
+    from: "...(stopsContainers ? { stopsContainers } : {}),",
+    to: "",
+    promise: truth,
+    seed: 11,
   },
 ];

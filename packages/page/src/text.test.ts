@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { at, cutName } from "./text.ts";
+import { at, cutName, quantity } from "./text.ts";
 
 describe("times", () => {
   it("are times of day, with the date where that is another day", () => {
@@ -29,3 +29,11 @@ it.each([
   const { start, middle, end } = cutName(name);
   expect([start, middle, end]).toEqual(parts);
 });
+
+it.each([
+  [null, "", "–"],
+  [32_123, "", "32123"],
+  [0.1 + 0.2, "%", "0.3 %"],
+  [94.1, "%", "94.1 %"],
+  [24_684_096 * 1_024, "bytes", "23.5 GiB"],
+])("quantity of %d %s", (value, unit, text) => expect(quantity(value, unit)).toBe(text));

@@ -69,10 +69,13 @@ export function podName({
   return name === "" ? `the pod with UID ${uid}` : `${namespace}/${name}`;
 }
 
-/** Formats a value with its unit: "3.2 GiB", "94.1 %", "0.93". */
+/**
+ * Formats a value with its unit: "3.2 GiB", "94.1 %", "32123". Bytes have three digits, others six: a value beyond its
+ * threshold must not read like it.
+ */
 export function quantity(value: number | null, unit = ""): string {
   if (value === null) return "–";
-  if (unit !== "bytes") return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;
+  if (unit !== "bytes") return `${Number(value.toPrecision(6))}${unit ? ` ${unit}` : ""}`;
   const steps = ["B", "KiB", "MiB", "GiB", "TiB"];
   const step = Math.min(Math.floor(Math.log2(Math.max(value, 1)) / 10), steps.length - 1);
   return `${Number((value / 1024 ** step).toPrecision(3))} ${steps[step]}`;

@@ -28,6 +28,12 @@ export const worldViews: [name: string, hash: string, shows: string | RegExp][] 
   ["devices", "#/resources/devices", "Claims"],
   ["what-if", "#/what-if?dryRunPlugins=*", "rounds differ"],
 ];
+/** What is opened above a view, by what is typed. */
+export const worldOverlays: [...(typeof worldViews)[number], typed: string][] = [
+  ["search", "#/resources/devices", "Claims", "/accelerator"],
+  ["keys", "#/now", "evicted: pod deleted", "?"],
+];
+
 /** Stops both clocks of the page at the time of the world, so that ages stay the same. */
 export async function stopTime({ page }: OpenPage, world: WorldServer): Promise<void> {
   await page.clock.setFixedTime(world.at);

@@ -158,18 +158,16 @@ export const acts: readonly Rule[] = [
     watch: eachStop((world, { at, podUid, podName, id, startedAt, life, isSignalled, isLate }) => {
       const { stops, namings } = world.history;
       if (!isSignalled || isLate) return undefined;
-      const earlier = stops.findLast(
-        (other) => other.podUid === podUid && other.isSignalled && other.at < at,
+      // Another eviction may have been decided since it was named last.
+      const named = namings.findLast((naming) => naming.uid === podUid && naming.at <= at);
+      const first = stops.find(
+        (other) =>
+          other.podUid === podUid && other.isSignalled && other.at >= (named?.at ?? 0) && other.at < at,
       );
-      if (!earlier) return undefined;
-      const since = earlier.at - LONGEST_ROUND_MS;
-      // It may be another eviction, which was decided since.
-      if (world.unheard({ uid: podUid, name: podName }, since, at).length > 0) return undefined;
-      if (namings.some((naming) => naming.uid === podUid && naming.at >= earlier.at)) return undefined;
-      if (earlier.life !== life) return `${podName}: another agent had stopped containers`;
-      const first = stops.find((other) => other.podUid === podUid && other.isSignalled)!;
-      const begunAt = first.life === life && first.at > since ? first.at : earlier.at;
-      return startedAt > begunAt ? `${podName}: ${id.slice(0, 12)} was started meanwhile` : undefined;
+      const pod = { uid: podUid, name: podName };
+      if (!first || world.unheard(pod, first.at - LONGEST_ROUND_MS, at).length > 0) return undefined;
+      if (first.life !== life) return `${podName}: another agent had stopped containers`;
+      return startedAt > first.at ? `${podName}: ${id.slice(0, 12)} was started meanwhile` : undefined;
     }),
   },
   {

@@ -28,7 +28,7 @@ export const metrics: readonly Rule[] = [
 // The watch tells the agent that a pod is gone.
 const UNTIL_COUNTED_MS = 15_000;
 
-/** Counts evictions that were accepted, those whose pods are gone, and those that have stopped all containers. */
+/** Counts evictions that were accepted, those whose pods are gone, and containers that were stopped. */
 function countsOf({ history, api, machine }: World) {
   api.pods.look();
   const requested = history.evictions.flatMap(({ write, podUid }) => (write ? [podUid] : []));
@@ -40,8 +40,9 @@ function countsOf({ history, api, machine }: World) {
       goneAt !== undefined &&
       machine.scheduler.now - goneAt > UNTIL_COUNTED_MS,
   );
-  const confirmed = [...stopped].flatMap((uid) => history.stopped(uid));
-  return { accepted: requested.length, gone: gone.length, stopped: confirmed.length };
+  // Of each eviction at least one.
+  const exited = new Set(history.stops.flatMap(({ id, exitedAt }) => (exitedAt === undefined ? [] : [id])));
+  return { accepted: requested.length, gone: gone.length, stopped: exited.size };
 }
 
 function outside(what: string, count: number, least: number, most: number): string[] {

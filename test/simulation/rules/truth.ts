@@ -20,12 +20,13 @@ export const truth: readonly Rule[] = [
       return stated.flatMap(({ pod, said }) => {
         if (!isSettled(world, pod)) return [];
         const lost = lostAbout(world, pod);
-        // A pod whose containers were stopped runs on, and others may end it then.
-        const isLaterEnd = world.history.stopped(pod.uid).length > 0;
-        const about = isLaterEnd ? { ...said, page: said.page.replace(END_BY_OTHERS, "") } : said;
+        const isStopped = world.history.stopped(pod.uid).length > 0;
+        const about = isStopped ? { ...said, page: withoutStops(said.page) } : said;
         const found = truthsAbout(world, pod).map((truth) => falsehoods(about, truth, lost));
         if (found.every(({ length }) => length > 0))
-          return [`${pod.name}: ${found[0]!.join("; ")}. It says: ${said.verdict}`];
+          return [
+            `${pod.name}: ${found.map((each) => each.join("; ")).join("; or ")}. It says: ${said.verdict}`,
+          ];
         const isStated =
           pod.goneAt === undefined || !said.hasHistory || /pod (found )?deleted/i.test(said.page);
         return isStated ? [] : [`${pod.name} is gone, of which nothing is said: ${said.verdict}`];
@@ -34,7 +35,13 @@ export const truth: readonly Rule[] = [
   },
 ];
 
-const END_BY_OTHERS = /Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./;
+// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it.
+function withoutStops(page: string): string {
+  return page
+    .replace(/Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./, "")
+    .replaceAll(/Evicted through the Eviction API by another client.*$/gm, "")
+    .replaceAll(/^ {2}ended +evicted: stopped .*$/gm, "");
+}
 
 // After a pod is gone, the next round of the agent records how its eviction ended.
 const UNTIL_RECORDED_MS = 15_000;

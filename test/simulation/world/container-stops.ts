@@ -9,7 +9,7 @@ import type { ContainerStop, History } from "./history.ts";
 export interface StopFaults {
   /** Share of calls that fail: some before the container gets SIGTERM, some after it. */
   failedStops: number;
-  /** Share of calls that are served or answered late, and of those that are not answered before the calm. */
+  /** Share of calls that are served or answered late or too early, or are not answered before the calm. */
   slowStops: number;
   /** Share of containers that ignore SIGTERM. */
   deafContainers: number;
@@ -21,6 +21,8 @@ export interface StopChance {
   random: () => number;
 }
 
+// Served late, answered late, not answered before the calm, and answered although the container has not exited.
+const slow = ["slow", "late", "hanging", "early"] as const;
 // What most programs take to end, and how late the runtime is at most.
 const LONGEST_EXIT_MS = 3_000;
 const SLOWEST_MS = 8_000;
@@ -69,8 +71,10 @@ export class ContainerStops {
     if (stop?.isSignalled) {
       this.#terminate(id, timeoutSeconds);
       if (fault === "failed") throw failure("failed to wait for container: context deadline exceeded");
-      await this.#exited(id, timeoutSeconds, cancelled);
-      stop.exitedAt ??= this.#history.exits.get(id);
+      if (fault !== "early") {
+        await this.#exited(id, timeoutSeconds, cancelled);
+        stop.exitedAt ??= this.#history.exits.get(id);
+      }
     }
     if (fault === "late") await this.#wait(this.#random() * SLOWEST_MS, cancelled);
     if (fault === "hanging") await abortable(this.#calm.promise, cancelled);
@@ -98,13 +102,13 @@ export class ContainerStops {
     return this.#process.scheduler.now;
   }
 
-  #drawFault(): "refused" | "failed" | "slow" | "late" | "hanging" | undefined {
+  #drawFault(): "refused" | "failed" | (typeof slow)[number] | undefined {
     if (this.#isCalm) return undefined;
     const { failedStops, slowStops } = this.#faults;
     const drawn = this.#random();
     if (drawn < failedStops) return this.#random() < 0.5 ? "refused" : "failed";
     if (drawn >= failedStops + slowStops) return undefined;
-    return (["slow", "late", "hanging"] as const)[Math.floor(this.#random() * 3)];
+    return slow[Math.floor(this.#random() * slow.length)];
   }
 
   #record(id: string, timeoutSeconds: number, isRefused: boolean): ContainerStop | undefined {

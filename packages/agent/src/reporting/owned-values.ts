@@ -54,40 +54,24 @@ export function ownedValues(object: KubeObject, manager: string): JsonObject {
 
 /** The same for one part. Empty if `manager` owns nothing. */
 export function appliedValues(object: KubeObject, manager: string, part: ApplyPart): JsonObject {
-  const own = appliedEntry(object, manager, part);
-  const { managedFields = [] } = object.metadata;
-  const others = managedFields.flatMap((entry) => {
-    const fields = entry.fieldsV1 as Json | undefined;
-    return entry !== own && isObject(fields) ? [fields] : [];
-  });
-  const fields = own?.fieldsV1 as Json | undefined;
-  const selected = isObject(fields) ? select(object as unknown as Json, fields, others) : undefined;
+  const fields = appliedFields(object, manager, part);
+  const selected = fields && select(object as unknown as Json, fields);
   return isObject(selected) ? selected : {};
 }
 
 /**
  * Selects the fields of a fieldsV1 set from a value. `f:` selects a member, `k:` a list item by its keys, `v:` an item
  * of a set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/ A map
- * that is in the set without its members is atomic, or was applied empty. It is omitted if another manager has members
- * of it: each member that a client wrote has a manager.
- * @param others the sets of other managers and other parts at the same place
+ * that is in the set without its members was applied empty, or is atomic. Without the schema that is not known, and the
+ * members may be those of other managers: it is omitted.
  */
-function select(value: Json, fields: JsonObject, others: readonly JsonObject[]): Json | undefined {
+function select(value: Json, fields: JsonObject): Json | undefined {
   const elements = Object.keys(fields).filter((element) => element !== ".");
-  if (isEmpty(fields)) {
-    const isShared = others.some((set) => Object.keys(set).some((element) => element !== "."));
-    return isObject(value) && isShared ? undefined : value;
-  }
-  const selectBelow = (child: Json, element: string) =>
-    select(
-      child,
-      below(fields, element),
-      others.map((set) => below(set, element)),
-    );
+  if (isEmpty(fields)) return isObject(value) && !isEmpty(value) ? undefined : value;
   if (Array.isArray(value)) {
     return elements.flatMap((element) => {
       const item = value.find((each) => isItem(each, element));
-      const picked = item === undefined ? undefined : selectBelow(item, element);
+      const picked = item === undefined ? undefined : select(item, below(fields, element));
       return picked === undefined ? [] : [picked];
     });
   }
@@ -96,7 +80,7 @@ function select(value: Json, fields: JsonObject, others: readonly JsonObject[]):
   for (const element of elements) {
     const name = element.slice(2);
     const member = Object.hasOwn(value, name) ? value[name] : undefined;
-    const chosen = member === undefined ? undefined : selectBelow(member, element);
+    const chosen = member === undefined ? undefined : select(member, below(fields, element));
     if (chosen !== undefined) picked[name] = chosen;
   }
   return picked;

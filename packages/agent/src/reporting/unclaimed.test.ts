@@ -11,17 +11,11 @@ const object = kindKey(customNodeResource);
 const policy = kindPolicies([]).get(object)!;
 const owner = { manager: "nodekeeper", isFrozen: () => false };
 
-/** Returns a live object in which the manager owns these fields, and another one `theirs`. */
-function liveWith(
-  body: object,
-  main: object,
-  status: object = {},
-  { manager = "nodekeeper", theirs = {} } = {},
-): KubeObject {
+/** Returns a live object in which the manager owns these fields. */
+function liveWith(body: object, main: object, status: object = {}, manager = "nodekeeper"): KubeObject {
   const { metadata, ...rest } = body as { metadata?: object };
   const entry = { manager, operation: "Apply" };
   const managedFields = [
-    { manager: "theirs", operation: "Update", fieldsV1: theirs },
     { ...entry, fieldsV1: main },
     { ...entry, subresource: "status", fieldsV1: status },
   ] as KubeObject["metadata"]["managedFields"];
@@ -35,7 +29,7 @@ const publishedIn = (live: KubeObject) =>
 
 describe("fields published by an earlier agent", () => {
   const leaf = {};
-  it.each<[string, object, object, object, object?]>([
+  it.each<[string, object, object, object]>([
     [
       "members of maps that it owns",
       { status: { resources: { capacity: { a: "1", theirs: "2" } }, topologyPolicy: "None" } },
@@ -67,22 +61,11 @@ describe("fields published by an earlier agent", () => {
       { metadata: { labels: { theirs: "1" } }, status: { resources: { capacity: { theirs: "2" } } } },
       { "f:metadata": { "f:labels": leaf }, "f:status": { "f:resources": { "f:capacity": leaf } } },
       { "status.resources": {} },
-      {
-        "f:metadata": { "f:labels": { "f:theirs": leaf } },
-        "f:status": { "f:resources": { "f:capacity": { ".": leaf, "f:theirs": leaf } } },
-      },
-    ],
-    [
-      "a map that it owns whole, because no client has a member of it",
-      { status: { atomic: { a: "1" }, same: { b: "2" } } },
-      { "f:status": { "f:atomic": leaf, "f:same": leaf } },
-      { "status.atomic": { a: "1" }, "status.same": { b: "2" } },
-      { "f:status": { "f:same": leaf } },
     ],
     ["no field that was deleted", { status: {} }, { "f:status": { "f:removed": leaf } }, {}],
-  ])("is %s", (_, body, fields, expected, theirs = {}) => {
-    expect(publishedIn(liveWith(body, {}, fields, { theirs }))).toEqual(expected);
-    expect(publishedIn(liveWith(body, {}, fields, { manager: "another-client", theirs }))).toEqual({});
+  ])("is %s", (_, body, fields, expected) => {
+    expect(publishedIn(liveWith(body, {}, fields))).toEqual(expected);
+    expect(publishedIn(liveWith(body, {}, fields, "another-client"))).toEqual({});
   });
 
   const taint = (key: string) => ({ key, effect: "NoSchedule" });

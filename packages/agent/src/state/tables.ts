@@ -48,4 +48,5 @@ export const tables: Readonly<Record<string, TableFacts>> = {
   record_coverage: { holds: "since when records are complete", isRecord: true },
   record_gap: { holds: "gaps in the records", isRecord: true },
   continuity: { holds: "the number of commits" },
+  plugin_name: { holds: "the users that names of plugins belong to" },
 };

@@ -93,7 +93,8 @@ function isEviction({ result, sent }: EvictionOutcome): boolean {
   return result === "terminated" && sent !== false;
 }
 
-// A pod that exists and is not terminating was not evicted, whatever became of the requests.
+// A pod that exists and is not terminating was not evicted, whatever became of the requests. Its containers may have been
+// stopped.
 function hasLeft(history: PodExplanation["history"]): boolean {
   return history !== null && (history.leftAt !== null || history.ending.deletion !== null);
 }
@@ -104,7 +105,7 @@ function isNotKnown(
   history: PodExplanation["history"],
 ): boolean {
   const isEnd = outcome.result === "terminated" || outcome.result === "superseded";
-  return isEnd ? by === "unknown" : isUncertain(outcome) && hasLeft(history);
+  return isEnd ? by === "unknown" : isUncertain(outcome) && (outcome.stopsContainers || hasLeft(history));
 }
 
 function outcomeSentence(

@@ -1,10 +1,14 @@
 import { addressOf } from "../address.ts";
-import { shown } from "../text.ts";
 import { Joined } from "./joined.tsx";
+import { Name } from "./name.tsx";
 
 /** A plugin's name, linked to the plugin. */
 export function PluginLink({ name }: { name: string }) {
-  return <a href={addressOf("plugins", [name])}>{shown(name)}</a>;
+  return (
+    <a href={addressOf("plugins", [name])}>
+      <Name text={name} />
+    </a>
+  );
 }
 
 /** Names of plugins, each linked to the plugin. */

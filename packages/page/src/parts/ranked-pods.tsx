@@ -3,8 +3,9 @@ import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import type { Neighbour } from "@nodekeeper/api/records";
 import { candidateOutcomes } from "@nodekeeper/api/wording";
 import { useState } from "preact/hooks";
-import { shown } from "../text.ts";
+import { podName, shown } from "../text.ts";
 import { Comparison } from "./comparison.tsx";
+import { Name } from "./name.tsx";
 import { namedBy } from "./named-by.ts";
 import { PodLink } from "./pod-link.tsx";
 import { Prose } from "./prose.tsx";
@@ -55,7 +56,13 @@ function cellsOf(
   comparison: { whom: string; isOpen: boolean; onOpen(): void } | undefined,
 ) {
   return [
-    isIt ? <b>{shown(`${one.namespace}/${one.name}`)} (this pod)</b> : <PodLink {...one} />,
+    isIt ? (
+      <b>
+        <Name text={podName(one)} /> (this pod)
+      </b>
+    ) : (
+      <PodLink {...one} />
+    ),
     one.rank,
     one.qosLevel,
     one.qosClass,

@@ -136,6 +136,18 @@ Records go back to 2026-02-28T12:00:00.000Z.
     expect(happened).toContain("+60.0 s  pod deleted");
   });
 
+  it("whose containers may have been stopped and restarted while no agent ran: it is not stated to be unharmed", () => {
+    const story = new Story(testPod("web"), testPod("db"));
+    story.play({ pressure: pressure("web") });
+    const message = "containers were not stopped, or were restarted: app";
+    const outcome = { uid: "web", result: "failed", sent: true, stopsContainers: true, message } as const;
+    story.rounds.outcomes = [outcome];
+    story.play({ pressure: pressure("db") });
+    expect(story.page()).toContain(
+      `Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: ${message}. `,
+    );
+  });
+
   it("ranked higher than a requested one", () => {
     const story = new Story(testPod("db", { priority: 10 }), testPod("web"));
     story.play({ soft: { pods: [evictPod("db"), evictPod("web")] } });

@@ -118,7 +118,8 @@ export class EvictionTasks {
     const { pod } = task;
     this.#tasks.delete(pod.uid);
     queue.cancel(pod.uid);
-    const wasTried = task.sendingAt !== undefined || task.tries > 0;
+    // Of a followed eviction this process has made no attempt.
+    const wasTried = !task.isFollowed && (task.sendingAt !== undefined || task.tries > 0);
     if (end.result === "failed" && wasTried && task.requests !== "accepted") health.failed(end.message);
     journal.ended(task, end);
     this.#gauge();

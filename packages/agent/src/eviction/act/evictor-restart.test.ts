@@ -45,6 +45,17 @@ describe("a new agent", () => {
     },
   );
 
+  it("is ready, whatever became of the containers that the one before it may have stopped", async () => {
+    const names = ["web", "db", "idle"];
+    const test = setup(names, ["app"]);
+    const times = { acceptedAt: test.clock.now(), deadline: test.clock.now() };
+    test.evictor.resume(names.map((name) => pending(name, { ...times, stopsContainers: true })));
+    test.start();
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual(names.map((name) => `${name} failed`));
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+
   it("finds the end of a pod that was deleted before the first list, long before its deadline", async () => {
     const test = setup();
     test.isSynced = false;

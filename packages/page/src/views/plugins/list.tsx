@@ -1,4 +1,5 @@
 import { addressOf } from "../../address.ts";
+import { Name } from "../../parts/name.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
 import { shown } from "../../text.ts";
@@ -36,7 +37,7 @@ function rowOf(plugin: Plugin) {
     class: health,
     cells: [
       <>
-        <a href={addressOf("plugins", [name])}>{shown(name) || "unnamed"}</a>{" "}
+        <a href={addressOf("plugins", [name])}>{name === "" ? "unnamed" : <Name text={name} />}</a>{" "}
         <small>{typeText(shown(row.type, 60))}</small>
       </>,
       <>

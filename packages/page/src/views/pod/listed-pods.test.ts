@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import {
+  countEnded,
   countText,
   type EligiblePod,
   isEligibilityNeeded,
@@ -133,6 +134,12 @@ it.each<[string, string, boolean]>([
     expect(isEligibilityNeeded(sort, eviction)).toBe(isNeeded);
   },
 );
+
+it("counts the pods whose reason has ended, which are read again", () => {
+  const pods = [{ until: 1_000 }, { until: 2_000 }, {}] as EligiblePod[];
+  expect([999, 1_000, 3_000].map((now) => countEnded(pods, now))).toEqual([0, 1, 2]);
+  expect(countEnded(undefined, 1_000)).toBe(0);
+});
 
 const counts: Parameters<typeof countText>[0] = { found: 2, listed: 2, hasMore: false };
 it.each<[Partial<typeof counts>, string]>([

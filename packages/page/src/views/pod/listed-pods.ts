@@ -63,6 +63,11 @@ export function isEligibilityNeeded(sort: string, filter: string): boolean {
   return filter !== "" || (isSortKey(key) && !keysWithoutEligibility.includes(key));
 }
 
+/** Returns how many pods have a reason that has ended at `now`: whether they can be evicted must be read again. */
+export function countEnded(pods: readonly EligiblePod[] | undefined, now: number): number {
+  return pods?.filter(({ until }) => until !== undefined && until <= now).length ?? 0;
+}
+
 export function isSortKey(key: string): key is SortKey {
   return Object.hasOwn(sortKeys, key);
 }

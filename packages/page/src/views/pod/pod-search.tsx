@@ -1,5 +1,5 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../address.ts";
 import type { Live } from "../../live.ts";
 import { nodeNow } from "../../node-clock.ts";
@@ -8,12 +8,14 @@ import { Problem } from "../../parts/notice.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { Table } from "../../parts/table.tsx";
+import { useTicking } from "../../parts/ticker.ts";
 import { Age } from "../../parts/time.tsx";
 import { type Answer, useAnswer } from "../../parts/use-answer.ts";
 import { useDeferred } from "../../parts/use-deferred.ts";
 import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
 import {
+  countEnded,
   countText,
   type EligiblePod,
   isEligibilityNeeded,
@@ -53,11 +55,15 @@ export function PodSearch({
   const query = isOff || !live.node ? undefined : { text: wanted || undefined, limit: MOST_SHOWN };
   const history = useAnswer("eviction/pods", query, version);
   const runtime = useAnswer("pods", { limit: 1_000 }, version);
+  // On a quiet node there is no recorded round after a reason ends.
+  const known = useRef<readonly EligiblePod[]>(undefined);
+  const ended = useTicking((now) => String(countEnded(known.current, now)));
   const eligibility = useAnswer(
     "eviction/eligibility",
     isOff || !live.node ? undefined : {},
-    `${version} ${live.rounds.at(-1)?.id}`,
+    `${version} ${live.rounds.at(-1)?.id} ${ended}`,
   );
+  known.current = eligibility.value;
   const usage = useAnswer("pods/usage", {}, Math.floor(nodeNow() / USAGE_MS));
   const pods = listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? [], eligibility.value);
   const found = sorted(withUsage(pods, usage.value?.items), sort).filter(

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { shown, at as timeText } from "../../text.ts";
+import { podName, shown, at as timeText } from "../../text.ts";
 import { endOf, isWithin, type PodBars } from "./bars.ts";
-import { lifeText, nameOfPod } from "./detail.tsx";
+import { lifeText } from "./detail.tsx";
 import { gapsOf, gapText } from "./gaps.ts";
 import { lookOf, type Mark } from "./marks.ts";
 import type { Selection } from "./place.ts";
@@ -82,7 +82,7 @@ function Marks({ marks, range, onSelect }: AsListProps) {
             <td>
               {lookOf(mark.kind).word}: {shown(mark.title, 300)}
             </td>
-            <td>{mark.pod ? nameOfPod(mark.pod) : shown(mark.plugin ?? "")}</td>
+            <td>{mark.pod ? shown(podName(mark.pod), 600) : shown(mark.plugin ?? "")}</td>
           </tr>
         ))}
     </Table>
@@ -127,7 +127,7 @@ function Pods({ rows, range, now, onSelect }: AsListProps) {
         <tr key={key}>
           <th scope="row">
             <button type="button" onClick={() => onSelect({ kind: "pod", uid: key })}>
-              {nameOfPod(pod)}
+              {shown(podName(pod), 600)}
             </button>
           </th>
           <td>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
 import { RoundLink } from "../../parts/round-link.tsx";
-import { age, quantity, shown, at as timeText } from "../../text.ts";
+import { age, podName, quantity, shown, at as timeText } from "../../text.ts";
 import { type Bar, endOf, type PodBars, type Pods } from "./bars.ts";
 import { gapsOf, gapText } from "./gaps.ts";
 import { lookOf, type Mark } from "./marks.ts";
@@ -118,7 +118,7 @@ function PodDetail({ pod, marks, now, onSelect }: DetailProps & { pod: PodBars }
   const own = marks.filter((mark) => mark.pod?.uid === pod.uid);
   return (
     <>
-      <h2>{nameOfPod(pod)}</h2>
+      <h2>{shown(podName(pod), 600)}</h2>
       <Links pod={pod} />
       {own.length > 0 && (
         <ul>
@@ -222,7 +222,9 @@ function Links({ pod, plugin, round }: LinksProps) {
     <ul class="tl-links">
       {pod && (
         <li>
-          <a href={addressOf("pod", [pod.namespace, pod.name], { uid: pod.uid })}>Pod {nameOfPod(pod)}</a>
+          <a href={addressOf("pod", [pod.namespace, pod.name], { uid: pod.uid })}>
+            Pod {shown(podName(pod), 600)}
+          </a>
         </li>
       )}
       {plugin !== undefined && (
@@ -237,10 +239,6 @@ function Links({ pod, plugin, round }: LinksProps) {
       )}
     </ul>
   );
-}
-
-export function nameOfPod({ namespace, name }: { namespace: string; name: string }): string {
-  return `${shown(namespace)}/${shown(name)}`;
 }
 
 /** "runs for 5 min", "ran for 12 s: OOMKilled (exit 137)" */

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { shown } from "../../text.ts";
+import { podName, shown } from "../../text.ts";
 import type { Colours } from "./colours.ts";
 import { contextOf, useFrame } from "./draw.ts";
 import { drawRows } from "./draw-rows.ts";
@@ -30,6 +30,8 @@ export const rowHeightOf = (left: number) => (isNarrow(left) ? 44 : 26);
 const LABEL_PX = 20;
 // Rows rendered beyond the visible ones, so that the focus can move on.
 const OVERSCAN = 3;
+// Of a pod's name, these characters are kept where the label is too narrow: they tell the pods of an owner apart.
+const NAME_END = 12;
 const HIGHEST_PX = 560;
 
 /** The rows of pods: labels as buttons, bars on one canvas. Only visible rows are rendered. */
@@ -100,7 +102,8 @@ interface RowLabelProps {
 }
 
 function RowLabel({ row, y, at, of, width, isExpanded, isSelected, onRow }: RowLabelProps) {
-  const { namespace, name } = row.pod;
+  const { namespace } = row.pod;
+  const name = shown(row.pod.name);
   const isPod = row.container === undefined;
   return (
     <li aria-setsize={of} aria-posinset={at} style={{ transform: `translateY(${y}px)`, width: `${width}px` }}>
@@ -108,13 +111,15 @@ function RowLabel({ row, y, at, of, width, isExpanded, isSelected, onRow }: RowL
         type="button"
         class={`${isPod ? "" : "container"} ${isSelected ? "selected" : ""}`}
         aria-expanded={isPod ? isExpanded : undefined}
-        title={isPod ? `${shown(namespace)}/${shown(name)}` : undefined}
+        title={isPod ? shown(podName(row.pod), 600) : undefined}
         onClick={() => onRow(row)}
       >
         {isPod ? (
           <>
-            <span aria-hidden="true">{isExpanded ? "▾" : "▸"} </span>
-            <bdi>{shown(name)}</bdi> <small>{shown(namespace)}</small>
+            <span aria-hidden="true">{isExpanded ? "▾" : "▸"}</span>
+            <small>{shown(namespace)}/</small>
+            <bdi class="start">{name.slice(0, -NAME_END)}</bdi>
+            <bdi>{name.slice(-NAME_END)}</bdi>
           </>
         ) : (
           <bdi>{shown(row.container ?? "")}</bdi>

@@ -1,4 +1,4 @@
-import { shown, at as timeText } from "../../text.ts";
+import { podName, shown, at as timeText } from "../../text.ts";
 import type { Pods } from "./bars.ts";
 import { lookOf, type Mark } from "./marks.ts";
 import type { Selection } from "./place.ts";
@@ -23,7 +23,7 @@ export function selectedText(
   }
   const pod = pods.get(selection.uid);
   if (!pod) return "";
-  const name = `${shown(pod.namespace)}/${shown(pod.name)}`;
+  const name = shown(podName(pod), 600);
   if (selection.kind === "pod") return `Selected: pod ${name}`;
   const bar = pod.bars.get(selection.id);
   return bar ? `Selected: ${shown(bar.name) || "sandbox"} of ${name}, ${endLabel(bar) || "running"}` : "";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Claim, claimText, deviceText, holdersOf } from "./claim-text.ts";
+import { type Claim, claimText, deviceText, holdersOf, rowOfDevice } from "./claim-text.ts";
 import type { GridDevice } from "./device-state.ts";
 
 const claim: Claim = {
@@ -49,5 +49,23 @@ describe("texts of devices", () => {
     expect(deviceText(device({ state: "quarantined", problem: "name: is invalid" }), none)).toBe(
       "quarantined, not published: name: is invalid",
     );
+  });
+});
+
+it("a device is exported with the claims and pods that hold it", () => {
+  const held = device({ state: "held", device: { ...published, slices: ["s"], attributes: { model: "x" } } });
+  expect(rowOfDevice(held, holdersOf([claim]))).toEqual({
+    ...{
+      Pool: "p",
+      Device: "a",
+      State: "held",
+      About: "held by claim default/train for pod default/train-0",
+    },
+    ...{
+      Claims: ["default/train"],
+      Pods: ["default/train-0"],
+      ResourceSlices: ["s"],
+      Attributes: ["model=x"],
+    },
   });
 });

@@ -1,6 +1,7 @@
 import { kubeletTexts } from "@nodekeeper/api/wording";
 import { addressOf } from "../../../address.ts";
 import { type Fact, Facts } from "../../../parts/facts.tsx";
+import { Name } from "../../../parts/name.tsx";
 import { PodLinks } from "../../../parts/pod-links.tsx";
 import { Table } from "../../../parts/table.tsx";
 import { Age } from "../../../parts/time.tsx";
@@ -87,7 +88,7 @@ function ClaimTable({ driver, claims: { claims } }: { driver: string; claims: Dr
           .map(({ namespace, name, uid, pods = [], state, updatedAt, devices }) => ({
             key: uid,
             cells: [
-              `${shown(namespace)}/${shown(name)}`,
+              <Name text={`${namespace}/${name}`} />,
               pods.length > 0 ? <PodLinks names={pods} /> : "–",
               <>
                 {state}{" "}

@@ -1,6 +1,7 @@
 import { addressOf } from "../../../address.ts";
 import { Facts } from "../../../parts/facts.tsx";
 import { amountText } from "../../../parts/kube-quantity.ts";
+import { Name } from "../../../parts/name.tsx";
 import { shown } from "../../../text.ts";
 import { holdsText, isDevice, shortName, typeText } from "./zone-text.ts";
 import type { Holder, Zone, ZoneResource } from "./zones.ts";
@@ -110,7 +111,7 @@ function HolderItem({ holder, highlit, onHighlight, isBrief }: HolderProps) {
         onFocus={enter}
         onBlur={leave}
       >
-        {shown(pod)}
+        <Name text={pod} />
       </a>
       {!isBrief && <small>{holdsText(holder)}</small>}
     </li>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { holdsText, isDevice, shortName, typeText, unhealthyDevices } from "./zone-text.ts";
+import { holdsText, isDevice, rowsOfZones, shortName, typeText, unhealthyDevices } from "./zone-text.ts";
 
 describe("texts of zones", () => {
   it("names a device of a claim by its last part", () => {
@@ -39,4 +39,27 @@ describe("texts of zones", () => {
     ]);
     expect(["Numa", "GPU"].map(typeText)).toEqual(["NUMA node", "GPU"]);
   });
+});
+
+it("zones are exported with a row for each of their resources, and for each device", () => {
+  const none = { resources: [], attributes: [], holders: [], children: [] };
+  const holder = { namespace: "default", name: "train", uid: "u" };
+  const zones = [
+    {
+      ...none,
+      ...{ key: "a", type: "Socket", name: "0" },
+      resources: [{ name: "cpu", capacity: 4, allocatable: undefined, held: 2 }],
+      holders: [{ ...holder, holds: [{ resource: "cpu", amount: 2, text: "2" }] }],
+      children: [
+        { ...none, key: "b", type: "GPU", name: "d/p/gpu-0", attributes: [{ name: "model", value: "x" }] },
+      ],
+    },
+  ];
+  expect(rowsOfZones(zones, new Map([["d/p/gpu-0", "too hot"]]))).toEqual([
+    {
+      ...{ Zone: "Socket 0", "Held by": ["default/train: cpu 2"], Attributes: [], Unhealthy: null },
+      ...{ Resource: "cpu", Capacity: 4, Allocatable: null, Held: 2 },
+    },
+    { Zone: "Socket 0 / GPU d/p/gpu-0", "Held by": [], Attributes: ["model=x"], Unhealthy: "too hot" },
+  ]);
 });
