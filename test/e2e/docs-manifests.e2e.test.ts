@@ -27,7 +27,7 @@ describe.skipIf(missing)("the manifests", () => {
     const node24 = join(root, "node_modules/.bin/node");
     shell = {
       directory,
-      env: { KUBECONFIG: join(cluster.directory, "admin.kubeconfig") },
+      env: { HOME: directory, KUBECONFIG: join(cluster.directory, "admin.kubeconfig") },
       replacements: [],
       programs: {
         kubectl: `exec "${pathOf("kubectl")}" "$@"`,

@@ -139,6 +139,7 @@ describe("the systemd unit", () => {
       const port = await freePort();
       server = `http://127.0.0.1:${port}`;
       shell.env = {
+        HOME: directory,
         KUBECONFIG: join(cluster.directory, "admin.kubeconfig"),
         NODEKEEPER_SERVER_ADDRESS: `127.0.0.1:${port}`,
       };
