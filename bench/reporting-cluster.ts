@@ -17,6 +17,8 @@ export interface Cluster {
   server: ReturnType<typeof createDevApiServer>;
   /** Delays of the changes of well-behaved plugins, milliseconds. */
   seen: { delays: number[] };
+  /** Milliseconds of Unix time from which the values of plugins count. */
+  epoch: number;
   /** When the CustomNodeResource was written. */
   patchTimes: number[];
   /**
@@ -55,7 +57,7 @@ export async function withCluster<T>(work: (cluster: Cluster) => Promise<T>): Pr
     };
   };
   try {
-    return await work({ agent, server, seen, patchTimes, startPlugins });
+    return await work({ agent, server, seen, epoch, patchTimes, startPlugins });
   } finally {
     for (const child of children) child.kill("SIGKILL");
     await agent.remove();
