@@ -100,7 +100,7 @@ export const mutations: readonly Mutation[] = [
     from: "times.length < limit) return null;",
     to: "times.length <= limit) return null;",
     promise: limited,
-    seed: 2,
+    seed: 8,
   },
   {
     name: "limits are counted by the wall clock",
@@ -140,7 +140,7 @@ export const mutations: readonly Mutation[] = [
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
     promise: relieved,
-    seed: 4,
+    seed: 88,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
@@ -166,7 +166,7 @@ export const mutations: readonly Mutation[] = [
     from: "live.filter((taint) => !isComplete || !isOwn(taint) || desiredIds.has(idOf(taint)));",
     to: "live;",
     promise: tainted,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "a taint is never set",
@@ -182,7 +182,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#isOpen = isWhole || this.#clock.monotonic() - this.#startedAt >= STARTUP_GRACE_MS;",
     to: "",
     promise: tainted,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "a condition of a plugin that fails stays for ever",
@@ -198,7 +198,7 @@ export const mutations: readonly Mutation[] = [
     from: "      this.#queue.addAfter(object, delayMs);",
     to: "",
     promise: published,
-    seed: 4,
+    seed: 5,
   },
   {
     name: "a plugin that registers again is not read",
@@ -270,7 +270,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
     promise: relieved,
-    seed: 55,
+    seed: 144,
   },
   {
     name: "the grace period of a threshold starts again in each round",
@@ -278,7 +278,7 @@ export const mutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
-    seed: 15,
+    seed: 45,
   },
   {
     name: "the value of a reporter is dropped as soon as it is lost",
@@ -304,7 +304,7 @@ export const mutations: readonly Mutation[] = [
     from: "return text !== applied;",
     to: 'return text !== "" && text !== applied;',
     promise: published,
-    seed: 5,
+    seed: 16,
   },
   {
     name: "a watch is not resumed after 410",
@@ -312,7 +312,7 @@ export const mutations: readonly Mutation[] = [
     from: 'else if (reason === "expired") this.#expired();',
     to: 'else if (reason === "expired") this.#needed = undefined;',
     promise: healthy,
-    seed: 5,
+    seed: 42,
   },
   {
     name: "a key that is added while it is in progress is lost",
@@ -320,7 +320,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (this.#needed.has(key)) this.#enqueue(key);",
     to: "this.#needed.delete(key);",
     promise: published,
-    seed: 9,
+    seed: 32,
   },
   {
     name: "a failed registration is not tried again",
@@ -328,7 +328,7 @@ export const mutations: readonly Mutation[] = [
     from: 'return this.#status.retry("failed");',
     to: "return;",
     promise: published,
-    seed: 218,
+    seed: 53,
   },
   {
     name: "readyz ignores failing checks",
@@ -344,7 +344,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
     to: "this.#writes.reconciled(signatureOf(desired));",
     promise: healthy,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "a ResourceSlice is left",
@@ -409,7 +409,7 @@ export const mutations: readonly Mutation[] = [
     from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });",
     to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });',
     promise: truth,
-    seed: 22,
+    seed: 33,
   },
   {
     name: "a plugin in dry run sets conditions",
@@ -457,7 +457,7 @@ export const mutations: readonly Mutation[] = [
     from: "const foreignByPool = Map.groupBy(foreign,",
     to: "const foreignByPool = Map.groupBy([] as typeof foreign,",
     promise: allocatable,
-    seed: 25,
+    seed: 74,
   },
   {
     name: "a removed pool is left",
@@ -561,7 +561,7 @@ export const mutations: readonly Mutation[] = [
     from: 'else if (!taintEffects.includes(effect)) refuse("effectNotAllowed", "is not in eviction.taintEffects");',
     to: "",
     promise: validTaints,
-    seed: 49,
+    seed: 116,
   },
   {
     name: "an answer of an instance that was replaced is used",
@@ -601,7 +601,7 @@ export const mutations: readonly Mutation[] = [
     from: 'const state = valueIn("memory", memory);',
     to: 'const state = valueIn("memory", memory);\n    if (!state && this.#verdict) return;',
     promise: ofHost,
-    seed: 60,
+    seed: 80,
   },
   {
     name: "in-tree: free memory that is missing in the file counts as none",
@@ -641,7 +641,7 @@ export const mutations: readonly Mutation[] = [
     from: "take(host.onlineCpus(signal), before.onlineCpus),",
     to: "before.onlineCpus ?? take(host.onlineCpus(signal), undefined),",
     promise: properties,
-    seed: 60,
+    seed: 88,
   },
   {
     name: "two agents: the state directory is not locked",
@@ -675,7 +675,7 @@ export const mutations: readonly Mutation[] = [
     from: "    this.#disk.marker?.[Symbol.dispose]();\n    this.#disk.lock?.[Symbol.dispose]();\n",
     to: "    this.#disk.marker?.[Symbol.dispose]();\n",
     promise: takenOver,
-    seed: 4,
+    seed: 24,
   },
   {
     name: "two agents: the one that has the state directory is not named",
