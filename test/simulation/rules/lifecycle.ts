@@ -7,6 +7,10 @@ import type { World } from "../world/world.ts";
 import { ConsumerView, short, stageOf } from "./consumer-view.ts";
 import type { Rule } from "./rule.ts";
 
+// Containers that the agent stops go on changing in the calm, and may do so while the cache is read.
+const READINGS = 3;
+const UNTIL_SEEN_MS = 2_000;
+
 type Look = (item: PodLifecycleItem) => string | undefined;
 
 /** Looks at each item of each consumer once. */
@@ -88,10 +92,15 @@ export const lifecycle: readonly Rule[] = [
       const client = machine.init.run(
         () => new PodLifecycleClient({ socket: consumers[0]!.socket, clock: machine.init.clock }),
       );
-      const found = await awaited(
-        world,
-        machine.init.run(() => lifecycleDifferences(client, runtime.runtime)),
-      );
+      let found: string[] | undefined;
+      for (let reading = 0; reading < READINGS; reading++) {
+        found = await awaited(
+          world,
+          machine.init.run(() => lifecycleDifferences(client, runtime.runtime)),
+        );
+        if (found?.length === 0) break;
+        await machine.scheduler.run(machine.scheduler.now + UNTIL_SEEN_MS);
+      }
       machine.init.run(() => client.close());
       return found ?? ["getPods was not answered within 30 s"];
     },

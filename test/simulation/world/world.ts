@@ -440,8 +440,8 @@ export class World {
 
 // Until everything has started.
 const FIRST_MS = 2_000;
-// Long enough for all that is promised to come true after a storm, in one of so many worlds. The others end before what
-// takes a minute is judged.
+// Long enough for all that is promised to come true after a storm, in one of so many worlds and in those with drivers: a
+// call of a driver may hang for 40 s. The others end before what takes a minute is judged.
 const CALM_MS = 70_000;
 const SHORT_CALM_MS = 40_000;
 const LONG_CALM_EVERY = 4;
@@ -504,19 +504,13 @@ function drawStopped(random: () => number): Plan["stopped"] {
 }
 
 function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates): Omit<Plan, "stopped"> {
-  const hasLongCalm = seed % LONG_CALM_EVERY === 0;
   const isSmall = machine.chance(SMALL) || isQuick;
   const most = isSmall ? 2 : 4;
   const stormMs = machine.between(10, isQuick ? 20 : isSmall ? 40 : 75) * 1_000;
   const faults = { ...drawFaults(machine), ...drawn };
   const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
-  return {
+  const plan = {
     stormMs,
-    calmMs:
-      (hasLongCalm ? CALM_MS : SHORT_CALM_MS) +
-      (isLate ? LATE_WRITE_MS : 0) +
-      unseenMs({ faults }) +
-      (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0),
     mostReplicas: machine.between(1, most),
     consumers: machine.between(1, 2),
     faults,
@@ -529,6 +523,13 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
     settings: drawSettings(machine),
     rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
+  const isShort = plan.drivers === 0 && seed % LONG_CALM_EVERY !== 0;
+  const calmMs =
+    (isShort ? SHORT_CALM_MS : CALM_MS) +
+    (isLate ? LATE_WRITE_MS : 0) +
+    unseenMs({ faults }) +
+    (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0);
+  return { ...plan, calmMs };
 }
 
 // State is written thousands of times: not to a disk, where there is another place.
