@@ -22,11 +22,12 @@ describe("the whole agent in worlds of virtual time", () => {
     expect(await simulate("--seeds=100", "--quick")).toContain("\n0 of ");
   });
 
+  // Among them, worlds with a host whose files are read, and with drivers.
   it("lives each world in the same way again, in any process", async () => {
     const digestOf = (output: string) => /digest of all worlds: (\w+)/.exec(output)?.[1];
     const [first, second] = [
-      await simulate("--seeds=4", "--jobs=1"),
-      await simulate("--seeds=4", "--jobs=4"),
+      await simulate("--from=132", "--seeds=4", "--jobs=1"),
+      await simulate("--from=132", "--seeds=4", "--jobs=4"),
     ];
     expect(digestOf(first)).toMatch(/^\w{16}$/);
     expect(digestOf(second)).toBe(digestOf(first));

@@ -1,25 +1,9 @@
 // node:fs/promises: the calls of `fs.ts`, whose results arrive in a later event.
 import { Readable } from "node:stream";
-import { machineOf } from "../machine.ts";
-import { currentProcess } from "../process.ts";
 import * as fs from "./fs.ts";
+import { later } from "./later.ts";
 
 export const { constants } = fs;
-
-function later<T>(work: () => T): Promise<T> {
-  const process = currentProcess();
-  return new Promise((resolve, reject) => {
-    const finish = (settle: () => void) =>
-      void process.after(machineOf(process).network.weather.localMs() / 4, settle);
-    try {
-      process.edge();
-      const result = work();
-      finish(() => resolve(result));
-    } catch (error) {
-      finish(() => reject(error));
-    }
-  });
-}
 
 function promised<Args extends unknown[], T>(call: (...args: Args) => T): (...args: Args) => Promise<T> {
   return (...args) => later(() => call(...args));

@@ -1,8 +1,10 @@
 // node:fs as processes of the simulation see it: files are real, in a directory of the world; a process that was killed
 // changes nothing, and watches are told by the scheduler.
 import * as real from "node:fs";
+import { promisify } from "node:util";
 import { processIfAny } from "../process.ts";
 import { changed } from "./inotify.ts";
+import { later } from "./later.ts";
 import { procFile } from "./proc.ts";
 import { mustBeWritable } from "./read-only.ts";
 
@@ -54,3 +56,17 @@ export const readFileSync = ((path: string, options?: BufferEncoding) => {
   processIfAny()?.edge();
   return procFile(path) ?? (real.readFileSync as (...all: unknown[]) => string)(path, options);
 }) as typeof real.readFileSync;
+
+// Its result would arrive whenever a thread of the kernel is done. The agent only calls it promisified.
+export const read = Object.assign(
+  () => {
+    throw new Error("fs.read is simulated only as promisify(read)");
+  },
+  {
+    [promisify.custom]: (
+      fd: number,
+      buffer: NodeJS.ArrayBufferView,
+      ...rest: [number, number, number | null]
+    ) => later(() => ({ bytesRead: real.readSync(fd, buffer, ...rest), buffer })),
+  },
+);
