@@ -124,10 +124,11 @@ export class EvictionSender {
         task.isGone = true;
         return { kind: "end", ...podEndOf(task, result.seen) };
       case "exited":
+        if (task.requests !== "none") return { kind: "end", ...podEndOf(task, result.seen) };
+        // Nothing was sent, which is no failure of the killer: a container that exits by itself again and again is none.
+        task.sendingAt = undefined;
         // The pod exists: it is paused, so that another one is tried.
-        return task.requests === "none"
-          ? end("failed", result.seen)
-          : { kind: "end", ...podEndOf(task, result.seen) };
+        return end("failed", result.seen);
       case "stopped":
         task.requests = "accepted";
         return end("terminated", result.message);

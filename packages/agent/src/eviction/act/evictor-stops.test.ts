@@ -65,4 +65,11 @@ describe("an eviction that stops containers", () => {
     });
     expect(pod.test.forgotten).toEqual([]);
   });
+
+  it("of which none runs is no failure of the killer, however often", async () => {
+    const pod = new StoppedPod("app");
+    pod.states.set("app", "exited");
+    for (let count = 0; count < 4; count++) await pod.test.evict(victim("web"));
+    expect(pod.test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
 });
