@@ -46,14 +46,7 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
     });
     const kubelet = await register(registry);
     const { pid } = agent;
-    await inRounds(WARM_UP_ROUNDS, { kubelet, pid, claims });
-    const atOnce = await inRounds(quick ? 10 : 40, { kubelet, pid, claims });
-    const alone = await inRounds(quick ? 30 : 100, {
-      kubelet,
-      pid,
-      claims: claims.slice(0, 1),
-      pauseMs: 200,
-    });
+    const { atOnce, alone } = await atOnceAndAlone({ kubelet, pid, claims }, quick);
     const floors: Figure[] = [];
     for (const [mode, name] of [
       ["empty", "an empty call of the kubelet"],
@@ -95,15 +88,7 @@ async function measureFloor(mode: "empty" | "calls", quick: boolean) {
   try {
     const kubelet = await register(registry);
     const pid = floor.pid!;
-    await inRounds(WARM_UP_ROUNDS, { kubelet, pid, claims });
-    const atOnce = await inRounds(quick ? 10 : 40, { kubelet, pid, claims });
-    const alone = await inRounds(quick ? 30 : 100, {
-      kubelet,
-      pid,
-      claims: claims.slice(0, 1),
-      pauseMs: 200,
-    });
-    return { atOnce, alone };
+    return await atOnceAndAlone({ kubelet, pid, claims }, quick);
   } finally {
     floor.kill();
     await agent.remove();
@@ -166,6 +151,14 @@ interface Rounds {
   pid: number;
   claims: readonly Claim[];
   pauseMs?: number;
+}
+
+/** Prepares the claims at once and then one of them alone, after a warm-up. */
+async function atOnceAndAlone(rounds: Pick<Rounds, "kubelet" | "pid" | "claims">, quick: boolean) {
+  await inRounds(WARM_UP_ROUNDS, rounds);
+  const atOnce = await inRounds(quick ? 10 : 40, rounds);
+  const one = { ...rounds, claims: rounds.claims.slice(0, 1), pauseMs: 200 };
+  return { atOnce, alone: await inRounds(quick ? 30 : 100, one) };
 }
 
 /** Prepares the claims at once and ends them again, so many times; the time of each call, and the CPU of each. */

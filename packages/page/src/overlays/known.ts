@@ -30,7 +30,7 @@ export interface Known {
 
 const HOUR_MS = 3_600_000;
 const MOST_ITEMS = 1_000;
-// Bounds what the search reads: 10,000 devices of a driver, 2,000 rounds and more.
+// The search reads at most so many pages of a list: 10,000 devices of each driver, for example.
 const MOST_PAGES = 10;
 
 type Source = readonly [title: string, read: () => Promise<Item[]>];

@@ -125,9 +125,9 @@ export class EvictionSender {
         return { kind: "end", ...podEndOf(task, result.seen) };
       case "exited":
         if (task.requests !== "none") return { kind: "end", ...podEndOf(task, result.seen) };
-        // Nothing was sent, which is no failure of the killer: a container that exits by itself again and again is none.
+        // Nothing was sent, so this does not count as a failure of the killer: see `EvictionTasks.end`.
         task.sendingAt = undefined;
-        // The pod exists: it is paused, so that another one is tried.
+        // The pod still exists. A failed eviction pauses it, so that another pod is tried.
         return end("failed", result.seen);
       case "stopped":
         task.requests = "accepted";

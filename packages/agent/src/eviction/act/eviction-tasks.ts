@@ -118,7 +118,7 @@ export class EvictionTasks {
     const { pod } = task;
     this.#tasks.delete(pod.uid);
     queue.cancel(pod.uid);
-    // Of a followed eviction this process has made no attempt.
+    // This process has made no attempt of an eviction that it only follows.
     const wasTried = !task.isFollowed && (task.sendingAt !== undefined || task.tries > 0);
     if (end.result === "failed" && wasTried && task.requests !== "accepted") health.failed(end.message);
     journal.ended(task, end);
