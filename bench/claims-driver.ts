@@ -3,12 +3,12 @@ import { join } from "node:path";
 import {
   DeviceDriverDefinition,
   ListAndWatchDevicesResponse,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
   DevicePreparationDefinition,
   PrepareDevicesRequest,
   PrepareDevicesResponse,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 
 export const CLAIMS_DRIVER = "accelerators.example.com";
@@ -25,7 +25,7 @@ export function serveClaimsDriver(directory: string, name: string, devices: read
     type: "DRAPlugin",
     name,
     endpoint: "",
-    supportedVersions: ["nodekeeper.devices.v1alpha1", DevicePreparationDefinition.fullName],
+    supportedVersions: ["nodekeeper.devices.v1alpha2", DevicePreparationDefinition.fullName],
   }).finish();
   const pools = ListAndWatchDevicesResponse.encode(
     ListAndWatchDevicesResponse.fromPartial({

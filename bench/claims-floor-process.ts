@@ -1,6 +1,7 @@
 // The calls that preparing a claim takes, without what the agent does with them, in a process of their own:
 //   node claims-floor-process.ts empty|calls REGISTRY KUBECONFIG DRIVER_SOCKET
 // `empty` answers the kubelet at once; `calls` first reads the claim and calls the driver, with the agent's own clients.
+import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { createKubeClient, createKubeMetrics, loadClusterAccess } from "@nodekeeper/core/kube";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { allocationOf } from "../packages/agent/src/claims/allocation.ts";
@@ -21,6 +22,7 @@ const reader = new ClaimReader(client);
 const driver = new DriverClient({
   driver: CLAIMS_DRIVER,
   endpoint,
+  service: DevicePreparationDefinition.fullName,
   deadlineMs: () => 10_000,
   clock: systemClock,
 });

@@ -1,4 +1,4 @@
-import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import type { DevicePool } from "@nodekeeper/sdk";
 
 export const DEVICES = 10_000;

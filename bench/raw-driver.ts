@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { createServer, type Server } from "nice-grpc";
 
@@ -38,7 +38,7 @@ export class RawDriver {
         type: "DRAPlugin",
         name,
         endpoint: "",
-        supportedVersions: ["nodekeeper.devices.v1alpha1"],
+        supportedVersions: ["nodekeeper.devices.v1alpha2"],
       }),
       notifyRegistrationStatus: async () => ({}),
     });

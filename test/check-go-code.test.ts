@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from "vitest";
 import { descriptorsOfProtos, goProblem } from "../scripts/go-descriptors.ts";
 import { root } from "../scripts/programs.ts";
 
-const file = "examples/driver-go/gen/nodekeeper/devices/v1alpha1/preparation.pb.go";
+const file = "examples/driver-go/gen/nodekeeper/devices/v1alpha2/preparation.pb.go";
 let wanted: Awaited<ReturnType<typeof descriptorsOfProtos>>;
 let text: string;
 

@@ -27,7 +27,7 @@ const floods: FrameFloodOptions[] = [
   {
     name: "tiny.example.com",
     type: "DRAPlugin",
-    version: "nodekeeper.devices.v1alpha1",
+    version: "nodekeeper.devices.v1alpha2",
     method: "ListAndWatchDevices",
     payload: 1,
   },

@@ -47,7 +47,7 @@ async function start(flags: Record<string, string> = {}): Promise<void> {
 const kinds = {
   ReporterPlugin: "v1alpha1",
   EvictionPlugin: "v1alpha1",
-  DRAPlugin: "nodekeeper.devices.v1alpha1",
+  DRAPlugin: "nodekeeper.devices.v1alpha2",
 } as const;
 
 interface Presented {

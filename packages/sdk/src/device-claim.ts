@@ -4,7 +4,7 @@ import type {
   PrepareDevicesRequest,
   PreparedDevice as PreparedDeviceMessage,
   UnprepareDevicesRequest,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, parseWithBigInts } from "@nodekeeper/core/lib";
 
 /** A ResourceClaim whose devices of this driver must be prepared for containers. */

@@ -1,14 +1,16 @@
-import type { DeepPartial, Pool } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import type { DeepPartial, Pool } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import { CallSite } from "./author-error.ts";
 import {
   addDeviceService,
+  contracts,
   type DeviceHealth,
   deviceHealthService,
+  inEachContract,
   type Preparation,
   preparationService,
 } from "./device-services.ts";
@@ -70,15 +72,19 @@ function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: Devic
   return {
     type: "DRAPlugin",
     versions: [
-      "nodekeeper.devices.v1alpha1",
-      ...(preparation ? [DevicePreparationDefinition.fullName] : []),
-      ...(health ? [DeviceHealthReportDefinition.fullName] : []),
+      ...contracts,
+      ...(preparation ? inEachContract(DevicePreparationDefinition).map(({ fullName }) => fullName) : []),
+      ...(health ? inEachContract(DeviceHealthReportDefinition).map(({ fullName }) => fullName) : []),
       ...(ownKubeletPlugin ? ["v1.DRAPlugin"] : []),
     ],
     addService(server, { stop }) {
       addDeviceService(server, latestDevices, stop);
-      if (preparation) server.add(DevicePreparationDefinition, preparationService(preparation));
-      if (health) server.add(DeviceHealthReportDefinition, deviceHealthService(latestHealth, stop));
+      if (preparation)
+        for (const definition of inEachContract(DevicePreparationDefinition))
+          server.add(definition, preparationService(preparation));
+      if (health)
+        for (const definition of inEachContract(DeviceHealthReportDefinition))
+          server.add(definition, deviceHealthService(latestHealth, stop));
     },
     async work({ clock, log, stop }) {
       await Promise.all([

@@ -5,11 +5,11 @@ import {
   DeviceDriverDefinition,
   ListAndWatchDevicesRequest,
   Pool,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import type {
   DeviceHealthReportServiceImplementation,
   DevicePreparationServiceImplementation,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { toServerError } from "@nodekeeper/core/grpc";
 import type { LatestValue } from "@nodekeeper/core/lib";
 import type { Server } from "nice-grpc";
@@ -53,20 +53,29 @@ export interface Preparation {
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
 }
 
+/** Packages in which a driver serves the same: older agents know only the first. */
+export const contracts = ["nodekeeper.devices.v1alpha1", "nodekeeper.devices.v1alpha2"] as const;
+
+/** Returns the definitions of a service in all packages. */
+export function inEachContract<T extends { name: string; fullName: string }>(definition: T): T[] {
+  return contracts.map((contract) => ({ ...definition, fullName: `${contract}.${definition.name}` }));
+}
+
 // Sends responses as bytes, so that unchanged devices are not encoded again.
-const devicesDefinition = {
-  listAndWatchDevices: {
-    path: `/${DeviceDriverDefinition.fullName}/ListAndWatchDevices`,
-    requestStream: false,
-    responseStream: true,
-    requestSerialize: (request: ListAndWatchDevicesRequest) =>
-      ListAndWatchDevicesRequest.encode(request).finish(),
-    requestDeserialize: (bytes: Uint8Array) => ListAndWatchDevicesRequest.decode(bytes),
-    responseSerialize: (bytes: Uint8Array) => bytes,
-    responseDeserialize: (bytes: Uint8Array) => bytes,
-    options: {},
-  },
-} as const;
+const devicesDefinition = (service: string) =>
+  ({
+    listAndWatchDevices: {
+      path: `/${service}/ListAndWatchDevices`,
+      requestStream: false,
+      responseStream: true,
+      requestSerialize: (request: ListAndWatchDevicesRequest) =>
+        ListAndWatchDevicesRequest.encode(request).finish(),
+      requestDeserialize: (bytes: Uint8Array) => ListAndWatchDevicesRequest.decode(bytes),
+      responseSerialize: (bytes: Uint8Array) => bytes,
+      responseDeserialize: (bytes: Uint8Array) => bytes,
+      options: {},
+    },
+  }) as const;
 
 /** Serves devices from the latest value. Streams wait for the first value, and end when `stop` aborts. */
 export function addDeviceService(
@@ -75,11 +84,12 @@ export function addDeviceService(
   stop: AbortSignal,
 ): void {
   const encode = deviceEncoder();
-  server.add(devicesDefinition, {
-    async *listAndWatchDevices(_request, { signal }) {
-      for await (const pools of valuesOf(latest, signal, stop)) yield encode(pools);
-    },
-  });
+  for (const { fullName } of inEachContract(DeviceDriverDefinition))
+    server.add(devicesDefinition(fullName), {
+      async *listAndWatchDevices(_request, { signal }) {
+        for await (const pools of valuesOf(latest, signal, stop)) yield encode(pools);
+      },
+    });
 }
 
 /**
@@ -126,6 +136,10 @@ export function preparationService({
       } catch (error) {
         throw toServerError(error);
       }
+    },
+    // Confirms all.
+    async restoreClaims() {
+      return {};
     },
   };
 }

@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 const EMPTY_ENTRY = Buffer.from([0x0a, 0]);
 
 const reporter = { type: "ReporterPlugin", version: "v1alpha1", method: "ListAndWatchReportContent" };
-const driver = { type: "DRAPlugin", version: "nodekeeper.devices.v1alpha1", method: "ListAndWatchDevices" };
+const driver = { type: "DRAPlugin", version: "nodekeeper.devices.v1alpha2", method: "ListAndWatchDevices" };
 const eviction = { type: "EvictionPlugin", version: "v1alpha1" };
 
 /** Of a plugin that is compromised. */

@@ -1,4 +1,4 @@
-import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import fc from "fast-check";
 import { PoolReader, planSlices, readMessage } from "../../../packages/agent/src/devices/index.ts";
 import { expectedOnly, type FuzzTarget } from "../fuzz-target.ts";

@@ -1,5 +1,5 @@
 import { DriverAnswerRefused } from "@nodekeeper/api/errors";
-import type { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import type { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { isRecord } from "@nodekeeper/core/kube";
 import { errorIdOf, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
 import { type AllocatedDevice, type ClaimPod, type DeviceIdentity, sameDevice } from "./allocation.ts";

@@ -4,7 +4,7 @@ import type {
   DeviceNode,
   Hook,
   Mount,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { HostFiles } from "./host-files.ts";
 

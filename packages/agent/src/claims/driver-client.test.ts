@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { FakeClock, systemClock } from "@nodekeeper/core/lib";
 import { createServer, ServerError, Status } from "nice-grpc";
 import { expect, it } from "vitest";
@@ -7,6 +7,7 @@ import { DriverClient } from "./driver-client.ts";
 import { ClaimWorld, DRIVER, serveDriver } from "./testing/claim-world.ts";
 
 const never = new AbortController().signal;
+const service = DevicePreparationDefinition.fullName;
 
 it.each([
   ["devices", Buffer.from([0x0a, 0])],
@@ -31,7 +32,13 @@ it.each([
     { prepareDevices: async () => ({}) } as never,
   );
   await server.listen(`unix:${endpoint}`);
-  const client = new DriverClient({ driver: DRIVER, endpoint, deadlineMs: () => 60_000, clock: systemClock });
+  const client = new DriverClient({
+    driver: DRIVER,
+    endpoint,
+    service,
+    deadlineMs: () => 60_000,
+    clock: systemClock,
+  });
   try {
     const prepared = client.prepare(world.claim("a"), { pods: [], devices: [] }, never);
     await expect(prepared).rejects.toThrow("more than 50000 devices and edits");
@@ -62,7 +69,14 @@ it.each([
   const clock = new FakeClock();
   const outcomes: string[] = [];
   const timeouts = { answered: () => outcomes.push("answered"), timedOut: () => outcomes.push("timedOut") };
-  const client = new DriverClient({ driver: DRIVER, endpoint, deadlineMs: () => 1_000, timeouts, clock });
+  const client = new DriverClient({
+    driver: DRIVER,
+    endpoint,
+    service,
+    deadlineMs: () => 1_000,
+    timeouts,
+    clock,
+  });
   try {
     const prepared = client.prepare(world.claim("a"), { pods: [], devices: [] }, never);
     const refused = expect(prepared).rejects.toMatchObject({ code: "deadline" });

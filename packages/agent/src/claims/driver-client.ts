@@ -1,10 +1,9 @@
 import { DriverAnswerRefused, DriverFailed } from "@nodekeeper/api/errors";
 import {
-  DevicePreparationDefinition,
   PrepareDevicesRequest,
   PrepareDevicesResponse,
   UnprepareDevicesRequest,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { decodeMessage, UnaryChannel } from "@nodekeeper/core/grpc";
 import { type Clock, codeOf, messageOf, type Timer, withDeadline } from "@nodekeeper/core/lib";
 import { ExchangeLog } from "../plugins/index.ts";
@@ -16,6 +15,8 @@ export interface DriverClientOptions {
   driver: string;
   /** Path of the driver's socket. */
   endpoint: string;
+  /** Full name of the service `DevicePreparation` as the driver serves it. */
+  service: string;
   /** Milliseconds for each call. */
   deadlineMs: () => number;
   /** Is notified of calls that were answered, also with an error, and of calls that reached `deadlineMs`. */
@@ -49,11 +50,9 @@ export class DriverClient {
     { pods, devices }: Allocation,
     signal: AbortSignal,
   ): Promise<PrepareDevicesResponse> {
-    const request = PrepareDevicesRequest.encode({
-      claim: { namespace, name, uid },
-      pods,
-      devices,
-    }).finish();
+    const request = PrepareDevicesRequest.encode(
+      PrepareDevicesRequest.fromPartial({ claim: { namespace, name, uid }, pods, devices }),
+    ).finish();
     const about = { claim: `${namespace}/${name}`, devices: devices.length };
     const answer = await this.#call("PrepareDevices", request, about, signal);
     try {
@@ -69,11 +68,13 @@ export class DriverClient {
     { pods, devices }: Pick<RecordedClaim, "pods" | "devices">,
     signal: AbortSignal,
   ): Promise<void> {
-    const request = UnprepareDevicesRequest.encode({
-      claim: { namespace, name, uid },
-      pods: [...pods],
-      devices: [...devices],
-    }).finish();
+    const request = UnprepareDevicesRequest.encode(
+      UnprepareDevicesRequest.fromPartial({
+        claim: { namespace, name, uid },
+        pods: [...pods],
+        devices: [...devices],
+      }),
+    ).finish();
     const about = { claim: `${namespace}/${name}`, devices: devices.length };
     await this.#call("UnprepareDevices", request, about, signal);
   }
@@ -84,8 +85,8 @@ export class DriverClient {
   }
 
   async #call(method: string, request: Uint8Array, about: object, parent: AbortSignal): Promise<Uint8Array> {
-    const { driver, deadlineMs, timeouts, clock } = this.#options;
-    const path = `${DevicePreparationDefinition.fullName}/${method}`;
+    const { driver, service, deadlineMs, timeouts, clock } = this.#options;
+    const path = `${service}/${method}`;
     const deadline = deadlineMs();
     const startedAt = clock.monotonic();
     const note = (result: { answer: object } | { error: string }) => {

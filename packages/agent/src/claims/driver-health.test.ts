@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { childScope, silentLogger, systemClock, untilAborted } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { createServer } from "nice-grpc";
@@ -33,7 +33,7 @@ function setUp() {
       },
     });
     const scope = childScope();
-    const following = health.follow(path, scope.signal);
+    const following = health.follow(path, DeviceHealthReportDefinition.fullName, scope.signal);
     return async () => {
       scope.abort();
       health.disconnected();
@@ -120,7 +120,7 @@ it("a message with hundreds of thousands of empty devices is refused before it i
   const path = join(world.directory, "driver.sock");
   await server.listen(`unix:${path}`);
   const scope = childScope();
-  const following = health.follow(path, scope.signal);
+  const following = health.follow(path, DeviceHealthReportDefinition.fullName, scope.signal);
   await until("refused", () => health.problem?.includes("more than 50000 devices"));
   expect(health.isKnown).toBe(false);
   scope.abort();

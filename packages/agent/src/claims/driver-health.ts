@@ -1,10 +1,9 @@
 import { DeviceHealthNotReported } from "@nodekeeper/api/errors";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import {
-  DeviceHealthReportDefinition,
   WatchDeviceHealthRequest,
   WatchDeviceHealthResponse,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { decodeMessage, streamMessages } from "@nodekeeper/core/grpc";
 import {
   Backoff,
@@ -72,13 +71,16 @@ export class DriverHealth {
     return this.#taints;
   }
 
-  /** Follows the stream of one connection until the signal aborts. A failed stream is reopened after 1 s to 1 min. */
-  async follow(endpoint: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Follows the stream of one connection until the signal aborts. A failed stream is reopened after 1 s to 1 min.
+   * @param service full name of the driver's service
+   */
+  async follow(endpoint: string, service: string, signal: AbortSignal): Promise<void> {
     const { driver, clock, log } = this.#options;
     const backoff = new Backoff(retryPolicies.healthStream);
     while (!signal.aborted) {
       try {
-        await this.#followOnce(endpoint, signal, () => backoff.reset());
+        await this.#followOnce(endpoint, service, signal, () => backoff.reset());
         throw new NodekeeperError("unavailable", "the driver ended the stream");
       } catch (error) {
         if (signal.aborted) return;
@@ -126,8 +128,13 @@ export class DriverHealth {
     }
   }
 
-  async #followOnce(endpoint: string, signal: AbortSignal, onMessage: () => void): Promise<void> {
-    const method = `${DeviceHealthReportDefinition.fullName}/WatchDeviceHealth`;
+  async #followOnce(
+    endpoint: string,
+    service: string,
+    signal: AbortSignal,
+    onMessage: () => void,
+  ): Promise<void> {
+    const method = `${service}/WatchDeviceHealth`;
     const request = WatchDeviceHealthRequest.encode({}).finish();
     const limit = { maxReceiveBytes: MOST_BYTES };
     using scope = childScope(signal);

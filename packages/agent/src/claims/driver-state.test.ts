@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
 import { defaultDeviceSettings } from "../assembly/testing/defaults.ts";
@@ -24,7 +24,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
       endpoint: socket,
       registrationSocket: socket,
       uid: 0,
-      versions: ["nodekeeper.devices.v1alpha1", ...versions],
+      versions: ["nodekeeper.devices.v1alpha2", ...versions],
       generation: 1,
     },
     new AbortController().signal,

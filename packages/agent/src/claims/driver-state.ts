@@ -1,7 +1,7 @@
 import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import {
   type Clock,
   childScope,
@@ -10,7 +10,13 @@ import {
   stopped,
   type Writable,
 } from "@nodekeeper/core/lib";
-import type { DeviceSettings, DeviceSync, TaintReasons } from "../devices/index.ts";
+import {
+  contractOf,
+  type DeviceSettings,
+  type DeviceSync,
+  serviceOf,
+  type TaintReasons,
+} from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
@@ -74,7 +80,6 @@ export interface DriverStatesOptions {
 const READY_WAIT_MS = 5_000;
 const HEALTH_WAIT_MS = 10_000;
 const POLL_MS = 50;
-const streamVersion = "nodekeeper.devices.v1alpha1";
 const kubeletVersions = ["v1.DRAPlugin", "v1beta1.DRAPlugin"];
 
 /** Drivers that are connected, were recently, or have claims. */
@@ -141,12 +146,12 @@ export class DriverStates {
     this.disconnect(name, "registered again");
     state.isFoundAlone = false;
     state.isLeftAlone =
-      !versions.includes(streamVersion) || versions.some((version) => kubeletVersions.includes(version));
-    const hasHealth = !state.isLeftAlone && versions.includes(DeviceHealthReportDefinition.fullName);
-    const isPreparing = versions.includes(DevicePreparationDefinition.fullName);
-    state.needsNoPreparation = !state.isLeftAlone && !isPreparing;
+      !contractOf(versions) || versions.some((version) => kubeletVersions.includes(version));
+    const health = state.isLeftAlone ? undefined : serviceOf(versions, DeviceHealthReportDefinition);
+    const preparation = serviceOf(versions, DevicePreparationDefinition);
+    state.needsNoPreparation = !state.isLeftAlone && !preparation;
     const scope = childScope(signal);
-    this.#followHealth(state, hasHealth, endpoint, scope.signal);
+    this.#followHealth(state, health, endpoint, scope.signal);
     state.setReasons({});
     if (state.isLeftAlone) {
       scope.release();
@@ -156,9 +161,17 @@ export class DriverStates {
       generation,
       uid,
       endpoint,
-      client: isPreparing
-        ? new DriverClient({ driver: name, endpoint, deadlineMs, timeouts: state.timeouts, clock })
-        : undefined,
+      client:
+        preparation === undefined
+          ? undefined
+          : new DriverClient({
+              driver: name,
+              endpoint,
+              service: preparation,
+              deadlineMs,
+              timeouts: state.timeouts,
+              clock,
+            }),
       scope,
       reconciled: Promise.withResolvers(),
       isReconciled: false,
@@ -232,10 +245,10 @@ export class DriverStates {
     await Promise.all(this.#tasks);
   }
 
-  #followHealth(state: OwnState, hasHealth: boolean, endpoint: string, signal: AbortSignal): void {
+  #followHealth(state: OwnState, service: string | undefined, endpoint: string, signal: AbortSignal): void {
     const { nodeName, clock, log } = this.#options;
     const driver = state.name;
-    if (!hasHealth) {
+    if (service === undefined) {
       if (!state.health) return;
       state.health.end();
       state.health = undefined;
@@ -249,7 +262,7 @@ export class DriverStates {
       clock,
       log,
     });
-    const task = state.health.follow(endpoint, signal).finally(() => this.#tasks.delete(task));
+    const task = state.health.follow(endpoint, service, signal).finally(() => this.#tasks.delete(task));
     this.#tasks.add(task);
   }
 }

@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ContainerEdits } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { preparedOf } from "./cdi-file.ts";
 import { cdiEdits } from "./container-edits.ts";
@@ -23,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-const nothing = { env: [], deviceNodes: [], mounts: [], hooks: [] };
+const nothing = ContainerEdits.fromPartial({});
 const mountOf = (hostPath: string, type = "", options: string[] = []) => ({
   ...nothing,
   mounts: [{ hostPath, containerPath: "/x", type, options }],
@@ -104,7 +105,7 @@ it("CDI devices of other vendors are refused where paths are restricted", async 
     preparedOf(
       owner,
       [allocated],
-      { devices: [{ ...identity, edits: undefined, cdiDeviceIds: [id] }] },
+      { devices: [{ ...identity, edits: undefined, cdiDeviceIds: [id], annotations: {} }], edits: undefined },
       new HostFiles({ root, allowed: [allowed] }),
     );
   await preparing("other.com/gpu=all", "/");

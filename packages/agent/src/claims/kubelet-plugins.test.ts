@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DRAResourceHealthDefinition } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
-import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { dialUnix } from "@nodekeeper/core/grpc";
 import { type Clock, childScope, FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
@@ -49,7 +49,7 @@ function setUp(
       {
         type: "DRAPlugin",
         name: DRIVER,
-        versions: ["nodekeeper.devices.v1alpha1", ...more],
+        versions: ["nodekeeper.devices.v1alpha2", ...more],
         endpoint: join(world.directory, "driver.sock"),
         registrationSocket: join(world.directory, "driver-reg.sock"),
         uid: 0,

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { messageOf, NodekeeperError, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import fc from "fast-check";
@@ -152,13 +153,10 @@ class World {
             expect(this.#usersOf(device).filter((user) => user !== uid)).toEqual([]);
             this.setUp.set(device, uid);
           }
-          return {
-            devices: devices.map((device) => ({
-              ...device,
-              cdiDeviceIds: [],
-              edits: { env: [`BOOT=${this.boot}`], deviceNodes: [], mounts: [], hooks: [] },
-            })),
-          };
+          const edits = { env: [`BOOT=${this.boot}`] };
+          return PrepareDevicesResponse.fromPartial({
+            devices: devices.map((device) => ({ ...device, edits })),
+          });
         }),
       unprepare: async (_claim: ClaimReference, { devices }: Pick<RecordedClaim, "devices">) =>
         await life.around(() => {

@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Allocation } from "./allocation.ts";
@@ -43,8 +44,8 @@ function preparationIn(boot: string) {
     prepare: async ({ name }: ClaimReference, { devices }: Allocation) => {
       calls.push(`prepare ${name}: ${devices.map(({ device }) => device)}`);
       await duringCall(calls.at(-1)!);
-      const edits = { env: ["A=b"], deviceNodes: [], mounts: [], hooks: [] };
-      return { devices: devices.map((device) => ({ ...device, cdiDeviceIds: [], edits })) };
+      const edits = { env: ["A=b"] };
+      return PrepareDevicesResponse.fromPartial({ devices: devices.map((device) => ({ ...device, edits })) });
     },
     unprepare: async ({ name }: ClaimReference, { devices }: Pick<RecordedClaim, "devices">) => {
       if (isFailing) throw new NodekeeperError("unavailable", "out of order");

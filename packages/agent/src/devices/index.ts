@@ -22,6 +22,7 @@ export type {
   StoredDevice,
   StoredSlice,
 } from "./model/checked.ts";
+export { contractOf, serviceOf } from "./model/contract.ts";
 export { decodeNamedResources, poolsOfNamedResources } from "./model/decode-named-resources.ts";
 export { type Feature, featuresIn } from "./model/feature-bits.ts";
 export { limits } from "./model/limits.ts";

@@ -6,7 +6,7 @@ import {
   type DeviceHealthReportServiceImplementation,
   DevicePreparationDefinition,
   type DevicePreparationServiceImplementation,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { type Clock, NodekeeperError, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createServer } from "nice-grpc";
@@ -120,12 +120,18 @@ export function recordedDevice(device: string): PreparedDevice {
 export async function serveDriver(
   path: string,
   services: {
-    preparation?: DevicePreparationServiceImplementation;
+    preparation?: Partial<DevicePreparationServiceImplementation>;
     health?: DeviceHealthReportServiceImplementation;
   },
 ): Promise<{ stop: () => void }> {
   const server = createServer();
-  if (services.preparation) server.add(DevicePreparationDefinition, services.preparation);
+  if (services.preparation)
+    server.add(DevicePreparationDefinition, {
+      prepareDevices: async () => ({}),
+      unprepareDevices: async () => ({}),
+      restoreClaims: async () => ({}),
+      ...services.preparation,
+    });
   if (services.health) server.add(DeviceHealthReportDefinition, services.health);
   await server.listen(`unix:${path}`);
   return {

@@ -1,5 +1,5 @@
 import * as old from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
-import * as wire from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import * as wire from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import { describe, expect, test } from "vitest";
 import {
   checkPools,

@@ -1,4 +1,4 @@
-import * as wire from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import * as wire from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PoolReader, readMessage } from "../index.ts";

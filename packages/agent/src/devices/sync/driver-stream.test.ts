@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NodeDefinition } from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
-import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import { FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { createServer, ServerError, Status } from "nice-grpc";
@@ -35,7 +35,8 @@ async function follow(
   const states: [StreamState, string | undefined][] = [];
   const stop = new AbortController();
   try {
-    const options = { endpoint, nodeName: "worker-1", protocol, maxReceiveBytes };
+    const contract = protocol === "devices" ? ("nodekeeper.devices.v1alpha2" as const) : undefined;
+    const options = { endpoint, nodeName: "worker-1", contract, maxReceiveBytes };
     for await (const { state, error, message } of followDriver(
       { ...options, clock: systemClock, log: silentLogger },
       stop.signal,
@@ -110,7 +111,7 @@ it("a stream that breaks is started again at once, and later with a backoff, unt
       {
         endpoint,
         nodeName: "worker-1",
-        protocol: "devices",
+        contract: "nodekeeper.devices.v1alpha2",
         maxReceiveBytes: 1_000_000,
         clock,
         log: {

@@ -3,7 +3,7 @@ import { NodeDefinition, NodeListAndWatchResourcesResponse } from "@nodekeeper/c
 import {
   DeviceDriverDefinition,
   ListAndWatchDevicesRequest,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import { fromGrpcError, MessageBuffers, streamMessages } from "@nodekeeper/core/grpc";
 import {
   Backoff,
@@ -15,12 +15,10 @@ import {
   retryPolicies,
   sleepOrAbort,
 } from "@nodekeeper/core/lib";
+import { type Contract, contractOf } from "../model/contract.ts";
 import { decodeNamedResources } from "../model/decode-named-resources.ts";
 import type { DevicePool, NamedResources } from "../model/model.ts";
 import { type DeviceMessage, readMessage } from "../model/read-message.ts";
-
-/** The version that drivers of the devices protocol register with. */
-export const deviceApiVersion = "nodekeeper.devices.v1alpha1";
 
 /** The protocol of a driver's stream; `none` if its versions have no device stream. */
 export type StreamProtocol = "devices" | "namedResources" | "none";
@@ -47,7 +45,8 @@ export interface DriverStreamOptions {
   endpoint: string;
   /** Sent to the driver. */
   nodeName: string;
-  protocol: Exclude<StreamProtocol, "none">;
+  /** Undefined: the stream of Kubernetes 1.30. */
+  contract: Contract | undefined;
   /** Maximum size of a message, bytes. */
   maxReceiveBytes: number;
   clock: Clock;
@@ -63,7 +62,7 @@ const GOOD_AFTER_MS = 30_000;
  * stream.
  */
 export function protocolOf(versions: readonly string[]): StreamProtocol {
-  if (versions.includes(deviceApiVersion)) return "devices";
+  if (contractOf(versions)) return "devices";
   // Drivers of 1.30 register with "1.0.0"; the proto package is v1alpha3.
   return versions.some((version) => /^v?1\.\d+\.\d+$/.test(version) || version === "v1alpha3")
     ? "namedResources"
@@ -121,13 +120,13 @@ export async function* followDriver(
 
 // Follows one stream. Omits messages that equal the previous one.
 async function* messagesOf(
-  { endpoint, protocol, maxReceiveBytes, nodeName }: DriverStreamOptions,
+  { endpoint, contract, maxReceiveBytes, nodeName }: DriverStreamOptions,
   signal: AbortSignal,
 ): AsyncGenerator<StreamUpdate> {
-  const isOld = protocol === "namedResources";
+  const isOld = contract === undefined;
   const method = isOld
     ? `${NodeDefinition.fullName}/NodeListAndWatchResources`
-    : `${DeviceDriverDefinition.fullName}/ListAndWatchDevices`;
+    : `${contract}.${DeviceDriverDefinition.name}/ListAndWatchDevices`;
   const request = isOld ? new Uint8Array() : ListAndWatchDevicesRequest.encode({ nodeName }).finish();
   let before: Uint8Array | undefined;
   const buffers = new MessageBuffers();

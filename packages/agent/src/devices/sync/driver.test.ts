@@ -1,4 +1,4 @@
-import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import { FakeClock, LoopTurns } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { expect, it } from "vitest";

@@ -3,7 +3,6 @@ import { expect, it } from "vitest";
 import { defaultDeviceSettings } from "../../assembly/testing/defaults.ts";
 import type { DeviceTaint } from "../model/model.ts";
 import { taintingAfter } from "../testing/device-cluster.ts";
-import { deviceApiVersion } from "./driver-stream.ts";
 import { Drivers } from "./drivers.ts";
 import { createDeviceMetrics } from "./metrics.ts";
 
@@ -30,7 +29,7 @@ function setUp(taintDelay: number, untilReady?: () => Promise<void>) {
   const registration = (at: number) => ({
     type: "DRAPlugin" as const,
     name,
-    versions: [deviceApiVersion],
+    versions: ["nodekeeper.devices.v1alpha2"],
     endpoint: "/nonexistent/driver.sock",
     registrationSocket: "/nonexistent/registration.sock",
     uid: 0,

@@ -10,12 +10,13 @@ import {
   type WorkQueue,
 } from "@nodekeeper/core/lib";
 import type { PluginHandler, PluginRegistration, PresentedPlugin } from "../../plugins/index.ts";
+import { contractNames, contractOf } from "../model/contract.ts";
 import { isDriverName } from "../model/field-names.ts";
 import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
 import type { SyncContext } from "./context.ts";
 import { Driver } from "./driver.ts";
-import { deviceApiVersion, followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
+import { followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
 
 type Context = Pick<SyncContext, "nodeName" | "settings" | "heartbeat" | "metrics" | "clock" | "log"> & {
@@ -81,7 +82,7 @@ export class Drivers implements PluginHandler {
     if (!isDriverName(name))
       throw new PluginNameRefused({ name: quote(name), rule: "the name of a driver is a DNS subdomain" });
     if (versions.length === 0) {
-      const supported = `${deviceApiVersion}, 1.0.0`;
+      const supported = `${contractNames}, 1.0.0`;
       throw new PluginVersionsUnsupported({ type: "DRAPlugin", supported, offered: "none" });
     }
   }
@@ -138,7 +139,7 @@ export class Drivers implements PluginHandler {
         {
           endpoint,
           nodeName,
-          protocol,
+          contract: contractOf(versions),
           maxReceiveBytes: settings().maxMessageSize,
           clock,
           log: log.child({ driver: name }),

@@ -7,7 +7,7 @@ import {
   type Device,
   DeviceDriverDefinition,
   type ListAndWatchDevicesResponse,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
   createKubeClient,
   createKubeMetrics,
@@ -218,7 +218,7 @@ export async function setUp(setup: Setup = {}) {
   async function register(
     name: string,
     { endpoint }: TestDriver,
-    versions = ["nodekeeper.devices.v1alpha1"],
+    versions = ["nodekeeper.devices.v1alpha2"],
   ) {
     const registration = {
       type: "DRAPlugin",

@@ -2,20 +2,22 @@
 // versions:
 //   protoc-gen-ts_proto  v2.18.0
 //   protoc               unknown
-// source: nodekeeper/devices/v1alpha1/api.proto
+// source: nodekeeper/devices/v1alpha2/api.proto
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { CallContext, CallOptions } from "nice-grpc-common";
 
-export const protobufPackage = "nodekeeper.devices.v1alpha1";
+export const protobufPackage = "nodekeeper.devices.v1alpha2";
 
-export const protobufFileName = "nodekeeper/devices/v1alpha1/api.proto";
+export const protobufFileName = "nodekeeper/devices/v1alpha2/api.proto";
 
 /**
  * The devices of a driver on this node, or shared with other nodes, in the structure of resource.k8s.io/v1.
  * The driver serves it on its unix socket; the agent watches the stream and publishes ResourceSlices. The agent decides
  * about the distribution of devices over slices, generations of pools and the API version.
+ *
+ * v1alpha2 is v1alpha1 with more fields and services: a field of both has the same number and meaning.
  */
 
 export interface ListAndWatchDevicesRequest {
@@ -2334,7 +2336,7 @@ export const NodeSelectorRequirement: MessageFns<NodeSelectorRequirement> = {
 export type DeviceDriverDefinition = typeof DeviceDriverDefinition;
 export const DeviceDriverDefinition = {
   name: "DeviceDriver",
-  fullName: "nodekeeper.devices.v1alpha1.DeviceDriver",
+  fullName: "nodekeeper.devices.v1alpha2.DeviceDriver",
   methods: {
     /**
      * Sends the whole state first, and again after each change. A state without pools means that the driver has no devices; a
