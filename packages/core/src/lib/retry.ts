@@ -54,8 +54,8 @@ export const retryPolicies = {
   reportStream: { baseMs: 500, maxMs: 30_000 },
   /** A driver's stream, as in the kubelet of 1.31. */
   driverStream: { baseMs: 5_000, maxMs: 180_000, jitter: 0.3, isFirstImmediate: true },
-  /** A driver's health stream. */
-  healthStream: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
+  /** A driver's stream of its devices' health or status. */
+  driverReports: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
   /** Deferred work on a driver's claims. */
   claims: { baseMs: 1_000, maxMs: 60_000 },
   /** The container runtime's event stream. */
