@@ -17,7 +17,11 @@ it("an entry has what was reported, without empty fields", () => {
     entryOf({
       shareId: "0b5e3ac4-0f5c-4ed5-9c3b-2c1a4b8a7f10",
       conditions: [{ ...ready, message: "up" }],
-      networkData: { interfaceName: "net1", ips: ["192.0.2.5/24", "2001:db8::5/64"], hardwareAddress: "02:00" },
+      networkData: {
+        interfaceName: "net1",
+        ips: ["192.0.2.5/24", "2001:db8::5/64"],
+        hardwareAddress: "02:00",
+      },
     }),
   ).toEqual({
     driver: DRIVER,
@@ -50,7 +54,11 @@ it.each<[string, DeepPartial<DeviceStatus>, string]>([
   ["a reason", { conditions: [{ ...ready, reason: "two words" }] }, "is not a CamelCase word"],
   ["a long reason", { conditions: [{ ...ready, reason: "R".repeat(1_025) }] }, "has 1025 bytes"],
   ["a long message", { conditions: [{ ...ready, message: "ä".repeat(16_385) }] }, "has 32770 bytes"],
-  ["a generation", { conditions: [{ ...ready, observedGeneration: -1n }] }, "observedGeneration: is negative"],
+  [
+    "a generation",
+    { conditions: [{ ...ready, observedGeneration: -1n }] },
+    "observedGeneration: is negative",
+  ],
   ["data that is no JSON", { data: "{" }, "data: is not JSON"],
   ["data that is no object", { data: "[]" }, "data: is not a JSON object"],
   ["data that is null", { data: "null" }, "data: is not a JSON object"],

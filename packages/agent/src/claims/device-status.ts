@@ -1,4 +1,7 @@
-import type { Condition, DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import type {
+  Condition,
+  DeviceStatus,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { isRecord } from "@nodekeeper/core/kube";
 import { isLabelName, messageOf, parseExactly, quote, rawNumber } from "@nodekeeper/core/lib";
 import { canonicalInterfaceAddress } from "./interface-address.ts";

@@ -28,6 +28,8 @@ export const retryPolicies = {
   unreportedObject: { baseMs: 1_000, maxMs: 600_000, isOfFleet: true },
   /** Writing a driver's ResourceSlices. */
   slices: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
+  /** Writing the status of a claim's devices. */
+  claimStatus: { baseMs: 1_000, maxMs: 60_000, isOfFleet: true },
   /** Writing the Node's taints. */
   nodeTaints: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
   /** Sending an eviction. Not spread, because the deadlines of its steps depend on it. */
