@@ -110,6 +110,7 @@ it("what a driver reports reaches the claim, changes with it, and is removed wit
   expect(entriesOf("one")[1]?.conditions).toEqual(first?.conditions);
   await node.kubelet.unprepare(DRIVER, wanted);
   await eventually(() => expect(entriesOf("one")).toEqual([theirs]));
+  expect(stored("one").metadata.managedFields?.map(({ manager }) => manager) ?? []).not.toContain(MANAGER);
 });
 
 it("the status stays while the driver is away, and is removed by an agent that was started since", async () => {

@@ -44,7 +44,9 @@ export class ClaimStatusApi {
     const { namespace, name, uid } = claim;
     const live = entriesOf(await this.#reader.read(claim, signal));
     const devices = entries.map((entry) => timed(entry, find(live, entry), now));
-    const body = { metadata: { namespace, name, uid }, status: devices.length === 0 ? {} : { devices } };
+    // An empty status would still be a field of ours.
+    const status = devices.length === 0 ? {} : { status: { devices } };
+    const body = { metadata: { namespace, name, uid }, ...status };
     const options = { subresource: "status", fieldManager: manager, signal };
     const written = await this.#reader.inServedVersion(signal, async (resource) => {
       try {
