@@ -1,7 +1,7 @@
 import { plainText } from "@nodekeeper/api/text";
 import { NodekeeperError, systemClock } from "@nodekeeper/core/lib";
 import { checkDriver, type Finding, isJsonObject } from "../conformance/index.ts";
-import { type Colour, type Output, type PageFormat, paint, printValue } from "./output.ts";
+import { type Colour, type Output, type PageFormat, paint, printMessage, printValue } from "./output.ts";
 
 export interface ConformanceCommandOptions {
   place: string;
@@ -15,6 +15,7 @@ export interface ConformanceCommandOptions {
 }
 
 const MOST_MESSAGE = 1_000;
+const MOST_DEVICES = 20;
 const colours: Record<Finding["result"], Colour> = { pass: "green", fail: "red", skip: "dim" };
 
 /** `nodekeeper conformance driver`. Returns whether no check failed. */
@@ -27,7 +28,15 @@ export async function conformanceCommand(
     throw new NodekeeperError("invalid", "--command and --restart-command exclude each other");
   if (configuration !== undefined && !isJsonObject(configuration))
     throw new NodekeeperError("invalid", "--configuration must be a JSON object");
-  const options = { ...rest, command, restartCommand, configuration, prepares: prepare, clock: systemClock };
+  const options = {
+    ...rest,
+    command,
+    restartCommand,
+    configuration,
+    prepares: prepare,
+    onLeftPrepared,
+    clock: systemClock,
+  };
   const checks: Finding[] = [];
   for await (const finding of checkDriver(options, signal)) {
     checks.push(finding);
@@ -48,4 +57,8 @@ function line({ rule, result, ms, message, contract, source }: Finding, output: 
   const shown = plainText(message, MOST_MESSAGE);
   const text = result === "pass" ? `${contract}${shown && `: ${shown}`}` : `${shown}. Contract: ${contract}`;
   return `${heading}  ${text} [${source}]\n`;
+}
+
+function onLeftPrepared(devices: readonly string[], reason: string): void {
+  printMessage(`the driver may still have prepared ${devices.slice(0, MOST_DEVICES).join(", ")}: ${reason}`);
 }

@@ -30,6 +30,8 @@ export interface ConformanceOptions {
   /** Number of claims that are prepared to measure the time. */
   calls: number;
   nodeName: string;
+  /** Called at the end with the devices of claims that could not be unprepared, and the reason. */
+  onLeftPrepared: (devices: readonly string[], reason: string) => void;
   clock: Clock;
 }
 
@@ -113,6 +115,7 @@ export class Bench implements AsyncDisposable {
       service: this.service(DevicePreparationDefinition),
       clock: this.clock,
       signal: this.signal,
+      onLeftPrepared: this.options.onLeftPrepared,
     });
     return this.#calls;
   }

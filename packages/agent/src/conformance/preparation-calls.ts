@@ -6,7 +6,7 @@ import {
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
-import { type Clock, childScope, messageOf, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, childScope, messageOf, sleepOrAbort, withDeadline } from "@nodekeeper/core/lib";
 
 export interface PreparationCallsOptions {
   endpoint: string;
@@ -14,6 +14,8 @@ export interface PreparationCallsOptions {
   service: string;
   clock: Clock;
   signal: AbortSignal;
+  /** Called at the end with the devices of claims that could not be unprepared, and the reason. */
+  onLeftPrepared: (devices: readonly string[], reason: string) => void;
 }
 
 /** The kubelet's timeout for calls to prepare and unprepare. */
@@ -43,16 +45,16 @@ export class PreparationCalls implements AsyncDisposable {
     return PrepareDevicesResponse.decode(await this.call("PrepareDevices", bytes));
   }
 
-  /** Calls PrepareDevices and cancels the call once its request is written. */
-  async cancelPrepare(request: PrepareDevicesRequest): Promise<void> {
+  /** Calls PrepareDevices and cancels the call after `ms`, if it is not answered before. */
+  async cancelPrepare(request: PrepareDevicesRequest, ms: number): Promise<void> {
+    const { clock, service, signal } = this.#options;
     this.#claims.set(request.claim!.uid, request);
     const bytes = PrepareDevicesRequest.encode(request).finish();
-    using scope = childScope(this.#options.signal);
-    const called = this.#channel.call(`${this.#options.service}/PrepareDevices`, [bytes], scope.signal);
-    // The request is written in a later turn of the event loop, when the connection is open.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    using scope = childScope(signal);
+    const called = this.#channel.call(`${service}/PrepareDevices`, [bytes], scope.signal).catch(() => {});
+    await Promise.race([called, sleepOrAbort(clock, ms, signal)]);
     scope.abort();
-    await called.catch(() => {});
+    await called;
   }
 
   async unprepare({ claim, pods, devices }: PrepareDevicesRequest): Promise<void> {
@@ -77,21 +79,27 @@ export class PreparationCalls implements AsyncDisposable {
     );
   }
 
-  /** Unprepares all claims that may be prepared, also after the suite was interrupted. Never throws. */
+  /** Unprepares all claims that may be prepared, also after the suite was interrupted. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { claim, pods, devices } of [...this.#claims.values()]) {
+    const { onLeftPrepared } = this.#options;
+    for (const [uid, { claim, pods, devices }] of this.#claims) {
       const bytes = UnprepareDevicesRequest.encode({ claim, pods, devices }).finish();
       try {
         await this.call("UnprepareDevices", bytes, new AbortController().signal);
+        this.#claims.delete(uid);
       } catch (error) {
         // Most likely all fail for one reason.
-        this.failure = messageOf(error);
+        onLeftPrepared(devicesOf(this.#claims.values()), messageOf(error));
         break;
       }
     }
     this.#channel.close();
   }
+}
 
-  /** Why claims could not be unprepared at the end. */
-  failure: string | undefined;
+function devicesOf(requests: Iterable<PrepareDevicesRequest>): string[] {
+  const names = [...requests].flatMap(({ devices }) =>
+    devices.map(({ pool, device }) => `${pool}/${device}`),
+  );
+  return [...new Set(names)];
 }

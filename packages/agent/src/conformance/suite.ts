@@ -44,8 +44,8 @@ export async function* checkDriver(
         : { result: "skip", message: `needs ${needed}` };
     signal.throwIfAborted();
     if (outcome.result === "pass") passed.add(check.rule);
-    if (outcome.result === "fail") isLost = !(await serves(bench));
     yield { rule: check.rule, ...outcome, ms: options.clock.monotonic() - startedAt, ...rules[check.rule] };
+    if (outcome.result === "fail") isLost = !(await serves(bench));
   }
 }
 

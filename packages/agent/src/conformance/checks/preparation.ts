@@ -8,6 +8,8 @@ import { claimOf } from "../claims.ts";
 import { RuleBroken } from "../finding.ts";
 
 const MOST_OVERLAPPING = 8;
+// Before the driver has read the request, and while it prepares.
+const CANCEL_AFTER_MS = [0, 1, 3, 10];
 const GOAL_MS = 1_000;
 
 export const preparationChecks: readonly Check[] = [
@@ -123,9 +125,11 @@ export const preparationChecks: readonly Check[] = [
     rule: "cancelled",
     needs: ["answer", "unprepare"],
     async run(bench) {
-      const claim = claimOfOne(bench);
-      await bench.preparation.cancelPrepare(claim);
-      await prepareAndUndo(bench, claim);
+      for (const ms of CANCEL_AFTER_MS) {
+        const claim = claimOfOne(bench);
+        await bench.preparation.cancelPrepare(claim, ms);
+        await prepareAndUndo(bench, claim);
+      }
       return undefined;
     },
   },

@@ -54,6 +54,7 @@ export function processChecks(run: DriverRun): readonly Check[] {
         process.kill("SIGTERM");
         const ended = withDeadline(bench.clock, { ms: END_MS }, bench.signal, () => process.exited);
         const how = await ended.catch(() => {
+          process.kill("SIGKILL");
           bench.signal.throwIfAborted();
           throw new RuleBroken(`the process still runs ${END_MS / 1_000} s after SIGTERM`);
         });
