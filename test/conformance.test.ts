@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { runCommand } from "../packages/agent/src/cli/testing/run-command.ts";
+import { serveTestDriver } from "../packages/agent/src/conformance/testing/test-driver.ts";
 import { root } from "../scripts/programs.ts";
 
 let directory: string;
@@ -57,6 +58,39 @@ describe("names the broken rule of a process", () => {
   ])("%s: %s", async (rule, breach) => {
     const { status, out } = await conformance("--command", breaking(breach), "-o", "json");
     expect([namesOf(JSON.parse(out), "fail"), status]).toEqual([[rule], 1]);
+  });
+});
+
+describe("a driver that another program runs", () => {
+  let server: Awaited<ReturnType<typeof serveTestDriver>>;
+  beforeEach(async () => {
+    server = await serveTestDriver(join(directory, "driver.sock"), {});
+  });
+  afterEach(() => server.forceShutdown());
+
+  it.each([
+    ["restarts", "true && true", [], ["unprepare-refused", "clean-end"], 0],
+    [
+      "can't be restarted",
+      "echo no such unit >&2; false",
+      ["restart"],
+      ["unprepare-refused", "restart-claims", "clean-end"],
+      1,
+    ],
+  ])("%s", async (_, command, failed, skipped, status) => {
+    const result = await conformance("--restart-command", command, "--calls", "1", "-o", "json");
+    const report: Report = JSON.parse(result.out);
+    expect([namesOf(report, "fail"), namesOf(report, "skip"), result.status]).toEqual([
+      failed,
+      skipped,
+      status,
+    ]);
+    if (status === 1) expect(result.out).toContain("ended with 1: no such unit");
+  });
+
+  it("is not started twice", async () => {
+    const { status, stderr } = await conformance("--command", sample());
+    expect([status, stderr]).toEqual([2, expect.stringContaining("a process already listens")]);
   });
 });
 

@@ -114,12 +114,21 @@ export interface Hook {
 
 /** Returns the claim of a request. Throws `invalid` if its configuration is not JSON. */
 export function claimToPrepare(request: PrepareDevicesRequest): ClaimToPrepare {
-  return claimOf(request);
+  return claimOf(request, parsed);
 }
 
-/** See `claimToPrepare`. */
+/**
+ * Returns the claim of a request. Configuration that is not JSON is undefined: the claim was never prepared with it, and
+ * must end nevertheless.
+ */
 export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnprepare {
-  return claimOf(request);
+  return claimOf(request, (text) => {
+    try {
+      return parsed(text);
+    } catch {
+      return undefined;
+    }
+  });
 }
 
 export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDeviceMessage> {
@@ -142,25 +151,23 @@ export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDevi
   };
 }
 
-function claimOf({ claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest) {
+function claimOf(
+  { claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest,
+  parse: (text: string) => unknown,
+) {
   return {
     namespace: claim?.namespace ?? "",
     name: claim?.name ?? "",
     uid: claim?.uid ?? "",
     pods: pods.map(({ name, uid }) => ({ name, uid })),
-    devices: devices.map(deviceOf),
+    devices: devices.map((device) => deviceOf(device, parse)),
   };
 }
 
-function deviceOf({
-  request,
-  pool,
-  device,
-  shareId,
-  consumedCapacity,
-  adminAccess,
-  configuration,
-}: AllocatedDeviceMessage): AllocatedDevice {
+function deviceOf(
+  { request, pool, device, shareId, consumedCapacity, adminAccess, configuration }: AllocatedDeviceMessage,
+  parse: (text: string) => unknown,
+): AllocatedDevice {
   return {
     request,
     pool,
@@ -170,7 +177,7 @@ function deviceOf({
     adminAccess,
     configuration: configuration.map(({ source, parameters }) => ({
       source: source === "FromClass" ? "FromClass" : "FromClaim",
-      parameters: parsed(parameters),
+      parameters: parse(parameters),
       parametersText: parameters,
     })),
   };

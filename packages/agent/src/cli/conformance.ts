@@ -9,6 +9,7 @@ export interface ConformanceCommandOptions {
   restartCommand?: string;
   prepare: boolean;
   configuration?: string;
+  only: readonly string[];
   calls: number;
   nodeName: string;
   format: PageFormat;

@@ -1,3 +1,4 @@
+import { counted } from "@nodekeeper/api/wording";
 import {
   DeviceDriverDefinition,
   ListAndWatchDevicesRequest,
@@ -11,7 +12,7 @@ import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 import { type CheckedPools, PoolReader, readMessage, serviceOf } from "../devices/index.ts";
 import { RegistrationClient } from "../plugins/index.ts";
 import { allocatable, allocated, type StreamedDevice } from "./claims.ts";
-import { Skipped } from "./finding.ts";
+import { RuleBroken, Skipped } from "./finding.ts";
 import { PreparationCalls } from "./preparation-calls.ts";
 import { Watch } from "./watch.ts";
 
@@ -27,6 +28,8 @@ export interface ConformanceOptions {
   prepares: boolean;
   /** Opaque parameters of the claims, a JSON object. */
   configuration: string | undefined;
+  /** Devices that may be prepared, by name or "<pool>/<device>". Empty: all. */
+  only: readonly string[];
   /** Number of claims that are prepared to measure the time. */
   calls: number;
   nodeName: string;
@@ -125,12 +128,21 @@ export class Bench implements AsyncDisposable {
     this.#calls?.reconnect(this.endpoint);
   }
 
-  /** Devices for claims. Throws `Skipped` if there are fewer than `atLeast`. */
+  /**
+   * Devices for claims. Throws `Skipped` if there are fewer than `atLeast`, and `RuleBroken` if the only ones that may be
+   * prepared are not streamed.
+   */
   streamed(atLeast = 1): StreamedDevice[] {
-    const devices = this.pools ? allocatable(this.pools) : [];
+    const { only } = this.options;
+    const devices = (this.pools ? allocatable(this.pools) : []).filter(
+      ({ pool, device: { name } }) =>
+        only.length === 0 || only.includes(name) || only.includes(`${pool}/${name}`),
+    );
+    if (only.length > 0 && devices.length === 0)
+      throw new RuleBroken(`the driver does not stream ${only.join(", ")}`);
     if (devices.length < atLeast)
       throw new Skipped(
-        `the driver has ${devices.length} devices that can be allocated together, fewer than ${atLeast}`,
+        `needs ${counted(atLeast, "device")} that can be allocated together; there are ${devices.length}`,
       );
     return devices;
   }
@@ -138,6 +150,11 @@ export class Bench implements AsyncDisposable {
   /** What a claim has of a streamed device. */
   allocated(device: StreamedDevice): PrepareDevicesRequest["devices"][number] {
     return allocated(device, this.options.configuration) as PrepareDevicesRequest["devices"][number];
+  }
+
+  /** Unprepares all claims that may be prepared. */
+  async release(): Promise<void> {
+    await this.#calls?.release();
   }
 
   /** Throws if the driver does not answer any more. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 
 const MOST_OUTPUT = 4_000;
 
-/** A driver, or another program, that the suite runs: one command of the shell. Its end is that of the command. */
+/** A shell command that the suite runs. */
 export class OwnProcess {
   readonly #child: ChildProcess;
   /** Resolves with the exit code, or the signal that ended the process. */
@@ -12,8 +12,7 @@ export class OwnProcess {
   isRunning = true;
 
   constructor(command: string) {
-    // Signals must reach the program, not a shell in front of it.
-    this.#child = spawn("sh", ["-c", `exec ${command}`], { stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = spawn("sh", ["-c", command], { stdio: ["ignore", "pipe", "pipe"] });
     const keep = (chunk: Buffer) => {
       this.output = (this.output + chunk).slice(-MOST_OUTPUT);
     };

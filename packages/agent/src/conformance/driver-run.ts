@@ -5,6 +5,7 @@ import { SocketPlace } from "./find-socket.ts";
 
 const START_MS = 30_000;
 const END_MS = 10_000;
+const POLL_MS = 50;
 
 type Options = Pick<ConformanceOptions, "place" | "command" | "restartCommand" | "clock">;
 
@@ -52,6 +53,7 @@ export class DriverRun implements AsyncDisposable {
     const { command, restartCommand } = this.#options;
     if (command !== undefined) {
       await this.#kill();
+      await this.#vacant(signal);
       return await this.#started(command, signal);
     }
     const process = new OwnProcess(restartCommand ?? "false");
@@ -80,7 +82,8 @@ export class DriverRun implements AsyncDisposable {
   }
 
   async #started(command: string, signal: AbortSignal): Promise<string> {
-    const process = new OwnProcess(command);
+    // Signals must reach the driver, not a shell in front of it.
+    const process = new OwnProcess(`exec ${command}`);
     this.process = process;
     try {
       return await this.#place.appears(START_MS, signal, () => process.isRunning);
@@ -89,6 +92,19 @@ export class DriverRun implements AsyncDisposable {
       const state = process.isRunning ? "runs" : `ended with ${await process.exited}`;
       const message = `the driver's process ${state}, and no process listens at ${this.#place.path}: ${process.output}`;
       throw new NodekeeperError("invalid", message, { cause: error });
+    }
+  }
+
+  // A container, for example, does not end with the command that runs it.
+  async #vacant(signal: AbortSignal): Promise<void> {
+    const until = this.#clock.monotonic() + END_MS;
+    while ((await this.#place.find()) !== undefined) {
+      if (this.#clock.monotonic() >= until)
+        throw new NodekeeperError(
+          "invalid",
+          "the driver does not end with the process of --command; start it apart, and give --restart-command",
+        );
+      await this.#clock.sleep(POLL_MS, signal);
     }
   }
 

@@ -6,7 +6,7 @@ import {
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
-import { type Clock, childScope, messageOf, sleepOrAbort, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, childScope, codeOf, messageOf, sleepOrAbort, withDeadline } from "@nodekeeper/core/lib";
 
 export interface PreparationCallsOptions {
   endpoint: string;
@@ -80,26 +80,34 @@ export class PreparationCalls implements AsyncDisposable {
   }
 
   /** Unprepares all claims that may be prepared, also after the suite was interrupted. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const { onLeftPrepared } = this.#options;
-    for (const [uid, { claim, pods, devices }] of this.#claims) {
+  async release(): Promise<void> {
+    const left: PrepareDevicesRequest[] = [];
+    let reason = "";
+    let isAnswering = true;
+    for (const request of this.#claims.values()) {
+      const { claim, pods, devices } = request;
       const bytes = UnprepareDevicesRequest.encode({ claim, pods, devices }).finish();
       try {
-        await this.call("UnprepareDevices", bytes, new AbortController().signal);
-        this.#claims.delete(uid);
+        // A driver that does not answer would take the whole timeout for each claim.
+        if (isAnswering) await this.call("UnprepareDevices", bytes, new AbortController().signal);
+        else left.push(request);
       } catch (error) {
-        // Most likely all fail for one reason.
-        onLeftPrepared(devicesOf(this.#claims.values()), messageOf(error));
-        break;
+        left.push(request);
+        reason = messageOf(error);
+        isAnswering = codeOf(error) !== "deadline";
       }
     }
+    this.#claims.clear();
+    if (left.length > 0) this.#options.onLeftPrepared(devicesOf(left), reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
     this.#channel.close();
   }
 }
 
-function devicesOf(requests: Iterable<PrepareDevicesRequest>): string[] {
-  const names = [...requests].flatMap(({ devices }) =>
-    devices.map(({ pool, device }) => `${pool}/${device}`),
-  );
+function devicesOf(requests: readonly PrepareDevicesRequest[]): string[] {
+  const names = requests.flatMap(({ devices }) => devices.map(({ pool, device }) => `${pool}/${device}`));
   return [...new Set(names)];
 }

@@ -88,7 +88,7 @@ export const rules = {
     source: `${claims}, DevicePreparation.PrepareDevices`,
   },
   overlapping: {
-    contract: "calls for different claims overlap, and each returns the devices of its claim",
+    contract: "each of several overlapping calls for different claims returns the devices of its claim",
     source: `${claims}, DevicePreparation.PrepareDevices, 2`,
   },
   cancelled: {
@@ -111,6 +111,10 @@ export const rules = {
     contract:
       "configuration that the driver does not understand gets an error or a valid answer, and the driver serves on",
     source: `${claims}, Configuration.parameters`,
+  },
+  "unprepare-refused": {
+    contract: "UnprepareDevices of a claim whose preparation was refused succeeds",
+    source: `${claims}, DevicePreparation.PrepareDevices, 3`,
   },
   "long-names": {
     contract: "names of 4 KiB get an error or a valid answer, and the driver serves on",

@@ -75,6 +75,7 @@ async function check(
     restartCommand: undefined,
     prepares: true,
     configuration: undefined,
+    only: [],
     calls: 10,
     nodeName: "worker-1",
     onLeftPrepared: (devices: readonly string[]) => left.push(...devices),
@@ -106,7 +107,7 @@ const rulesOf = (findings: readonly Finding[], wanted: Finding["result"]) =>
 it("a driver that keeps the contract passes every rule that needs no other process", async () => {
   const findings = await check(() => ({}));
   expect(findings.filter(({ result }) => result === "fail")).toEqual([]);
-  expect(rulesOf(findings, "skip")).toEqual(["restart", "restart-claims", "clean-end"]);
+  expect(rulesOf(findings, "skip")).toEqual(["unprepare-refused", "restart", "restart-claims", "clean-end"]);
   expect(findings.map(({ rule }) => rule).sort()).toEqual(Object.keys(rules).sort());
 });
 
@@ -156,6 +157,25 @@ it("claims have the configuration, and none stays prepared", async () => {
   expect(left).toEqual([]);
 });
 
+it("only the devices that may be prepared are", async () => {
+  const prepared = new Set<string>();
+  const parts: Partial<DriverParts> = {
+    async prepare({ devices }) {
+      for (const { device } of devices) if (device.startsWith("gpu")) prepared.add(device);
+      return answerFor(devices);
+    },
+  };
+  const findings = await check(() => parts, { only: ["worker-1/gpu-1"] });
+  expect([...prepared]).toEqual(["gpu-1"]);
+  expect(findings.find(({ rule }) => rule === "overlapping")).toMatchObject({
+    result: "skip",
+    message: "needs 2 devices that can be allocated together; there are 1",
+  });
+  server?.forceShutdown();
+  const wrong = await check(() => parts, { only: ["gpu-7"] });
+  expect(rulesOf(wrong, "fail")).toEqual(["prepare"]);
+});
+
 it("names the devices that could not be unprepared", async () => {
   await check(() => ({
     async unprepare() {
@@ -186,6 +206,10 @@ function claimTable() {
 const answerFor = (devices: PrepareDevicesRequest["devices"]) => ({
   devices: devices.map((device) => preparedDevice(device)),
 });
+
+function checkConfiguration([device]: PrepareDevicesRequest["devices"]): void {
+  if (device?.configuration[0]) JSON.parse(device.configuration[0].parameters);
+}
 
 type Breach = (trouble: Trouble) => Partial<DriverParts>;
 const info =
@@ -477,6 +501,20 @@ const breaches: [RuleId, string, Breach][] = [
       async prepare({ devices }) {
         if (devices[0]?.configuration[0]?.parameters === "{") crash();
         return answerFor(devices);
+      },
+    }),
+  ],
+  [
+    "unprepare-refused",
+    "an error for configuration that it does not understand",
+    () => ({
+      async prepare({ devices }) {
+        checkConfiguration(devices);
+        return answerFor(devices);
+      },
+      async unprepare({ devices }) {
+        checkConfiguration(devices);
+        return {};
       },
     }),
   ],

@@ -10,7 +10,7 @@ export function declareConformance(program: Command, { output, fail }: CommandCo
     .command("driver")
     .argument("<place>", "the driver's registration socket, or the directory that it is served in")
     .description(
-      "check a device driver as the agent and the kubelet call it; prepares the real devices that it streams, unless --no-prepare",
+      "check a device driver as the agent and the kubelet call it; prepares and unprepares real devices, unless --no-prepare",
     )
     .option(
       "--command <command>",
@@ -18,14 +18,15 @@ export function declareConformance(program: Command, { output, fail }: CommandCo
     )
     .option("--restart-command <command>", "command that restarts a driver that runs already")
     .option("--no-prepare", "do not prepare and unprepare devices")
+    .option("--device <names...>", "prepare only these devices: <device> or <pool>/<device>")
     .option("--configuration <json>", "opaque parameters of the claims, a JSON object")
     .option("--calls <count>", "number of claims to measure the time of PrepareDevices", "100")
     .option("--node-name <name>", "name of the node", "conformance-node")
     .addOption(pageFormatOption())
-    .action(async (place, { calls, output: format, ...options }) => {
+    .action(async (place, { calls, device: only = [], output: format, ...options }) => {
       const { conformanceCommand } = await import("../conformance.ts");
       using scope = await signals();
-      const settings = { ...options, place, calls: countOf(calls, "--calls"), format };
+      const settings = { ...options, place, only, calls: countOf(calls, "--calls"), format };
       if (!(await conformanceCommand(settings, output, scope.signal))) fail();
     });
 }

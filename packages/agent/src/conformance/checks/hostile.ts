@@ -1,4 +1,5 @@
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
+import { counted } from "@nodekeeper/api/wording";
 import type {
   AllocatedDevice,
   PrepareDevicesRequest,
@@ -8,7 +9,7 @@ import { checkAnswer } from "../answer-check.ts";
 import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
 import { claimOf } from "../claims.ts";
-import { RuleBroken } from "../finding.ts";
+import { RuleBroken, Skipped } from "../finding.ts";
 import type { RuleId } from "../rules.ts";
 import { claimOfOne } from "./preparation.ts";
 
@@ -57,13 +58,26 @@ export const hostileChecks: readonly Check[] = [
   {
     rule: "configuration",
     needs,
-    run: (bench) =>
-      survives(
-        bench,
-        configurations.map((parameters) =>
-          claimOf([{ ...oneOf(bench), configuration: [{ source: "FromClaim", parameters }] }]),
-        ),
-      ),
+    run: (bench) => survives(bench, misconfigured(bench)),
+  },
+  {
+    rule: "unprepare-refused",
+    needs,
+    async run(bench) {
+      let refused = 0;
+      for (const claim of misconfigured(bench)) {
+        const isPrepared = await bench.preparation.prepare(claim).then(
+          () => true,
+          () => false,
+        );
+        bench.signal.throwIfAborted();
+        if (!isPrepared) refused++;
+        const unprepared = bench.preparation.unprepare(claim);
+        await (isPrepared ? unprepared.catch(() => {}) : unprepared);
+      }
+      if (refused === 0) throw new Skipped("the driver refuses no configuration");
+      return counted(refused, "claim");
+    },
   },
   {
     rule: "long-names",
@@ -105,6 +119,12 @@ export const hostileChecks: readonly Check[] = [
     },
   },
 ];
+
+function misconfigured(bench: Bench): PrepareDevicesRequest[] {
+  return configurations.map((parameters) =>
+    claimOf([{ ...oneOf(bench), configuration: [{ source: "FromClaim", parameters }] }]),
+  );
+}
 
 function oneOf(bench: Bench): AllocatedDevice {
   return bench.allocated(bench.streamed()[0]!);

@@ -51,6 +51,7 @@ export function processChecks(run: DriverRun): readonly Check[] {
         const { process } = run;
         if (!process) throw new Skipped("needs --command");
         bench.devices?.[Symbol.dispose]();
+        await bench.release();
         process.kill("SIGTERM");
         const ended = withDeadline(bench.clock, { ms: END_MS }, bench.signal, () => process.exited);
         const how = await ended.catch(() => {
