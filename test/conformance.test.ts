@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { runCommand } from "../packages/agent/src/cli/testing/run-command.ts";
@@ -92,6 +93,28 @@ describe("a driver that another program runs", () => {
     const { status, stderr } = await conformance("--command", sample());
     expect([status, stderr]).toEqual([2, expect.stringContaining("a process already listens")]);
   });
+});
+
+it("prints a driver's hostile texts escaped, each in its line", async () => {
+  const evil = "evil\npass  prepare\u001b[2J";
+  const server = await serveTestDriver(join(directory, "driver.sock"), {
+    async prepare() {
+      throw new ServerError(Status.INTERNAL, evil);
+    },
+  });
+  try {
+    const { out, status } = await conformance();
+    const lines = out.trimEnd().split("\n");
+    expect(
+      lines.filter((line) => !/^(pass|fail|skip) {2}[a-z-]+ +\d+ ms {2}|^$|^\d+ checks: /.test(line)),
+    ).toEqual([]);
+    expect(out).not.toContain("\u001b");
+    expect(out).toMatch(/^fail {2}prepare .*evil/m);
+    expect(lines.filter((line) => /^(pass|fail|skip) {2}prepare /.test(line))).toHaveLength(1);
+    expect(status).toBe(1);
+  } finally {
+    server.forceShutdown();
+  }
 });
 
 it.each([

@@ -295,15 +295,12 @@ const breaches: [RuleId, string, Breach][] = [
   [
     "health",
     "nothing",
-    ({ hang }) => {
-      let streams = 0;
-      return {
-        // biome-ignore lint/correctness/useYield: the stream has no message
-        async *health(_, { signal }) {
-          if (++streams > 0) await hang(signal);
-        },
-      };
-    },
+    ({ hang }) => ({
+      // biome-ignore lint/correctness/useYield: the stream has no message
+      async *health(_, { signal }) {
+        await hang(signal);
+      },
+    }),
   ],
   [
     "status",
