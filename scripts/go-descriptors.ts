@@ -9,9 +9,9 @@ import {
 import { root, runTool, withTemporaryDirectory } from "./programs.ts";
 
 // Go code that is generated from proto/ by Go's tools, which this check does without.
-const generated = "examples/*/gen/**/*.pb.go";
+const generated = "sdk-go/gen/**/*.pb.go";
 
-/** Files of Go code under examples/ that describe other messages or services than proto/ does. */
+/** Files of Go code in sdk-go/ that describe other messages or services than proto/ does. */
 export async function findGoDrift(): Promise<string[]> {
   const wanted = await descriptorsOfProtos();
   const problems: string[] = [];

@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from "vitest";
 import { descriptorsOfProtos, goProblem } from "../scripts/go-descriptors.ts";
 import { root } from "../scripts/programs.ts";
 
-const file = "examples/driver-go/gen/nodekeeper/devices/v1alpha2/preparation.pb.go";
+const file = "sdk-go/gen/nodekeeper/devices/v1alpha2/preparation.pb.go";
 let wanted: Awaited<ReturnType<typeof descriptorsOfProtos>>;
 let text: string;
 
@@ -31,8 +31,8 @@ it.each<[string, (before: string) => string, RegExp]>([
   ["no descriptor", (before) => before.replace("_rawDesc = ", "_other = "), /^has no descriptor$/],
   [
     "a proto file that is not there",
-    (before) => before.replace("v1alpha1/preparation.proto\\x12", "v1alpha1/preparatiom.proto\\x12"),
-    /^comes from nodekeeper\/devices\/v1alpha1\/preparatiom.proto/,
+    (before) => before.replace("v1alpha2/preparation.proto\\x12", "v1alpha2/preparatiom.proto\\x12"),
+    /^comes from nodekeeper\/devices\/v1alpha2\/preparatiom.proto/,
   ],
 ])("%s is noticed", (_, change, expected) => {
   const changed = change(text);

@@ -263,7 +263,7 @@ describe("npm create @nodekeeper/plugin", () => {
   });
 
   it.for(kinds)("kind %s in Go builds as it stands, and passes its test", async (kind, { skip }) => {
-    const missing = missingParts(kind === "driver" ? "goSampleDriver" : "goReporter");
+    const missing = missingParts("goSampleDriver");
     if (missing) skip(missing);
     const { cwd, scripts } = await create(kind, "go");
     // As test/e2e/prepare builds programs with the same packages: Go's cache has them.

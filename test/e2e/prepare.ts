@@ -93,6 +93,7 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
     buildGo({
       name: "sample-driver",
       module: goSample,
+      beside: [join(examples, "../sdk-go")],
       package: ".",
       version: requiredVersion(goSample, "google.golang.org/grpc"),
     }),

@@ -165,11 +165,8 @@ describe("a project", () => {
       });
       const { selector, updateStrategy, template } = daemonSet.spec;
       expect(template.metadata.labels).toEqual(selector.matchLabels);
-      // A new instance beside the old one would take the old one's socket, and lose it when that one ends.
-      const isSurge = language !== "go" || kind === "driver";
-      expect(updateStrategy.rollingUpdate).toEqual(
-        isSurge ? { maxSurge: 1, maxUnavailable: 0 } : { maxUnavailable: 1 },
-      );
+      // Each instance has its own socket.
+      expect(updateStrategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
       const { containers, volumes, ...pod } = template.spec;
       expect(pod).toMatchObject({
         serviceAccountName: "tea.example.org",

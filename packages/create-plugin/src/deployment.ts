@@ -1,6 +1,6 @@
 import type { Choices } from "./arguments.ts";
 import { generationOf, scriptsOf } from "./manifest.ts";
-import { type Language, templates } from "./templates.ts";
+import type { Language } from "./templates.ts";
 
 // The actions of .github/workflows/ci.yml.
 const checkout = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1";
@@ -11,7 +11,7 @@ const setupGo = "actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e # v7.
 export function deploymentOf(choices: Choices): Record<string, string> {
   return {
     Dockerfile: dockerfileOf(choices),
-    ".dockerignore": "*\n!package*.json\n!*.ts\n!*.go\n!go.*\n!gen\n!*.py\n!requirements.txt\n!proto\n",
+    ".dockerignore": "*\n!package*.json\n!*.ts\n!*.go\n!go.*\n!sdk-*\n!*.py\n!requirements.txt\n!proto\n",
     "deploy/daemonset.yaml": daemonSetOf(choices),
     ".github/workflows/ci.yml": workflowOf(choices),
   };
@@ -92,7 +92,9 @@ spec:
   updateStrategy:
     type: RollingUpdate
     rollingUpdate:
-${updateOf(choices)}
+      # Each instance has its own socket: the agent registers the new one before the old one ends.
+      maxSurge: 1
+      maxUnavailable: 0
   template:
     metadata:
       labels:
@@ -136,16 +138,6 @@ ${updateOf(choices)}
             # Made by the agent's pod. The kubelet starts this one once it exists.
             type: Directory
 `;
-}
-
-/** With katalyst-api's skeleton, all instances of a plugin share one socket, which an instance removes when it stops. */
-function updateOf({ language, kind }: Choices): string {
-  if (templates[language][kind].sharesSocket) return "      maxUnavailable: 1";
-  return [
-    "      # Each instance has its own socket: the agent registers the new one before the old one ends.",
-    "      maxSurge: 1",
-    "      maxUnavailable: 0",
-  ].join("\n");
 }
 
 function workflowOf(choices: Choices): string {

@@ -241,8 +241,8 @@ const file_pluginregistration_v1_api_proto_rawDesc = "" +
 	"\vInfoRequest2\xce\x01\n" +
 	"\fRegistration\x12J\n" +
 	"\aGetInfo\x12\x1f.pluginregistration.InfoRequest\x1a\x1e.pluginregistration.PluginInfo\x12r\n" +
-	"\x18NotifyRegistrationStatus\x12&.pluginregistration.RegistrationStatus\x1a..pluginregistration.RegistrationStatusResponseB\xb8\x01\n" +
-	"\x16com.pluginregistrationB\bApiProtoP\x01Z,example.com/driver/gen/pluginregistration/v1\xa2\x02\x03PXX\xaa\x02\x12Pluginregistration\xca\x02\x12Pluginregistration\xe2\x02\x1ePluginregistration\\GPBMetadata\xea\x02\x12Pluginregistrationb\x06proto3"
+	"\x18NotifyRegistrationStatus\x12&.pluginregistration.RegistrationStatus\x1a..pluginregistration.RegistrationStatusResponseB\xcd\x01\n" +
+	"\x16com.pluginregistrationB\bApiProtoP\x01ZAgithub.com/nodekeeper/nodekeeper/sdk-go/gen/pluginregistration/v1\xa2\x02\x03PXX\xaa\x02\x12Pluginregistration\xca\x02\x12Pluginregistration\xe2\x02\x1ePluginregistration\\GPBMetadata\xea\x02\x12Pluginregistrationb\x06proto3"
 
 var (
 	file_pluginregistration_v1_api_proto_rawDescOnce sync.Once
