@@ -9,8 +9,6 @@ export interface Template {
   named: Readonly<Record<string, string>>;
   /** Files and directories that are copied unchanged. */
   copied: Readonly<Record<string, string>>;
-  /** For Python: proto files from which modules are generated, relative to proto/. */
-  protoFiles?: readonly string[];
 }
 
 /** Names of the plugins in examples/. */
@@ -19,13 +17,6 @@ export const sampleNames: Readonly<Record<Kind, string>> = {
   eviction: "example-eviction",
   driver: "accelerators.example.com",
 };
-
-const registration = "pluginregistration/v1/api.proto";
-const driverProtos = [
-  "nodekeeper/devices/v1alpha1/api.proto",
-  "nodekeeper/devices/v1alpha1/preparation.proto",
-  registration,
-];
 
 /** Templates by language and kind: the sample plugins in examples/. */
 export const templates: Readonly<Record<Language, Readonly<Record<Kind, Template>>>> = {
@@ -39,15 +30,7 @@ export const templates: Readonly<Record<Language, Readonly<Record<Kind, Template
     eviction: go("eviction", "examples/plugins-go/eviction/main.go", "examples/plugins-go"),
     driver: go("driver", "examples/driver-go/main.go", "examples/driver-go"),
   },
-  python: {
-    reporter: python("reporter", ["reporterplugin/v1alpha1/api.proto", registration]),
-    eviction: python("eviction", [
-      "evictionplugin/v1alpha1/api.proto",
-      "k8s/core/v1/api.proto",
-      registration,
-    ]),
-    driver: python("driver", driverProtos),
-  },
+  python: { reporter: python("reporter"), eviction: python("eviction"), driver: python("driver") },
 };
 
 function typescript(kind: Kind, ...more: string[]): Template {
@@ -62,13 +45,9 @@ function go(kind: Kind, main: string, module: string): Template {
   };
 }
 
-function python(kind: Kind, protoFiles: readonly string[]): Template {
-  const directory = `examples/${kind}-python`;
-  return {
-    named: { "main.py": `${directory}/main.py` },
-    copied: { "requirements.txt": `${directory}/requirements.txt`, ...protos(protoFiles), ...testOf(kind) },
-    protoFiles,
-  };
+function python(kind: Kind): Template {
+  const named = ["main.py", "requirements.txt"].map((name) => [name, `examples/${kind}-python/${name}`]);
+  return { named: Object.fromEntries(named), copied: { "sdk-python": "sdk-python", ...testOf(kind) } };
 }
 
 function testOf(kind: Kind): Record<string, string> {
@@ -78,11 +57,7 @@ function testOf(kind: Kind): Record<string, string> {
   };
 }
 
-function protos(paths: readonly string[]): Record<string, string> {
-  return Object.fromEntries(paths.map((path) => [`proto/${path}`, `proto/${path}`]));
-}
-
 /** Returns whether a file of a template's directory belongs into projects: those of the SDKs' own tests do not. */
 export function isTemplateFile(path: string): boolean {
-  return !/_test\.go$|\/sdk-\w+\/tests(\/|$)|__pycache__|\.egg-info|buf\.gen\.yaml$/.test(path);
+  return !/_test\.go$|\/sdk-\w+\/tests(\/|$)|__pycache__|\/(buf\.gen\.yaml|generate\.py)$/.test(path);
 }
