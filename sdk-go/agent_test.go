@@ -17,8 +17,9 @@ import (
 type served struct {
 	t         *testing.T
 	directory string
-	// stop ends the plugin and returns the error of its function.
-	stop func() error
+	// stop ends the plugin and returns the error of its function, which ended receives.
+	stop  func() error
+	ended chan error
 	// registered counts the agent's answers that reached the plugin.
 	registered atomic.Int32
 }
@@ -26,15 +27,14 @@ type served struct {
 // start serves a plugin until the test ends.
 func start(t *testing.T, name string, run func(ctx context.Context, options Options) error) *served {
 	t.Helper()
-	s := &served{t: t, directory: t.TempDir()}
+	s := &served{t: t, directory: t.TempDir(), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
 	options := Options{Name: name, SocketDir: s.directory, OnRegistered: func() { s.registered.Add(1) }}
-	go func() { ended <- run(ctx, options) }()
+	go func() { s.ended <- run(ctx, options) }()
 	s.stop = func() error {
 		cancel()
-		err := <-ended
-		ended <- err
+		err := <-s.ended
+		s.ended <- err
 		return err
 	}
 	t.Cleanup(func() { _ = s.stop() })

@@ -65,6 +65,30 @@ func TestSocketThatDisappearsIsServedAgain(t *testing.T) {
 	}
 }
 
+func TestSocketThatAnotherProcessTookEndsThePlugin(t *testing.T) {
+	plugin := start(t, "widgets", serveWidgets)
+	plugin.connect()
+	path := filepath.Join(plugin.directory, fileNames(t, plugin.directory)[0])
+	// Bound beside the plugin's socket, and moved there: there is always a file.
+	other, err := net.ListenUnix("unix", &net.UnixAddr{Name: path + ".other", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.SetUnlinkOnClose(false)
+	if err := os.Rename(path+".other", path); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	err = <-plugin.ended
+	plugin.ended <- err
+	if err == nil || !strings.Contains(err.Error(), "another process took the socket") {
+		t.Errorf("ended with %v", err)
+	}
+	if !accepts(path) {
+		t.Error("the other process's socket was removed")
+	}
+}
+
 func TestStreamEndsWithThePlugin(t *testing.T) {
 	plugin := start(t, "widgets", serveWidgets)
 	stream, err := reporter.NewReporterPluginClient(plugin.connect()).ListAndWatchReportContent(t.Context(), &reporter.Empty{})

@@ -54,6 +54,18 @@ class SocketTest(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(list(response.content), CONTENT)
             self.assertEqual(response.content[0].field[0].value, b'{"widgets": 4}')
 
+    async def test_of_another_process_at_its_path_ends_the_plugin(self):
+        async with served(serve_reporter_plugin, report=report_of(CONTENT)) as plugin, plugin.connect():
+            path = os.path.join(plugin.directory, plugin.sockets()[0])
+            with socket.socket(socket.AF_UNIX) as other:
+                # Beside the plugin's socket, and moved there: there is always a file.
+                other.bind(f"{path}.other")
+                other.listen()
+                os.rename(f"{path}.other", path)
+                with self.assertRaisesRegex(ValueError, "another process took the socket"):
+                    await plugin.task
+                self.assertTrue(os.path.exists(path))
+
     async def test_a_path_that_cannot_be_served_is_refused(self):
         with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as other:
             path, file = os.path.join(directory, "sample.sock"), os.path.join(directory, "file")

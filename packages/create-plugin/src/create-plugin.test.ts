@@ -233,6 +233,18 @@ describe("a project", () => {
     },
   );
 
+  it.each([
+    ["go", "sdk-go", "driver.go", /^replace .* => \.\/sdk-go$/m, "go.mod"],
+    ["python", "sdk-python", "nodekeeper_sdk/driver.py", /^\.\/sdk-python$/m, "requirements.txt"],
+  ] as const)("in %s has the SDK, without its tests", async (language, sdk, file, wanted, required) => {
+    const project = join(directory, "new");
+    await writeProject({ language, kind: "driver", name: "tea", directory: project }, source);
+    expect(readFileSync(join(project, required), "utf8")).toMatch(wanted);
+    const files = readdirSync(join(project, sdk), { recursive: true, encoding: "utf8" });
+    expect(files).toContain(file);
+    expect(files.filter((name) => /test_|_test\.|pycache|README|generate|buf\./.test(name))).toEqual([]);
+  });
+
   it("is tested by the actions that test this repository", async () => {
     const project = join(directory, "new");
     await writeProject({ language: "go", kind: "driver", name: "tea", directory: project }, source);

@@ -34,7 +34,7 @@ export function manifestOf(choices: Choices, version: string): unknown {
 /** Returns the scripts that build and start the project. */
 export function scriptsOf({ language, name }: Choices): Scripts {
   if (language === "typescript") return { check: "tsc", start: "node main.ts" };
-  if (language === "go") return { build: `go build -o ${name} .`, start: `./${name}` };
+  if (language === "go") return { build: `go build -o ${name} .`, check: "go vet .", start: `./${name}` };
   const steps = ["python3 -m venv .venv", ".venv/bin/pip install --quiet -r requirements.txt"];
   return { build: steps.join(" && "), start: ".venv/bin/python main.py" };
 }

@@ -59,5 +59,7 @@ function testOf(kind: Kind): Record<string, string> {
 
 /** Returns whether a file of a template's directory belongs into projects: those of the SDKs' own tests do not. */
 export function isTemplateFile(path: string): boolean {
-  return !/_test\.go$|\/sdk-\w+\/tests(\/|$)|__pycache__|\/(buf\.gen\.yaml|generate\.py)$/.test(path);
+  return !/_test\.go$|\/sdk-\w+\/(tests(\/|$)|README)|__pycache__|\/(buf\.gen\.yaml|generate\.py)$/.test(
+    path,
+  );
 }
