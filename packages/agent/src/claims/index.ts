@@ -1,4 +1,6 @@
 export { ClaimRecords } from "./claim-records.ts";
+export { ClaimStatusApi } from "./claim-status-api.ts";
+export { ClaimStatuses } from "./claim-statuses.ts";
 export { DriverStates, type DriverStatesOptions } from "./driver-state.ts";
 export { ClaimManager, type ClaimSources } from "./manager.ts";
 export { StandbyPlugins } from "./standby-plugins.ts";
