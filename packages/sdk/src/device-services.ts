@@ -9,6 +9,7 @@ import {
 import type {
   DeviceHealthReportServiceImplementation,
   DevicePreparationServiceImplementation,
+  DeviceStatusReportServiceImplementation,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { toServerError } from "@nodekeeper/core/grpc";
 import type { LatestValue } from "@nodekeeper/core/lib";
@@ -20,6 +21,8 @@ import {
   claimToUnprepare,
   type PreparedDevice,
   preparedDevice,
+  type RecordedClaim,
+  recordedClaims,
 } from "./device-claim.ts";
 import { valuesOf } from "./services.ts";
 
@@ -39,6 +42,39 @@ export interface DeviceHealth {
   taintEffect?: "NoSchedule" | "NoExecute";
 }
 
+/** The status of an allocated device as its driver reports it, for `status.devices` of the ResourceClaim. */
+export interface DeviceStatus {
+  claimUid: string;
+  /** Name of the pool. Default: the node's pool. */
+  pool?: string;
+  device: string;
+  /** As allocated, for a device that is shared. */
+  shareId?: string;
+  /** At most 8, with unique types. The agent sets `lastTransitionTime`. */
+  conditions?: DeviceCondition[];
+  /** Any JSON object, at most 10 KiB. */
+  data?: Readonly<Record<string, unknown>>;
+  /** For network devices. */
+  networkData?: NetworkData;
+}
+
+export interface DeviceCondition {
+  type: string;
+  status: "True" | "False" | "Unknown";
+  /** A CamelCase word. */
+  reason: string;
+  message?: string;
+}
+
+export interface NetworkData {
+  /** Name in the pod's network namespace. */
+  interfaceName?: string;
+  /** In CIDR notation, such as "192.0.2.5/24"; at most 16. */
+  ips?: string[];
+  /** Such as a MAC address. */
+  hardwareAddress?: string;
+}
+
 /**
  * How an author prepares and unprepares devices. An error that is thrown fails the claim; its message reaches the pod's
  * Events.
@@ -51,6 +87,11 @@ export interface Preparation {
   prepare: (claim: ClaimToPrepare, signal: AbortSignal) => Promise<PreparedDevice[]> | PreparedDevice[];
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
+  /**
+   * Called with all recorded claims each time the agent connects, so that the driver needs no checkpoint of its own.
+   * Returns the UIDs of prepared claims that must be prepared again, because their preparation is lost. Default: none are.
+   */
+  restore?: (claims: RecordedClaim[], signal: AbortSignal) => Promise<string[]> | string[];
 }
 
 /** Packages in which a driver serves the same: older agents know only the first. */
@@ -119,6 +160,7 @@ export function deviceEncoder(): (pools: readonly DeepPartial<Pool>[]) => Uint8A
 export function preparationService({
   prepare,
   unprepare,
+  restore = () => [],
 }: Preparation): DevicePreparationServiceImplementation {
   return {
     async prepareDevices(request, { signal }) {
@@ -137,9 +179,12 @@ export function preparationService({
         throw toServerError(error);
       }
     },
-    // Confirms all.
-    async restoreClaims() {
-      return {};
+    async restoreClaims(request, { signal }) {
+      try {
+        return { prepareAgain: await restore(recordedClaims(request), signal) };
+      } catch (error) {
+        throw toServerError(error);
+      }
     },
   };
 }
@@ -152,6 +197,21 @@ export function deviceHealthService(
   return {
     async *watchDeviceHealth(_request, { signal }) {
       for await (const devices of valuesOf(latest, signal, stop)) yield { devices };
+    },
+  };
+}
+
+/** Serves the status of allocated devices from the latest value. See `deviceHealthService`. */
+export function deviceStatusService(
+  latest: LatestValue<DeviceStatus[]>,
+  stop: AbortSignal,
+): DeviceStatusReportServiceImplementation {
+  return {
+    async *watchDeviceStatus(_request, { signal }) {
+      for await (const devices of valuesOf(latest, signal, stop))
+        yield {
+          devices: devices.map((each) => ({ ...each, data: each.data ? JSON.stringify(each.data) : "" })),
+        };
     },
   };
 }

@@ -21,9 +21,10 @@ import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
 import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
+import type { ClaimStatuses } from "./claim-statuses.ts";
 import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
-import type { DriverStates } from "./driver-state.ts";
+import type { Connection, DriverStates } from "./driver-state.ts";
 import { EndedClaims } from "./ended-claims.ts";
 import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
@@ -40,6 +41,7 @@ import { type DriverClaims, driverClaims } from "./status.ts";
 export interface ClaimSources
   extends Pick<DriverContext, "records" | "drivers" | "settings" | "clock" | "log"> {
   client: ClaimReaderClient;
+  statuses: ClaimStatuses;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
@@ -144,7 +146,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
-      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver));
+      const problem = this.#sources.statuses.problemOf(driver);
+      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), problem);
     });
   }
 
@@ -175,6 +178,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
         this.#queue.run(signal, WORKERS, (driver) => this.#sync(driver)),
         this.#cdiCheck.run(signal),
         this.#ended.run(signal),
+        this.#sources.statuses.run(signal),
         this.#reserved?.run(signal),
       ]);
     } finally {
@@ -201,6 +205,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     let problem: string | undefined;
     try {
+      if (connection) await this.#restore(driver, connection);
       await this.#reconcile(driver);
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);
     } catch (error) {
@@ -210,6 +215,14 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       this.#drivers.reconciled(driver, connection, problem);
       await this.#plugins.keep(state);
     }
+  }
+
+  // The driver may have restarted without its memory.
+  async #restore(driver: string, connection: Connection): Promise<void> {
+    if (connection.isRestored) return;
+    const lost = (await connection.client?.restore(this.#records.of(driver), this.#stop.signal)) ?? [];
+    await Promise.all(lost.map((record) => this.#records.lost(record)));
+    this.#drivers.restored(driver, connection);
   }
 
   async #reconcile(driver: string): Promise<void> {
@@ -226,7 +239,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  { client, hostRoot: root, ...sources }: ClaimSources,
+  { client, hostRoot: root, statuses: _, ...sources }: ClaimSources,
   parts: Pick<DriverContext, "queue" | "stop">,
   watches: InotifyWatches | undefined,
 ): DriverContext {
