@@ -10,7 +10,10 @@ export type {
   DeviceConfiguration,
   DeviceNode,
   Hook,
+  IntelRdt,
   Mount,
+  NetDevice,
+  PreparedClaim,
   PreparedDevice,
 } from "./device-claim.ts";
 export { type DeviceDriverOptions, type DevicePool, serveDeviceDriver } from "./device-driver.ts";

@@ -2,12 +2,13 @@ import { ClaimNotPreparable, DriverFailed } from "@nodekeeper/api/errors";
 import { childScope, NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { Allocation } from "./allocation.ts";
 import { restoreFile } from "./cdi-check.ts";
-import { preparedOf } from "./cdi-file.ts";
+import { refuseTakenInterfaces } from "./claim-interfaces.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, isEnding, unprepared } from "./claim-records.ts";
 import { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
 import { HandOn } from "./hand-on.ts";
+import { preparedOf } from "./prepared-claim.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 import { Unpreparation } from "./unpreparation.ts";
 
@@ -223,6 +224,7 @@ export class Preparation {
     const owner = { driver, namespace, name, uid, boot: records.boot, driverUid: connection.uid, pods };
     const rules = host.forDriverOf(connection.uid);
     const prepared = await preparedOf(owner, allocation.devices, answer, rules);
+    refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
     if (prepared.cdi === "") await directory.remove(driver, uid);
     else directory.write(driver, uid, prepared.cdi);
     // Another call may have recorded a pod while the driver was called.
