@@ -1,6 +1,8 @@
 import { ClaimNotPreparable } from "@nodekeeper/api/errors";
 import { isRecord, type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
 
+const POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name";
+
 /** A device as the kubelet, drivers and CDI files identify it within a claim. */
 export interface DeviceIdentity {
   /** "<request>" or "<request>/<subrequest>". */
@@ -30,6 +32,8 @@ export interface ClaimPod {
 /** A ResourceClaim's allocated devices of one driver. */
 export interface Allocation {
   pods: ClaimPod[];
+  /** Name of the claim in the pod whose template it was generated from. Undefined if it was created by itself. */
+  podClaimName?: string | undefined;
   devices: AllocatedDevice[];
 }
 
@@ -60,12 +64,14 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
   if (!isRecord(status.allocation))
     throw new ClaimNotPreparable({ problem: "the ResourceClaim is not allocated" });
   const devices = recordOf(status.allocation.devices);
+  const podClaimName = recordOf(claim.metadata.annotations)[POD_CLAIM_NAME];
   const configuration = recordsOf(devices.config).flatMap((entry) => configurationOf(entry, driver));
   const ordered = [
     ...configuration.filter(({ source }) => source === "FromClass"),
     ...configuration.filter(({ source }) => source !== "FromClass"),
   ];
   return {
+    ...(typeof podClaimName === "string" && { podClaimName }),
     pods: recordsOf(status.reservedFor)
       .filter(({ resource }) => resource === "pods")
       .map(({ name, uid }) => ({

@@ -8,7 +8,7 @@ import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
 
 function checkOf(world: ClaimWorld, path: string) {
   const records = world.records();
-  const directory = new CdiDirectory(path);
+  const directory = new CdiDirectory(path, join(world.directory, "metadata"));
   const differing: string[] = [];
   const check = new CdiCheck({
     directory,

@@ -136,7 +136,7 @@ export class CdiCheck {
 }
 
 /**
- * Writes a prepared claim's CDI file if it is missing or changed. The paths in it are checked again, because they may
+ * Writes a prepared claim's CDI file, and the metadata that it mounts, if any of them is missing or changed. The paths in it are checked again, because they may
  * have changed since it was written. If one is no longer allowed, removes the file and throws the reason.
  */
 export async function restoreFile(context: ClaimContext, record: ClaimRecord): Promise<void> {
@@ -144,8 +144,10 @@ export async function restoreFile(context: ClaimContext, record: ClaimRecord): P
   if (cdi === "") return;
   const { directory, records, host, log } = context;
   const found = await directory.read(driver, uid);
+  const { driverUid, metadata = {} } = ownerOf(cdi) ?? {};
+  const own = Object.keys(metadata).map((request) => directory.metadataOf(driver, uid, request));
   try {
-    await checkFile(cdi, host.forDriverOf(ownerOf(cdi)?.driverUid));
+    await checkFile(cdi, host.forDriverOf(driverUid), own);
   } catch (error) {
     records.withhold(record, true);
     await directory.remove(driver, uid);
@@ -154,10 +156,10 @@ export async function restoreFile(context: ClaimContext, record: ClaimRecord): P
     throw error;
   }
   records.withhold(record, false);
-  if (found === cdi) return;
+  if (found === cdi && directory.hasMetadata(cdi)) return;
   directory.write(driver, uid, cdi);
   log.warn(
     { errorId: ClaimNotRecorded.id, driver, claim: { namespace, name } },
-    "CDI file was removed or changed: written again",
+    "CDI file, or metadata that it mounts, was removed or changed: written again",
   );
 }

@@ -1,9 +1,11 @@
 import { DriverAnswerRefused } from "@nodekeeper/api/errors";
 import { isRecord } from "@nodekeeper/core/kube";
+import { isDnsLabel } from "@nodekeeper/core/lib";
 import type { ClaimPod } from "./allocation.ts";
 import { type CdiSpec, editsOf } from "./cdi-version.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { checkHostPaths } from "./container-edits.ts";
+import type { DeviceMetadata } from "./device-metadata.ts";
 import type { HostFiles } from "./host-files.ts";
 import { devicesOfHeader, headerDevices, type PreparedDevice } from "./recorded-devices.ts";
 
@@ -16,10 +18,13 @@ export interface FileOwner extends ClaimReference {
   /** User ID that the driver's sockets belonged to. */
   driverUid: number;
   devices: PreparedDevice[];
+  /** Of the files that the CDI file mounts. */
+  metadata?: DeviceMetadata | undefined;
 }
 
 const HEADER = "# nodekeeper: ";
 const MOST_BYTES = 1024 * 1024;
+
 /** Returns a CDI file. Throws `invalid` if it is larger than 1 MiB. */
 export function fileText({ devices, ...owner }: FileOwner, spec: CdiSpec): string {
   const header = JSON.stringify({ ...owner, devices: headerDevices(devices) });
@@ -42,6 +47,11 @@ export function ownerOf(text: string): FileOwner | undefined {
     if (!texts.every((value) => typeof value === "string" && value !== "")) return undefined;
     if (!Array.isArray(devices) || !Array.isArray(pods) || typeof driverUid !== "number") return undefined;
     const owner = header as unknown as FileOwner;
+    // Keys become names of files.
+    const { metadata = {} } = owner;
+    const isMetadata = ([request, body]: [string, unknown]) =>
+      isDnsLabel(request) && typeof body === "string";
+    if (!isRecord(metadata) || !Object.entries(metadata).every(isMetadata)) return undefined;
     return { ...owner, devices: devicesOfHeader(devices) };
   } catch {
     return undefined;
@@ -56,7 +66,11 @@ export function specOf(text: string): CdiSpec {
 /**
  * Checks the host paths and interfaces in a CDI file of the agent before it is written again. Throws `invalid` as
  * `checkHostPaths` does.
+ * @param own files of the agent that it mounts
  */
-export async function checkFile(text: string, host: HostFiles): Promise<void> {
-  for (const edits of editsOf(specOf(text))) await checkHostPaths(edits, host);
+export async function checkFile(text: string, host: HostFiles, own: readonly string[] = []): Promise<void> {
+  for (const edits of editsOf(specOf(text))) {
+    const mounts = edits.mounts?.filter(({ hostPath }) => !own.includes(hostPath));
+    await checkHostPaths({ ...edits, mounts }, host);
+  }
 }

@@ -38,7 +38,7 @@ import { type DriverClaims, driverClaims } from "./status.ts";
 
 /** What the module takes from the agent. */
 export interface ClaimSources
-  extends Pick<DriverContext, "records" | "drivers" | "settings" | "clock" | "log"> {
+  extends Pick<DriverContext, "records" | "drivers" | "settings" | "reportedDevice" | "clock" | "log"> {
   client: ClaimReaderClient;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
@@ -134,8 +134,10 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
    * 90 s.
    */
   preparationOf(driver: string): DriverPreparation {
+    const { reportedDevice } = this.#sources;
     return {
-      needsNoPreparation: this.#drivers.get(driver)?.needsNoPreparation ?? false,
+      // Metadata reaches containers with the kubelet's call alone.
+      needsNoPreparation: !reportedDevice && (this.#drivers.get(driver)?.needsNoPreparation ?? false),
       untilReady: (signal) => this.#drivers.untilReady(driver, signal),
     };
   }
@@ -231,7 +233,7 @@ function contextOf(
   watches: InotifyWatches | undefined,
 ): DriverContext {
   const { pods, records, settings, log } = sources;
-  const { cdiDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
+  const { cdiDirectory, metadataDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
   if (!pods)
     log.warn(
       { errorId: ClaimInUse.id },
@@ -241,7 +243,7 @@ function contextOf(
     ...sources,
     ...parts,
     allocations: new ClaimAllocations(new ClaimReader(client), records),
-    directory: new CdiDirectory(cdiDirectory, watches),
+    directory: new CdiDirectory(cdiDirectory, metadataDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),
   };
 }

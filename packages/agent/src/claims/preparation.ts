@@ -1,4 +1,5 @@
 import { ClaimNotPreparable, DriverFailed } from "@nodekeeper/api/errors";
+import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { childScope, NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { Allocation } from "./allocation.ts";
 import { restoreFile } from "./cdi-check.ts";
@@ -7,6 +8,7 @@ import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, isEnding, unprepared } from "./claim-records.ts";
 import { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
+import { metadataMounts, metadataOf } from "./device-metadata.ts";
 import { HandOn } from "./hand-on.ts";
 import { preparedOf } from "./prepared-claim.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
@@ -202,7 +204,7 @@ export class Preparation {
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
     const { pods } = allocation;
     const devices = unprepared(allocation.devices);
-    if (!connection.client) return devices;
+    if (!connection.client && !this.#context.reportedDevice) return devices;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
     // The driver may have prepared the recorded devices. With other devices it is not a retry.
     const isRetry =
@@ -219,11 +221,23 @@ export class Preparation {
       await records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
       underway.throwIfAborted();
     }
-    const answer = await connection.client.prepare(claim, allocation, signal);
+    const answer = connection.client
+      ? await connection.client.prepare(claim, allocation, signal)
+      : withoutEdits(allocation);
     const { namespace, name, uid } = claim;
-    const owner = { driver, namespace, name, uid, boot: records.boot, driverUid: connection.uid, pods };
+    const { metadata, mounts } = this.#metadataOf(driver, claim, allocation);
+    const owner = {
+      driver,
+      namespace,
+      name,
+      uid,
+      boot: records.boot,
+      driverUid: connection.uid,
+      pods,
+      metadata,
+    };
     const rules = host.forDriverOf(connection.uid);
-    const prepared = await preparedOf(owner, allocation.devices, answer, rules);
+    const prepared = await preparedOf(owner, allocation.devices, answer, rules, mounts);
     refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
     if (prepared.cdi === "") await directory.remove(driver, uid);
     else directory.write(driver, uid, prepared.cdi);
@@ -234,6 +248,22 @@ export class Preparation {
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }
+
+  #metadataOf(driver: string, { namespace, name, uid }: ClaimReference, allocation: Allocation) {
+    const { reportedDevice, directory } = this.#context;
+    if (!reportedDevice) return {};
+    const claim = { driver, namespace, name, uid, podClaimName: allocation.podClaimName };
+    const metadata = metadataOf(claim, allocation.devices, reportedDevice);
+    const fileOf = (request: string) => directory.metadataOf(driver, uid, request);
+    return { metadata, mounts: metadataMounts(claim, metadata, fileOf) };
+  }
+}
+
+// The answer for devices that need no preparation.
+function withoutEdits({ devices }: Allocation): PrepareDevicesResponse {
+  return PrepareDevicesResponse.fromPartial({
+    devices: devices.map(({ request, pool, device, shareId }) => ({ request, pool, device, shareId })),
+  });
 }
 
 function unlimited(signal: AbortSignal): KubeletCall {

@@ -1,12 +1,13 @@
 import { DriverAnswerRefused } from "@nodekeeper/api/errors";
 import type { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { errorIdOf, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import { type AllocatedDevice, type DeviceIdentity, sameDevice } from "./allocation.ts";
+import { type AllocatedDevice, baseRequest, type DeviceIdentity, sameDevice } from "./allocation.ts";
 import { checkAnnotations } from "./cdi-annotations.ts";
 import { type FileOwner, fileText } from "./cdi-file.ts";
 import { type CdiDevice, lowestVersion } from "./cdi-version.ts";
 import { checkInterfaces } from "./claim-interfaces.ts";
 import { type CdiEdits, cdiEdits } from "./container-edits.ts";
+import type { MetadataMount } from "./device-metadata.ts";
 import type { HostFiles } from "./host-files.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 
@@ -27,16 +28,19 @@ const cdiId = /^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]\/[A-Za-z][A-Za-z0-9_.-]*=[A-Z
  * Converts the driver's answer for a claim to a CDI file and the devices for the kubelet. Names of CDI devices contain
  * the claim's UID, because container runtimes may cache the edits of a name. Throws `invalid`, with device and field,
  * if the answer does not match the claim or violates the CDI specification.
+ * @param metadata mounts by request: containers get that of a request with its first device
  */
 export async function preparedOf(
   owner: Omit<FileOwner, "devices">,
   allocated: readonly AllocatedDevice[],
   { devices: answered, edits: claimEdits }: PrepareDevicesResponse,
   host: HostFiles,
+  metadata: ReadonlyMap<string, MetadataMount> = new Map(),
 ): Promise<Prepared> {
   const devices: PreparedDevice[] = [];
   const cdiDevices: CdiDevice[] = [];
   const names = new Set<string>();
+  const mounts = new Map(metadata);
   for (const unknown of answered.filter((device) => !allocated.some((each) => sameDevice(each, device))))
     throw new DriverAnswerRefused({
       problem: `the driver prepared ${nameOf(unknown)}, which the claim does not have`,
@@ -51,23 +55,34 @@ export async function preparedOf(
     const ownIds = checkedIds(owner.driver, identity, answer.cdiDeviceIds, host);
     const { edits, annotations } = answer;
     const isAnnotated = Object.keys(annotations).length > 0;
+    const mount = mounts.get(baseRequest(request));
+    mounts.delete(baseRequest(request));
     // A container gets the edits of the claim with any CDI device of its file.
-    if (!edits && !isAnnotated && !containerEdits) {
+    if (!edits && !isAnnotated && !containerEdits && !mount) {
       devices.push({ ...each, cdiDeviceIds: ownIds });
       continue;
     }
     const deviceEdits = await named(nameOf(identity), async () => {
       checkAnnotations(annotations);
-      return edits ? await cdiEdits(edits, host) : NO_EDITS;
+      return edits && (await cdiEdits(edits, host));
     });
     const name = freeName(`${owner.uid}_${device}`, names);
-    cdiDevices.push({ name, ...(isAnnotated && { annotations }), containerEdits: deviceEdits });
+    cdiDevices.push({
+      name,
+      ...(isAnnotated && { annotations }),
+      containerEdits: withMount(deviceEdits, mount),
+    });
     devices.push({ ...each, cdiDeviceIds: [`${kindOf(owner.driver)}=${name}`, ...ownIds] });
   }
   if (cdiDevices.length === 0) return { devices, cdi: "" };
   const spec = { kind: kindOf(owner.driver), devices: cdiDevices, ...(containerEdits && { containerEdits }) };
   checkInterfaces(spec);
   return { devices, cdi: fileText({ ...owner, devices }, { cdiVersion: lowestVersion(spec), ...spec }) };
+}
+
+function withMount(edits: CdiEdits | undefined, mount: MetadataMount | undefined): CdiEdits {
+  if (!mount) return edits ?? NO_EDITS;
+  return { ...edits, mounts: [...(edits?.mounts ?? []), mount] };
 }
 
 async function named<T>(what: string, work: () => Promise<T>): Promise<T> {
