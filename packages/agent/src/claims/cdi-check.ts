@@ -34,15 +34,21 @@ export class CdiCheck {
     this.#context = context;
   }
 
-  /** Removes files of interrupted writes, and compares for the first time. Never throws. */
+  /**
+   * Removes files of interrupted writes, compares for the first time, and removes metadata of claims that are not
+   * recorded then. Never throws.
+   */
   async start(): Promise<void> {
-    const { directory } = this.#context;
+    const { directory, records } = this.#context;
     const problems = new Map<string, string>();
     await this.#trying("", problems, async () => {
       for (const name of await directory.temporaryFiles())
         await this.#trying(name, problems, () => directory.removeNamed(name));
     });
     await this.#compare(problems);
+    // Not if files that can't be read may be those of claims.
+    if (problems.size > 0) return;
+    await this.#trying("", problems, () => directory.removeMetadataExcept(records.all()));
   }
 
   /** Compares after each change of the directory, and every few seconds, until the signal aborts. */

@@ -34,6 +34,11 @@ export class CdiDirectory {
     return this.#metadata.fileOf(driver, uid, request);
   }
 
+  /** See `MetadataDirectory.removeExcept`. */
+  async removeMetadataExcept(recorded: readonly { driver: string; uid: string }[]): Promise<void> {
+    await this.#metadata.removeExcept(recorded);
+  }
+
   /** Returns whether the metadata that a CDI file of the agent mounts is as written. */
   hasMetadata(text: string): boolean {
     const owner = ownerOf(text);

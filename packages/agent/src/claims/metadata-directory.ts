@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type DeviceMetadata, metadataFile } from "./device-metadata.ts";
 
@@ -57,7 +57,20 @@ export class MetadataDirectory {
     if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
   }
 
-  #directoryOf(driver: string, uid: string): string {
-    return join(this.#path, `${driver}_${uid}`);
+  /** Removes the files of claims that are not recorded: their record and CDI file were lost. */
+  async removeExcept(recorded: readonly { driver: string; uid: string }[]): Promise<void> {
+    const kept = new Set(recorded.map(({ driver, uid }) => nameOf(driver, uid)));
+    const names = existsSync(this.#path) ? await readdir(this.#path) : [];
+    for (const name of names) {
+      if (!kept.has(name)) await rm(join(this.#path, name), { recursive: true, force: true });
+    }
   }
+
+  #directoryOf(driver: string, uid: string): string {
+    return join(this.#path, nameOf(driver, uid));
+  }
+}
+
+function nameOf(driver: string, uid: string): string {
+  return `${driver}_${uid}`;
 }

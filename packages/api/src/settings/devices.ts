@@ -49,7 +49,8 @@ export const devicesSection = section(
         applied: "live",
       }),
       hostPaths: paths(["/"], 0, 64, {
-        about: "Directories on the host that the container edits of drivers may refer to.",
+        about:
+          "Directories on the host that the container edits of drivers may refer to. Network interfaces are permitted by their path, such as /sys/class/net/eth1.",
       }),
       exemptRootDrivers: boolean(false, {
         about:
