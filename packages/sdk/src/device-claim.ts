@@ -4,6 +4,8 @@ import type {
   ContainerEdits as EditsMessage,
   PrepareDevicesRequest,
   PrepareDevicesResponse,
+  PreparedClaim as PreparedClaimMessage,
+  RestoreClaimsRequest,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, parseWithBigInts } from "@nodekeeper/core/lib";
@@ -13,10 +15,36 @@ export interface ClaimToPrepare {
   namespace: string;
   name: string;
   uid: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** All requests of the claim, also those for devices of other drivers. */
+  requests: ClaimRequest[];
   /** The pods that the claim is reserved for. */
-  pods: { name: string; uid: string }[];
+  pods: ClaimPod[];
   /** The claim's allocated devices of this driver. */
   devices: AllocatedDevice[];
+}
+
+/** A request of the claim's specification. */
+export interface ClaimRequest {
+  /** "<request>" or "<request>/<subrequest>". */
+  name: string;
+  deviceClassName: string;
+  /** "ExactCount" or "All". */
+  allocationMode: string;
+  /** 0 unless the mode is "ExactCount". */
+  count: number;
+  adminAccess: boolean;
+  /** CEL expressions. */
+  selectors: string[];
+  /** Requested parts of shared devices: quantities by capacity name. */
+  capacity: Record<string, string>;
+}
+
+export interface ClaimPod {
+  name: string;
+  uid: string;
+  namespace: string;
 }
 
 /** An allocation result. */
@@ -33,6 +61,8 @@ export interface AllocatedDevice {
   adminAccess: boolean;
   /** The configuration for this device, the class's first. If entries conflict, later ones take precedence. */
   configuration: DeviceConfiguration[];
+  bindingConditions: string[];
+  bindingFailureConditions: string[];
 }
 
 export interface DeviceConfiguration {
@@ -43,18 +73,16 @@ export interface DeviceConfiguration {
   parametersText: string;
 }
 
-/** A claim that no container uses any more. */
-export interface ClaimToUnprepare {
-  namespace: string;
-  name: string;
-  uid: string;
-  /** The pods that the claim was reserved for; empty if unknown. */
-  pods: { name: string; uid: string }[];
-  /**
-   * As in the last `prepare` of the claim; empty if the agent has no record of it. They have no configuration if the
-   * agent's state directory was lost since.
-   */
-  devices: AllocatedDevice[];
+/**
+ * A claim that no container uses any more, as in the last `prepare`. Without pods, devices and details if the agent has no
+ * record of it; without configuration and details if the agent's state directory was lost since.
+ */
+export type ClaimToUnprepare = ClaimToPrepare;
+
+/** A claim that the agent has a record of. */
+export interface RecordedClaim extends ClaimToPrepare {
+  /** Whether `prepare` succeeded, and `unprepare` is not due. Otherwise one of the two is called later. */
+  isPrepared: boolean;
 }
 
 /** What containers need to use a device. The first four fields identify it as in the claim. */
@@ -159,6 +187,11 @@ export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnpre
   return claimOf(request);
 }
 
+/** Returns the claims of a request. */
+export function recordedClaims({ claims }: RestoreClaimsRequest): RecordedClaim[] {
+  return claims.map((each) => ({ ...claimOf(each), isPrepared: each.isPrepared }));
+}
+
 /** Returns what a driver prepared as a message. */
 export function prepareResponse(
   prepared: PreparedDevice[] | PreparedClaim,
@@ -193,12 +226,19 @@ function editsOf({
   };
 }
 
-function claimOf({ claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest) {
+function claimOf({
+  claim,
+  pods,
+  devices,
+}: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage) {
   return {
     namespace: claim?.namespace ?? "",
     name: claim?.name ?? "",
     uid: claim?.uid ?? "",
-    pods: pods.map(({ name, uid }) => ({ name, uid })),
+    labels: claim?.labels ?? {},
+    annotations: claim?.annotations ?? {},
+    requests: (claim?.requests ?? []).map((request) => ({ ...request, count: Number(request.count) })),
+    pods: pods.map(({ name, uid, namespace }) => ({ name, uid, namespace })),
     devices: devices.map(deviceOf),
   };
 }
@@ -211,6 +251,8 @@ function deviceOf({
   consumedCapacity,
   adminAccess,
   configuration,
+  bindingConditions,
+  bindingFailureConditions,
 }: AllocatedDeviceMessage): AllocatedDevice {
   return {
     request,
@@ -224,6 +266,8 @@ function deviceOf({
       parameters: parsed(parameters),
       parametersText: parameters,
     })),
+    bindingConditions,
+    bindingFailureConditions,
   };
 }
 

@@ -34,7 +34,7 @@ export function checkInterfaces(spec: Pick<CdiSpec, "devices" | "containerEdits"
 export function refuseTakenInterfaces(
   cdi: string,
   { driver, uid }: Pick<ClaimRecord, "driver" | "uid">,
-  records: readonly ClaimRecord[],
+  records: readonly Pick<ClaimRecord, "driver" | "uid" | "namespace" | "name" | "cdi">[],
 ): void {
   const wanted = interfacesOf(cdi).map(({ hostInterfaceName }) => hostInterfaceName);
   if (wanted.length === 0) return;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { allocationOf } from "./allocation.ts";
 import { metadataFile, metadataMounts, metadataOf, metadataPath } from "./device-metadata.ts";
 
 const claim = { driver: "gpu.example.com", namespace: "team", name: "claim-1", uid: "uid-1" };
@@ -85,14 +84,7 @@ it.each([
   ["", "resourceclaims/claim-1"],
   ["../../../../etc", "resourceclaims/claim-1"],
 ])("the pod's name of the claim, %j, leads to %s", (podClaimName, directory) => {
-  const annotations = { "resource.kubernetes.io/pod-claim-name": podClaimName };
-  const object = {
-    metadata: { name: "claim-1", ...(podClaimName !== undefined && { annotations }) },
-    status: { allocation: { devices: { results: [] } } },
-  };
-  const allocation = allocationOf(object as Parameters<typeof allocationOf>[0], claim.driver);
-  expect(allocation.podClaimName).toBe(podClaimName);
-  expect(metadataPath({ ...claim, podClaimName: allocation.podClaimName }, "req")).toBe(
+  expect(metadataPath({ ...claim, podClaimName }, "req")).toBe(
     `/var/run/kubernetes.io/dra-device-attributes/${directory}/req/gpu.example.com-metadata.json`,
   );
 });

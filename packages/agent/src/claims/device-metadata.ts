@@ -1,6 +1,6 @@
 import { isDnsLabel, rawNumber } from "@nodekeeper/core/lib";
 import type { Device } from "../devices/index.ts";
-import { type Allocation, baseRequest, type DeviceIdentity } from "./allocation.ts";
+import { baseRequest, type DeviceIdentity } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 
 /** Returns a device as its driver last reported it. Undefined if it did not. */
@@ -14,8 +14,10 @@ export type DeviceReader = (driver: string, pool: string, device: string) => Dev
 export type DeviceMetadata = Record<string, string>;
 
 /** A claim whose devices have metadata. */
-export interface ClaimWithMetadata extends ClaimReference, Pick<Allocation, "podClaimName"> {
+export interface ClaimWithMetadata extends ClaimReference {
   driver: string;
+  /** Name of the claim in the pod whose template it was generated from. Undefined if it was created by itself. */
+  podClaimName?: string | undefined;
 }
 
 /** The bind mount of a request's metadata, in the format of a CDI file. */
@@ -24,6 +26,9 @@ export interface MetadataMount {
   containerPath: string;
   options: string[];
 }
+
+/** The annotation of claims with their `podClaimName`. */
+export const POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name";
 
 const GROUP = "metadata.resource.k8s.io";
 // Most recent first, as upstream's helper writes them; their fields are the same.

@@ -163,18 +163,7 @@ it.each<[string, Answer["edits"]]>([
 
 it("another claim does not get an interface that a claim has", async () => {
   const { cdi } = await prepared(net("eth2"));
-  const record = (uid: string) => ({
-    driver: DRIVER,
-    uid,
-    namespace: "default",
-    name: "first",
-    cdi,
-    state: "prepared" as const,
-    boot: "b",
-    devices: [],
-    pods: [],
-    updatedAt: 0,
-  });
+  const record = (uid: string) => ({ driver: DRIVER, uid, namespace: "default", name: "first", cdi });
   expect(() => refuseTakenInterfaces(cdi, { driver: DRIVER, uid: "uid-2" }, [record("uid-1")])).toThrow(
     `ResourceClaim default/first of driver ${DRIVER} has the node's interface "eth2"`,
   );

@@ -1,5 +1,4 @@
 import { ClaimNotPreparable, DriverFailed } from "@nodekeeper/api/errors";
-import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { childScope, NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { Allocation } from "./allocation.ts";
 import { restoreFile } from "./cdi-check.ts";
@@ -8,9 +7,9 @@ import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, isEnding, unprepared } from "./claim-records.ts";
 import { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
-import { metadataMounts, metadataOf } from "./device-metadata.ts";
+import { metadataMounts, metadataOf, POD_CLAIM_NAME } from "./device-metadata.ts";
 import { HandOn } from "./hand-on.ts";
-import { preparedOf } from "./prepared-claim.ts";
+import { preparedOf, withoutEdits } from "./prepared-claim.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 import { Unpreparation } from "./unpreparation.ts";
 
@@ -112,8 +111,8 @@ export class Preparation {
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot, and writes a missing
-   * CDI file.
+   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot or if the driver has lost
+   * it, and writes a missing CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;
@@ -182,14 +181,17 @@ export class Preparation {
     if (!allocation) {
       log.info(
         { driver, claim: { namespace, name } },
-        "claim of an earlier boot no longer exists or has other devices: unprepared",
+        "claim whose preparation was lost no longer exists or has other devices: unprepared",
       );
       await this.#unpreparation.run(driver, record, signal);
       return;
     }
     if (record.state === "preparing") return;
     await this.#prepareAgain({ driver, claim: record, allocation, known: record }, signal);
-    log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
+    log.info(
+      { driver, claim: { namespace, name } },
+      "claim prepared again: nothing of its preparation was left",
+    );
   }
 
   async #prepareAgain(
@@ -202,7 +204,7 @@ export class Preparation {
       throw new ClaimNotPreparable({ problem: `the claim has no devices of driver ${driver}` });
     const connection = drivers.get(driver)?.connection;
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
-    const { pods } = allocation;
+    const { pods, details } = allocation;
     const devices = unprepared(allocation.devices);
     if (!connection.client && !this.#context.reportedDevice) return devices;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
@@ -218,7 +220,7 @@ export class Preparation {
     this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
     if (!isOfOldBoot) {
-      await records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
+      await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
       underway.throwIfAborted();
     }
     const answer = connection.client
@@ -244,7 +246,7 @@ export class Preparation {
     // Another call may have recorded a pod while the driver was called.
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    await records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
+    await records.save(driver, claim, { state: "prepared", ...prepared, details, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }
@@ -252,18 +254,17 @@ export class Preparation {
   #metadataOf(driver: string, { namespace, name, uid }: ClaimReference, allocation: Allocation) {
     const { reportedDevice, directory } = this.#context;
     if (!reportedDevice) return {};
-    const claim = { driver, namespace, name, uid, podClaimName: allocation.podClaimName };
+    const claim = {
+      driver,
+      namespace,
+      name,
+      uid,
+      podClaimName: allocation.details.annotations[POD_CLAIM_NAME],
+    };
     const metadata = metadataOf(claim, allocation.devices, reportedDevice);
     const fileOf = (request: string) => directory.metadataOf(driver, uid, request);
     return { metadata, mounts: metadataMounts(claim, metadata, fileOf) };
   }
-}
-
-// The answer for devices that need no preparation.
-function withoutEdits({ devices }: Allocation): PrepareDevicesResponse {
-  return PrepareDevicesResponse.fromPartial({
-    devices: devices.map(({ request, pool, device, shareId }) => ({ request, pool, device, shareId })),
-  });
 }
 
 function unlimited(signal: AbortSignal): KubeletCall {

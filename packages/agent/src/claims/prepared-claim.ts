@@ -1,7 +1,13 @@
 import { DriverAnswerRefused } from "@nodekeeper/api/errors";
-import type { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { errorIdOf, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import { type AllocatedDevice, baseRequest, type DeviceIdentity, sameDevice } from "./allocation.ts";
+import {
+  type AllocatedDevice,
+  type Allocation,
+  baseRequest,
+  type DeviceIdentity,
+  sameDevice,
+} from "./allocation.ts";
 import { checkAnnotations } from "./cdi-annotations.ts";
 import { type FileOwner, fileText } from "./cdi-file.ts";
 import { type CdiDevice, lowestVersion } from "./cdi-version.ts";
@@ -83,6 +89,13 @@ export async function preparedOf(
 function withMount(edits: CdiEdits | undefined, mount: MetadataMount | undefined): CdiEdits {
   if (!mount) return edits ?? NO_EDITS;
   return { ...edits, mounts: [...(edits?.mounts ?? []), mount] };
+}
+
+/** Returns the answer of a driver whose devices need no preparation. */
+export function withoutEdits({ devices }: Allocation): PrepareDevicesResponse {
+  return PrepareDevicesResponse.fromPartial({
+    devices: devices.map(({ request, pool, device, shareId }) => ({ request, pool, device, shareId })),
+  });
 }
 
 async function named<T>(what: string, work: () => Promise<T>): Promise<T> {
