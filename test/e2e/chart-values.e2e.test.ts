@@ -148,6 +148,19 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     ["get resource.k8s.io/resourceclaims"],
   ],
   [
+    "preparation of claims alone, with metadata of devices",
+    [
+      "lifecycle.enabled=false",
+      "eviction.enabled=false",
+      "reporting.inTreePlugins=[]",
+      "devices.kubeletPlugin.enabled=true",
+      "config.devices.kubeletPlugin.metadata=true",
+      "config.devices.kubeletPlugin.metadataDirectory=/srv/metadata",
+    ],
+    [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi", "/srv/metadata"],
+    ["-pods", "get resource.k8s.io/resourceclaims"],
+  ],
+  [
     // It finds ended claims by the kubelet's PodResources.
     "preparation of claims without the kubelet's readings",
     ["devices.kubeletPlugin.enabled=true", "reporting.inTreePlugins=[]"],

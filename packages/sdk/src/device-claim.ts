@@ -1,9 +1,10 @@
 import type {
   AllocatedDevice as AllocatedDeviceMessage,
   DeepPartial,
+  ContainerEdits as EditsMessage,
   PrepareDevicesRequest,
-  PreparedClaim,
-  PreparedDevice as PreparedDeviceMessage,
+  PrepareDevicesResponse,
+  PreparedClaim as PreparedClaimMessage,
   RestoreClaimsRequest,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
@@ -94,14 +95,50 @@ export interface PreparedDevice {
   edits?: ContainerEdits;
   /** CDI devices from files that the driver wrote itself: "<vendor>/<class>=<name>". */
   cdiDeviceIds?: string[];
+  /** Annotations of the CDI device, for tools that read CDI files. Containers do not get them. Keys are as in Kubernetes. */
+  annotations?: Record<string, string>;
 }
 
-/** Edits as in the Container Device Interface (CDI), version 0.5.0. At least one is required. */
+/** What a driver prepared for a claim. */
+export interface PreparedClaim {
+  /** One for each device of the claim. */
+  devices: PreparedDevice[];
+  /** Made once in each container that uses any device of the claim; omit if there are none. */
+  edits?: ContainerEdits;
+}
+
+/**
+ * Edits as in the Container Device Interface (CDI), up to version 1.1.0. At least one is required. The CDI file has the
+ * lowest version that they need; a container runtime that does not know it does not start the container.
+ */
 export interface ContainerEdits {
   env?: Record<string, string>;
   deviceNodes?: DeviceNode[];
   mounts?: Mount[];
   hooks?: Hook[];
+  /** Additional group IDs of the container's first process, not 0. Needs CDI 0.7.0. */
+  additionalGids?: number[];
+  /** Needs CDI 0.7.0; `schemata` and `enableMonitoring` need 1.1.0. */
+  intelRdt?: IntelRdt;
+  /** Network interfaces of the node that are moved into the container's network namespace. Needs CDI 1.1.0. */
+  netDevices?: NetDevice[];
+}
+
+/** Intel Resource Director Technology, as in the OCI runtime specification. At least one field is required. */
+export interface IntelRdt {
+  /** Class of service. */
+  closId?: string;
+  l3CacheSchema?: string;
+  memBwSchema?: string;
+  schemata?: string[];
+  enableMonitoring?: boolean;
+}
+
+export interface NetDevice {
+  /** Name of the interface on the node. Interfaces that carry the node's default route are refused. */
+  hostInterfaceName: string;
+  /** Name in the container. Default: as on the node. */
+  name?: string;
 }
 
 export interface DeviceNode {
@@ -158,28 +195,42 @@ export function recordedClaims({ claims }: RestoreClaimsRequest): RecordedClaim[
   return claims.map((each) => ({ ...claimOf(each, parsedIfJson), isPrepared: each.isPrepared }));
 }
 
-export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDeviceMessage> {
-  const { edits, shareId = "", ...rest } = device;
-  if (!edits) return { ...rest, shareId };
-  const { env, deviceNodes = [], mounts = [], hooks = [] } = edits;
+/** Returns what a driver prepared as a message. */
+export function prepareResponse(
+  prepared: PreparedDevice[] | PreparedClaim,
+): DeepPartial<PrepareDevicesResponse> {
+  const { devices, edits }: PreparedClaim = Array.isArray(prepared) ? { devices: prepared } : prepared;
   return {
-    ...rest,
-    shareId,
-    edits: {
-      env: envTexts(env),
-      deviceNodes: deviceNodes.map(({ major = 0, minor = 0, ...node }) => ({
-        ...node,
-        major: BigInt(major),
-        minor: BigInt(minor),
-      })),
-      mounts,
-      hooks: hooks.map((hook) => ({ ...hook, env: envTexts(hook.env) })),
-    },
+    devices: devices.map(({ edits: own, ...device }) => ({ ...device, ...(own && { edits: editsOf(own) }) })),
+    ...(edits && { edits: editsOf(edits) }),
+  };
+}
+
+function editsOf({
+  env,
+  deviceNodes,
+  hooks,
+  netDevices,
+  ...edits
+}: ContainerEdits): DeepPartial<EditsMessage> {
+  return {
+    ...edits,
+    env: envTexts(env),
+    deviceNodes: deviceNodes?.map(({ major = 0, minor = 0, ...node }) => ({
+      ...node,
+      major: BigInt(major),
+      minor: BigInt(minor),
+    })),
+    hooks: hooks?.map((hook) => ({ ...hook, env: envTexts(hook.env) })),
+    netDevices: netDevices?.map(({ hostInterfaceName, name = hostInterfaceName }) => ({
+      hostInterfaceName,
+      name,
+    })),
   };
 }
 
 function claimOf(
-  { claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaim,
+  { claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage,
   parse: (text: string) => unknown,
 ) {
   return {

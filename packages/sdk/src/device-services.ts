@@ -19,8 +19,9 @@ import {
   type ClaimToUnprepare,
   claimToPrepare,
   claimToUnprepare,
+  type PreparedClaim,
   type PreparedDevice,
-  preparedDevice,
+  prepareResponse,
   type RecordedClaim,
   recordedClaims,
 } from "./device-claim.ts";
@@ -81,10 +82,13 @@ export interface NetworkData {
  */
 export interface Preparation {
   /**
-   * Prepares devices. Returns one entry for each device of the claim. Must be idempotent, because it is called again
-   * for a claim.
+   * Prepares devices. Returns one entry for each device of the claim, with edits for the whole claim if there are any.
+   * Must be idempotent, because it is called again for a claim.
    */
-  prepare: (claim: ClaimToPrepare, signal: AbortSignal) => Promise<PreparedDevice[]> | PreparedDevice[];
+  prepare: (
+    claim: ClaimToPrepare,
+    signal: AbortSignal,
+  ) => Promise<PreparedDevice[] | PreparedClaim> | PreparedDevice[] | PreparedClaim;
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
   /**
@@ -165,8 +169,7 @@ export function preparationService({
   return {
     async prepareDevices(request, { signal }) {
       try {
-        const devices = await prepare(claimToPrepare(request), signal);
-        return { devices: devices.map(preparedDevice) };
+        return prepareResponse(await prepare(claimToPrepare(request), signal));
       } catch (error) {
         throw toServerError(error);
       }

@@ -12,7 +12,10 @@ export type {
   DeviceConfiguration,
   DeviceNode,
   Hook,
+  IntelRdt,
   Mount,
+  NetDevice,
+  PreparedClaim,
   PreparedDevice,
   RecordedClaim,
 } from "./device-claim.ts";

@@ -115,16 +115,24 @@ that counts, so that .Values.config turns parts on and off as well.
 {{- end -}}
 {{- $isEvictionOn := eq true $eviction.enabled -}}
 {{- $evicts := and $isEvictionOn (not $isDryRun) -}}
+{{- $kubeletPlugin := eq true $settings.devices.kubeletPlugin.enabled -}}
 lifecycle: {{ eq true $settings.lifecycle.enabled }}
 kubeletReporter: {{ $kubelet }}
-kubeletPlugin: {{ eq true $settings.devices.kubeletPlugin.enabled }}
-deviceStatus: {{ and (eq true $settings.devices.kubeletPlugin.enabled) (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
-host: {{ or $kubelet $system $isEvictionOn }}
+kubeletPlugin: {{ $kubeletPlugin }}
+deviceStatus: {{ and $kubeletPlugin (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
+deviceMetadata: {{ and $kubeletPlugin (eq true (default false $settings.devices.kubeletPlugin.metadata)) }}
+host: {{ or $kubelet $system $isEvictionOn $kubeletPlugin }}
 eviction: {{ $isEvictionOn }}
 evictionApi: {{ and $evicts (has "evictionApi" $killers) }}
 deletion: {{ and $evicts (has "deletion" $killers) }}
 reviews: {{ or (and $isEvictionOn (eq true $eviction.strict)) (ne "" (default "" $settings.server.tlsCertFile)) }}
 remote: {{ .Values.statusServer.remote.enabled }}
+{{- end -}}
+
+{{/* The container runtime mounts files of it, so it has the same path on the host. */}}
+{{- define "nodekeeper.metadataDirectory" -}}
+{{- $settings := include "nodekeeper.configuration" . | fromYaml -}}
+{{- default "/var/lib/nodekeeper/device-metadata" $settings.devices.kubeletPlugin.metadataDirectory -}}
 {{- end -}}
 
 {{- define "nodekeeper.serverName" -}}

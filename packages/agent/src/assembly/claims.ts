@@ -17,10 +17,16 @@ import type { AgentContext } from "./context.ts";
 const KUBELET_TIMEOUT_MS = 10_000;
 
 /** Dependencies of preparing claims that other parts provide. */
-type ClaimParts = Pick<ClaimSources, "pods"> & Pick<DriverStatesOptions, "devices">;
+type ClaimParts = Pick<ClaimSources, "pods"> & { reportedDevice: DeviceSync["reportedDevice"] } & Pick<
+    DriverStatesOptions,
+    "devices"
+  >;
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
-export function claimsOf(context: AgentContext, { devices, pods }: ClaimParts): ClaimManager | undefined {
+export function claimsOf(
+  context: AgentContext,
+  { devices, pods, reportedDevice }: ClaimParts,
+): ClaimManager | undefined {
   const { configuration, client, clock, database, log } = context;
   const { nodeName, hostRoot, devices: settings } = configuration();
   if (!settings.kubeletPlugin.enabled) return undefined;
@@ -40,6 +46,7 @@ export function claimsOf(context: AgentContext, { devices, pods }: ClaimParts): 
     statuses,
     records,
     drivers: new DriverStates({ ...common, nodeName, devices, statuses }),
+    reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,
   };

@@ -27,7 +27,11 @@ export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | un
     { ...context, nodeName, settings, log: log.child({ logger: "devices" }) },
     context,
   );
-  const claims = claimsOf(context, { devices: sync.handler, pods: lifecycle?.generator });
+  const claims = claimsOf(context, {
+    devices: sync.handler,
+    pods: lifecycle?.generator,
+    reportedDevice: (driver, pool, device) => sync.reportedDevice(driver, pool, device),
+  });
   return {
     sync,
     handler: driverHandler(sync.handler, claims),

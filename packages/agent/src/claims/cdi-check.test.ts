@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
 
 function checkOf(world: ClaimWorld, path: string) {
   const records = world.records();
-  const directory = new CdiDirectory(path);
+  const directory = new CdiDirectory(path, join(world.directory, "metadata"));
   const differing: string[] = [];
   const check = new CdiCheck({
     directory,
@@ -74,4 +74,15 @@ it("a deleted file of a prepared claim is noticed", async () => {
   await directory.remove(DRIVER, "uid-1");
   await check.start();
   expect(differing).toEqual([DRIVER]);
+});
+
+it("metadata of claims without a record and without a CDI file is removed at the start", async () => {
+  using world = new ClaimWorld();
+  const { records, check } = checkOf(world, join(world.directory, "cdi"));
+  const claim = { namespace: "default", name: "a", uid: "uid-1" };
+  await records.save(DRIVER, claim, { state: "prepared", devices: [], pods: [], cdi: textOf("uid-1") });
+  const metadata = join(world.directory, "metadata");
+  for (const uid of ["uid-1", "uid-2"]) mkdirSync(join(metadata, `${DRIVER}_${uid}`), { recursive: true });
+  await check.start();
+  expect(readdirSync(metadata)).toEqual([`${DRIVER}_uid-1`]);
 });

@@ -34,15 +34,21 @@ export class CdiCheck {
     this.#context = context;
   }
 
-  /** Removes files of interrupted writes, and compares for the first time. Never throws. */
+  /**
+   * Removes files of interrupted writes, compares for the first time, and removes metadata of claims that are not
+   * recorded then. Never throws.
+   */
   async start(): Promise<void> {
-    const { directory } = this.#context;
+    const { directory, records } = this.#context;
     const problems = new Map<string, string>();
     await this.#trying("", problems, async () => {
       for (const name of await directory.temporaryFiles())
         await this.#trying(name, problems, () => directory.removeNamed(name));
     });
     await this.#compare(problems);
+    // Not if files that can't be read may be those of claims.
+    if (problems.size > 0) return;
+    await this.#trying("", problems, () => directory.removeMetadataExcept(records.all()));
   }
 
   /** Compares after each change of the directory, and every few seconds, until the signal aborts. */
@@ -136,7 +142,7 @@ export class CdiCheck {
 }
 
 /**
- * Writes a prepared claim's CDI file if it is missing or changed. The paths in it are checked again, because they may
+ * Writes a prepared claim's CDI file, and the metadata that it mounts, if any of them is missing or changed. The paths in it are checked again, because they may
  * have changed since it was written. If one is no longer allowed, removes the file and throws the reason.
  */
 export async function restoreFile(context: ClaimContext, record: ClaimRecord): Promise<void> {
@@ -144,8 +150,10 @@ export async function restoreFile(context: ClaimContext, record: ClaimRecord): P
   if (cdi === "") return;
   const { directory, records, host, log } = context;
   const found = await directory.read(driver, uid);
+  const { driverUid, metadata = {} } = ownerOf(cdi) ?? {};
+  const own = Object.keys(metadata).map((request) => directory.metadataOf(driver, uid, request));
   try {
-    await checkFile(cdi, host.forDriverOf(ownerOf(cdi)?.driverUid));
+    await checkFile(cdi, host.forDriverOf(driverUid), own);
   } catch (error) {
     records.withhold(record, true);
     await directory.remove(driver, uid);
@@ -154,10 +162,10 @@ export async function restoreFile(context: ClaimContext, record: ClaimRecord): P
     throw error;
   }
   records.withhold(record, false);
-  if (found === cdi) return;
+  if (found === cdi && directory.hasMetadata(cdi)) return;
   directory.write(driver, uid, cdi);
   log.warn(
     { errorId: ClaimNotRecorded.id, driver, claim: { namespace, name } },
-    "CDI file was removed or changed: written again",
+    "CDI file, or metadata that it mounts, was removed or changed: written again",
   );
 }

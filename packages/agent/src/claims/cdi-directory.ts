@@ -3,22 +3,46 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { InotifyWatches, silentLogger } from "@nodekeeper/core/lib";
+import { ownerOf } from "./cdi-file.ts";
+import { MetadataDirectory } from "./metadata-directory.ts";
 
 const PREFIX = "nodekeeper-";
 const SUFFIX = ".yaml";
 
 /**
  * The agent's files in a directory of CDI specs, which container runtimes watch: one file per claim and driver. A file
- * is a comment followed by JSON, so it is valid YAML.
+ * is a comment followed by JSON, so it is valid YAML. The metadata that a file mounts is written before it and removed
+ * after it.
  */
 export class CdiDirectory {
   readonly path: string;
+  readonly #metadata: MetadataDirectory;
   readonly #watches: InotifyWatches;
 
-  /** Starts the directory's watch. Default: a separate instance that does not log. */
-  constructor(path: string, watches = new InotifyWatches(silentLogger)) {
+  /**
+   * @param metadata path of the directory with metadata of devices
+   * @param watches starts the directory's watch; default: a separate instance that does not log
+   */
+  constructor(path: string, metadata: string, watches = new InotifyWatches(silentLogger)) {
     this.path = path;
+    this.#metadata = new MetadataDirectory(metadata);
     this.#watches = watches;
+  }
+
+  /** Returns the path of a request's metadata. */
+  metadataOf(driver: string, uid: string, request: string): string {
+    return this.#metadata.fileOf(driver, uid, request);
+  }
+
+  /** See `MetadataDirectory.removeExcept`. */
+  async removeMetadataExcept(recorded: readonly { driver: string; uid: string }[]): Promise<void> {
+    await this.#metadata.removeExcept(recorded);
+  }
+
+  /** Returns whether the metadata that a CDI file of the agent mounts is as written. */
+  hasMetadata(text: string): boolean {
+    const owner = ownerOf(text);
+    return !owner?.metadata || this.#metadata.has(owner.driver, owner.uid, owner.metadata);
   }
 
   nameOf(driver: string, uid: string): string {
@@ -54,6 +78,8 @@ export class CdiDirectory {
    * most hosts the directory is in memory, where four synchronous calls are cheaper than one on libuv's thread pool.
    */
   write(driver: string, uid: string, text: string): void {
+    const metadata = ownerOf(text)?.metadata;
+    if (metadata) this.#metadata.write(driver, uid, metadata);
     // Runtimes read only *.json and *.yaml files.
     const hidden = join(this.path, `.${PREFIX}${uid}-${randomBytes(4).toString("hex")}.tmp`);
     try {
@@ -72,6 +98,7 @@ export class CdiDirectory {
 
   async remove(driver: string, uid: string): Promise<void> {
     await this.removeNamed(this.nameOf(driver, uid));
+    await this.#metadata.remove(driver, uid);
   }
 
   /** Undefined if there is no such file. */

@@ -1,19 +1,13 @@
 import { DriverAnswerRefused } from "@nodekeeper/api/errors";
-import type { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { isRecord } from "@nodekeeper/core/kube";
-import { errorIdOf, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import { type AllocatedDevice, type ClaimPod, type DeviceIdentity, sameDevice } from "./allocation.ts";
+import { isDnsLabel } from "@nodekeeper/core/lib";
+import type { ClaimPod } from "./allocation.ts";
+import { type CdiSpec, editsOf } from "./cdi-version.ts";
 import type { ClaimReference } from "./claim-reader.ts";
-import { type CdiEdits, cdiEdits, checkHostPaths } from "./container-edits.ts";
+import { checkHostPaths } from "./container-edits.ts";
+import type { DeviceMetadata } from "./device-metadata.ts";
 import type { HostFiles } from "./host-files.ts";
 import { devicesOfHeader, headerDevices, type PreparedDevice } from "./recorded-devices.ts";
-
-/** The result of preparing a claim. */
-export interface Prepared {
-  devices: PreparedDevice[];
-  /** Text of the CDI file; empty if none is needed. */
-  cdi: string;
-}
 
 /** The owner of a CDI file, as stored in its header so that a lost record can be recreated. */
 export interface FileOwner extends ClaimReference {
@@ -24,66 +18,22 @@ export interface FileOwner extends ClaimReference {
   /** User ID that the driver's sockets belonged to. */
   driverUid: number;
   devices: PreparedDevice[];
+  /** Of the files that the CDI file mounts. */
+  metadata?: DeviceMetadata | undefined;
 }
 
-// The oldest version that supports a device node's hostPath, and names that start with a digit.
-const CDI_VERSION = "0.5.0";
 const HEADER = "# nodekeeper: ";
 const MOST_BYTES = 1024 * 1024;
-const MOST_OWN_IDS = 64;
-// https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md: "vendor/class=name".
-const cdiId = /^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]\/[A-Za-z][A-Za-z0-9_.-]*=[A-Za-z0-9][A-Za-z0-9_.:-]*$/;
 
-/**
- * Converts the driver's answer for a claim to a CDI file and the devices for the kubelet. Names of CDI devices contain
- * the claim's UID, because container runtimes may cache the edits of a name. Throws `invalid`, with device and field,
- * if the answer does not match the claim or violates the CDI specification.
- */
-export async function preparedOf(
-  owner: Omit<FileOwner, "devices">,
-  allocated: readonly AllocatedDevice[],
-  { devices: answered }: PrepareDevicesResponse,
-  host: HostFiles,
-): Promise<Prepared> {
-  const devices: PreparedDevice[] = [];
-  const cdiDevices: { name: string; containerEdits: CdiEdits }[] = [];
-  const names = new Set<string>();
-  for (const unknown of answered.filter((device) => !allocated.some((each) => sameDevice(each, device))))
-    throw new DriverAnswerRefused({
-      problem: `the driver prepared ${nameOf(unknown)}, which the claim does not have`,
-    });
-  for (const each of allocated) {
-    const { request, pool, device, shareId } = each;
-    const identity = { request, pool, device, shareId };
-    const [answer, second] = answered.filter((one) => sameDevice(one, identity));
-    if (!answer) throw new DriverAnswerRefused({ problem: `the driver did not prepare ${nameOf(identity)}` });
-    if (second) throw new DriverAnswerRefused({ problem: `the driver prepared ${nameOf(identity)} twice` });
-    const ownIds = checkedIds(owner.driver, identity, answer.cdiDeviceIds, host);
-    if (!answer.edits) {
-      devices.push({ ...each, cdiDeviceIds: ownIds });
-      continue;
-    }
-    let containerEdits: CdiEdits;
-    try {
-      containerEdits = await cdiEdits(answer.edits, host);
-    } catch (error) {
-      throw new NodekeeperError("invalid", `${nameOf(identity)}: ${messageOf(error)}`, {
-        id: errorIdOf(error) ?? DriverAnswerRefused.id,
-      });
-    }
-    const name = freeName(`${owner.uid}_${device}`, names);
-    cdiDevices.push({ name, containerEdits });
-    devices.push({ ...each, cdiDeviceIds: [`${kindOf(owner.driver)}=${name}`, ...ownIds] });
-  }
-  if (cdiDevices.length === 0) return { devices, cdi: "" };
-  const spec = { cdiVersion: CDI_VERSION, kind: kindOf(owner.driver), devices: cdiDevices };
-  const cdi = `${HEADER}${JSON.stringify({ ...owner, devices: headerDevices(devices) })}\n${JSON.stringify(spec, undefined, 2)}\n`;
-  const bytes = Buffer.byteLength(cdi);
-  if (bytes > MOST_BYTES)
-    throw new DriverAnswerRefused({
-      problem: `the edits make a CDI file of ${bytes} bytes, more than ${MOST_BYTES}`,
-    });
-  return { devices, cdi };
+/** Returns a CDI file. Throws `invalid` if it is larger than 1 MiB. */
+export function fileText({ devices, ...owner }: FileOwner, spec: CdiSpec): string {
+  const header = JSON.stringify({ ...owner, devices: headerDevices(devices) });
+  const text = `${HEADER}${header}\n${JSON.stringify(spec, undefined, 2)}\n`;
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MOST_BYTES) return text;
+  throw new DriverAnswerRefused({
+    problem: `the edits make a CDI file of ${bytes} bytes, more than ${MOST_BYTES}`,
+  });
 }
 
 /** Returns the owner from a file's header. Undefined without a valid header. */
@@ -97,53 +47,30 @@ export function ownerOf(text: string): FileOwner | undefined {
     if (!texts.every((value) => typeof value === "string" && value !== "")) return undefined;
     if (!Array.isArray(devices) || !Array.isArray(pods) || typeof driverUid !== "number") return undefined;
     const owner = header as unknown as FileOwner;
+    // Keys become names of files.
+    const { metadata = {} } = owner;
+    const isMetadata = ([request, body]: [string, unknown]) =>
+      isDnsLabel(request) && typeof body === "string";
+    if (!isRecord(metadata) || !Object.entries(metadata).every(isMetadata)) return undefined;
     return { ...owner, devices: devicesOfHeader(devices) };
   } catch {
     return undefined;
   }
 }
 
+/** Returns the specification in a CDI file of the agent. */
+export function specOf(text: string): CdiSpec {
+  return JSON.parse(text.slice(text.indexOf("\n")));
+}
+
 /**
- * Checks the host paths in a CDI file of the agent before it is written again. Throws `invalid` as
- * `HostFiles.checkAllowed` does.
+ * Checks the host paths and interfaces in a CDI file of the agent before it is written again. Throws `invalid` as
+ * `checkHostPaths` does.
+ * @param own files of the agent that it mounts
  */
-export async function checkFile(text: string, host: HostFiles): Promise<void> {
-  const spec = JSON.parse(text.slice(text.indexOf("\n"))) as { devices: { containerEdits: CdiEdits }[] };
-  for (const { containerEdits } of spec.devices) await checkHostPaths(containerEdits, host);
-}
-
-// A vendor must start with a letter; a driver's name need not.
-function kindOf(driver: string): string {
-  return `k8s.${driver}/claim`;
-}
-
-function checkedIds(
-  driver: string,
-  identity: DeviceIdentity,
-  ids: string[],
-  { isRestricted }: HostFiles,
-): string[] {
-  const refusal = (message: string) =>
-    new DriverAnswerRefused({ problem: `${nameOf(identity)}: ${message}` });
-  if (ids.length > MOST_OWN_IDS) throw refusal(`has more than ${MOST_OWN_IDS} CDI devices`);
-  const wrong = ids.find((id) => !cdiId.test(id) || id.length > 512);
-  if (wrong !== undefined) throw refusal(`cdiDeviceIds: ${quote(wrong)} is not "<vendor>/<class>=<name>"`);
-  const foreign = ids.find((id) => ![driver, `k8s.${driver}`].includes(id.split("/")[0]!));
-  if (isRestricted && foreign !== undefined)
-    throw refusal(
-      `cdiDeviceIds: the vendor of ${quote(foreign)} is not ${driver} (devices.kubeletPlugin.hostPaths)`,
-    );
-  return ids;
-}
-
-// One device may be allocated for several requests of a claim. Names of devices contain no underscore.
-function freeName(name: string, names: Set<string>): string {
-  let free = name;
-  for (let number = 2; names.has(free); number++) free = `${name}_${number}`;
-  names.add(free);
-  return free;
-}
-
-function nameOf({ request, pool, device, shareId }: DeviceIdentity): string {
-  return `device ${pool}/${device}${shareId === "" ? "" : ` share ${shareId}`} of request ${request}`;
+export async function checkFile(text: string, host: HostFiles, own: readonly string[] = []): Promise<void> {
+  for (const edits of editsOf(specOf(text))) {
+    const mounts = edits.mounts?.filter(({ hostPath }) => !own.includes(hostPath));
+    await checkHostPaths({ ...edits, mounts }, host);
+  }
 }

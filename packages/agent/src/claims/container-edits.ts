@@ -1,12 +1,13 @@
-import { posix } from "node:path";
 import type {
   ContainerEdits,
   DeviceNode,
   Hook,
   Mount,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { quote } from "@nodekeeper/core/lib";
+import { absolute, checkCount, containerPath, plain, refusal, variable } from "./edit-checks.ts";
 import type { HostFiles } from "./host-files.ts";
+import { additionalGids, type CdiIntelRdt, type CdiNetDevice, intelRdt, netDevice } from "./linux-edits.ts";
 
 /** Container edits in the format of a CDI file. */
 export interface CdiEdits {
@@ -14,6 +15,9 @@ export interface CdiEdits {
   deviceNodes?: CdiDeviceNode[];
   mounts?: { hostPath: string; containerPath: string; type?: string; options?: string[] }[];
   hooks?: { hookName: string; path: string; args?: string[]; env?: string[]; timeout?: number }[];
+  netDevices?: CdiNetDevice[];
+  intelRdt?: CdiIntelRdt;
+  additionalGids?: number[];
 }
 
 interface CdiDeviceNode {
@@ -28,17 +32,16 @@ interface CdiDeviceNode {
   gid?: number;
 }
 
-const MOST_ENTRIES = 256;
-const LONGEST_TEXT = 64 * 1024;
 const hookNames = ["prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"];
 const nodeTypes = ["b", "c", "u", "p"];
 
 /**
- * Checks the host paths of earlier edits again, because their owners, modes and links may have changed. A path that no
- * longer exists is not an error. Throws `invalid` as `HostFiles.checkAllowed` does.
+ * Checks the host paths and network interfaces of earlier edits again, because owners, modes, links and routes may have
+ * changed. A path that no longer exists is not an error. Throws `invalid` as `HostFiles.checkAllowed` and
+ * `HostFiles.checkInterface` do.
  */
 export async function checkHostPaths(edits: CdiEdits, host: HostFiles): Promise<void> {
-  const { deviceNodes = [], mounts = [], hooks = [] } = edits;
+  const { deviceNodes = [], mounts = [], hooks = [], netDevices = [] } = edits;
   const paths = [
     ...deviceNodes.map(({ hostPath, path }, at) => [
       hostPath ?? path,
@@ -49,21 +52,21 @@ export async function checkHostPaths(edits: CdiEdits, host: HostFiles): Promise<
   ] as const;
   // The source of a tmpfs is not a path.
   for (const [path = "", field = ""] of paths) if (path.startsWith("/")) await host.checkAllowed(path, field);
+  for (const [at, { hostInterfaceName }] of netDevices.entries())
+    await host.checkInterface(hostInterfaceName, `netDevices[${at}].hostInterfaceName`);
 }
 
 /**
- * Converts a driver's edits to the format of a CDI file, version 0.5.0. Container runtimes reject an entire file for
+ * Converts a driver's edits to the format of a CDI file. Container runtimes reject an entire file for
  * one invalid entry, or fail when the container starts, so everything that can be checked earlier is checked here.
  * Throws `invalid` with the field.
  */
 export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<CdiEdits> {
-  const { env, deviceNodes, mounts, hooks } = edits;
-  const counts = { env, deviceNodes, mounts, hooks };
-  for (const [field, list] of Object.entries(counts)) {
-    if (list.length > MOST_ENTRIES)
-      throw refusal(field, `has ${list.length} entries, more than ${MOST_ENTRIES}`);
-  }
-  if (Object.values(counts).every(({ length }) => length === 0))
+  const { env, deviceNodes, mounts, hooks, netDevices, intelRdt: rdt, additionalGids: gids } = edits;
+  const lists = { env, deviceNodes, mounts, hooks, netDevices };
+  for (const [field, list] of Object.entries(lists)) checkCount(field, list);
+  additionalGids(gids);
+  if (!rdt && gids.length === 0 && Object.values(lists).every(({ length }) => length === 0))
     throw refusal("", "must not be empty; omit them if containers need no edits");
   const each = async <Item, Edit>(
     items: readonly Item[],
@@ -78,6 +81,9 @@ export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<
     deviceNodes: await each(deviceNodes, "deviceNodes", deviceNode),
     mounts: await each(mounts, "mounts", mount),
     hooks: await each(hooks, "hooks", hook),
+    netDevices: await each(netDevices, "netDevices", netDevice),
+    intelRdt: rdt && intelRdt(rdt),
+    additionalGids: gids.length > 0 ? gids : undefined,
   };
 }
 
@@ -173,35 +179,6 @@ async function hook(
   };
 }
 
-function variable(text: string, field: string): string {
-  plain(text, field);
-  if (text.indexOf("=") < 1) throw refusal(field, `${quote(text)} is not NAME=value`);
-  return text;
-}
-
-function containerPath(path: string, field: string): void {
-  absolute(path, field);
-  // runc refuses "/"; a mount on /proc would hide the container's processes.
-  if (path === "/" || path === "/proc" || path.startsWith("/proc/"))
-    throw refusal(field, `${quote(path)} can't be changed in a container`);
-}
-
-function absolute(path: string, field: string): void {
-  plain(path, field);
-  if (!path.startsWith("/")) throw refusal(field, `${quote(path)} is not an absolute path`);
-  if (posix.normalize(path) !== path) throw refusal(field, `${quote(path)} is not a normalized path`);
-}
-
-function plain(text: string, field: string, mayBeEmpty = false): void {
-  if (text === "" && !mayBeEmpty) throw refusal(field, "is empty");
-  if (text.length > LONGEST_TEXT) throw refusal(field, `is longer than ${LONGEST_TEXT} characters`);
-  if (text.includes("\0")) throw refusal(field, "contains a null character");
-}
-
 function isDeviceNumber(number: number): boolean {
   return number >= 0 && number < 2 ** 32;
-}
-
-function refusal(field: string, message: string): NodekeeperError {
-  return new NodekeeperError("invalid", field === "" ? `edits ${message}` : `edits.${field}: ${message}`);
 }

@@ -4,6 +4,7 @@ import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { CdiDirectory } from "./cdi-directory.ts";
 import type { ClaimAllocations } from "./claim-allocations.ts";
 import type { ClaimRecords } from "./claim-records.ts";
+import type { DeviceReader } from "./device-metadata.ts";
 import type { DriverClient } from "./driver-client.ts";
 import type { DriverStates } from "./driver-state.ts";
 import type { HostFiles } from "./host-files.ts";
@@ -34,6 +35,8 @@ export interface ClaimContext {
   directory: CdiDirectory;
   host: HostFiles;
   drivers: { get(driver: string): { connection?: ConnectedDriver | undefined } | undefined };
+  /** Reads devices for their metadata in containers; undefined: containers get none. */
+  reportedDevice: DeviceReader | undefined;
   /** Drivers to reconcile. */
   queue: Pick<WorkQueue, "add" | "addAfter">;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */

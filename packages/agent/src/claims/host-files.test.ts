@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ContainerEdits } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { preparedOf } from "./cdi-file.ts";
 import { cdiEdits } from "./container-edits.ts";
 import { HostFiles } from "./host-files.ts";
 import { followPath } from "./host-path.ts";
+import { preparedOf } from "./prepared-claim.ts";
 
 let root: string;
 

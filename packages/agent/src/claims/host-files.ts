@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DriverAnswerRefused, HostPathNotTrusted } from "@nodekeeper/api/errors";
 import { messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { defaultRouteOver } from "./host-interfaces.ts";
 import { type FollowedPath, followPath, type SeenComponents } from "./host-path.ts";
 
 export interface HostFilesOptions {
@@ -75,6 +76,34 @@ export class HostFiles {
       field,
       `${quote(component)}${where} ${what}; each component must belong to root and be writable by root alone`,
       HostPathNotTrusted,
+    );
+  }
+
+  /**
+   * Throws `invalid` for a network interface of the node that must not be moved into a container:
+   * - one whose path `/sys/class/net/<name>` is not within the allowed directories;
+   * - one that carries a default route of the node, or something on top of it that does: the node would lose its network,
+   *   and nobody could reach it to undo that. No setting permits it;
+   * - any, if the node's routes can't be read.
+   */
+  async checkInterface(name: string, field: string): Promise<void> {
+    const { root, allowed } = this.#options;
+    if (!isWithin(`/sys/class/net/${name}`, allowed))
+      throw refusal(field, `"/sys/class/net/${name}" is outside of ${allowed.join(", ")} (${setting})`);
+    let carrier: string | undefined;
+    try {
+      carrier = await defaultRouteOver(root, name);
+    } catch (error) {
+      throw refusal(
+        field,
+        `${quote(name)} may be the node's uplink: its routes can't be read (hostRoot): ${messageOf(error)}`,
+      );
+    }
+    if (carrier === undefined) return;
+    const how = carrier === name ? "" : `${quote(carrier)} on top of it `;
+    throw refusal(
+      field,
+      `${quote(name)}: ${how}carries a default route of the node, which would lose its network connection`,
     );
   }
 

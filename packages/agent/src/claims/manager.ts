@@ -39,7 +39,7 @@ import { type DriverClaims, driverClaims } from "./status.ts";
 
 /** What the module takes from the agent. */
 export interface ClaimSources
-  extends Pick<DriverContext, "records" | "drivers" | "settings" | "clock" | "log"> {
+  extends Pick<DriverContext, "records" | "drivers" | "settings" | "reportedDevice" | "clock" | "log"> {
   client: ClaimReaderClient;
   statuses: ClaimStatuses;
   /** Where the agent sees the host's root directory. */
@@ -136,8 +136,10 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
    * 90 s.
    */
   preparationOf(driver: string): DriverPreparation {
+    const { reportedDevice } = this.#sources;
     return {
-      needsNoPreparation: this.#drivers.get(driver)?.needsNoPreparation ?? false,
+      // Metadata reaches containers with the kubelet's call alone.
+      needsNoPreparation: !reportedDevice && (this.#drivers.get(driver)?.needsNoPreparation ?? false),
       untilReady: (signal) => this.#drivers.untilReady(driver, signal),
     };
   }
@@ -244,7 +246,7 @@ function contextOf(
   watches: InotifyWatches | undefined,
 ): DriverContext {
   const { pods, records, settings, log } = sources;
-  const { cdiDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
+  const { cdiDirectory, metadataDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
   if (!pods)
     log.warn(
       { errorId: ClaimInUse.id },
@@ -254,7 +256,7 @@ function contextOf(
     ...sources,
     ...parts,
     allocations: new ClaimAllocations(new ClaimReader(client), records),
-    directory: new CdiDirectory(cdiDirectory, watches),
+    directory: new CdiDirectory(cdiDirectory, metadataDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),
   };
 }

@@ -9,6 +9,7 @@ import { expect, it } from "vitest";
 import { ClaimStore, StateDatabase, type StoredClaim } from "../state/index.ts";
 import type { Allocation } from "./allocation.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
+import { specOf } from "./cdi-file.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { ClaimRecords, type RecordedClaim } from "./claim-records.ts";
@@ -27,7 +28,7 @@ const CLAIMS: Readonly<Record<string, string>> = { a: "device-0", b: "device-0",
 type Step =
   | { do: "start" | "end" | "lose"; claim: string }
   | { do: "kill"; afterSteps: number }
-  | { do: "empty" | "reboot" | "disconnect" | "connect" | "fail" | "exit" };
+  | { do: "empty" | "emptyMetadata" | "reboot" | "disconnect" | "connect" | "fail" | "exit" };
 
 /** The next claim wants the device of a pod whose container runs on. */
 const deletedByForce: Step[] = [
@@ -52,6 +53,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constantFrom(
         "empty" as const,
+        "emptyMetadata" as const,
         "reboot" as const,
         "disconnect" as const,
         "connect" as const,
@@ -88,6 +90,7 @@ interface KubeletClaim {
 class World {
   readonly directory = mkdtempSync(join(tmpdir(), "nkcp-"));
   readonly cdi = join(this.directory, "cdi");
+  readonly metadata = join(this.directory, "metadata");
   boot = 1;
   isConnected = true;
   isFailing = false;
@@ -174,9 +177,10 @@ class World {
         this.#records,
       ),
       records: this.#records,
-      directory: new Directory(this.cdi),
+      directory: new Directory(this.cdi, this.metadata),
       host: new HostFiles({ root: "/", allowed: ["/"] }),
       drivers: { get: () => ({ connection: this.isConnected ? { uid: 0, client } : undefined }) },
+      reportedDevice: (_driver, _pool, name) => ({ name, attributes: { boot: { int: this.boot } } }),
       queue: { add: () => {}, addAfter: () => {} },
       pods: { readNow: async (uid) => podEntry(uid, this.running.has(uid) ? "running" : undefined) },
       clock: hastyClock(),
@@ -213,6 +217,10 @@ class World {
       case "empty":
         rmSync(this.cdi, { recursive: true, force: true });
         return;
+      case "emptyMetadata":
+        rmSync(this.metadata, { recursive: true, force: true });
+        this.start();
+        return await this.reconcile();
       case "reboot":
         rmSync(this.cdi, { recursive: true, force: true });
         this.boot++;
@@ -320,6 +328,20 @@ class World {
       expect(text).toContain(`BOOT=${this.boot}`);
       for (const { cdiDeviceIds } of answer!)
         expect(text).toContain(`"name": "${cdiDeviceIds[0]!.split("=")[1]}"`);
+      const [{ hostPath = "" } = {}] = specOf(text).devices[0]?.containerEdits.mounts ?? [];
+      expect(readFileSync(hostPath, "utf8")).toContain(`"boot":{"int":${this.boot}}`);
+    }
+    const directories = existsSync(this.metadata) ? readdirSync(this.metadata) : [];
+    expect(directories.sort()).toEqual(wanted.map((uid) => `${DRIVER}_${uid}`));
+  }
+
+  /** What a container that starts now mounts is there, whatever happened before. */
+  checkMounts(): void {
+    const names = existsSync(this.cdi) ? readdirSync(this.cdi).filter((name) => !name.startsWith(".")) : [];
+    for (const name of names) {
+      const { devices } = specOf(readFileSync(join(this.cdi, name), "utf8"));
+      const mounts = devices.flatMap(({ containerEdits }) => containerEdits.mounts ?? []);
+      expect(mounts.map(({ hostPath }) => existsSync(hostPath))).toEqual([true]);
     }
   }
 
@@ -351,7 +373,10 @@ it("killed at any step, with directories emptied, reboots and drivers that fail 
       const world = new World();
       try {
         world.start();
-        for (const step of steps) await world.do(step);
+        for (const step of steps) {
+          await world.do(step);
+          world.checkMounts();
+        }
         world.isConnected = true;
         world.isFailing = false;
         world.exit();

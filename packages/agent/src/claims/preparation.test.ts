@@ -1,15 +1,17 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Allocation } from "./allocation.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
+import { checkFile, specOf } from "./cdi-file.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
 import { noDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { RecordedClaim } from "./claim-records.ts";
 import type { PodReader } from "./context.ts";
+import type { DeviceReader } from "./device-metadata.ts";
 import { HostFiles } from "./host-files.ts";
 import { Preparation } from "./preparation.ts";
 import { ClaimWorld, DRIVER, hastyClock, recordedDevice } from "./testing/claim-world.ts";
@@ -19,6 +21,7 @@ const never = new AbortController().signal;
 let world: ClaimWorld;
 let calls: string[];
 let isConnected: boolean;
+let isPreparing: boolean;
 let isFailing: boolean;
 let isLifecycleOn: boolean;
 let left: number;
@@ -30,6 +33,7 @@ beforeEach(() => {
   world = new ClaimWorld();
   calls = [];
   isConnected = true;
+  isPreparing = true;
   isFailing = false;
   isLifecycleOn = true;
   left = 0;
@@ -38,7 +42,7 @@ beforeEach(() => {
 });
 afterEach(() => world[Symbol.dispose]());
 
-function preparationIn(boot: string) {
+function preparationIn(boot: string, reportedDevice?: DeviceReader) {
   const records = world.records(boot);
   const clock = hastyClock();
   const client = {
@@ -63,9 +67,14 @@ function preparationIn(boot: string) {
   const preparation = new Preparation({
     allocations: new ClaimAllocations(world.reader, records),
     records,
-    directory: new CdiDirectory(join(world.directory, "cdi")),
+    directory: new CdiDirectory(join(world.directory, "cdi"), join(world.directory, "metadata")),
     host: new HostFiles({ root: "/", allowed: ["/"] }),
-    drivers: { get: () => ({ connection: isConnected ? { uid: 0, client } : undefined }) },
+    drivers: {
+      get: () => ({
+        connection: isConnected ? { uid: 0, client: isPreparing ? client : undefined } : undefined,
+      }),
+    },
+    reportedDevice,
     queue: { add: () => void left++, addAfter: () => {} },
     pods: isLifecycleOn ? reader : undefined,
     clock,
@@ -332,4 +341,72 @@ it("unprepares a claim that has ended, and no other", async () => {
   expect(await preparation.unprepareEnded(DRIVER, claim.uid, never)).toBe(true);
   expect(records.of(DRIVER)).toEqual([]);
   expect(files()).toEqual([]);
+});
+
+const reported: DeviceReader = (_driver, _pool, name) => ({
+  name,
+  attributes: { model: { string: "alpha" } },
+});
+const metadataFiles = () =>
+  existsSync(join(world.directory, "metadata"))
+    ? readdirSync(join(world.directory, "metadata"), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath, name }) => join(parentPath, name))
+    : [];
+
+it.each([true, false])(
+  "metadata is mounted while a claim is prepared, with a preparation by the driver: %s",
+  async (by) => {
+    isPreparing = by;
+    const { preparation, records } = preparationIn("boot-1", reported);
+    const first = world.claim("first", "gpu-0", "gpu-1");
+    const prepared = await preparation.prepare(DRIVER, first, never);
+    const file = join(world.directory, "metadata", `${DRIVER}_${first.uid}`, "req.json");
+    expect(metadataFiles()).toEqual([file]);
+    // The kubelet gives a container all devices of a request, so one of them brings the file.
+    const { devices } = specOf(readFileSync(join(world.directory, "cdi", files()[0]!), "utf8"));
+    expect(devices[0]).toMatchObject({
+      name: prepared[0]!.cdiDeviceIds[0]!.split("=")[1],
+      containerEdits: {
+        mounts: [
+          {
+            hostPath: file,
+            containerPath: `/var/run/kubernetes.io/dra-device-attributes/resourceclaims/first/req/${DRIVER}-metadata.json`,
+            options: ["ro", "bind"],
+          },
+        ],
+      },
+    });
+    expect(prepared.map(({ cdiDeviceIds }) => cdiDeviceIds.length)).toEqual(by ? [1, 1] : [1, 0]);
+    const text = readFileSync(file, "utf8");
+    expect(text).toContain('"alpha"');
+    // Removed or changed by somebody, while the driver is away and reports nothing.
+    for (const damage of [() => rmSync(file), () => writeFileSync(file, "{}")]) {
+      damage();
+      await preparationIn("boot-1", () => undefined).preparation.reconcile(DRIVER, first.uid, never);
+      expect(readFileSync(file, "utf8")).toBe(text);
+    }
+    await preparation.unprepare(DRIVER, first, never);
+    expect([files(), metadataFiles(), records.of(DRIVER)]).toEqual([[], [], []]);
+  },
+);
+
+it("without the setting containers get no metadata, and devices without preparation no record", async () => {
+  isPreparing = false;
+  const { preparation, records } = preparationIn("boot-1");
+  const first = world.claim("first", "gpu-0");
+  expect(await preparation.prepare(DRIVER, first, never)).toMatchObject([
+    { device: "gpu-0", cdiDeviceIds: [] },
+  ]);
+  expect([metadataFiles(), records.of(DRIVER)]).toEqual([[], []]);
+});
+
+it("hostPaths does not apply to metadata that the agent mounts itself", async () => {
+  const { preparation } = preparationIn("boot-1", reported);
+  const first = world.claim("first", "gpu-0");
+  await preparation.prepare(DRIVER, first, never);
+  const host = new HostFiles({ root: "/", allowed: ["/dev"] });
+  const text = readFileSync(join(world.directory, "cdi", files()[0]!), "utf8");
+  await checkFile(text, host, metadataFiles());
+  await expect(checkFile(text, host)).rejects.toThrow("edits.mounts[0].hostPath: ");
 });

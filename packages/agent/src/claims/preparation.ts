@@ -2,12 +2,14 @@ import { ClaimNotPreparable, DriverFailed } from "@nodekeeper/api/errors";
 import { childScope, NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { Allocation } from "./allocation.ts";
 import { restoreFile } from "./cdi-check.ts";
-import { preparedOf } from "./cdi-file.ts";
+import { refuseTakenInterfaces } from "./claim-interfaces.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, isEnding, unprepared } from "./claim-records.ts";
 import { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
+import { metadataMounts, metadataOf, POD_CLAIM_NAME } from "./device-metadata.ts";
 import { HandOn } from "./hand-on.ts";
+import { preparedOf, withoutEdits } from "./prepared-claim.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 import { Unpreparation } from "./unpreparation.ts";
 
@@ -204,7 +206,7 @@ export class Preparation {
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
     const { pods, details } = allocation;
     const devices = unprepared(allocation.devices);
-    if (!connection.client) return devices;
+    if (!connection.client && !this.#context.reportedDevice) return devices;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
     // The driver may have prepared the recorded devices. With other devices it is not a retry.
     const isRetry =
@@ -221,11 +223,24 @@ export class Preparation {
       await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
       underway.throwIfAborted();
     }
-    const answer = await connection.client.prepare(claim, allocation, signal);
+    const answer = connection.client
+      ? await connection.client.prepare(claim, allocation, signal)
+      : withoutEdits(allocation);
     const { namespace, name, uid } = claim;
-    const owner = { driver, namespace, name, uid, boot: records.boot, driverUid: connection.uid, pods };
+    const { metadata, mounts } = this.#metadataOf(driver, claim, allocation);
+    const owner = {
+      driver,
+      namespace,
+      name,
+      uid,
+      boot: records.boot,
+      driverUid: connection.uid,
+      pods,
+      metadata,
+    };
     const rules = host.forDriverOf(connection.uid);
-    const prepared = await preparedOf(owner, allocation.devices, answer, rules);
+    const prepared = await preparedOf(owner, allocation.devices, answer, rules, mounts);
+    refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
     if (prepared.cdi === "") await directory.remove(driver, uid);
     else directory.write(driver, uid, prepared.cdi);
     // Another call may have recorded a pod while the driver was called.
@@ -234,6 +249,21 @@ export class Preparation {
     await records.save(driver, claim, { state: "prepared", ...prepared, details, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
+  }
+
+  #metadataOf(driver: string, { namespace, name, uid }: ClaimReference, allocation: Allocation) {
+    const { reportedDevice, directory } = this.#context;
+    if (!reportedDevice) return {};
+    const claim = {
+      driver,
+      namespace,
+      name,
+      uid,
+      podClaimName: allocation.details.annotations[POD_CLAIM_NAME],
+    };
+    const metadata = metadataOf(claim, allocation.devices, reportedDevice);
+    const fileOf = (request: string) => directory.metadataOf(driver, uid, request);
+    return { metadata, mounts: metadataMounts(claim, metadata, fileOf) };
   }
 }
 

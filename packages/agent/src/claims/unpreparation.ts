@@ -46,7 +46,8 @@ export class Unpreparation {
     const save = (state: ClaimRecord["state"]) =>
       records.save(driver, claim, { state, devices, pods, cdi: "", boot: record?.boot });
     // Also without a record, which may be lost although the driver has prepared the claim.
-    if ((connection?.client || !connection) && !(record && isEnding(record))) await save("unpreparing");
+    const mayBePrepared = record !== undefined || connection?.client !== undefined || !connection;
+    if (mayBePrepared && !(record && isEnding(record))) await save("unpreparing");
     await directory.remove(driver, uid);
     if (record) await this.#checkUnused(record, signal);
     if (!connection) {

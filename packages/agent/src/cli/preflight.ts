@@ -155,13 +155,17 @@ function checkExists(check: string, path: string): Finding {
 // The kubelet creates its own directory. If it is missing, the path is wrong or not mounted, so the agent must not
 // create it.
 function checkKubeletPlugin({ devices: { kubeletPlugin } }: AgentConfiguration): Finding[] {
-  const { enabled, registryDirectory, cdiDirectory } = kubeletPlugin;
+  const { enabled, registryDirectory, cdiDirectory, metadata, metadataDirectory } = kubeletPlugin;
   if (!enabled) return [];
   const check = "kubelet plugin directory";
   const registry: Finding = existsSync(registryDirectory)
     ? checkDirectory(check, registryDirectory)
     : { check, verdict: "failed", message: `${registryDirectory} does not exist; the kubelet creates it` };
-  return [registry, checkDirectory("CDI directory", cdiDirectory)];
+  return [
+    registry,
+    checkDirectory("CDI directory", cdiDirectory),
+    ...(metadata ? [checkDirectory("device metadata directory", metadataDirectory)] : []),
+  ];
 }
 
 function evictionFinding({ eviction: { enabled, dryRunPlugins } }: AgentConfiguration): Finding {

@@ -39,13 +39,22 @@ export const devicesSection = section(
       cdiDirectory: path("/var/run/cdi", {
         about: "Directory in which CDI files are written; one of those that the container runtime reads.",
       }),
+      metadata: boolean(false, {
+        about:
+          "Whether containers get the metadata of their devices as files (KEP-5304): the claim, and the attributes that the driver reports. Then the kubelet also calls the agent for drivers whose devices need no preparation.",
+      }),
+      metadataDirectory: path("/var/lib/nodekeeper/device-metadata", {
+        about:
+          "Directory in which the metadata of prepared devices is written. The container runtime must see it under the same path.",
+      }),
       callTimeout: duration("40s", "100ms", "10m", {
         about:
           "Timeout of a driver's PrepareDevices and UnprepareDevices. The kubelet's own timeout is 45 s.",
         applied: "live",
       }),
       hostPaths: paths(["/"], 0, 64, {
-        about: "Directories on the host that the container edits of drivers may refer to.",
+        about:
+          "Directories on the host that the container edits of drivers may refer to. Network interfaces are permitted by their path, such as /sys/class/net/eth1.",
       }),
       exemptRootDrivers: boolean(false, {
         about:
