@@ -60,6 +60,31 @@ describe.skipIf(missingPython)(`the Python package${missingPython ? `: ${missing
   });
 });
 
+/** The sample drivers. The health of one device changes while the suite runs. */
+const samples = [
+  { language: "Go", missing: missingGo, command: () => `${pathOf("goSampleDriver")} --interval 200ms` },
+  {
+    language: "Python",
+    missing: missingPython,
+    command: () => `python3 ${join(pathOf("pythonSampleDriver"), "main.py")} --interval 0.2`,
+  },
+];
+
+it.for(samples)("the sample driver in $language keeps the contract", async (sample, { skip }) => {
+  if (sample.missing) skip(sample.missing);
+  const directory = mkdtempSync(join(tmpdir(), "nk-sample-"));
+  try {
+    const command = `${sample.command()} --socket-dir ${directory} --count 4`;
+    const words = ["conformance", "driver", directory, "--command", command];
+    const printed = await output(root, {}, "node", "packages/agent/src/main.ts", ...words);
+    // It has no status to report, and no use for feedback.
+    expect([...printed.matchAll(/^skip {2}(\S+)/gm)].map(([, rule]) => rule)).toEqual(["status", "feedback"]);
+    expect(printed).toMatch(/ passed, 0 failed, 2 skipped$/m);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 /** What docs/first-driver.md does in a language other than JavaScript. */
 const coffee = [
   {
