@@ -2,7 +2,9 @@ import type {
   AllocatedDevice as AllocatedDeviceMessage,
   DeepPartial,
   PrepareDevicesRequest,
+  PreparedClaim,
   PreparedDevice as PreparedDeviceMessage,
+  RestoreClaimsRequest,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, parseWithBigInts } from "@nodekeeper/core/lib";
@@ -12,10 +14,36 @@ export interface ClaimToPrepare {
   namespace: string;
   name: string;
   uid: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** All requests of the claim, also those for devices of other drivers. */
+  requests: ClaimRequest[];
   /** The pods that the claim is reserved for. */
-  pods: { name: string; uid: string }[];
+  pods: ClaimPod[];
   /** The claim's allocated devices of this driver. */
   devices: AllocatedDevice[];
+}
+
+/** A request of the claim's specification. */
+export interface ClaimRequest {
+  /** "<request>" or "<request>/<subrequest>". */
+  name: string;
+  deviceClassName: string;
+  /** "ExactCount" or "All". */
+  allocationMode: string;
+  /** 0 unless the mode is "ExactCount". */
+  count: number;
+  adminAccess: boolean;
+  /** CEL expressions. */
+  selectors: string[];
+  /** Requested parts of shared devices: quantities by capacity name. */
+  capacity: Record<string, string>;
+}
+
+export interface ClaimPod {
+  name: string;
+  uid: string;
+  namespace: string;
 }
 
 /** An allocation result. */
@@ -32,6 +60,8 @@ export interface AllocatedDevice {
   adminAccess: boolean;
   /** The configuration for this device, the class's first. If entries conflict, later ones take precedence. */
   configuration: DeviceConfiguration[];
+  bindingConditions: string[];
+  bindingFailureConditions: string[];
 }
 
 export interface DeviceConfiguration {
@@ -42,18 +72,16 @@ export interface DeviceConfiguration {
   parametersText: string;
 }
 
-/** A claim that no container uses any more. */
-export interface ClaimToUnprepare {
-  namespace: string;
-  name: string;
-  uid: string;
-  /** The pods that the claim was reserved for; empty if unknown. */
-  pods: { name: string; uid: string }[];
-  /**
-   * As in the last `prepare` of the claim; empty if the agent has no record of it. They have no configuration if the
-   * agent's state directory was lost since.
-   */
-  devices: AllocatedDevice[];
+/**
+ * A claim that no container uses any more, as in the last `prepare`. Without pods, devices and details if the agent has no
+ * record of it; without configuration and details if the agent's state directory was lost since.
+ */
+export type ClaimToUnprepare = ClaimToPrepare;
+
+/** A claim that the agent has a record of. */
+export interface RecordedClaim extends ClaimToPrepare {
+  /** Whether `prepare` succeeded, and `unprepare` is not due. Otherwise one of the two is called later. */
+  isPrepared: boolean;
 }
 
 /** What containers need to use a device. The first four fields identify it as in the claim. */
@@ -114,12 +142,20 @@ export interface Hook {
 
 /** Returns the claim of a request. Throws `invalid` if its configuration is not JSON. */
 export function claimToPrepare(request: PrepareDevicesRequest): ClaimToPrepare {
-  return claimOf(request);
+  return claimOf(request, parsed);
 }
 
-/** See `claimToPrepare`. */
+/**
+ * Returns the claim of a request. Configuration that is not JSON is undefined: the claim was never prepared with it, and
+ * must end nevertheless.
+ */
 export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnprepare {
-  return claimOf(request);
+  return claimOf(request, parsedIfJson);
+}
+
+/** Returns the claims of a request. */
+export function recordedClaims({ claims }: RestoreClaimsRequest): RecordedClaim[] {
+  return claims.map((each) => ({ ...claimOf(each, parsedIfJson), isPrepared: each.isPrepared }));
 }
 
 export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDeviceMessage> {
@@ -142,25 +178,36 @@ export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDevi
   };
 }
 
-function claimOf({ claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest) {
+function claimOf(
+  { claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaim,
+  parse: (text: string) => unknown,
+) {
   return {
     namespace: claim?.namespace ?? "",
     name: claim?.name ?? "",
     uid: claim?.uid ?? "",
-    pods: pods.map(({ name, uid }) => ({ name, uid })),
-    devices: devices.map(deviceOf),
+    labels: claim?.labels ?? {},
+    annotations: claim?.annotations ?? {},
+    requests: (claim?.requests ?? []).map((request) => ({ ...request, count: Number(request.count) })),
+    pods: pods.map(({ name, uid, namespace }) => ({ name, uid, namespace })),
+    devices: devices.map((device) => deviceOf(device, parse)),
   };
 }
 
-function deviceOf({
-  request,
-  pool,
-  device,
-  shareId,
-  consumedCapacity,
-  adminAccess,
-  configuration,
-}: AllocatedDeviceMessage): AllocatedDevice {
+function deviceOf(
+  {
+    request,
+    pool,
+    device,
+    shareId,
+    consumedCapacity,
+    adminAccess,
+    configuration,
+    bindingConditions,
+    bindingFailureConditions,
+  }: AllocatedDeviceMessage,
+  parse: (text: string) => unknown,
+): AllocatedDevice {
   return {
     request,
     pool,
@@ -170,9 +217,11 @@ function deviceOf({
     adminAccess,
     configuration: configuration.map(({ source, parameters }) => ({
       source: source === "FromClass" ? "FromClass" : "FromClaim",
-      parameters: parsed(parameters),
+      parameters: parse(parameters),
       parametersText: parameters,
     })),
+    bindingConditions,
+    bindingFailureConditions,
   };
 }
 
@@ -185,5 +234,13 @@ function parsed(text: string): unknown {
     return parseWithBigInts(text);
   } catch (error) {
     throw new NodekeeperError("invalid", "the opaque parameters of the claim are no JSON", { cause: error });
+  }
+}
+
+function parsedIfJson(text: string): unknown {
+  try {
+    return parsed(text);
+  } catch {
+    return undefined;
   }
 }

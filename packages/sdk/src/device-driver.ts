@@ -67,9 +67,11 @@ function checkPools(pools: readonly DevicePool[]): void {
 }
 
 function kindOf(options: DeviceDriverOptions): PluginKind {
-  const { devices, health, status, prepare, unprepare, ownKubeletPlugin } = options;
+  const { devices, health, status, prepare, unprepare, restore, ownKubeletPlugin } = options;
   if (Boolean(prepare) !== Boolean(unprepare))
     throw new NodekeeperError("invalid", "a driver has both prepare and unprepare, or neither");
+  if (restore && !prepare)
+    throw new NodekeeperError("invalid", "a driver that restores claims has prepare and unprepare");
   if (ownKubeletPlugin && (prepare || health))
     throw new NodekeeperError(
       "invalid",
@@ -80,7 +82,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
       "invalid",
       "status needs prepare and unprepare: it is of devices that are prepared",
     );
-  const preparation = prepare && unprepare ? { prepare, unprepare } : undefined;
+  const preparation = prepare && unprepare ? { prepare, unprepare, restore } : undefined;
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
   const latestStatus = new LatestValue<DeviceStatus[]>();

@@ -21,6 +21,8 @@ import {
   claimToUnprepare,
   type PreparedDevice,
   preparedDevice,
+  type RecordedClaim,
+  recordedClaims,
 } from "./device-claim.ts";
 import { valuesOf } from "./services.ts";
 
@@ -85,6 +87,11 @@ export interface Preparation {
   prepare: (claim: ClaimToPrepare, signal: AbortSignal) => Promise<PreparedDevice[]> | PreparedDevice[];
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
+  /**
+   * Called with all recorded claims each time the agent connects, so that the driver needs no checkpoint of its own.
+   * Returns the UIDs of prepared claims that must be prepared again, because their preparation is lost. Default: none are.
+   */
+  restore?: (claims: RecordedClaim[], signal: AbortSignal) => Promise<string[]> | string[];
 }
 
 /** Packages in which a driver serves the same: older agents know only the first. */
@@ -153,6 +160,7 @@ export function deviceEncoder(): (pools: readonly DeepPartial<Pool>[]) => Uint8A
 export function preparationService({
   prepare,
   unprepare,
+  restore = () => [],
 }: Preparation): DevicePreparationServiceImplementation {
   return {
     async prepareDevices(request, { signal }) {
@@ -171,9 +179,12 @@ export function preparationService({
         throw toServerError(error);
       }
     },
-    // Confirms all.
-    async restoreClaims() {
-      return {};
+    async restoreClaims(request, { signal }) {
+      try {
+        return { prepareAgain: await restore(recordedClaims(request), signal) };
+      } catch (error) {
+        throw toServerError(error);
+      }
     },
   };
 }

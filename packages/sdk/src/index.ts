@@ -4,6 +4,8 @@ export type { ActivePod } from "./active-pod.ts";
 export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
 export type {
   AllocatedDevice,
+  ClaimPod,
+  ClaimRequest,
   ClaimToPrepare,
   ClaimToUnprepare,
   ContainerEdits,
@@ -12,6 +14,7 @@ export type {
   Hook,
   Mount,
   PreparedDevice,
+  RecordedClaim,
 } from "./device-claim.ts";
 export { type DeviceDriverOptions, type DevicePool, serveDeviceDriver } from "./device-driver.ts";
 export type {

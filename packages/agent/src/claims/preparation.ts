@@ -109,8 +109,8 @@ export class Preparation {
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot, and writes a missing
-   * CDI file.
+   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot or if the driver has lost
+   * it, and writes a missing CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;
@@ -179,14 +179,17 @@ export class Preparation {
     if (!allocation) {
       log.info(
         { driver, claim: { namespace, name } },
-        "claim of an earlier boot no longer exists or has other devices: unprepared",
+        "claim whose preparation was lost no longer exists or has other devices: unprepared",
       );
       await this.#unpreparation.run(driver, record, signal);
       return;
     }
     if (record.state === "preparing") return;
     await this.#prepareAgain({ driver, claim: record, allocation, known: record }, signal);
-    log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
+    log.info(
+      { driver, claim: { namespace, name } },
+      "claim prepared again: nothing of its preparation was left",
+    );
   }
 
   async #prepareAgain(
@@ -199,7 +202,7 @@ export class Preparation {
       throw new ClaimNotPreparable({ problem: `the claim has no devices of driver ${driver}` });
     const connection = drivers.get(driver)?.connection;
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
-    const { pods } = allocation;
+    const { pods, details } = allocation;
     const devices = unprepared(allocation.devices);
     if (!connection.client) return devices;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
@@ -215,7 +218,7 @@ export class Preparation {
     this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
     if (!isOfOldBoot) {
-      await records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
+      await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
       underway.throwIfAborted();
     }
     const answer = await connection.client.prepare(claim, allocation, signal);
@@ -228,7 +231,7 @@ export class Preparation {
     // Another call may have recorded a pod while the driver was called.
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    await records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
+    await records.save(driver, claim, { state: "prepared", ...prepared, details, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }

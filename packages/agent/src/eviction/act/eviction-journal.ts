@@ -156,7 +156,7 @@ export class EvictionJournal {
   #count(pod: PodReference, plugin: string, outcome: EvictionOutcome): void {
     const { metrics, marks } = this.#options;
     metrics.ended.inc({ outcome: outcome.result });
-    if (outcome.result === "withdrawn") return;
+    if (outcome.result === "withdrawn" && !isUncertain(outcome)) return;
     marks.add([markOf({ kind: "evictionEnded", pod, plugin, text: outcomeText(outcome) })]);
   }
 

@@ -129,6 +129,20 @@ describe("a new agent", () => {
     expect(steps.filter((message) => message.startsWith("withdrawn"))).toEqual([]);
   });
 
+  // Otherwise the timeline would end with an earlier eviction of the pod. Seed 2577.
+  it.each([
+    [true, ["withdrawn, not known whether evicted by Nodekeeper: no response was recorded"]],
+    [false, []],
+  ])("marks one that was withdrawn if a request may have been accepted: %s", (sent, marked) => {
+    const test = setup();
+    const { uid, namespace, name, ...rest } = pending("web");
+    test.evictor.reportInterrupted(
+      { uid, namespace, name, ...rest },
+      { uid, namespace, name, result: "withdrawn", sent, message: "no response was recorded", budget: null },
+    );
+    expect(test.ended).toEqual(marked);
+  });
+
   it("reports one that is overdue once, whatever how often it restarts", async () => {
     const test = setup();
     test.terminate("web");

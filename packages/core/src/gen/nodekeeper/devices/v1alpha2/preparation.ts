@@ -78,7 +78,7 @@ export interface Pod {
   name: string;
   uid: string;
   namespace: string;
-  /** Empty if it is not known: the pod was deleted before it was read. */
+  /** Empty if it is not known: this version of the agent does not read it. */
   serviceAccount: string;
 }
 
@@ -3453,9 +3453,9 @@ export const DevicePreparationDefinition = {
       options: {},
     },
     /**
-     * Tells the driver which claims are prepared, so that it needs no checkpoint of its own. Called once for each connection,
-     * before any other call of this service. The driver confirms a claim by leaving it out of the answer. A driver that does
-     * not implement the call confirms all.
+     * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
+     * the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
+     * attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
      */
     restoreClaims: {
       name: "RestoreClaims",
@@ -3490,9 +3490,9 @@ export interface DevicePreparationServiceImplementation<CallContextExt = {}> {
     context: CallContext & CallContextExt,
   ): Promise<DeepPartial<UnprepareDevicesResponse>>;
   /**
-   * Tells the driver which claims are prepared, so that it needs no checkpoint of its own. Called once for each connection,
-   * before any other call of this service. The driver confirms a claim by leaving it out of the answer. A driver that does
-   * not implement the call confirms all.
+   * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
+   * the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
+   * attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
    */
   restoreClaims(
     request: RestoreClaimsRequest,
@@ -3522,9 +3522,9 @@ export interface DevicePreparationClient<CallOptionsExt = {}> {
     options?: CallOptions & CallOptionsExt,
   ): Promise<UnprepareDevicesResponse>;
   /**
-   * Tells the driver which claims are prepared, so that it needs no checkpoint of its own. Called once for each connection,
-   * before any other call of this service. The driver confirms a claim by leaving it out of the answer. A driver that does
-   * not implement the call confirms all.
+   * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
+   * the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
+   * attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
    */
   restoreClaims(
     request: DeepPartial<RestoreClaimsRequest>,
