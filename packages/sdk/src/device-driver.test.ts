@@ -25,3 +25,14 @@ it("names a pool that has no devices, because a device was yielded in its place"
   await driver.stop();
   rmSync(socketDir, { recursive: true });
 });
+
+it("status needs prepare and unprepare", () => {
+  const driver = () =>
+    serveDeviceDriver({
+      name: "gpu.example.com",
+      socketDir: tmpdir(),
+      async *devices() {},
+      async *status() {},
+    });
+  expect(driver).toThrow("status needs prepare and unprepare");
+});

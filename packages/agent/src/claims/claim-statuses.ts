@@ -76,10 +76,13 @@ export class ClaimStatuses {
     const next = readStatusReport(driver, devices, this.#options);
     this.#drivers.set(driver, next);
     this.#log(driver, next.refused, before?.refused ?? []);
-    for (const uid of new Set([...(before?.entries.keys() ?? []), ...next.entries.keys()]))
-      if (JSON.stringify(before?.entries.get(uid)) !== JSON.stringify(next.entries.get(uid)))
+    if (!before) {
+      this.#changedAll(driver);
+      return;
+    }
+    for (const uid of new Set([...before.entries.keys(), ...next.entries.keys()]))
+      if (JSON.stringify(before.entries.get(uid)) !== JSON.stringify(next.entries.get(uid)))
         this.#changed(driver, uid);
-    if (!before) this.#changedAll(driver);
   }
 
   /** Removes all entries of a driver that no longer reports the status of its devices. */
@@ -112,12 +115,14 @@ export class ClaimStatuses {
 
   #changedAll(driver: string): void {
     for (const { uid } of this.#options.records.of(driver)) this.#changed(driver, uid);
-    for (const key of this.#stored.keys()) if (key.startsWith(`${driver}/`)) this.#add(key);
   }
 
+  // Claims without a record are ignored, so that a driver can't fill the queue.
   #changed(driver: string, uid: string): void {
     const key = keyOf(driver, uid);
-    if (this.#stored.has(key) || this.#drivers.get(driver)?.entries.has(uid)) this.#add(key);
+    const isReported = this.#drivers.get(driver)?.entries.has(uid) ?? false;
+    const isRecorded = this.#options.records.get(driver, uid) !== undefined;
+    if (this.#stored.has(key) || (isReported && isRecorded)) this.#add(key);
   }
 
   // A claim that waits for a retry is not written earlier because its status changes again.

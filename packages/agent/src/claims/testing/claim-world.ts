@@ -25,12 +25,12 @@ export const NODE = "worker-1";
 export class ClaimWorld implements Disposable {
   readonly directory = mkdtempSync(join(tmpdir(), "nkcw-"));
   readonly #claims = new Map<string, KubeObject>();
-  readonly #database = StateDatabase.open({
+  readonly database = StateDatabase.open({
     directory: join(this.directory, "state"),
     clock: systemClock,
     log: silentLogger,
   });
-  readonly store = new ClaimStore(this.#database);
+  readonly store = new ClaimStore(this.database);
   readonly reader = {
     read: async ({ name, uid }: ClaimReference): Promise<KubeObject> => {
       const found = this.#claims.get(name);
@@ -69,7 +69,7 @@ export class ClaimWorld implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#database.close();
+    this.database.close();
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
