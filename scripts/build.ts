@@ -5,7 +5,7 @@ import { build, type Metafile, type Plugin } from "esbuild";
 import { createProgram } from "../packages/agent/src/cli/index.ts";
 import { localAccess } from "../packages/agent/src/cli/local-access.ts";
 import { standardOutput } from "../packages/agent/src/cli/output.ts";
-import { templates } from "../packages/create-plugin/src/templates.ts";
+import { isTemplateFile, templates } from "../packages/create-plugin/src/templates.ts";
 import { buildDividedProgram, buildProgram, common, report, sourceDateEpoch } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { buildKubectlPlugin } from "./kubectl-plugin.ts";
@@ -96,7 +96,7 @@ async function buildCreatePlugin(): Promise<void> {
     cp(join(root, "packages/create-plugin/README.md"), join(directory, "README.md")),
     cp(join(root, "LICENSE"), join(directory, "LICENSE")),
     ...[...files].map((file) =>
-      cp(join(root, file), join(directory, "templates", file), { recursive: true }),
+      cp(join(root, file), join(directory, "templates", file), { recursive: true, filter: isTemplateFile }),
     ),
   ]);
   await chmod(join(directory, "create-plugin.js"), 0o755);

@@ -11,6 +11,7 @@ const conditions: Readonly<Record<string, string>> = {
   "nodekeeper-delete-pods": "$uses.deletion",
   "nodekeeper-reviews": "$uses.reviews",
   "nodekeeper-resource-claims": "$uses.kubeletPlugin",
+  "nodekeeper-device-status": "$uses.deviceStatus",
   "nodekeeper-metrics-reader": "$uses.remote",
   "nodekeeper-status-reader": "$uses.remote",
 };

@@ -4,7 +4,7 @@ import { findDocsProblems } from "./docs/links.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findEventProblems } from "./events-page.ts";
 import { findFileDrift } from "./generated-files.ts";
-import { findGoDrift } from "./go-descriptors.ts";
+import { findLanguageDrift } from "./language-descriptors.ts";
 import { root, runTool } from "./programs.ts";
 import { findRoomProblems } from "./rooms.ts";
 import { findLockProblems } from "./supply/lock.ts";
@@ -38,7 +38,7 @@ const steps: Step[] = [
   { name: "docs", run: () => findDocsProblems(root) },
   { name: "locked packages", run: () => findLockProblems(root) },
   { name: "unused code", run: () => tool("knip", "--no-progress") },
-  { name: "generated files", run: async () => [...(await findGoDrift()), ...(await findFileDrift())] },
+  { name: "generated files", run: async () => [...(await findLanguageDrift()), ...(await findFileDrift())] },
 ];
 
 let failures = 0;

@@ -21,6 +21,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     "main.ts",
     "launch.ts",
     "cli",
+    "conformance",
     "agent.ts",
     "assembly",
     "server",

@@ -24,6 +24,7 @@ const withoutAgent = [
   "run",
   "dev",
   "policy test",
+  "conformance driver",
   "config default",
   "config schema",
   "config validate",

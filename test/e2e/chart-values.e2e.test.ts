@@ -173,6 +173,16 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
     ["get resource.k8s.io/resourceclaims"],
   ],
+  [
+    "the status of devices",
+    ["devices.kubeletPlugin.enabled=true", "devices.kubeletPlugin.deviceStatus=true"],
+    [...defaults, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
+    [
+      "get resource.k8s.io/resourceclaims",
+      "patch resource.k8s.io/resourceclaims/status",
+      "associated-node:patch resource.k8s.io/resourceclaims/driver",
+    ],
+  ],
   // As where all that is below them is commented out in a file of values.
   ["config without a value", ["config=null"], defaults, []],
   ...["server", "lifecycle", "reporting", "devices", "eviction", "plugins"].map(

@@ -93,6 +93,7 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
     buildGo({
       name: "sample-driver",
       module: goSample,
+      beside: [join(examples, "../sdk-go")],
       package: ".",
       version: requiredVersion(goSample, "google.golang.org/grpc"),
     }),
@@ -100,12 +101,7 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
     preparePython({
       name: "sample-driver-python",
       directory: join(examples, "driver-python"),
-      protoDirectory: join(import.meta.dirname, "../../proto"),
-      protoFiles: [
-        "nodekeeper/devices/v1alpha1/api.proto",
-        "nodekeeper/devices/v1alpha1/preparation.proto",
-        "pluginregistration/v1/api.proto",
-      ],
+      sdkDirectory: join(examples, "../sdk-python"),
     }),
   // 1.6 has no container events; 1.7 gives each to one subscriber; 2.x sends it to all. The newer runc needs a newer
   // libc than an older machine has.

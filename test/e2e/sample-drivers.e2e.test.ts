@@ -1,5 +1,8 @@
-import { readdirSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
@@ -31,6 +34,26 @@ const samples = [
   },
 ];
 const missing = missingForNode();
+
+it.for(samples)("the one in $language keeps the contract", async (sample, { skip }) => {
+  if (sample.missing) skip(sample.missing);
+  const directory = mkdtempSync(join(tmpdir(), "nkc-"));
+  try {
+    const command = [...sample.command(), "--socket-dir", directory].join(" ");
+    const main = join(import.meta.dirname, "../../packages/agent/src/main.ts");
+    // Fails with the output if the driver fails a check.
+    await promisify(execFile)(process.execPath, [
+      main,
+      "conformance",
+      "driver",
+      directory,
+      "--command",
+      command,
+    ]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
 
 describe.skipIf(missing)("the sample drivers on a real node", () => {
   let cluster: ControlPlane;

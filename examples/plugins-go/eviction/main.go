@@ -1,5 +1,5 @@
-// Command eviction is a sample eviction plugin on katalyst-api's plugin skeleton: it watches a memory that it makes up,
-// and requests the eviction of the pod that uses most when it is used up.
+// Command eviction is a sample eviction plugin: it watches a memory that it makes up, and requests the eviction of the pod
+// that uses most when it is used up.
 package main
 
 import (
@@ -11,10 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/kubewharf/katalyst-api/pkg/plugins/skeleton"
-	"github.com/kubewharf/katalyst-api/pkg/protocol/evictionplugin/v1alpha1"
+	nodekeeper "github.com/nodekeeper/nodekeeper/sdk-go"
+	eviction "github.com/nodekeeper/nodekeeper/sdk-go/gen/evictionplugin/v1alpha1"
+	core "github.com/nodekeeper/nodekeeper/sdk-go/gen/k8s/core/v1"
 )
 
 const (
@@ -30,77 +29,61 @@ var (
 	leakMiB   = flag.Float64("leak", 8, "what every sample pod uses more with each second, MiB")
 )
 
-type evictor struct {
-	v1alpha1.UnimplementedEvictionPluginServer
+func main() {
+	flag.Parse()
+	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	options := nodekeeper.Options{Name: *name, SocketDir: *socketDir}
+	plugin := nodekeeper.EvictionPlugin{ThresholdMet: thresholdMet, TopPods: topPods}
+	if err := nodekeeper.ServeEvictionPlugin(ctx, options, plugin); err != nil {
+		log.Fatal(err)
+	}
 }
 
-func (*evictor) Name() string { return *name }
-func (*evictor) Start() error { return nil }
-func (*evictor) Stop() error  { return nil }
-
-func (*evictor) ThresholdMet(_ context.Context, request *v1alpha1.GetThresholdMetRequest) (*v1alpha1.ThresholdMetResponse, error) {
+func thresholdMet(_ context.Context, pods []*core.Pod) (*eviction.ThresholdMetResponse, error) {
 	observed := 0.0
-	for _, pod := range samplesOf(request.ActivePods) {
+	for _, pod := range samplesOf(pods) {
 		observed += useOf(pod)
 	}
-	met := v1alpha1.ThresholdMetType_NOT_MET
+	met := eviction.ThresholdMetType_NOT_MET
 	if observed > *limitMiB {
-		met = v1alpha1.ThresholdMetType_HARD_MET
+		met = eviction.ThresholdMetType_HARD_MET
 	}
-	return &v1alpha1.ThresholdMetResponse{
+	return &eviction.ThresholdMetResponse{
 		MetType:           met,
 		EvictionScope:     "sample-memory",
 		ObservedValue:     observed,
 		ThresholdValue:    *limitMiB,
-		ThresholdOperator: v1alpha1.ThresholdOperator_GREATER_THAN,
-		Condition: &v1alpha1.Condition{
-			ConditionType: v1alpha1.ConditionType_NODE_CONDITION,
+		ThresholdOperator: eviction.ThresholdOperator_GREATER_THAN,
+		Condition: &eviction.Condition{
+			ConditionType: eviction.ConditionType_NODE_CONDITION,
 			ConditionName: "SamplePressure",
-			Effects:       []string{string(v1.TaintEffectPreferNoSchedule)},
-			MetCondition:  met != v1alpha1.ThresholdMetType_NOT_MET,
+			Effects:       []string{"PreferNoSchedule"},
+			MetCondition:  met != eviction.ThresholdMetType_NOT_MET,
 		},
 	}, nil
 }
 
-// GetTopEvictionPods names the pods to evict, the one that uses most first.
-func (*evictor) GetTopEvictionPods(_ context.Context, request *v1alpha1.GetTopEvictionPodsRequest) (*v1alpha1.GetTopEvictionPodsResponse, error) {
-	pods := samplesOf(request.ActivePods)
-	sort.SliceStable(pods, func(a, b int) bool { return useOf(pods[a]) > useOf(pods[b]) })
-	if request.TopN > 0 && uint64(len(pods)) > request.TopN {
-		pods = pods[:request.TopN]
-	}
-	return &v1alpha1.GetTopEvictionPodsResponse{TargetPods: pods}, nil
+// topPods returns the pods to evict, the one that uses most first.
+func topPods(_ context.Context, pods []*core.Pod, _ int, _ string) ([]*core.Pod, error) {
+	samples := samplesOf(pods)
+	sort.SliceStable(samples, func(a, b int) bool { return useOf(samples[a]) > useOf(samples[b]) })
+	return samples, nil
 }
 
-func samplesOf(pods []*v1.Pod) []*v1.Pod {
-	var samples []*v1.Pod
+func samplesOf(pods []*core.Pod) []*core.Pod {
+	var samples []*core.Pod
 	for _, pod := range pods {
-		if pod.Labels[sampleLabel] == "true" {
+		if pod.GetMetadata().GetLabels()[sampleLabel] == "true" {
 			samples = append(samples, pod)
 		}
 	}
 	return samples
 }
 
-func useOf(pod *v1.Pod) float64 {
-	if pod.Status.StartTime == nil {
+func useOf(pod *core.Pod) float64 {
+	startedAt := pod.GetStatus().GetStartTime()
+	if startedAt == nil {
 		return firstUseMiB
 	}
-	return firstUseMiB + *leakMiB*time.Since(pod.Status.StartTime.Time).Seconds()
-}
-
-func main() {
-	flag.Parse()
-	plugin, err := skeleton.NewRegistrationPluginWrapper(&evictor{}, []string{*socketDir}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := plugin.Start(); err != nil {
-		log.Fatal(err)
-	}
-	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	<-ctx.Done()
-	if err := plugin.Stop(); err != nil {
-		log.Fatal(err)
-	}
+	return firstUseMiB + *leakMiB*time.Since(time.Unix(startedAt.GetSeconds(), 0)).Seconds()
 }

@@ -165,11 +165,8 @@ describe("a project", () => {
       });
       const { selector, updateStrategy, template } = daemonSet.spec;
       expect(template.metadata.labels).toEqual(selector.matchLabels);
-      // A new instance beside the old one would take the old one's socket, and lose it when that one ends.
-      const isSurge = language !== "go" || kind === "driver";
-      expect(updateStrategy.rollingUpdate).toEqual(
-        isSurge ? { maxSurge: 1, maxUnavailable: 0 } : { maxUnavailable: 1 },
-      );
+      // Each instance has its own socket.
+      expect(updateStrategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
       const { containers, volumes, ...pod } = template.spec;
       expect(pod).toMatchObject({
         serviceAccountName: "tea.example.org",
@@ -235,6 +232,18 @@ describe("a project", () => {
       expect(readFileSync(join(project, "deploy/daemonset.yaml"), "utf8")).toContain(`image: tea:${image}\n`);
     },
   );
+
+  it.each([
+    ["go", "sdk-go", "driver.go", /^replace .* => \.\/sdk-go$/m, "go.mod"],
+    ["python", "sdk-python", "nodekeeper_sdk/driver.py", /^\.\/sdk-python$/m, "requirements.txt"],
+  ] as const)("in %s has the SDK, without its tests", async (language, sdk, file, wanted, required) => {
+    const project = join(directory, "new");
+    await writeProject({ language, kind: "driver", name: "tea", directory: project }, source);
+    expect(readFileSync(join(project, required), "utf8")).toMatch(wanted);
+    const files = readdirSync(join(project, sdk), { recursive: true, encoding: "utf8" });
+    expect(files).toContain(file);
+    expect(files.filter((name) => /test_|_test\.|pycache|README|generate|buf\./.test(name))).toEqual([]);
+  });
 
   it("is tested by the actions that test this repository", async () => {
     const project = join(directory, "new");

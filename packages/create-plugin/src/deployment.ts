@@ -1,6 +1,6 @@
 import type { Choices } from "./arguments.ts";
-import { generationOf, scriptsOf } from "./manifest.ts";
-import { type Language, templates } from "./templates.ts";
+import { scriptsOf } from "./manifest.ts";
+import type { Language } from "./templates.ts";
 
 // The actions of .github/workflows/ci.yml.
 const checkout = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1";
@@ -11,7 +11,7 @@ const setupGo = "actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e # v7.
 export function deploymentOf(choices: Choices): Record<string, string> {
   return {
     Dockerfile: dockerfileOf(choices),
-    ".dockerignore": "*\n!package*.json\n!*.ts\n!*.go\n!go.*\n!gen\n!*.py\n!requirements.txt\n!proto\n",
+    ".dockerignore": "*\n!package*.json\n!*.ts\n!*.go\n!go.*\n!sdk-*\n!*.py\n!requirements.txt\n",
     "deploy/daemonset.yaml": daemonSetOf(choices),
     ".github/workflows/ci.yml": workflowOf(choices),
   };
@@ -22,7 +22,7 @@ export function imageOf({ name }: Choices): string {
   return `${name}:0.1.0`;
 }
 
-function dockerfileOf({ kind, language }: Choices): string {
+function dockerfileOf({ language }: Choices): string {
   const lines: Record<Language, readonly string[]> = {
     typescript: [
       "FROM node:24-trixie-slim AS build",
@@ -50,9 +50,8 @@ function dockerfileOf({ kind, language }: Choices): string {
       "FROM python:3.13-slim",
       "WORKDIR /plugin",
       "COPY requirements.txt ./",
+      "COPY sdk-python sdk-python",
       "RUN pip install --no-cache-dir -r requirements.txt",
-      "COPY proto proto",
-      `RUN ${generationOf(kind, "python")}`,
       "COPY main.py ./",
       'ENTRYPOINT ["python", "main.py"]',
     ],
@@ -92,7 +91,9 @@ spec:
   updateStrategy:
     type: RollingUpdate
     rollingUpdate:
-${updateOf(choices)}
+      # Each instance has its own socket: the agent registers the new one before the old one ends.
+      maxSurge: 1
+      maxUnavailable: 0
   template:
     metadata:
       labels:
@@ -136,16 +137,6 @@ ${updateOf(choices)}
             # Made by the agent's pod. The kubelet starts this one once it exists.
             type: Directory
 `;
-}
-
-/** With katalyst-api's skeleton, all instances of a plugin share one socket, which an instance removes when it stops. */
-function updateOf({ language, kind }: Choices): string {
-  if (templates[language][kind].sharesSocket) return "      maxUnavailable: 1";
-  return [
-    "      # Each instance has its own socket: the agent registers the new one before the old one ends.",
-    "      maxSurge: 1",
-    "      maxUnavailable: 0",
-  ].join("\n");
 }
 
 function workflowOf(choices: Choices): string {

@@ -1,5 +1,5 @@
 import type { Choices } from "./arguments.ts";
-import { type Kind, type Language, templates } from "./templates.ts";
+import type { Language } from "./templates.ts";
 
 // Used by `npm run check` of TypeScript projects. Node runs TypeScript without compilation.
 const typescriptTools = { typescript: "^7.0.2", "@types/node": "^24.0.0" };
@@ -32,29 +32,18 @@ export function manifestOf(choices: Choices, version: string): unknown {
 }
 
 /** Returns the scripts that build and start the project. */
-export function scriptsOf({ kind, language, name }: Choices): Scripts {
+export function scriptsOf({ language, name }: Choices): Scripts {
   if (language === "typescript") return { check: "tsc", start: "node main.ts" };
-  if (language === "go") return { build: `go build -o ${name} .`, start: `./${name}` };
-  const steps = [
-    "python3 -m venv .venv",
-    ".venv/bin/pip install --quiet -r requirements.txt",
-    generationOf(kind, ".venv/bin/python"),
-  ];
+  if (language === "go") return { build: `go build -o ${name} .`, check: "go vet .", start: `./${name}` };
+  const steps = ["python3 -m venv .venv", ".venv/bin/pip install --quiet -r requirements.txt"];
   return { build: steps.join(" && "), start: ".venv/bin/python main.py" };
 }
 
-/** Returns the command that generates the modules of the protocol. @param python the interpreter */
-export function generationOf(kind: Kind, python: string): string {
-  const protoFiles = templates.python[kind].protoFiles ?? [];
-  return `${python} -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. ${protoFiles.join(" ")}`;
-}
-
 /** Returns the lines of the project's .gitignore. */
-export function ignoredFiles({ kind, language, name }: Choices): string[] {
+export function ignoredFiles({ language, name }: Choices): string[] {
   if (language === "typescript") return ["node_modules/"];
   if (language === "go") return ["node_modules/", `/${name}`];
-  const generated = (templates.python[kind].protoFiles ?? []).map((path) => `/${path.split("/")[0]}/`);
-  return ["node_modules/", ".venv/", "__pycache__/", ...new Set(generated)];
+  return ["node_modules/", ".venv/", "__pycache__/"];
 }
 
 /** Compiler options of a project that Node runs from source. */

@@ -4,7 +4,7 @@ import type { Choices } from "./arguments.ts";
 import { deploymentOf } from "./deployment.ts";
 import { compilerOptions, ignoredFiles, manifestOf } from "./manifest.ts";
 import { readmeOf } from "./readme.ts";
-import { sampleNames, templates } from "./templates.ts";
+import { isTemplateFile, sampleNames, templates } from "./templates.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Root directory of the templates' files, and version of the packages on which a project depends. */
@@ -21,10 +21,11 @@ export async function writeProject(choices: Choices, { root, version }: Source):
   await mkdir(directory, { recursive: true });
   const { named, copied } = templates[language][kind];
   for (const [to, from] of Object.entries(copied))
-    await cp(join(root, from), join(directory, to), { recursive: true });
+    await cp(join(root, from), join(directory, to), { recursive: true, filter: isTemplateFile });
   for (const [to, from] of Object.entries(named)) {
     const text = await readFile(join(root, from), "utf8");
-    await write(join(directory, to), text.replaceAll(sampleNames[kind], name));
+    const own = text.replaceAll(sampleNames[kind], name).replaceAll("../../sdk-", "./sdk-");
+    await write(join(directory, to), own);
   }
   await write(join(directory, "package.json"), json(manifestOf(choices, version)));
   await write(join(directory, ".gitignore"), `${ignoredFiles(choices).join("\n")}\n`);

@@ -37,7 +37,7 @@ ${titles[kind]} for Nodekeeper in ${languageNames[language]}. ${whatItDoes[kind]
 ${commands(choices).join("\n")}
 \`\`\`
 
-${build ? `\`npm run build\` is \`${build}\`. ` : ""}${check ? "`npm run check` checks the types. " : ""}The test starts a development
+${build ? `\`npm run build\` is \`${build}\`. ` : ""}${check ? `\`npm run check\` is \`${check}\`. ` : ""}The test starts a development
 cluster with an agent, runs the plugin beside it, and waits for what is published. To try the plugin by hand, start such a
 cluster in one terminal and the plugin in another:
 

@@ -5,14 +5,10 @@ export type Language = (typeof languages)[number];
 
 /** Files of a project: path in the project to path in the repository. */
 export interface Template {
-  /** Files in which the sample's name is replaced with the plugin's. */
+  /** Files in which the sample's name is replaced with the plugin's, and the SDK's directory with the project's copy. */
   named: Readonly<Record<string, string>>;
   /** Files and directories that are copied unchanged. */
   copied: Readonly<Record<string, string>>;
-  /** For Python: proto files from which modules are generated, relative to proto/. */
-  protoFiles?: readonly string[];
-  /** Whether all instances on a node use one socket, so that a new instance can start only after the old one ended. */
-  sharesSocket?: boolean;
 }
 
 /** Names of the plugins in examples/. */
@@ -22,13 +18,6 @@ export const sampleNames: Readonly<Record<Kind, string>> = {
   driver: "accelerators.example.com",
 };
 
-const registration = "pluginregistration/v1/api.proto";
-const driverProtos = [
-  "nodekeeper/devices/v1alpha1/api.proto",
-  "nodekeeper/devices/v1alpha1/preparation.proto",
-  registration,
-];
-
 /** Templates by language and kind: the sample plugins in examples/. */
 export const templates: Readonly<Record<Language, Readonly<Record<Kind, Template>>>> = {
   typescript: {
@@ -37,28 +26,11 @@ export const templates: Readonly<Record<Language, Readonly<Record<Kind, Template
     driver: typescript("driver", "accelerators.ts", "preparation.ts"),
   },
   go: {
-    reporter: goPlugin("reporter"),
-    eviction: goPlugin("eviction"),
-    driver: {
-      named: { "main.go": "examples/driver-go/main.go" },
-      copied: {
-        ...Object.fromEntries(
-          ["go.mod", "go.sum", "gen", "buf.gen.yaml"].map((name) => [name, `examples/driver-go/${name}`]),
-        ),
-        ...protos(driverProtos),
-        ...testOf("driver"),
-      },
-    },
+    reporter: go("reporter", "examples/plugins-go/reporter/main.go", "examples/plugins-go"),
+    eviction: go("eviction", "examples/plugins-go/eviction/main.go", "examples/plugins-go"),
+    driver: go("driver", "examples/driver-go/main.go", "examples/driver-go"),
   },
-  python: {
-    reporter: python("reporter", ["reporterplugin/v1alpha1/api.proto", registration]),
-    eviction: python("eviction", [
-      "evictionplugin/v1alpha1/api.proto",
-      "k8s/core/v1/api.proto",
-      registration,
-    ]),
-    driver: python("driver", driverProtos),
-  },
+  python: { reporter: python("reporter"), eviction: python("eviction"), driver: python("driver") },
 };
 
 function typescript(kind: Kind, ...more: string[]): Template {
@@ -66,23 +38,16 @@ function typescript(kind: Kind, ...more: string[]): Template {
   return { named: { "main.ts": `examples/${kind}/main.ts` }, copied: { ...copied, ...testOf(kind) } };
 }
 
-// Based on katalyst-api. The plugins share a module in examples/.
-function goPlugin(kind: Kind): Template {
-  const shared = ["go.mod", "go.sum"].map((name) => [name, `examples/plugins-go/${name}`]);
+function go(kind: Kind, main: string, module: string): Template {
   return {
-    named: { "main.go": `examples/plugins-go/${kind}/main.go` },
-    copied: { ...Object.fromEntries(shared), ...testOf(kind) },
-    sharesSocket: true,
+    named: { "main.go": main, "go.mod": `${module}/go.mod` },
+    copied: { "go.sum": `${module}/go.sum`, "sdk-go": "sdk-go", ...testOf(kind) },
   };
 }
 
-function python(kind: Kind, protoFiles: readonly string[]): Template {
-  const directory = `examples/${kind}-python`;
-  return {
-    named: { "main.py": `${directory}/main.py` },
-    copied: { "requirements.txt": `${directory}/requirements.txt`, ...protos(protoFiles), ...testOf(kind) },
-    protoFiles,
-  };
+function python(kind: Kind): Template {
+  const named = ["main.py", "requirements.txt"].map((name) => [name, `examples/${kind}-python/${name}`]);
+  return { named: Object.fromEntries(named), copied: { "sdk-python": "sdk-python", ...testOf(kind) } };
 }
 
 function testOf(kind: Kind): Record<string, string> {
@@ -92,6 +57,9 @@ function testOf(kind: Kind): Record<string, string> {
   };
 }
 
-function protos(paths: readonly string[]): Record<string, string> {
-  return Object.fromEntries(paths.map((path) => [`proto/${path}`, `proto/${path}`]));
+/** Returns whether a file of a template's directory belongs into projects: those of the SDKs' own tests do not. */
+export function isTemplateFile(path: string): boolean {
+  return !/_test\.go$|\/sdk-\w+\/(tests(\/|$)|README)|__pycache__|\/(buf\.gen\.yaml|generate\.py)$/.test(
+    path,
+  );
 }

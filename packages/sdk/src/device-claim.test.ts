@@ -1,6 +1,9 @@
-import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import {
+  PrepareDevicesRequest,
+  PrepareDevicesResponse,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { expect, it } from "vitest";
-import { type PreparedClaim, prepareResponse } from "./device-claim.ts";
+import { claimToPrepare, claimToUnprepare, type PreparedClaim, prepareResponse } from "./device-claim.ts";
 
 const device = { request: "req", pool: "worker-1", device: "nic-0" };
 
@@ -54,4 +57,21 @@ it("every edit of a device and of the claim reaches the agent", () => {
 
 it("a list of devices is a claim without edits of its own, and a device may have none", () => {
   expect(sent([device])).toMatchObject({ devices: [{ ...device, edits: undefined }], edits: undefined });
+});
+
+const claimWith = (parameters: string) =>
+  PrepareDevicesRequest.fromPartial({ devices: [{ configuration: [{ source: "FromClaim", parameters }] }] });
+
+it("a claim whose configuration is not JSON is refused, and can be unprepared", () => {
+  const request = claimWith("{");
+  expect(() => claimToPrepare(request)).toThrow(/the opaque parameters of the claim are no JSON/);
+  expect(claimToUnprepare(request).devices[0]?.configuration).toEqual([
+    { source: "FromClaim", parameters: undefined, parametersText: "{" },
+  ]);
+});
+
+it("other configuration is parsed for both", () => {
+  const request = claimWith('{"mode":"a"}');
+  for (const claim of [claimToPrepare(request), claimToUnprepare(request)])
+    expect(claim.devices[0]?.configuration[0]?.parameters).toEqual({ mode: "a" });
 });

@@ -179,17 +179,20 @@ export interface Hook {
 
 /** Returns the claim of a request. Throws `invalid` if its configuration is not JSON. */
 export function claimToPrepare(request: PrepareDevicesRequest): ClaimToPrepare {
-  return claimOf(request);
+  return claimOf(request, parsed);
 }
 
-/** See `claimToPrepare`. */
+/**
+ * Returns the claim of a request. Configuration that is not JSON is undefined: the claim was never prepared with it, and
+ * must end nevertheless.
+ */
 export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnprepare {
-  return claimOf(request);
+  return claimOf(request, parsedIfJson);
 }
 
 /** Returns the claims of a request. */
 export function recordedClaims({ claims }: RestoreClaimsRequest): RecordedClaim[] {
-  return claims.map((each) => ({ ...claimOf(each), isPrepared: each.isPrepared }));
+  return claims.map((each) => ({ ...claimOf(each, parsedIfJson), isPrepared: each.isPrepared }));
 }
 
 /** Returns what a driver prepared as a message. */
@@ -226,11 +229,10 @@ function editsOf({
   };
 }
 
-function claimOf({
-  claim,
-  pods,
-  devices,
-}: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage) {
+function claimOf(
+  { claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage,
+  parse: (text: string) => unknown,
+) {
   return {
     namespace: claim?.namespace ?? "",
     name: claim?.name ?? "",
@@ -239,21 +241,24 @@ function claimOf({
     annotations: claim?.annotations ?? {},
     requests: (claim?.requests ?? []).map((request) => ({ ...request, count: Number(request.count) })),
     pods: pods.map(({ name, uid, namespace }) => ({ name, uid, namespace })),
-    devices: devices.map(deviceOf),
+    devices: devices.map((device) => deviceOf(device, parse)),
   };
 }
 
-function deviceOf({
-  request,
-  pool,
-  device,
-  shareId,
-  consumedCapacity,
-  adminAccess,
-  configuration,
-  bindingConditions,
-  bindingFailureConditions,
-}: AllocatedDeviceMessage): AllocatedDevice {
+function deviceOf(
+  {
+    request,
+    pool,
+    device,
+    shareId,
+    consumedCapacity,
+    adminAccess,
+    configuration,
+    bindingConditions,
+    bindingFailureConditions,
+  }: AllocatedDeviceMessage,
+  parse: (text: string) => unknown,
+): AllocatedDevice {
   return {
     request,
     pool,
@@ -263,7 +268,7 @@ function deviceOf({
     adminAccess,
     configuration: configuration.map(({ source, parameters }) => ({
       source: source === "FromClass" ? "FromClass" : "FromClaim",
-      parameters: parsed(parameters),
+      parameters: parse(parameters),
       parametersText: parameters,
     })),
     bindingConditions,
@@ -280,5 +285,13 @@ function parsed(text: string): unknown {
     return parseWithBigInts(text);
   } catch (error) {
     throw new NodekeeperError("invalid", "the opaque parameters of the claim are no JSON", { cause: error });
+  }
+}
+
+function parsedIfJson(text: string): unknown {
+  try {
+    return parsed(text);
+  } catch {
+    return undefined;
   }
 }

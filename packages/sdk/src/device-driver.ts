@@ -2,6 +2,7 @@ import type { DeepPartial, Pool } from "@nodekeeper/core/gen/nodekeeper/devices/
 import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
+  DeviceStatusReportDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import { CallSite } from "./author-error.ts";
@@ -9,7 +10,9 @@ import {
   addDeviceService,
   contracts,
   type DeviceHealth,
+  type DeviceStatus,
   deviceHealthService,
+  deviceStatusService,
   inEachContract,
   type Preparation,
   preparationService,
@@ -29,6 +32,11 @@ export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation>
   devices: Report<DevicePool>;
   /** Yields the health of all devices, and again after each change. */
   health?: Report<DeviceHealth>;
+  /**
+   * Yields the status of all allocated devices, and again after each change. A device that is left out has no status.
+   * Needs `prepare` and `unprepare`: `prepare` has the UIDs of claims.
+   */
+  status?: Report<DeviceStatus>;
   /** Whether the driver registers with the kubelet itself, and the agent only publishes its devices. Default: false. */
   ownKubeletPlugin?: boolean;
 }
@@ -58,14 +66,8 @@ function checkPools(pools: readonly DevicePool[]): void {
   );
 }
 
-function kindOf({
-  devices,
-  health,
-  prepare,
-  unprepare,
-  restore,
-  ownKubeletPlugin,
-}: DeviceDriverOptions): PluginKind {
+function kindOf(options: DeviceDriverOptions): PluginKind {
+  const { devices, health, status, prepare, unprepare, restore, ownKubeletPlugin } = options;
   if (Boolean(prepare) !== Boolean(unprepare))
     throw new NodekeeperError("invalid", "a driver has both prepare and unprepare, or neither");
   if (restore && !prepare)
@@ -75,15 +77,22 @@ function kindOf({
       "invalid",
       "a driver with its own kubelet plugin prepares devices and reports their health there",
     );
+  if (status && !prepare)
+    throw new NodekeeperError(
+      "invalid",
+      "status needs prepare and unprepare: it is of devices that are prepared",
+    );
   const preparation = prepare && unprepare ? { prepare, unprepare, restore } : undefined;
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
+  const latestStatus = new LatestValue<DeviceStatus[]>();
   return {
     type: "DRAPlugin",
     versions: [
       ...contracts,
       ...(preparation ? inEachContract(DevicePreparationDefinition).map(({ fullName }) => fullName) : []),
       ...(health ? inEachContract(DeviceHealthReportDefinition).map(({ fullName }) => fullName) : []),
+      ...(status ? [DeviceStatusReportDefinition.fullName] : []),
       ...(ownKubeletPlugin ? ["v1.DRAPlugin"] : []),
     ],
     addService(server, { stop }) {
@@ -94,12 +103,17 @@ function kindOf({
       if (health)
         for (const definition of inEachContract(DeviceHealthReportDefinition))
           server.add(definition, deviceHealthService(latestHealth, stop));
+      // v1alpha1 has no such service.
+      if (status) server.add(DeviceStatusReportDefinition, deviceStatusService(latestStatus, stop));
     },
     async work({ clock, log, stop }) {
       await Promise.all([
         runReport(devices, latestDevices, { clock, log, check: checkPools }, stop),
         ...(health
           ? [runReport(health, latestHealth, { clock, log: log.child({ report: "health" }) }, stop)]
+          : []),
+        ...(status
+          ? [runReport(status, latestStatus, { clock, log: log.child({ report: "status" }) }, stop)]
           : []),
       ]);
     },

@@ -9,6 +9,7 @@ import {
 import type {
   DeviceHealthReportServiceImplementation,
   DevicePreparationServiceImplementation,
+  DeviceStatusReportServiceImplementation,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { toServerError } from "@nodekeeper/core/grpc";
 import type { LatestValue } from "@nodekeeper/core/lib";
@@ -40,6 +41,39 @@ export interface DeviceHealth {
   message?: string;
   /** Effect of the taint added to the device while it is unhealthy. Default: no taint. */
   taintEffect?: "NoSchedule" | "NoExecute";
+}
+
+/** The status of an allocated device as its driver reports it, for `status.devices` of the ResourceClaim. */
+export interface DeviceStatus {
+  claimUid: string;
+  /** Name of the pool. Default: the node's pool. */
+  pool?: string;
+  device: string;
+  /** As allocated, for a device that is shared. */
+  shareId?: string;
+  /** At most 8, with unique types. The agent sets `lastTransitionTime`. */
+  conditions?: DeviceCondition[];
+  /** Any JSON object, at most 10 KiB. */
+  data?: Readonly<Record<string, unknown>>;
+  /** For network devices. */
+  networkData?: NetworkData;
+}
+
+export interface DeviceCondition {
+  type: string;
+  status: "True" | "False" | "Unknown";
+  /** A CamelCase word. */
+  reason: string;
+  message?: string;
+}
+
+export interface NetworkData {
+  /** Name in the pod's network namespace. */
+  interfaceName?: string;
+  /** In CIDR notation, such as "192.0.2.5/24"; at most 16. */
+  ips?: string[];
+  /** Such as a MAC address. */
+  hardwareAddress?: string;
 }
 
 /**
@@ -166,6 +200,21 @@ export function deviceHealthService(
   return {
     async *watchDeviceHealth(_request, { signal }) {
       for await (const devices of valuesOf(latest, signal, stop)) yield { devices };
+    },
+  };
+}
+
+/** Serves the status of allocated devices from the latest value. See `deviceHealthService`. */
+export function deviceStatusService(
+  latest: LatestValue<DeviceStatus[]>,
+  stop: AbortSignal,
+): DeviceStatusReportServiceImplementation {
+  return {
+    async *watchDeviceStatus(_request, { signal }) {
+      for await (const devices of valuesOf(latest, signal, stop))
+        yield {
+          devices: devices.map((each) => ({ ...each, data: each.data ? JSON.stringify(each.data) : "" })),
+        };
     },
   };
 }

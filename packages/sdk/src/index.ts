@@ -20,7 +20,13 @@ export type {
   RecordedClaim,
 } from "./device-claim.ts";
 export { type DeviceDriverOptions, type DevicePool, serveDeviceDriver } from "./device-driver.ts";
-export type { DeviceHealth, Preparation } from "./device-services.ts";
+export type {
+  DeviceCondition,
+  DeviceHealth,
+  DeviceStatus,
+  NetworkData,
+  Preparation,
+} from "./device-services.ts";
 export type {
   EvictionCondition,
   NamedPod,

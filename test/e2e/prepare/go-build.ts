@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { findProgram, printProgress, run } from "../../../scripts/programs.ts";
 import { cacheDirectory, type Part } from "../support/parts.ts";
 
 interface GoBuild {
   /** The directory with go.mod. */
   module: string;
+  /** Modules of this repository that it replaces others with. */
+  beside?: readonly string[];
   /** For the name in the cache and for messages. */
   version: string;
   /** `-X` values of the linker. */
@@ -120,14 +122,13 @@ async function build(
   });
 }
 
-function digestOf({ module, stamps, packages }: OneBuild, goVersion: string): string {
+function digestOf({ module, beside = [], stamps, packages }: OneBuild, goVersion: string): string {
   const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages]));
-  const sources = readdirSync(module, { recursive: true, encoding: "utf8" })
-    .filter((name) => /(\.go|\.s|go\.mod|go\.sum)$/.test(name))
-    .sort();
-  for (const name of sources) {
-    const path = join(module, name);
-    hash.update(`${relative(module, path)}\n`).update(readFileSync(path));
+  for (const directory of [module, ...beside]) {
+    const sources = readdirSync(directory, { recursive: true, encoding: "utf8" })
+      .filter((name) => /(\.go|\.s|go\.mod|go\.sum)$/.test(name) && !name.endsWith("_test.go"))
+      .sort();
+    for (const name of sources) hash.update(`${name}\n`).update(readFileSync(join(directory, name)));
   }
   return hash.digest("hex").slice(0, 12);
 }

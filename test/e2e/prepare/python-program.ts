@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { findProgram, printProgress, run } from "../../../scripts/programs.ts";
 import { cacheDirectory, type Part } from "../support/parts.ts";
@@ -9,23 +9,22 @@ export interface PythonProgram {
   name: string;
   /** The directory with main.py and requirements.txt. */
   directory: string;
-  /** What the proto files are relative to. */
-  protoDirectory: string;
-  protoFiles: readonly string[];
+  /** The package of this repository that it requires. */
+  sdkDirectory: string;
 }
 
 /**
- * A directory with the program's main.py, its generated modules, and the packages that it needs; once for each state of
- * these and each Python. The packages are in the program's own directory: not every machine has venv.
+ * A directory with the program's main.py and the packages that it needs; once for each state of these and each Python. The
+ * packages are in the program's own directory: not every machine has venv.
  */
-export async function preparePython(program: PythonProgram): Promise<Part> {
-  const { name, directory, protoDirectory, protoFiles } = program;
+export async function preparePython({ name, directory, sdkDirectory }: PythonProgram): Promise<Part> {
   if (!findProgram("python3")) return { missing: "Python is not installed" };
   const python = (await run("python3", ["--version"])).trim();
-  const files = ["main.py", "requirements.txt"].map((file) => join(directory, file));
-  const sources = [...files, ...protoFiles.map((file) => join(protoDirectory, file))];
+  const files = ["main.py", "requirements.txt"];
+  const ofSdk = ["pyproject.toml", ...globSync("nodekeeper_sdk/**/*.{py,pyi}", { cwd: sdkDirectory }).sort()];
   const hash = createHash("sha256").update(python);
-  for (const source of sources) hash.update(`${source.length}\n`).update(readFileSync(source));
+  for (const file of files) hash.update(`${file}\n`).update(readFileSync(join(directory, file)));
+  for (const file of ofSdk) hash.update(`${file}\n`).update(readFileSync(join(sdkDirectory, file)));
   const path = join(cacheDirectory, name, hash.digest("hex").slice(0, 12));
   const part = { path, version: python };
   if (existsSync(path)) return part;
@@ -33,15 +32,10 @@ export async function preparePython(program: PythonProgram): Promise<Part> {
   const unfinished = `${path}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
   try {
-    for (const file of files) cpSync(file, join(unfinished, file.slice(directory.length)));
-    await run("python3", ["-m", "pip", "install", "--target", ".", "-r", "requirements.txt"], {
-      cwd: unfinished,
-    });
-    const output = ["--python_out=.", "--grpc_python_out=."];
-    await run("python3", ["-m", "grpc_tools.protoc", "-I", protoDirectory, ...output, ...protoFiles], {
-      cwd: unfinished,
-      env: { PYTHONPATH: unfinished },
-    });
+    for (const file of files) cpSync(join(directory, file), join(unfinished, file));
+    // Paths in requirements.txt are relative to the working directory.
+    const install = ["install", "--target", unfinished, "--requirement", "requirements.txt"];
+    await run("python3", ["-m", "pip", ...install], { cwd: directory });
     rmSync(path, { recursive: true, force: true });
     renameSync(unfinished, path);
   } catch (error) {

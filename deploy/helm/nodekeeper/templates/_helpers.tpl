@@ -75,7 +75,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "reporting" (dict
     "inTreePlugins" .Values.reporting.inTreePlugins
     "kubelet" (dict "configFile" (ternary "" "/etc/nodekeeper-kubelet/config" (eq .Values.hostPaths.kubeletConfig ""))))
-  "devices" (dict "kubeletPlugin" (dict "enabled" .Values.devices.kubeletPlugin.enabled))
+  "devices" (dict "kubeletPlugin" (dict
+    "enabled" .Values.devices.kubeletPlugin.enabled
+    "deviceStatus" .Values.devices.kubeletPlugin.deviceStatus))
   "eviction" (dict "enabled" .Values.eviction.enabled "dryRunPlugins" (ternary (list "*") (list) .Values.eviction.dryRun))
 -}}
 {{- if .Values.lifecycle.runtimeEndpoint -}}
@@ -118,6 +120,7 @@ lifecycle: {{ eq true $settings.lifecycle.enabled }}
 kubeletReporter: {{ $kubelet }}
 kubeletPlugin: {{ $kubeletPlugin }}
 deviceMetadata: {{ and $kubeletPlugin (eq true (default false $settings.devices.kubeletPlugin.metadata)) }}
+deviceStatus: {{ and $kubeletPlugin (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
 host: {{ or $kubelet $system $isEvictionOn $kubeletPlugin }}
 eviction: {{ $isEvictionOn }}
 evictionApi: {{ and $evicts (has "evictionApi" $killers) }}

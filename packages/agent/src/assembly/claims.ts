@@ -3,13 +3,15 @@ import {
   ClaimManager,
   ClaimRecords,
   type ClaimSources,
+  ClaimStatusApi,
+  ClaimStatuses,
   DriverStates,
   type DriverStatesOptions,
 } from "../claims/index.ts";
 import type { DeviceSync } from "../devices/index.ts";
 import { devicesInUse } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
-import { ClaimStore } from "../state/index.ts";
+import { ClaimStatusStore, ClaimStore } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 
 const KUBELET_TIMEOUT_MS = 10_000;
@@ -29,11 +31,21 @@ export function claimsOf(
   const { nodeName, hostRoot, devices: settings } = configuration();
   if (!settings.kubeletPlugin.enabled) return undefined;
   const common = { clock, log: log.child({ logger: "claims" }), settings: () => configuration().devices };
+  const records = new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock);
+  const statuses = new ClaimStatuses({
+    ...common,
+    nodeName,
+    records,
+    store: new ClaimStatusStore(database),
+    api: new ClaimStatusApi(client),
+    queueMetrics: context.queueMetrics,
+  });
   const sources: ClaimSources = {
     ...common,
     client,
-    records: new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock),
-    drivers: new DriverStates({ ...common, nodeName, devices }),
+    statuses,
+    records,
+    drivers: new DriverStates({ ...common, nodeName, devices, statuses }),
     reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,

@@ -27,7 +27,7 @@ import { apiRoute, createBaseMetrics } from "../server/index.ts";
 import { createStateMetrics, Marks, SignOfLife, StateDatabase } from "../state/index.ts";
 import type { AgentPart } from "./part.ts";
 
-/** The field manager of all writes of the agent. */
+/** The field manager of all writes of the agent, except for the status of ResourceClaims: `statusManager`. */
 export const FIELD_MANAGER = "nodekeeper";
 
 export interface ContextOptions {

@@ -1,6 +1,13 @@
 import { ClaimNotPreparable, ResourceApiNotServed } from "@nodekeeper/api/errors";
 import { type ApiResource, ApiStatusError, type KubeApiClient, type KubeObject } from "@nodekeeper/core/kube";
-import { codeOf, errorIdOf, messageOf, Semaphore, withObjectsAsText } from "@nodekeeper/core/lib";
+import {
+  codeOf,
+  errorIdOf,
+  messageOf,
+  type NodekeeperError,
+  Semaphore,
+  withObjectsAsText,
+} from "@nodekeeper/core/lib";
 
 /** A ResourceClaim as identified by the kubelet. */
 export interface ClaimReference {
@@ -14,6 +21,7 @@ const group = "resource.k8s.io";
 const versions = ["v1", "v1beta2", "v1beta1"] as const;
 
 export type ClaimReaderClient = Pick<KubeApiClient, "resolve" | "get" | "forgetDiscovery">;
+export type ClaimStatusClient = ClaimReaderClient & Pick<KubeApiClient, "apply">;
 
 // Without a limit, an entire burst of claims would be read before the first one is prepared.
 const MOST_AT_ONCE = 4;
@@ -23,23 +31,27 @@ const MOST_AT_ONCE = 4;
  */
 export class ClaimReader {
   readonly #client: ClaimReaderClient;
+  readonly #parse: (text: string) => unknown;
   readonly #semaphore = new Semaphore({ permits: MOST_AT_ONCE });
   #dropped: ApiResource | undefined;
 
-  constructor(client: ClaimReaderClient) {
+  /** @param parse default: opaque parameters of drivers are strings, as the API server sent them, byte for byte */
+  constructor(client: ClaimReaderClient, parse = parseClaim) {
     this.#client = client;
+    this.#parse = parse;
   }
 
   /**
-   * Returns the claim with the opaque parameters of drivers as strings: their JSON as the API server sent it, byte for
-   * byte.
+   * Returns the claim.
    *
    * Throws `notFound` if the claim does not exist or its name belongs to another claim, `forbidden` with the missing
    * permission, `unavailable` for any other 404, and otherwise as the client's `get` does. If the server no longer
    * serves the discovered version, the versions are discovered again, and the claim is read in the most recent one.
    */
   async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
-    const claim = await this.#semaphore.run(signal, () => this.#getInServedVersion(namespace, name, signal));
+    const claim = await this.#semaphore.run(signal, () =>
+      this.inServedVersion(signal, (resource) => this.#get(resource, namespace, name, signal)),
+    );
     if (claim.metadata.uid !== uid) {
       const found = `its UID is ${claim.metadata.uid}, expected ${uid}`;
       throw new ClaimNotPreparable(
@@ -50,10 +62,14 @@ export class ClaimReader {
     return claim;
   }
 
-  async #getInServedVersion(namespace: string, name: string, signal: AbortSignal): Promise<KubeObject> {
+  /**
+   * Runs a request with the most recent version that the server serves. If it fails with `ResourceApiNotServed`, the
+   * versions are discovered again, and it is run once more if another one is served.
+   */
+  async inServedVersion<T>(signal: AbortSignal, request: (resource: ApiResource) => Promise<T>): Promise<T> {
     const resource = await this.#resource(signal);
     try {
-      return await this.#get(resource, namespace, name, signal);
+      return await request(resource);
     } catch (error) {
       if (errorIdOf(error) !== ResourceApiNotServed.id) throw error;
       // Only once for all claims that were read with this discovery.
@@ -61,18 +77,15 @@ export class ClaimReader {
       this.#dropped = resource;
       const served = await this.#resource(signal);
       if (served.version === resource.version) throw error;
-      return await this.#get(served, namespace, name, signal);
+      return await request(served);
     }
   }
 
   async #get(resource: ApiResource, namespace: string, name: string, signal: AbortSignal) {
     try {
-      return await this.#client.get(resource, name, { namespace, signal, parse: parseClaim });
+      return await this.#client.get(resource, name, { namespace, signal, parse: this.#parse });
     } catch (error) {
-      if (codeOf(error) === "notFound")
-        throw namesClaim(error, resource, name)
-          ? new ClaimNotPreparable({ problem: messageOf(error) }, { cause: error, code: "notFound" })
-          : new ResourceApiNotServed({ problem: messageOf(error) }, { cause: error, code: "unavailable" });
+      if (codeOf(error) === "notFound") throw missingClaim(error, resource, name);
       if (codeOf(error) !== "forbidden") throw error;
       throw new ClaimNotPreparable(
         {
@@ -96,6 +109,13 @@ export class ClaimReader {
 
 function parseClaim(text: string): unknown {
   return JSON.parse(withObjectsAsText(text, "parameters"));
+}
+
+/** Returns the error for a 404: the claim does not exist, or the server no longer serves its version. */
+export function missingClaim(error: unknown, resource: ApiResource, name: string): NodekeeperError {
+  return namesClaim(error, resource, name)
+    ? new ClaimNotPreparable({ problem: messageOf(error) }, { cause: error, code: "notFound" })
+    : new ResourceApiNotServed({ problem: messageOf(error) }, { cause: error, code: "unavailable" });
 }
 
 // The API server also returns 404 if it no longer serves this version. Then the claim may exist.

@@ -40,6 +40,7 @@ export class ClaimRecords {
   readonly #clock: Clock;
   // Claims whose CDI file must not be written, by driver and UID.
   readonly #withheld = new Set<string>();
+  readonly #listeners: ((driver: string, uid: string) => void)[] = [];
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
 
@@ -59,6 +60,11 @@ export class ClaimRecords {
 
   get boot(): string {
     return this.#boot;
+  }
+
+  /** Calls `listener` after each change of a claim's record. */
+  subscribe(listener: (driver: string, uid: string) => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Sorted by name. */
@@ -189,8 +195,11 @@ export class ClaimRecords {
 
   #change(driver: string, uid: string, after: ClaimRecord | undefined, write: () => void): Promise<void> {
     let before: ClaimRecord | undefined;
-    const set = (record: ClaimRecord | undefined) =>
-      record ? this.#remember(record) : this.#forget(driver, uid);
+    const set = (record: ClaimRecord | undefined) => {
+      if (record) this.#remember(record);
+      else this.#forget(driver, uid);
+      for (const listener of this.#listeners) listener(driver, uid);
+    };
     return this.#commits.add({
       // Applied again after a failure of the changes before it, the record may be another one.
       apply: () => {

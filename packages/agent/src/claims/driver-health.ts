@@ -1,23 +1,9 @@
 import { DeviceHealthNotReported } from "@nodekeeper/api/errors";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import {
-  WatchDeviceHealthRequest,
-  WatchDeviceHealthResponse,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { decodeMessage, streamMessages } from "@nodekeeper/core/grpc";
-import {
-  Backoff,
-  type Clock,
-  childScope,
-  type Logger,
-  messageOf,
-  NodekeeperError,
-  retryPolicies,
-  sleepOrAbort,
-  WakeableSleep,
-} from "@nodekeeper/core/lib";
+import { WatchDeviceHealthResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import { type Clock, type Logger, WakeableSleep } from "@nodekeeper/core/lib";
 import type { DeviceTaint } from "../devices/index.ts";
-import { pacedReports } from "./paced-reports.ts";
+import { ReportStream } from "./report-stream.ts";
 
 /** The health of one device. */
 export type DeviceHealth = ApiAnswers["claims"][number]["unhealthy"][number];
@@ -32,7 +18,6 @@ export interface DriverHealthOptions {
   log: Logger;
 }
 
-const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_DEVICES = 50_000;
 const LONGEST_MESSAGE = 1_024;
 // The kubelet considers health older than 30 s unknown.
@@ -49,17 +34,27 @@ const bounds = { repeated: { 1: {} }, most: MOST_DEVICES, what: "devices" };
  */
 export class DriverHealth {
   readonly #options: DriverHealthOptions;
+  readonly #stream: ReportStream<WatchDeviceHealthResponse>;
   readonly #listeners = new Set<() => void>();
   #devices: readonly DeviceHealth[] = [];
   #isEnded = false;
   #taints: ReadonlyMap<string, readonly DeviceTaint[]> = new Map();
   /** Whether the driver has reported since the agent's start. */
   isKnown = false;
-  /** Why the stream failed; undefined while it works. */
-  problem: string | undefined;
 
   constructor(options: DriverHealthOptions) {
     this.#options = options;
+    this.#stream = new ReportStream({
+      ...options,
+      method: "WatchDeviceHealth",
+      about: "the health of devices",
+      errorId: DeviceHealthNotReported.id,
+      message: WatchDeviceHealthResponse,
+      bounds,
+      onReport: ({ devices }) => this.#take(devices),
+      // The kubelet receives no health without a connection.
+      onEnd: () => this.#report([]),
+    });
   }
 
   get unhealthy(): DeviceHealth[] {
@@ -71,34 +66,19 @@ export class DriverHealth {
     return this.#taints;
   }
 
-  /**
-   * Follows the stream of one connection until the signal aborts. A failed stream is reopened after 1 s to 1 min.
-   * @param service full name of the driver's service
-   */
+  /** Why the stream failed; undefined while it works. */
+  get problem(): string | undefined {
+    return this.#stream.problem;
+  }
+
+  /** See `ReportStream.follow`. */
   async follow(endpoint: string, service: string, signal: AbortSignal): Promise<void> {
-    const { driver, clock, log } = this.#options;
-    const backoff = new Backoff(retryPolicies.healthStream);
-    while (!signal.aborted) {
-      try {
-        await this.#followOnce(endpoint, service, signal, () => backoff.reset());
-        throw new NodekeeperError("unavailable", "the driver ended the stream");
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#report([]);
-        this.problem = messageOf(error);
-        const retryInMs = Math.round(backoff.next());
-        log.warn(
-          { errorId: DeviceHealthNotReported.id, driver, err: error, retryInMs },
-          "failed to watch the health of devices, retrying",
-        );
-        await sleepOrAbort(clock, retryInMs, signal);
-      }
-    }
+    await this.#stream.follow(endpoint, service, signal);
   }
 
   /** Ends the health of a closed connection. */
   disconnected(): void {
-    this.problem = undefined;
+    this.#stream.problem = undefined;
     this.#report([]);
   }
 
@@ -125,31 +105,6 @@ export class DriverHealth {
       }
     } finally {
       this.#listeners.delete(wake);
-    }
-  }
-
-  async #followOnce(
-    endpoint: string,
-    service: string,
-    signal: AbortSignal,
-    onMessage: () => void,
-  ): Promise<void> {
-    const method = `${service}/WatchDeviceHealth`;
-    const request = WatchDeviceHealthRequest.encode({}).finish();
-    const limit = { maxReceiveBytes: MOST_BYTES };
-    using scope = childScope(signal);
-    const stream = streamMessages(endpoint, { method, request }, limit, scope.signal);
-    try {
-      for await (const bytes of pacedReports(stream, this.#options.clock)) {
-        const { devices } = decodeMessage(WatchDeviceHealthResponse, bytes, bounds);
-        this.problem = undefined;
-        onMessage();
-        this.#take(devices);
-      }
-    } finally {
-      scope.abort();
-      // The last report only affects taints: the kubelet receives no health without a connection.
-      if (signal.aborted) this.#report([]);
     }
   }
 

@@ -13,6 +13,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     nodeName: NODE,
     settings: () => defaultDeviceSettings,
     devices: { setTaints: () => {} },
+    statuses: { reported: () => {}, withdrawn: () => {} },
     clock,
     log: silentLogger,
   });

@@ -1,6 +1,8 @@
+import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
 import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
+  DeviceStatusReportDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import {
   type Clock,
@@ -21,6 +23,7 @@ import type { PluginRegistration } from "../plugins/index.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
 import type { KubeletPlugin } from "./kubelet-plugin.ts";
+import { type StatusSink, type StatusStream, statusStream } from "./status-stream.ts";
 
 /** A connected driver. */
 export interface Connection {
@@ -47,6 +50,8 @@ export interface DriverState {
   readonly connection?: Connection;
   /** Kept across connections; undefined if the driver reports no health. */
   readonly health?: DriverHealth;
+  /** Kept across connections; undefined if the driver does not report the status of allocated devices. */
+  readonly statusReport?: StatusStream;
   /** Whether the driver registers its own plugin with the kubelet, or supports none of the agent's protocols. */
   readonly isLeftAlone: boolean;
   /**
@@ -75,6 +80,7 @@ export interface DriverStatesOptions {
   settings: () => DeviceSettings;
   /** Receives the reasons to taint drivers' devices. */
   devices: Pick<DeviceSync["handler"], "setTaints">;
+  statuses: StatusSink;
   clock: Clock;
   log: Logger;
 }
@@ -154,6 +160,8 @@ export class DriverStates {
     state.needsNoPreparation = !state.isLeftAlone && !preparation;
     const scope = childScope(signal);
     this.#followHealth(state, health, endpoint, scope.signal);
+    const status = state.isLeftAlone ? undefined : serviceOf(versions, DeviceStatusReportDefinition);
+    this.#followStatus(state, status, endpoint, scope.signal);
     state.setReasons({});
     if (state.isLeftAlone) {
       scope.release();
@@ -195,6 +203,7 @@ export class DriverStates {
     connection.client?.close();
     state.timeouts.answered();
     state.health?.disconnected();
+    if (state.statusReport) state.statusReport.problem = undefined;
   }
 
   /** Records that the agent serves a plugin for a driver; undefined: it serves none. */
@@ -271,7 +280,29 @@ export class DriverStates {
       clock,
       log,
     });
-    const task = state.health.follow(endpoint, service, signal).finally(() => this.#tasks.delete(task));
+    this.#track(state.health.follow(endpoint, service, signal));
+  }
+
+  #followStatus(state: OwnState, service: string | undefined, endpoint: string, signal: AbortSignal): void {
+    const { settings, statuses, log } = this.#options;
+    const driver = state.name;
+    const { deviceStatus } = settings().kubeletPlugin;
+    if (service === undefined || !deviceStatus) {
+      if (service !== undefined)
+        log.info(
+          { errorId: DeviceStatusNotWritten.id, driver },
+          "the driver reports the status of devices, which is not written: devices.kubeletPlugin.deviceStatus is false",
+        );
+      state.statusReport = undefined;
+      statuses.withdrawn(driver);
+      return;
+    }
+    state.statusReport ??= statusStream(driver, this.#options);
+    this.#track(state.statusReport.follow(endpoint, service, signal));
+  }
+
+  #track(work: Promise<void>): void {
+    const task = work.finally(() => this.#tasks.delete(task));
     this.#tasks.add(task);
   }
 }

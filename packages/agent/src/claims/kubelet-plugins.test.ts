@@ -34,6 +34,7 @@ function setUp(
     nodeName: NODE,
     settings,
     devices: { setTaints: () => {} },
+    statuses: { reported: () => {}, withdrawn: () => {} },
   });
   const records = world.records();
   const preparation = {} as Preparation;

@@ -21,6 +21,7 @@ import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
 import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
+import type { ClaimStatuses } from "./claim-statuses.ts";
 import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
 import type { Connection, DriverStates } from "./driver-state.ts";
@@ -40,6 +41,7 @@ import { type DriverClaims, driverClaims } from "./status.ts";
 export interface ClaimSources
   extends Pick<DriverContext, "records" | "drivers" | "settings" | "reportedDevice" | "clock" | "log"> {
   client: ClaimReaderClient;
+  statuses: ClaimStatuses;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
@@ -146,7 +148,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
-      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver));
+      const problem = this.#sources.statuses.problemOf(driver);
+      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), problem);
     });
   }
 
@@ -177,6 +180,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
         this.#queue.run(signal, WORKERS, (driver) => this.#sync(driver)),
         this.#cdiCheck.run(signal),
         this.#ended.run(signal),
+        this.#sources.statuses.run(signal),
         this.#reserved?.run(signal),
       ]);
     } finally {
@@ -237,7 +241,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  { client, hostRoot: root, ...sources }: ClaimSources,
+  { client, hostRoot: root, statuses: _, ...sources }: ClaimSources,
   parts: Pick<DriverContext, "queue" | "stop">,
   watches: InotifyWatches | undefined,
 ): DriverContext {

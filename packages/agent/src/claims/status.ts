@@ -8,11 +8,13 @@ export type DriverClaims = Frozen<ApiAnswers["claims"][number]>;
 /**
  * Returns the status of a driver.
  * @param state undefined if only records are left of the driver
+ * @param statusProblem why the status of its devices is not written
  */
 export function driverClaims(
   driver: string,
   state: DriverState | undefined,
   records: readonly ClaimRecord[],
+  statusProblem: string | undefined,
 ): DriverClaims {
   const registration = state?.plugin?.registration;
   return {
@@ -21,7 +23,7 @@ export function driverClaims(
     reason: registration?.state === "refused" ? registration.reason : undefined,
     isPreparing: state?.connection?.client !== undefined,
     disconnectedSince: state?.connection ? undefined : state?.disconnectedSince,
-    problem: state?.problem ?? state?.health?.problem,
+    problem: state?.problem ?? state?.health?.problem ?? state?.statusReport?.problem ?? statusProblem,
     unhealthy: state?.health?.unhealthy ?? [],
     claims: records.map(({ namespace, name, uid, state: of, devices, pods, updatedAt }) => ({
       namespace,

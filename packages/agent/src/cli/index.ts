@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { declareCompletion } from "./commands/completion.ts";
 import { declareConfig } from "./commands/config.ts";
+import { declareConformance } from "./commands/conformance.ts";
 import type { CommandContext } from "./commands/context.ts";
 import { declareDev } from "./commands/dev.ts";
 import { declareDevices } from "./commands/devices.ts";
@@ -37,6 +38,7 @@ const commands = [
   declareTop,
   declareReplay,
   declarePolicy,
+  declareConformance,
   declareConfig,
   declarePreflight,
   declareUninstall,

@@ -9,6 +9,17 @@ const reviewPermissions: AccessQuestion[] = [
   { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
 ];
 
+// The second is a permission from Kubernetes 1.36 on: the API server asks for it with the driver as the name.
+const statusPermissions: AccessQuestion[] = [
+  { verb: "patch", group: "resource.k8s.io", resource: "resourceclaims", subresource: "status" },
+  {
+    verb: "associated-node:patch",
+    group: "resource.k8s.io",
+    resource: "resourceclaims",
+    subresource: "driver",
+  },
+];
+
 /** Returns the permissions that the agent needs with this configuration. */
 export function requiredPermissions(configuration: AgentConfiguration): AccessQuestion[] {
   const { nodeName, eviction, server, devices } = configuration;
@@ -28,6 +39,7 @@ export function requiredPermissions(configuration: AgentConfiguration): AccessQu
     ...(devices.kubeletPlugin.enabled
       ? [{ verb: "get", group: "resource.k8s.io", resource: "resourceclaims" }]
       : []),
+    ...(devices.kubeletPlugin.enabled && devices.kubeletPlugin.deviceStatus ? statusPermissions : []),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
     ...(eviction.enabled ? evictionPermissions(eviction) : []),
     ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewPermissions : []),

@@ -25,6 +25,7 @@ export type {
 export { contractOf, serviceOf } from "./model/contract.ts";
 export { decodeNamedResources, poolsOfNamedResources } from "./model/decode-named-resources.ts";
 export { type Feature, featuresIn } from "./model/feature-bits.ts";
+export { isDriverName } from "./model/field-names.ts";
 export { limits } from "./model/limits.ts";
 export { deviceNameOf, identifierOf, oldNameOf } from "./model/mapped-names.ts";
 export type * from "./model/model.ts";

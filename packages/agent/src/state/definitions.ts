@@ -133,6 +133,14 @@ const definitions = `
     details       TEXT NOT NULL DEFAULT '{}',  -- of the ResourceClaim, for the driver, as JSON
     PRIMARY KEY (driver, uid)
   ) STRICT;
+  -- Claims whose status may have fields of ours, from before they are written until they are removed.
+  CREATE TABLE claim_status (
+    driver    TEXT NOT NULL,
+    uid       TEXT NOT NULL,     -- of the ResourceClaim
+    namespace TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    PRIMARY KEY (driver, uid)
+  ) STRICT;
   -- The time between unobserved_since and the mark was not observed. NULL for a point in time.
   CREATE TABLE mark (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

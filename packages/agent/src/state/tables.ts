@@ -41,6 +41,7 @@ export const tables: Readonly<Record<string, TableFacts>> = {
     readable: `json_valid(devices) AND json_valid(configuration) AND json_valid(pods) AND json_valid(details)
                AND state IN ('preparing', 'prepared', 'unpreparing', 'unprepared')`,
   },
+  claim_status: { holds: "claims whose status may have fields of the agent" },
   mark: { holds: "marks of the timeline", isRecord: true },
   signal: { holds: "the names of signals" },
   signal_minute: { holds: "the history of signals", readable: "json_valid(readings) AND id < 1e9" },

@@ -153,3 +153,22 @@ export const DriverNotResponding = declareProblem({
   remedy:
     "Check the driver's process and its log. Its devices are tainted after `devices.taintDelay`; the taint is removed when the driver responds.",
 });
+
+export const DeviceStatusRefused = declareProblem({
+  id: "NK1520",
+  title: "The status of devices that a driver reports is refused",
+  cause:
+    "The driver ended the stream, or reported a device that is not allocated to the claim, a claim that is not prepared, or a field that breaks a rule of `ResourceClaim.status.devices`. The status of its other devices is written.",
+  remedy:
+    "Correct the driver: the message names the claim, the device and the field; `docs/devices.md` has the rules.",
+});
+
+export const DeviceStatusNotWritten = declareError({
+  id: "NK1521",
+  code: "forbidden",
+  title: "The status of devices can't be written to a ResourceClaim",
+  cause:
+    "The agent lacks a permission, the feature gate DRAResourceClaimDeviceStatus of kube-apiserver is off, another client owns a field of the device's status, or `devices.kubeletPlugin.deviceStatus` is `false`. Pods run nevertheless.",
+  remedy:
+    "Set `devices.kubeletPlugin.deviceStatus` in the chart, or apply `deploy/rbac-optional.yaml`. From Kubernetes 1.36 on, the verb `associated-node:patch` on `resourceclaims/driver` only counts for an agent with a service account token of a pod on the claim's node; one with another identity needs `arbitrary-node:patch`. The agent retries every five minutes.",
+});

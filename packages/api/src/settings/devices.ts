@@ -28,6 +28,10 @@ export const devicesSection = section(
         about:
           "Whether the agent prepares allocated devices for pods. It needs the right to get resourceclaims.",
       }),
+      deviceStatus: boolean(false, {
+        about:
+          "Whether the status that drivers report of allocated devices is written to ResourceClaims. It needs the right to patch resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch on resourceclaims/driver. Before 1.36, the former includes allocations.",
+      }),
       registryDirectory: path("/var/lib/kubelet/plugins_registry", {
         about:
           "The kubelet's directory of plugin sockets. The kubelet and the agent must see it under the same path.",

@@ -6,6 +6,13 @@ export interface RepeatedFields {
   readonly [field: number]: RepeatedFields;
 }
 
+/** The repeated fields of a message that are counted before it is decoded. See `checkEntries`. */
+export interface MessageBounds {
+  repeated: RepeatedFields;
+  most: number;
+  what: string;
+}
+
 /** Maximum number of fields at the inspected levels. Far above what any message needs; takes about 10 ms to read. */
 const MOST_FIELDS = 300_000;
 
@@ -52,7 +59,7 @@ export function checkEntries(
 export function decodeMessage<Message>(
   decoder: { decode(bytes: Uint8Array): Message },
   bytes: Uint8Array,
-  { repeated, most, what }: { repeated: RepeatedFields; most: number; what: string },
+  { repeated, most, what }: MessageBounds,
 ): Message {
   checkEntries(bytes, repeated, most, what);
   return decoding(() => decoder.decode(bytes));

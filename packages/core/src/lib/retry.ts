@@ -28,6 +28,8 @@ export const retryPolicies = {
   unreportedObject: { baseMs: 1_000, maxMs: 600_000, isOfFleet: true },
   /** Writing a driver's ResourceSlices. */
   slices: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
+  /** Writing the status of a claim's devices. */
+  claimStatus: { baseMs: 1_000, maxMs: 60_000, isOfFleet: true },
   /** Writing the Node's taints. */
   nodeTaints: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
   /** Sending an eviction. Not spread, because the deadlines of its steps depend on it. */
@@ -54,8 +56,8 @@ export const retryPolicies = {
   reportStream: { baseMs: 500, maxMs: 30_000 },
   /** A driver's stream, as in the kubelet of 1.31. */
   driverStream: { baseMs: 5_000, maxMs: 180_000, jitter: 0.3, isFirstImmediate: true },
-  /** A driver's health stream. */
-  healthStream: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
+  /** A driver's stream of its devices' health or status. */
+  driverReports: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
   /** Deferred work on a driver's claims. */
   claims: { baseMs: 1_000, maxMs: 60_000 },
   /** The container runtime's event stream. */

@@ -3,6 +3,7 @@ import * as columns from "./columns.ts";
 import { eventsV1, resourceSliceV1beta1 } from "./conversion.ts";
 import { definitionOf, establishedStatus } from "./custom.ts";
 import type { ResourceDefinition, ServedVersion } from "./definition.ts";
+import { validateDeviceStatus } from "./device-status.ts";
 import { mergeRulesOnDemand, schemaNamed } from "./open-api.ts";
 
 /** Returns a served version with the schema for validation. */
@@ -207,9 +208,7 @@ function deviceResources(): ResourceDefinition[] {
       "ResourceClaim",
       "resourceclaims",
       [version("v1", "io.k8s.api.resource.v1.ResourceClaim")],
-      {
-        status: true,
-      },
+      { status: true, validate: validateDeviceStatus },
     ),
   ];
 }

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
+import { ApiStatusError, type KubeObject, recordOf, recordsOf } from "@nodekeeper/core/kube";
+import { codeOf, messageOf, type NodekeeperError } from "@nodekeeper/core/lib";
+import { ClaimReader, type ClaimReference, type ClaimStatusClient, missingClaim } from "./claim-reader.ts";
+import type { StatusCondition, StatusEntry } from "./device-status.ts";
+
+const LONGEST_MANAGER = 128;
+
+/**
+ * Returns the field manager of a driver's entries. It differs by node: a claim may have devices that several nodes share.
+ */
+export function statusManager(driver: string, nodeName: string): string {
+  const name = `nodekeeper/${driver}/${nodeName}`;
+  if (name.length <= LONGEST_MANAGER) return name;
+  const hash = createHash("sha256").update(nodeName).digest("base64url").slice(0, 16);
+  return `nodekeeper/${driver}/${hash}`;
+}
+
+/** Reads ResourceClaims and applies `status.devices`. */
+export class ClaimStatusApi {
+  readonly #client: ClaimStatusClient;
+  readonly #reader: ClaimReader;
+
+  constructor(client: ClaimStatusClient) {
+    this.#client = client;
+    // Data of the driver may have the keys that the default parser handles.
+    this.#reader = new ClaimReader(client, JSON.parse);
+  }
+
+  /**
+   * Makes these the driver's only entries of this field manager. Conditions keep the time of their last transition unless
+   * their status has changed. Returns whether the API server stored all of them.
+   *
+   * Throws `notFound` if the claim does not exist or was replaced, `DeviceStatusNotWritten` with the code `forbidden` if a
+   * permission is missing and `conflict` if another client owns a field, and otherwise as the client does.
+   */
+  async apply(
+    claim: ClaimReference,
+    entries: readonly StatusEntry[],
+    { manager, now }: { manager: string; now: number },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { namespace, name, uid } = claim;
+    const live = entriesOf(await this.#reader.read(claim, signal));
+    const devices = entries.map((entry) => timed(entry, find(live, entry), now));
+    // An empty status would still be a field of ours.
+    const status = devices.length === 0 ? {} : { status: { devices } };
+    const body = { metadata: { namespace, name, uid }, ...status };
+    const options = { subresource: "status", fieldManager: manager, signal };
+    const written = await this.#reader.inServedVersion(signal, async (resource) => {
+      try {
+        return await this.#client.apply(resource, body, options);
+      } catch (error) {
+        if (codeOf(error) === "notFound") throw missingClaim(error, resource, name);
+        throw refusalOf(error) ?? error;
+      }
+    });
+    const stored = entriesOf(written);
+    return entries.every((entry) => find(stored, entry) !== undefined);
+  }
+}
+
+function entriesOf(claim: KubeObject): Record<string, unknown>[] {
+  return recordsOf(recordOf(claim.status).devices);
+}
+
+function find(live: readonly Record<string, unknown>[], { driver, pool, device, shareID }: StatusEntry) {
+  return live.find(
+    (each) =>
+      each.driver === driver && each.pool === pool && each.device === device && each.shareID === shareID,
+  );
+}
+
+function timed(entry: StatusEntry, live: Record<string, unknown> | undefined, now: number) {
+  const { conditions } = entry;
+  if (!conditions) return entry;
+  const known = recordsOf(live?.conditions);
+  const time = new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+  const timeOf = ({ type, status }: StatusCondition) =>
+    known.find((each) => each.type === type && each.status === status)?.lastTransitionTime ?? time;
+  return {
+    ...entry,
+    conditions: conditions.map((each) => ({ ...each, lastTransitionTime: timeOf(each) })),
+  };
+}
+
+// Kubernetes 1.36 and later report a missing right for the entries of a driver as an invalid field (422).
+function refusalOf(error: unknown): NodekeeperError | undefined {
+  const causes = error instanceof ApiStatusError ? error.summary.causes : [];
+  const isForbidden =
+    codeOf(error) === "forbidden" || causes.some(({ reason }) => reason === "FieldValueForbidden");
+  const isOwned = causes.some(({ reason }) => reason === "FieldManagerConflict");
+  if (!isForbidden && !isOwned) return undefined;
+  const problem = messageOf(error);
+  return new DeviceStatusNotWritten(
+    { problem },
+    { cause: error, code: isForbidden ? "forbidden" : "conflict" },
+  );
+}

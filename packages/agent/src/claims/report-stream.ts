@@ -1,0 +1,88 @@
+import { decodeMessage, type MessageBounds, streamMessages } from "@nodekeeper/core/grpc";
+import {
+  Backoff,
+  type Clock,
+  childScope,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  retryPolicies,
+  sleepOrAbort,
+} from "@nodekeeper/core/lib";
+import { pacedReports } from "./paced-reports.ts";
+
+/** A stream of reports about a driver's devices, each with the whole state. */
+export interface ReportStreamOptions<T> {
+  driver: string;
+  /** Name of the method in the driver's service. Its request has no fields. */
+  method: string;
+  /** What is watched, for the log: "the health of devices". */
+  about: string;
+  errorId: string;
+  message: { decode: (bytes: Uint8Array) => T };
+  bounds: MessageBounds;
+  onReport: (report: T) => void;
+  /** Called when the stream failed, before it is opened again, and once it was ended by the signal. */
+  onEnd: () => void;
+  clock: Clock;
+  log: Logger;
+}
+
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** Follows a stream of a driver's reports, across its connections. */
+export class ReportStream<T> {
+  readonly #options: ReportStreamOptions<T>;
+  /** Why the stream failed; undefined while it works. */
+  problem: string | undefined;
+
+  constructor(options: ReportStreamOptions<T>) {
+    this.#options = options;
+  }
+
+  /**
+   * Follows the stream of one connection until the signal aborts. A failed stream is reopened after 1 s to 1 min.
+   * @param service full name of the driver's service
+   */
+  async follow(endpoint: string, service: string, signal: AbortSignal): Promise<void> {
+    const { driver, about, errorId, onEnd, clock, log } = this.#options;
+    const backoff = new Backoff(retryPolicies.driverReports);
+    while (!signal.aborted) {
+      try {
+        await this.#followOnce(endpoint, service, signal, () => backoff.reset());
+        throw new NodekeeperError("unavailable", "the driver ended the stream");
+      } catch (error) {
+        if (signal.aborted) return;
+        onEnd();
+        this.problem = messageOf(error);
+        const retryInMs = Math.round(backoff.next());
+        log.warn({ errorId, driver, err: error, retryInMs }, `failed to watch ${about}, retrying`);
+        await sleepOrAbort(clock, retryInMs, signal);
+      }
+    }
+  }
+
+  async #followOnce(
+    endpoint: string,
+    service: string,
+    signal: AbortSignal,
+    onMessage: () => void,
+  ): Promise<void> {
+    const { method, message, bounds, onReport, onEnd, clock } = this.#options;
+    const call = { method: `${service}/${method}`, request: new Uint8Array() };
+    using scope = childScope(signal);
+    const stream = streamMessages(endpoint, call, { maxReceiveBytes: MOST_BYTES }, scope.signal);
+    try {
+      for await (const bytes of pacedReports(stream, clock)) {
+        const report = decodeMessage(message, bytes, bounds);
+        this.problem = undefined;
+        onMessage();
+        onReport(report);
+      }
+    } finally {
+      scope.abort();
+      // The last report is yielded after an abort.
+      if (signal.aborted) onEnd();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import { messageOf, quote } from "@nodekeeper/core/lib";
+import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
+import { type StatusEntry, statusEntry } from "./device-status.ts";
+
+/** What a driver reported of its allocated devices. */
+export interface StatusReport {
+  /** Valid entries, by UID of the claim. Those of devices that are not allocated are kept: they may be later. */
+  entries: ReadonlyMap<string, readonly StatusEntry[]>;
+  /** Why entries were refused, each with claim, device and field; at most 1,000. */
+  refused: readonly string[];
+}
+
+interface Context {
+  /** Name of the pool whose name is empty in reports. */
+  nodeName: string;
+  records: Pick<ClaimRecords, "get">;
+}
+
+const MOST_REFUSED = 1_000;
+
+/** Checks a driver's report, each device by itself. */
+export function readStatusReport(
+  driver: string,
+  devices: readonly DeviceStatus[],
+  { nodeName, records }: Context,
+): StatusReport {
+  const entries = new Map<string, StatusEntry[]>();
+  const refused: string[] = [];
+  const seen = new Set<string>();
+  for (const reported of devices) {
+    const { claimUid: uid, device, shareId } = reported;
+    const pool = reported.pool || nodeName;
+    try {
+      const entry = statusEntry(driver, { ...reported, pool });
+      const key = [uid, pool, device, shareId].join(" ");
+      if (seen.has(key)) throw new Error("device: it is reported twice");
+      seen.add(key);
+      const known = entries.get(uid);
+      if (known) known.push(entry);
+      else entries.set(uid, [entry]);
+      checkAllocated(records.get(driver, uid), entry);
+    } catch (error) {
+      if (refused.length === MOST_REFUSED) continue;
+      const share = shareId === "" ? "" : `, share ${quote(shareId)}`;
+      const where = `claim ${quote(uid)}, device ${quote(`${pool}/${device}`)}${share}`;
+      refused.push(`status refused: ${where}: ${messageOf(error)}`);
+    }
+  }
+  return { entries, refused };
+}
+
+/** Returns whether the device of an entry is allocated to the claim. */
+export function isAllocated({ devices }: ClaimRecord, { pool, device, shareID = "" }: StatusEntry): boolean {
+  return devices.some((each) => each.pool === pool && each.device === device && each.shareId === shareID);
+}
+
+function checkAllocated(record: ClaimRecord | undefined, entry: StatusEntry): void {
+  if (!record) throw new Error("claim_uid: no such claim is prepared for the driver on this node");
+  if (!isAllocated(record, entry)) throw new Error("device: it is not allocated to the claim");
+}

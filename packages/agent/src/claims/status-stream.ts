@@ -1,0 +1,33 @@
+import { DeviceStatusRefused } from "@nodekeeper/api/errors";
+import { WatchDeviceStatusResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import type { Clock, Logger } from "@nodekeeper/core/lib";
+import type { ClaimStatuses } from "./claim-statuses.ts";
+import { ReportStream } from "./report-stream.ts";
+
+/** Receives the status that drivers report of allocated devices. */
+export type StatusSink = Pick<ClaimStatuses, "reported" | "withdrawn">;
+
+/** A driver's stream of the status of its allocated devices. */
+export type StatusStream = ReportStream<WatchDeviceStatusResponse>;
+
+// Field numbers: devices; their conditions, and the addresses of their network data.
+const bounds = { repeated: { 1: { 5: {}, 7: { 2: {} } } }, most: 50_000, what: "devices" };
+
+/** Returns a stream whose reports are passed on. While it is interrupted the last report stays. */
+export function statusStream(
+  driver: string,
+  { statuses, clock, log }: { statuses: StatusSink; clock: Clock; log: Logger },
+): StatusStream {
+  return new ReportStream({
+    driver,
+    method: "WatchDeviceStatus",
+    about: "the status of devices",
+    errorId: DeviceStatusRefused.id,
+    message: WatchDeviceStatusResponse,
+    bounds,
+    onReport: ({ devices }) => statuses.reported(driver, devices),
+    onEnd: () => {},
+    clock,
+    log,
+  });
+}

@@ -1,0 +1,130 @@
+import { DriverAnswerRefused } from "@nodekeeper/api/errors";
+import { counted } from "@nodekeeper/api/wording";
+import {
+  DeviceHealthReportDefinition,
+  type DeviceStatus,
+  DeviceStatusReportDefinition,
+  DriverFeedbackDefinition,
+  ReportProblemsRequest,
+  WatchDeviceHealthRequest,
+  WatchDeviceHealthResponse,
+  WatchDeviceStatusRequest,
+  WatchDeviceStatusResponse,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import { UnaryChannel } from "@nodekeeper/core/grpc";
+import { isRecord } from "@nodekeeper/core/kube";
+import { quote, withDeadline } from "@nodekeeper/core/lib";
+import type { Bench } from "../bench.ts";
+import type { Check } from "../check.ts";
+import { RuleBroken } from "../finding.ts";
+
+const FIRST_MESSAGE_MS = 10_000;
+const CALL_MS = 10_000;
+const LONGEST_MESSAGE = 1_024;
+const MOST_DATA_BYTES = 10 * 1024;
+const MOST_CONDITIONS = 8;
+const MOST_IPS = 16;
+
+export const reportChecks: readonly Check[] = [
+  {
+    rule: "health",
+    needs: ["first-message"],
+    async run(bench) {
+      using watch = bench.watch({
+        method: `${bench.service(DeviceHealthReportDefinition)}/WatchDeviceHealth`,
+        request: WatchDeviceHealthRequest.encode({}).finish(),
+        read: (bytes) => WatchDeviceHealthResponse.decode(bytes).devices,
+      });
+      const { value } = await watch.after(0, FIRST_MESSAGE_MS);
+      const known = await deviceNames(bench);
+      for (const { pool, device, message, taintEffect } of value) {
+        const name = `${pool || bench.options.nodeName}/${device}`;
+        if (!known.has(name)) throw new RuleBroken(`${quote(name)} is not a streamed device`);
+        if (message.length > LONGEST_MESSAGE)
+          throw new RuleBroken(`${name}: a message of ${message.length} characters`);
+        if (!["", "NoSchedule", "NoExecute"].includes(taintEffect))
+          throw new RuleBroken(`${name}: ${quote(taintEffect)} is not an effect of a taint`);
+      }
+      return counted(value.length, "device");
+    },
+  },
+  {
+    rule: "status",
+    needs: ["get-info", "versions"],
+    async run(bench) {
+      using watch = bench.watch({
+        method: `${bench.service(DeviceStatusReportDefinition)}/WatchDeviceStatus`,
+        request: WatchDeviceStatusRequest.encode({}).finish(),
+        read: (bytes) => WatchDeviceStatusResponse.decode(bytes).devices,
+      });
+      const { value } = await watch.after(0, FIRST_MESSAGE_MS);
+      for (const status of value) {
+        const problem = problemOf(status);
+        if (problem !== undefined)
+          throw new RuleBroken(
+            `claim ${status.claimUid}, device ${status.pool}/${status.device}: ${problem}`,
+          );
+      }
+      return counted(value.length, "device");
+    },
+  },
+  {
+    rule: "feedback",
+    needs: ["get-info", "versions"],
+    async run(bench) {
+      const method = `${bench.service(DriverFeedbackDefinition)}/ReportProblems`;
+      const problem = {
+        errorId: DriverAnswerRefused.id,
+        message: "reported by nodekeeper conformance",
+        device: "none",
+      };
+      const channel = new UnaryChannel(bench.endpoint, { maxReceiveBytes: MOST_DATA_BYTES });
+      try {
+        for (const problems of [[problem], []]) {
+          const request = ReportProblemsRequest.encode(
+            ReportProblemsRequest.fromPartial({ problems }),
+          ).finish();
+          await withDeadline(bench.clock, { ms: CALL_MS, name: "ReportProblems" }, bench.signal, (signal) =>
+            channel.call(method, [request], signal),
+          );
+        }
+      } finally {
+        channel.close();
+      }
+      return undefined;
+    },
+  },
+];
+
+// Also the names of devices that are quarantined would be in the first message, but not here: they have a rule of their own.
+async function deviceNames({ devices, pools }: Bench): Promise<Set<string>> {
+  const latest = devices ? (await devices.after(0, 0)).value : pools;
+  const checked = [...(pools?.pools ?? []), ...(latest?.pools ?? [])];
+  const problems = [...(pools?.problems ?? []), ...(latest?.problems ?? [])];
+  return new Set([
+    ...checked.flatMap(({ name, devices }) => devices.map((device) => `${name}/${device.name}`)),
+    ...problems.map(({ pool, device }) => `${pool}/${device}`),
+  ]);
+}
+
+function problemOf({ conditions, data, networkData }: DeviceStatus): string | undefined {
+  if (conditions.length > MOST_CONDITIONS)
+    return `${conditions.length} conditions, more than ${MOST_CONDITIONS}`;
+  if (new Set(conditions.map(({ type }) => type)).size < conditions.length)
+    return "two conditions have the same type";
+  const wrong = conditions.find(({ status }) => !["True", "False", "Unknown"].includes(status));
+  if (wrong) return `condition ${wrong.type}: ${quote(wrong.status)} is not a status`;
+  if (Buffer.byteLength(data) > MOST_DATA_BYTES) return `data has more than ${MOST_DATA_BYTES} bytes`;
+  if (data !== "" && !isJsonObject(data)) return "data is not a JSON object";
+  const ips = networkData?.ips ?? [];
+  return ips.length > MOST_IPS ? `${ips.length} IP addresses, more than ${MOST_IPS}` : undefined;
+}
+
+/** Returns whether a text is a JSON object. */
+export function isJsonObject(text: string): boolean {
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,33 @@
+// A driver as a process, which breaks a rule about its start or end: node run-driver.ts DIRECTORY BREACH
+import { existsSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ServerError, Status } from "nice-grpc";
+import { preparedDevice, serveTestDriver, services } from "./test-driver.ts";
+
+const [directory = "", breach] = process.argv.slice(2);
+const path = join(directory, "driver.sock");
+const marker = join(directory, "started");
+const isRestarted = existsSync(marker);
+writeFileSync(marker, "");
+// Left by the process before it, which was killed.
+if (existsSync(path)) unlinkSync(path);
+
+const name = breach === "another name" && isRestarted ? "other.example.com" : "gpu.example.com";
+await serveTestDriver(path, {
+  info: {
+    type: "DRAPlugin",
+    name,
+    endpoint: "",
+    supportedVersions: ["nodekeeper.devices.v1alpha2", ...services],
+  },
+  async prepare({ devices }) {
+    if (breach === "forgotten claims" && isRestarted)
+      throw new ServerError(Status.INTERNAL, "the device is in use");
+    return { devices: devices.map((device) => preparedDevice(device)) };
+  },
+});
+process.on("SIGTERM", () => {
+  if (breach === "no end") return;
+  if (breach !== "socket left") unlinkSync(path);
+  process.exit(0);
+});

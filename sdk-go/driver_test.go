@@ -1,0 +1,226 @@
+package nodekeeper
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	devices "github.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2"
+)
+
+func poolOf(names ...string) []*devices.Pool {
+	pool := &devices.Pool{}
+	for _, name := range names {
+		pool.Devices = append(pool.Devices, &devices.Device{Name: name})
+	}
+	return []*devices.Pool{pool}
+}
+
+// untilDone is a report that has no more to send.
+func untilDone(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func fixed(pools []*devices.Pool) Report[*devices.Pool] {
+	return func(ctx context.Context, send func([]*devices.Pool)) error {
+		send(pools)
+		return untilDone(ctx)
+	}
+}
+
+func TestDriverListsWhatItServesInBothContracts(t *testing.T) {
+	full := DeviceDriver{
+		Devices: fixed(nil),
+		Health:  func(ctx context.Context, _ func([]*devices.DeviceHealth)) error { return untilDone(ctx) },
+		Status:  func(ctx context.Context, _ func([]*devices.DeviceStatus)) error { return untilDone(ctx) },
+		Prepare: func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+			return nil, nil
+		},
+		Unprepare: func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
+		Problems:  func([]*devices.Problem) {},
+	}
+	const older, newer = "nodekeeper.devices.v1alpha1", "nodekeeper.devices.v1alpha2"
+	for name, each := range map[string]struct {
+		driver DeviceDriver
+		wanted []string
+	}{
+		"devices alone":  {DeviceDriver{Devices: fixed(nil)}, []string{older, newer}},
+		"kubelet plugin": {DeviceDriver{Devices: fixed(nil), OwnKubeletPlugin: true}, []string{older, newer, "v1.DRAPlugin"}},
+		"everything": {full, []string{
+			older, newer,
+			older + ".DevicePreparation", newer + ".DevicePreparation",
+			older + ".DeviceHealthReport", newer + ".DeviceHealthReport",
+			newer + ".DeviceStatusReport", newer + ".DriverFeedback",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+				return ServeDeviceDriver(ctx, options, each.driver)
+			})
+			info := register(t, plugin.connect())
+			if info.Type != "DRAPlugin" || info.Name != "d.example.com" || info.Endpoint != "" {
+				t.Errorf("registered as %v", info)
+			}
+			if !slices.Equal(info.SupportedVersions, each.wanted) {
+				t.Errorf("versions %q", info.SupportedVersions)
+			}
+			until(t, "the driver knows that it is registered", func() bool { return plugin.registered.Load() == 1 })
+		})
+	}
+}
+
+func TestDriverWithConflictingFunctionsIsRefused(t *testing.T) {
+	prepare := func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+		return nil, nil
+	}
+	unprepare := func(context.Context, *devices.UnprepareDevicesRequest) error { return nil }
+	for wanted, driver := range map[string]DeviceDriver{
+		"Devices is missing":         {},
+		"has both Prepare and":       {Devices: fixed(nil), Prepare: prepare},
+		"with its own kubelet":       {Devices: fixed(nil), Prepare: prepare, Unprepare: unprepare, OwnKubeletPlugin: true},
+		"RestoreClaims has Prepare ": {Devices: fixed(nil), RestoreClaims: func(context.Context, []*devices.PreparedClaim) ([]string, error) { return nil, nil }},
+	} {
+		err := ServeDeviceDriver(t.Context(), Options{Name: "d.example.com", SocketDir: t.TempDir()}, driver)
+		if err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("%q: %v", wanted, err)
+		}
+	}
+}
+
+func TestStreamsOfBothContractsHaveTheLatestDevices(t *testing.T) {
+	next := make(chan []*devices.Pool)
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{Devices: func(ctx context.Context, send func([]*devices.Pool)) error {
+			for {
+				select {
+				case pools := <-next:
+					send(pools)
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		}})
+	})
+	connection := plugin.connect()
+	next <- poolOf("first")
+	for _, contract := range []string{"v1alpha1", "v1alpha2"} {
+		stream, err := connection.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, "/nodekeeper.devices."+contract+".DeviceDriver/ListAndWatchDevices")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(stream.SendMsg(&devices.ListAndWatchDevicesRequest{}), stream.CloseSend()); err != nil {
+			t.Fatal(err)
+		}
+		receive := func() string {
+			response := &devices.ListAndWatchDevicesResponse{}
+			if err := stream.RecvMsg(response); err != nil {
+				t.Fatal(err)
+			}
+			return response.Pools[0].Devices[0].Name
+		}
+		receive()
+		next <- poolOf("of " + contract)
+		if name := receive(); name != "of "+contract {
+			t.Errorf("%s has %s", contract, name)
+		}
+	}
+}
+
+func TestFailedReportReachesTheAgentAndStartsAgain(t *testing.T) {
+	attempt := 0
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{Devices: func(ctx context.Context, send func([]*devices.Pool)) error {
+			if attempt++; attempt == 1 {
+				send(poolOf("gpu-0"))
+				return errors.New("the bus is gone: " + strings.Repeat("x", 1_000))
+			}
+			send(poolOf("gpu-1"))
+			return nil
+		}})
+	})
+	client := devices.NewDeviceDriverClient(plugin.connect())
+	until(t, "the failure and the value after it", func() bool {
+		stream, err := client.ListAndWatchDevices(t.Context(), &devices.ListAndWatchDevicesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := stream.Recv()
+		if err == nil && response.Pools[0].Devices[0].Name == "gpu-0" {
+			_, err = stream.Recv()
+		}
+		if err == nil {
+			return true
+		}
+		failure := status.Convert(err)
+		if failure.Code() != codes.Internal || !strings.HasPrefix(failure.Message(), "the bus is gone: ") || len(failure.Message()) != 500 {
+			t.Fatal(err)
+		}
+		return false
+	})
+}
+
+func TestClaims(t *testing.T) {
+	request := &devices.PrepareDevicesRequest{
+		Claim:   &devices.Claim{Namespace: "default", Name: "train", Uid: "u1", Labels: map[string]string{"team": "vision"}},
+		Devices: []*devices.AllocatedDevice{{Request: "r", Pool: "node-1", Device: "gpu-0"}},
+	}
+	var restored []*devices.PreparedClaim
+	var problems []*devices.Problem
+	unprepared := ""
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Devices: fixed(poolOf("gpu-0")),
+			Prepare: func(_ context.Context, got *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+				if !proto.Equal(got, request) {
+					return nil, errors.New("mode \"warp\" is unknown")
+				}
+				edits := &devices.ContainerEdits{Env: []string{"GPU=0"}}
+				return &devices.PrepareDevicesResponse{Devices: []*devices.PreparedDevice{{Request: "r", Pool: "node-1", Device: "gpu-0", Edits: edits}}}, nil
+			},
+			Unprepare: func(_ context.Context, got *devices.UnprepareDevicesRequest) error {
+				unprepared = got.Claim.Uid
+				return status.Error(codes.FailedPrecondition, "busy")
+			},
+			RestoreClaims: func(_ context.Context, claims []*devices.PreparedClaim) ([]string, error) {
+				restored = claims
+				return []string{"u1"}, nil
+			},
+			Problems: func(got []*devices.Problem) { problems = got },
+		})
+	})
+	connection := plugin.connect()
+	client := devices.NewDevicePreparationClient(connection)
+	again, err := client.RestoreClaims(t.Context(), &devices.RestoreClaimsRequest{Claims: []*devices.PreparedClaim{{Claim: request.Claim, IsPrepared: true}}})
+	if err != nil || !slices.Equal(again.PrepareAgain, []string{"u1"}) || len(restored) != 1 || !restored[0].IsPrepared {
+		t.Errorf("restored %v, %v: %v", restored, again, err)
+	}
+	prepared := &devices.PrepareDevicesResponse{}
+	if err := connection.Invoke(t.Context(), "/nodekeeper.devices.v1alpha1.DevicePreparation/PrepareDevices", request, prepared); err != nil {
+		t.Fatal(err)
+	}
+	if env := prepared.Devices[0].Edits.Env; !slices.Equal(env, []string{"GPU=0"}) {
+		t.Errorf("edits %v", env)
+	}
+	_, err = client.PrepareDevices(t.Context(), &devices.PrepareDevicesRequest{})
+	if failure := status.Convert(err); failure.Code() != codes.Internal || failure.Message() != `mode "warp" is unknown` {
+		t.Errorf("a failed preparation: %v", err)
+	}
+	_, err = client.UnprepareDevices(t.Context(), &devices.UnprepareDevicesRequest{Claim: request.Claim})
+	if status.Code(err) != codes.FailedPrecondition || unprepared != "u1" {
+		t.Errorf("unprepared %q: %v", unprepared, err)
+	}
+	if _, err := devices.NewDriverFeedbackClient(connection).ReportProblems(t.Context(), &devices.ReportProblemsRequest{Problems: []*devices.Problem{{ErrorId: "NK1501"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(problems) != 1 || problems[0].ErrorId != "NK1501" {
+		t.Errorf("problems %v", problems)
+	}
+}

@@ -1,0 +1,70 @@
+package nodekeeper
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Report sends everything that a plugin reports, and again after each change. What was sent must not be modified.
+//
+// The last value stays if the function returns nil. If it returns an error, the agent shows the error's message until the
+// next value, and the function is called again after 0.5 to 30 s.
+type Report[T any] func(ctx context.Context, send func([]T)) error
+
+const (
+	// The agent keeps as much of a plugin's error.
+	longestMessage = 500
+	shortestDelay  = 500 * time.Millisecond
+	longestDelay   = 30 * time.Second
+	// A report that failed after this long is restarted with the shortest delay again.
+	goodAfter = 10 * time.Second
+)
+
+// run stores the values of the report until it ends or the context does.
+func (report Report[T]) run(ctx context.Context, values *latest[[]T], log *slog.Logger) {
+	for delay := shortestDelay; ; {
+		startedAt := time.Now()
+		err := report(ctx, values.set)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			log.Info("report ended, its last value stays")
+			return
+		}
+		if time.Since(startedAt) > goodAfter {
+			delay = shortestDelay
+		}
+		values.fail(reportError(err))
+		// Half of the delay is random, so that the plugins of many nodes do not retry at the same time.
+		wait := delay/2 + rand.N(delay/2)
+		log.Error("report failed, starting it again", "error", err, "delay", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		delay = min(2*delay, longestDelay)
+	}
+}
+
+func reportError(err error) error {
+	message := []rune(err.Error())
+	return status.Error(codes.Internal, string(message[:min(len(message), longestMessage)]))
+}
+
+// callError returns the error of a call that the author's function failed. A gRPC status is kept.
+func callError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, isStatus := status.FromError(err); isStatus {
+		return err
+	}
+	return status.Error(codes.Internal, err.Error())
+}

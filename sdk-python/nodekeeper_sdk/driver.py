@@ -1,0 +1,110 @@
+"""Device drivers."""
+
+from nodekeeper_sdk import devices as api
+from nodekeeper_sdk._plugin import Kind, Options, serve
+from nodekeeper_sdk._report import call
+
+# Packages in which a driver serves the same: an older agent knows only the first, which has no status and feedback.
+_OLDER = "nodekeeper.devices.v1alpha1"
+_NEWER = "nodekeeper.devices.v1alpha2"
+_BOTH = (_OLDER, _NEWER)
+
+
+async def serve_device_driver(
+    *,
+    devices,
+    health=None,
+    status=None,
+    prepare=None,
+    unprepare=None,
+    restore_claims=None,
+    problems=None,
+    own_kubelet_plugin=False,
+    **options,
+):
+    """Serves a driver until it is cancelled. The agent publishes its devices as ResourceSlices and serves as the kubelet's DRA
+    plugin on the driver's behalf. The driver needs no access to the API server. Raises ValueError if options conflict.
+
+    A report is a function without arguments that returns an asynchronous iterator, and yields everything that it reports,
+    again after each change. If it ends, its last value stays. If it raises, the agent shows the error's message until the next
+    value, and the report is started again after 0.5 to 30 s. Other functions may be coroutines; those that are not run in
+    threads. Calls for different claims overlap.
+
+    devices:        report of lists of `devices.Pool`. An empty list removes all devices.
+    health:         report of lists of `devices.DeviceHealth`, of all devices.
+    status:         report of lists of `devices.DeviceStatus`, of all allocated devices, for their ResourceClaims.
+    prepare:        gets a `devices.PrepareDevicesRequest` and returns a list of `devices.PreparedDevice`, or a
+                    `devices.PrepareDevicesResponse`. Idempotent. The message of its error reaches the Events of the pod.
+    unprepare:      gets a `devices.UnprepareDevicesRequest`. Idempotent; also called for claims that were never prepared.
+    restore_claims: gets a list of `devices.PreparedClaim` before any other call for claims, and returns the UIDs of those
+                    that must be prepared again. Without it, all are confirmed.
+    problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes.
+    own_kubelet_plugin: the driver registers with the kubelet itself, and the agent only publishes its devices.
+    options:        see `Options`.
+    """
+    if (prepare is None) != (unprepare is None):
+        raise ValueError("a driver has both prepare and unprepare, or neither")
+    if restore_claims and not prepare:
+        raise ValueError("a driver with restore_claims has prepare and unprepare")
+    if own_kubelet_plugin and (prepare or health or status):
+        raise ValueError("a driver with its own kubelet plugin prepares devices and reports their health and status there")
+    kind = Kind("DRAPlugin", [_OLDER, _NEWER])
+    pools = kind.report(devices, api.ListAndWatchDevicesResponse, "pools")
+    for package in _BOTH:
+        kind.stream(f"{package}.DeviceDriver", "ListAndWatchDevices", pools)
+    if prepare:
+        _add_preparation(kind, prepare, unprepare, restore_claims)
+    if health:
+        latest = kind.report(health, api.WatchDeviceHealthResponse, "devices")
+        for service in _names(kind, "DeviceHealthReport", _BOTH):
+            kind.stream(service, "WatchDeviceHealth", latest)
+    if status:
+        latest = kind.report(status, api.WatchDeviceStatusResponse, "devices")
+        for service in _names(kind, "DeviceStatusReport", [_NEWER]):
+            kind.stream(service, "WatchDeviceStatus", latest)
+    if problems:
+        _add_feedback(kind, problems)
+    if own_kubelet_plugin:
+        kind.versions.append("v1.DRAPlugin")
+    await serve(Options(**options), kind)
+
+
+def prepared(allocated, edits=None):
+    """Returns the answer for an allocated device: what containers need to use it. Without edits: nothing."""
+    identity = {name: getattr(allocated, name) for name in ("request", "pool", "device", "share_id")}
+    return api.PreparedDevice(edits=edits, **identity)
+
+
+def _names(kind, service, packages):
+    """Lists the service among the versions of the registration, and returns the names that it is served under."""
+    names = [f"{package}.{service}" for package in packages]
+    kind.versions.extend(names)
+    return names
+
+
+def _add_preparation(kind, prepare, unprepare, restore_claims):
+    async def answer_prepare(request):
+        answer = await call(prepare, request)
+        return answer if isinstance(answer, api.PrepareDevicesResponse) else api.PrepareDevicesResponse(devices=answer)
+
+    async def answer_unprepare(request):
+        await call(unprepare, request)
+        return api.UnprepareDevicesResponse()
+
+    async def answer_restore(request):
+        again = await call(restore_claims, list(request.claims)) if restore_claims else []
+        return api.RestoreClaimsResponse(prepare_again=again)
+
+    for service in _names(kind, "DevicePreparation", _BOTH):
+        kind.unary(service, "PrepareDevices", api.PrepareDevicesRequest, answer_prepare)
+        kind.unary(service, "UnprepareDevices", api.UnprepareDevicesRequest, answer_unprepare)
+        kind.unary(service, "RestoreClaims", api.RestoreClaimsRequest, answer_restore)
+
+
+def _add_feedback(kind, problems):
+    async def answer(request):
+        await call(problems, list(request.problems))
+        return api.ReportProblemsResponse()
+
+    for service in _names(kind, "DriverFeedback", [_NEWER]):
+        kind.unary(service, "ReportProblems", api.ReportProblemsRequest, answer)

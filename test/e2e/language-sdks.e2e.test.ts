@@ -1,0 +1,106 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readMarkdown } from "../../scripts/docs/markdown.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
+
+const execute = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+
+/** The SDKs' own tests: over real sockets, and with their test kits beside an agent in a development cluster. */
+const environment = {
+  ...process.env,
+  PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}`,
+  NODEKEEPER_AGENT: join(root, "packages/agent/src/main.ts"),
+};
+
+/** Returns what the command prints. Fails with it if the command fails. */
+async function output(directory: string, env: Record<string, string>, ...words: string[]): Promise<string> {
+  const [command, ...args] = words as [string, ...string[]];
+  const options = { cwd: resolve(root, directory), env: { ...environment, ...env } };
+  const { stdout, stderr } = await execute(command, args, options).catch((error) => {
+    throw new Error(`${words.join(" ")} in ${directory}:\n${error.stdout}${error.stderr}`);
+  });
+  return stdout + stderr;
+}
+
+const missingGo = missingParts("goSampleDriver");
+
+describe.skipIf(missingGo)(`the Go module${missingGo ? `: ${missingGo}` : ""}`, () => {
+  // As test/e2e/prepare builds programs with the same packages: Go's cache has them.
+  const env = { CGO_ENABLED: "0", GOFLAGS: "-trimpath", GOWORK: "off" };
+
+  it.each(["sdk-go", "examples/driver-go", "examples/plugins-go"])(
+    "%s is formatted and vetted",
+    async (directory) => {
+      expect(await output(directory, env, "gofmt", "-l", ".")).toBe("");
+      await output(directory, env, "go", "vet", "./...");
+    },
+  );
+
+  it("passes its tests", async () => {
+    const printed = await output("sdk-go", env, "go", "test", "-count=1", "-v", ".", "./devcluster");
+    expect(printed.match(/^--- PASS/gm)?.length).toBeGreaterThanOrEqual(13);
+    expect(printed).not.toContain("--- SKIP");
+  });
+});
+
+const missingPython = missingParts("pythonSampleDriver");
+
+describe.skipIf(missingPython)(`the Python package${missingPython ? `: ${missingPython}` : ""}`, () => {
+  it("passes its tests", async () => {
+    const env = { PYTHONPATH: pathOf("pythonSampleDriver"), PYTHONDONTWRITEBYTECODE: "1" };
+    const words = ["-W", "error::ResourceWarning", "-m", "unittest", "discover", "-s", "tests", "-t", "."];
+    const printed = await output("sdk-python", env, "python3", ...words);
+    expect(printed).toMatch(/^Ran 1\d tests/m);
+    expect(printed).toMatch(/^OK$/m);
+  });
+});
+
+/** What docs/first-driver.md does in a language other than JavaScript. */
+const coffee = [
+  {
+    language: "go",
+    files: ["main.go", "main_test.go"],
+    missing: missingGo,
+    env: () => ({ CGO_ENABLED: "0", GOFLAGS: "-trimpath", GOWORK: "off" }),
+    // The module's own tests are not in the project.
+    commands: [
+      ["go", "vet", "."],
+      ["go", "test", "-count=1", "."],
+    ],
+  },
+  {
+    language: "python",
+    files: ["main.py", "test_main.py"],
+    missing: missingPython,
+    env: (project: string) => ({
+      PYTHONPATH: `${join(project, "sdk-python")}:${pathOf("pythonSampleDriver")}`,
+    }),
+    commands: [["python3", "-m", "unittest", "test_main"]],
+  },
+];
+
+describe("docs/first-driver.md", () => {
+  let project: string;
+  beforeEach(() => {
+    project = mkdtempSync(join(tmpdir(), "nk-coffee-"));
+  });
+  afterEach(() => rmSync(project, { recursive: true, force: true }));
+
+  it.for(coffee)("its driver in $language passes its test", async (sample, { skip }) => {
+    if (sample.missing) skip(sample.missing);
+    const { language, files, commands } = sample;
+    const create = join(root, "packages/create-plugin/src/main.ts");
+    const choices = ["--kind", "driver", "--language", language, "--name", "coffee.example.com"];
+    await output(root, {}, "node", create, project, ...choices);
+    const { blocks } = readMarkdown(readFileSync(join(root, "docs/first-driver.md"), "utf8"));
+    const programs = blocks.filter((block) => block.language === language);
+    expect(programs).toHaveLength(files.length);
+    for (const [index, { text }] of programs.entries()) writeFileSync(join(project, files[index]!), text);
+    for (const words of commands) await output(project, sample.env(project), ...words);
+  });
+});
