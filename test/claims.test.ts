@@ -249,6 +249,31 @@ describe("prepare", () => {
     },
   );
 
+  it("edits for the whole claim are in the file once, for containers with any of its devices", async () => {
+    await serve({
+      prepare: (claim) => ({
+        devices: claim.devices.map(({ request, pool, device }) => ({ request, pool, device })),
+        edits: { env: { A: "b" }, additionalGids: [44] },
+      }),
+    });
+    const wanted = claim("whole", ["device-0", "device-1"]);
+    const answer = await node.kubelet.prepare(DRIVER, wanted);
+    const names = ["device-0", "device-1"].map((device) => `${wanted.uid}_${device}`);
+    expect(answer[wanted.uid]).toMatchObject({
+      error: "",
+      devices: names.map((name) => ({ cdiDeviceIds: [`k8s.${DRIVER}/claim=${name}`] })),
+    });
+    expect(cdiFiles()).toMatchObject([
+      {
+        spec: {
+          cdiVersion: "0.7.0",
+          containerEdits: { env: ["A=b"], additionalGids: [44] },
+          devices: names.map((name) => ({ name })),
+        },
+      },
+    ]);
+  });
+
   it("what the kubelet names but the API server does not have, or has as another one, is an error", async () => {
     const driver = await serve();
     const wanted = claim("real");
