@@ -3,9 +3,11 @@ import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
   DeviceStatusReportDefinition,
+  DriverFeedbackDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import { CallSite } from "./author-error.ts";
+import { feedbackService, type ProblemHandler, problemLog } from "./device-problems.ts";
 import {
   addDeviceService,
   contracts,
@@ -37,6 +39,8 @@ export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation>
    * Needs `prepare` and `unprepare`: `prepare` has the UIDs of claims.
    */
   status?: Report<DeviceStatus>;
+  /** Default: each new problem is logged as a warning, and once more when it has ended. */
+  onProblems?: ProblemHandler;
   /** Whether the driver registers with the kubelet itself, and the agent only publishes its devices. Default: false. */
   ownKubeletPlugin?: boolean;
 }
@@ -67,7 +71,7 @@ function checkPools(pools: readonly DevicePool[]): void {
 }
 
 function kindOf(options: DeviceDriverOptions): PluginKind {
-  const { devices, health, status, prepare, unprepare, restore, ownKubeletPlugin } = options;
+  const { devices, health, status, prepare, unprepare, restore, onProblems, ownKubeletPlugin } = options;
   if (Boolean(prepare) !== Boolean(unprepare))
     throw new NodekeeperError("invalid", "a driver has both prepare and unprepare, or neither");
   if (restore && !prepare)
@@ -86,6 +90,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
   const latestStatus = new LatestValue<DeviceStatus[]>();
+  let handler = onProblems;
   return {
     type: "DRAPlugin",
     versions: [
@@ -93,9 +98,10 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
       ...(preparation ? inEachContract(DevicePreparationDefinition).map(({ fullName }) => fullName) : []),
       ...(health ? inEachContract(DeviceHealthReportDefinition).map(({ fullName }) => fullName) : []),
       ...(status ? [DeviceStatusReportDefinition.fullName] : []),
+      DriverFeedbackDefinition.fullName,
       ...(ownKubeletPlugin ? ["v1.DRAPlugin"] : []),
     ],
-    addService(server, { stop }) {
+    addService(server, { log, stop }) {
       addDeviceService(server, latestDevices, stop);
       if (preparation)
         for (const definition of inEachContract(DevicePreparationDefinition))
@@ -105,6 +111,9 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
           server.add(definition, deviceHealthService(latestHealth, stop));
       // v1alpha1 has no such service.
       if (status) server.add(DeviceStatusReportDefinition, deviceStatusService(latestStatus, stop));
+      // One for all sockets: a new one would log known problems again.
+      handler ??= problemLog(log);
+      server.add(DriverFeedbackDefinition, feedbackService(handler));
     },
     async work({ clock, log, stop }) {
       await Promise.all([

@@ -20,6 +20,7 @@ export type {
   RecordedClaim,
 } from "./device-claim.ts";
 export { type DeviceDriverOptions, type DevicePool, serveDeviceDriver } from "./device-driver.ts";
+export type { DriverProblem, ProblemHandler } from "./device-problems.ts";
 export type {
   DeviceCondition,
   DeviceHealth,
