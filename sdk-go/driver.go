@@ -17,15 +17,16 @@ type DeviceDriver struct {
 	Devices Report[*devices.Pool]
 	// Health sends the health of all devices.
 	Health Report[*devices.DeviceHealth]
-	// Status sends the status of all allocated devices. The agent writes it to their ResourceClaims.
+	// Status sends the status of all allocated devices. The agent writes it to their ResourceClaims; a device that is left out
+	// has no status. It needs Prepare and Unprepare: Prepare gets the UIDs of claims.
 	Status Report[*devices.DeviceStatus]
 	// Prepare prepares the devices of a claim, and returns what containers need to use them. It is idempotent, because it
 	// is called again for a claim. The message of its error reaches the Events of the pod.
 	Prepare func(ctx context.Context, request *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error)
 	// Unprepare undoes what Prepare did. It is idempotent, and is also called for claims that were never prepared.
 	Unprepare func(ctx context.Context, request *devices.UnprepareDevicesRequest) error
-	// RestoreClaims gets the claims that are prepared, before any other call for claims, and returns the UIDs of those that
-	// must be prepared again. Without it, all are confirmed.
+	// RestoreClaims gets all recorded claims each time the agent connects, so that the driver needs no checkpoint of its own.
+	// It returns the UIDs of prepared claims whose preparation is lost: they are prepared again. Without it, none are.
 	RestoreClaims func(ctx context.Context, claims []*devices.PreparedClaim) (prepareAgain []string, err error)
 	// Problems gets what the agent refuses of the driver, whenever it changes. An empty list: nothing.
 	Problems func(problems []*devices.Problem)
@@ -67,8 +68,11 @@ func (d DeviceDriver) kind() (kind, error) {
 	if d.RestoreClaims != nil && d.Prepare == nil {
 		return kind{}, errors.New("a driver with RestoreClaims has Prepare and Unprepare")
 	}
-	if d.OwnKubeletPlugin && (d.Prepare != nil || d.Health != nil || d.Status != nil) {
-		return kind{}, errors.New("a driver with its own kubelet plugin prepares devices and reports their health and status there")
+	if d.Status != nil && d.Prepare == nil {
+		return kind{}, errors.New("Status needs Prepare and Unprepare: it is of devices that are prepared")
+	}
+	if d.OwnKubeletPlugin && (d.Prepare != nil || d.Health != nil) {
+		return kind{}, errors.New("a driver with its own kubelet plugin prepares devices and reports their health there")
 	}
 	k := kind{pluginType: "DRAPlugin", versions: []string{olderContract, contract}}
 	pools := follow(&k, d.Devices, "devices")

@@ -86,6 +86,7 @@ func TestDriverWithConflictingFunctionsIsRefused(t *testing.T) {
 		"Devices is missing":         {},
 		"has both Prepare and":       {Devices: fixed(nil), Prepare: prepare},
 		"with its own kubelet":       {Devices: fixed(nil), Prepare: prepare, Unprepare: unprepare, OwnKubeletPlugin: true},
+		"Status needs Prepare":       {Devices: fixed(nil), Status: func(context.Context, func([]*devices.DeviceStatus)) error { return nil }},
 		"RestoreClaims has Prepare ": {Devices: fixed(nil), RestoreClaims: func(context.Context, []*devices.PreparedClaim) ([]string, error) { return nil, nil }},
 	} {
 		err := ServeDeviceDriver(t.Context(), Options{Name: "d.example.com", SocketDir: t.TempDir()}, driver)

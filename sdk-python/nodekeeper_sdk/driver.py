@@ -32,12 +32,14 @@ async def serve_device_driver(
 
     devices:        report of lists of `devices.Pool`. An empty list removes all devices.
     health:         report of lists of `devices.DeviceHealth`, of all devices.
-    status:         report of lists of `devices.DeviceStatus`, of all allocated devices, for their ResourceClaims.
+    status:         report of lists of `devices.DeviceStatus`, of all allocated devices, for their ResourceClaims. A device that
+                    is left out has no status. Needs prepare and unprepare: `prepare` gets the UIDs of claims.
     prepare:        gets a `devices.PrepareDevicesRequest` and returns a list of `devices.PreparedDevice`, or a
                     `devices.PrepareDevicesResponse`. Idempotent. The message of its error reaches the Events of the pod.
     unprepare:      gets a `devices.UnprepareDevicesRequest`. Idempotent; also called for claims that were never prepared.
-    restore_claims: gets a list of `devices.PreparedClaim` before any other call for claims, and returns the UIDs of those
-                    that must be prepared again. Without it, all are confirmed.
+    restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects, so that the
+                    driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
+                    they are prepared again. Without it, none are.
     problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes.
     own_kubelet_plugin: the driver registers with the kubelet itself, and the agent only publishes its devices.
     options:        see `Options`.
@@ -46,8 +48,10 @@ async def serve_device_driver(
         raise ValueError("a driver has both prepare and unprepare, or neither")
     if restore_claims and not prepare:
         raise ValueError("a driver with restore_claims has prepare and unprepare")
-    if own_kubelet_plugin and (prepare or health or status):
-        raise ValueError("a driver with its own kubelet plugin prepares devices and reports their health and status there")
+    if status and not prepare:
+        raise ValueError("status needs prepare and unprepare: it is of devices that are prepared")
+    if own_kubelet_plugin and (prepare or health):
+        raise ValueError("a driver with its own kubelet plugin prepares devices and reports their health there")
     kind = Kind("DRAPlugin", [_OLDER, _NEWER])
     pools = kind.report(devices, api.ListAndWatchDevicesResponse, "pools")
     for package in _BOTH:

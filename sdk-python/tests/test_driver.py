@@ -45,6 +45,7 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
     async def test_conflicting_options_are_refused(self):
         for wanted, options in (
             ("both prepare and unprepare", {"prepare": list}),
+            ("status needs prepare", {"status": report_of()}),
             ("restore_claims has prepare", {"restore_claims": list}),
             ("its own kubelet plugin", {"prepare": list, "unprepare": list, "own_kubelet_plugin": True}),
             ("socket_dir is missing", {}),

@@ -5,6 +5,23 @@ import {
 import { expect, it } from "vitest";
 import { claimToPrepare, claimToUnprepare, type PreparedClaim, prepareResponse } from "./device-claim.ts";
 
+const claimWith = (parameters: string) =>
+  PrepareDevicesRequest.fromPartial({ devices: [{ configuration: [{ source: "FromClaim", parameters }] }] });
+
+it("a claim whose configuration is not JSON is refused, and can be unprepared", () => {
+  const request = claimWith("{");
+  expect(() => claimToPrepare(request)).toThrow(/the opaque parameters of the claim are no JSON/);
+  expect(claimToUnprepare(request).devices[0]?.configuration).toEqual([
+    { source: "FromClaim", parameters: undefined, parametersText: "{" },
+  ]);
+});
+
+it("other configuration is parsed for both", () => {
+  const request = claimWith('{"mode":"a"}');
+  for (const claim of [claimToPrepare(request), claimToUnprepare(request)])
+    expect(claim.devices[0]?.configuration[0]?.parameters).toEqual({ mode: "a" });
+});
+
 const device = { request: "req", pool: "worker-1", device: "nic-0" };
 
 function sent(prepared: Parameters<typeof prepareResponse>[0]): PrepareDevicesResponse {
@@ -57,21 +74,4 @@ it("every edit of a device and of the claim reaches the agent", () => {
 
 it("a list of devices is a claim without edits of its own, and a device may have none", () => {
   expect(sent([device])).toMatchObject({ devices: [{ ...device, edits: undefined }], edits: undefined });
-});
-
-const claimWith = (parameters: string) =>
-  PrepareDevicesRequest.fromPartial({ devices: [{ configuration: [{ source: "FromClaim", parameters }] }] });
-
-it("a claim whose configuration is not JSON is refused, and can be unprepared", () => {
-  const request = claimWith("{");
-  expect(() => claimToPrepare(request)).toThrow(/the opaque parameters of the claim are no JSON/);
-  expect(claimToUnprepare(request).devices[0]?.configuration).toEqual([
-    { source: "FromClaim", parameters: undefined, parametersText: "{" },
-  ]);
-});
-
-it("other configuration is parsed for both", () => {
-  const request = claimWith('{"mode":"a"}');
-  for (const claim of [claimToPrepare(request), claimToUnprepare(request)])
-    expect(claim.devices[0]?.configuration[0]?.parameters).toEqual({ mode: "a" });
 });

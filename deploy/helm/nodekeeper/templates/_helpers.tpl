@@ -119,8 +119,8 @@ that counts, so that .Values.config turns parts on and off as well.
 lifecycle: {{ eq true $settings.lifecycle.enabled }}
 kubeletReporter: {{ $kubelet }}
 kubeletPlugin: {{ $kubeletPlugin }}
-deviceMetadata: {{ and $kubeletPlugin (eq true (default false $settings.devices.kubeletPlugin.metadata)) }}
 deviceStatus: {{ and $kubeletPlugin (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
+deviceMetadata: {{ and $kubeletPlugin (eq true (default false $settings.devices.kubeletPlugin.metadata)) }}
 host: {{ or $kubelet $system $isEvictionOn $kubeletPlugin }}
 eviction: {{ $isEvictionOn }}
 evictionApi: {{ and $evicts (has "evictionApi" $killers) }}

@@ -52,6 +52,8 @@ export class Bench implements AsyncDisposable {
   /** Pools of the first message. */
   pools: CheckedPools | undefined;
   devices: Watch<CheckedPools> | undefined;
+  /** Whether a claim was prepared and unprepared. */
+  canPrepare = false;
   #calls: PreparationCalls | undefined;
 
   constructor(options: ConformanceOptions, socket: string, signal: AbortSignal) {

@@ -46,10 +46,6 @@ export const rules = {
     contract: "the health of streamed devices is sent at once, with messages of at most 1,024 characters",
     source: `${claims}, DeviceHealthReport`,
   },
-  status: {
-    contract: "the status of allocated devices is sent at once, and is valid",
-    source: `${claims}, DeviceStatusReport`,
-  },
   feedback: {
     contract: "ReportProblems is answered",
     source: `${claims}, DriverFeedback`,
@@ -63,17 +59,13 @@ export const rules = {
       "PrepareDevices returns each device of the claim once, with edits that follow the CDI specification",
     source: `${claims}, PrepareDevicesResponse`,
   },
-  "prepare-again": {
-    contract: "PrepareDevices is idempotent: a repeated call returns an equal answer",
-    source: `${claims}, DevicePreparation.PrepareDevices, 1`,
-  },
-  "restore-claims": {
-    contract: "RestoreClaims returns UIDs of prepared claims of the request, or is not implemented",
-    source: `${claims}, DevicePreparation.RestoreClaims`,
-  },
   unprepare: {
     contract: "UnprepareDevices of a prepared claim succeeds",
     source: `${claims}, DevicePreparation.UnprepareDevices`,
+  },
+  "prepare-again": {
+    contract: "PrepareDevices is idempotent: a repeated call returns an equal answer",
+    source: `${claims}, DevicePreparation.PrepareDevices, 1`,
   },
   "unprepare-again": {
     contract: "UnprepareDevices is idempotent",
@@ -87,6 +79,10 @@ export const rules = {
     contract: "a claim can be prepared again after it was unprepared",
     source: `${claims}, DevicePreparation.PrepareDevices`,
   },
+  "restore-claims": {
+    contract: "RestoreClaims returns UIDs of prepared claims of the request, or is not implemented",
+    source: `${claims}, DevicePreparation.RestoreClaims`,
+  },
   overlapping: {
     contract: "each of several overlapping calls for different claims returns the devices of its claim",
     source: `${claims}, DevicePreparation.PrepareDevices, 2`,
@@ -94,6 +90,14 @@ export const rules = {
   cancelled: {
     contract: "a call after a cancelled one for the same claim succeeds",
     source: `${claims}, DevicePreparation.PrepareDevices, 1`,
+  },
+  "prepare-time": {
+    contract: "PrepareDevices returns within the kubelet's 45 s; the goal is a p99 of 1 s",
+    source: `${claims}, DevicePreparation.PrepareDevices`,
+  },
+  status: {
+    contract: "the status of allocated devices is sent at once, and is valid",
+    source: `${claims}, DeviceStatusReport`,
   },
   "unknown-fields": {
     contract: "fields of a newer contract are ignored",
@@ -127,10 +131,6 @@ export const rules = {
   "malformed-request": {
     contract: "bytes that are no request get an error, and the driver serves on",
     source: `${claims}, PrepareDevicesRequest`,
-  },
-  "prepare-time": {
-    contract: "PrepareDevices returns within the kubelet's 45 s; the goal is a p99 of 1 s",
-    source: `${claims}, DevicePreparation.PrepareDevices`,
   },
   restart: {
     contract: "after a restart, the driver serves its socket under the same name within 30 s",

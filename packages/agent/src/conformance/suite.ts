@@ -6,7 +6,7 @@ import { hostileChecks } from "./checks/hostile.ts";
 import { preparationChecks } from "./checks/preparation.ts";
 import { processChecks } from "./checks/process.ts";
 import { registrationChecks } from "./checks/registration.ts";
-import { reportChecks } from "./checks/reports.ts";
+import { reportChecks, statusCheck } from "./checks/reports.ts";
 import { DriverRun } from "./driver-run.ts";
 import { type Finding, Skipped } from "./finding.ts";
 import { type RuleId, rules } from "./rules.ts";
@@ -29,6 +29,7 @@ export async function* checkDriver(
     ...deviceChecks,
     ...reportChecks,
     ...preparationChecks,
+    statusCheck,
     ...hostileChecks,
     ...processChecks(run),
   ];

@@ -43,6 +43,7 @@ export const preparationChecks: readonly Check[] = [
       const claim = claimOfOne(bench);
       await bench.preparation.prepare(claim);
       await bench.preparation.unprepare(claim);
+      bench.canPrepare = true;
       return undefined;
     },
   },

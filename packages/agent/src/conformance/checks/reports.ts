@@ -5,6 +5,7 @@ import {
   type DeviceStatus,
   DeviceStatusReportDefinition,
   DriverFeedbackDefinition,
+  type PrepareDevicesRequest,
   ReportProblemsRequest,
   WatchDeviceHealthRequest,
   WatchDeviceHealthResponse,
@@ -17,6 +18,7 @@ import { quote, withDeadline } from "@nodekeeper/core/lib";
 import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
 import { RuleBroken } from "../finding.ts";
+import { claimOfOne } from "./preparation.ts";
 
 const FIRST_MESSAGE_MS = 10_000;
 const CALL_MS = 10_000;
@@ -49,26 +51,6 @@ export const reportChecks: readonly Check[] = [
     },
   },
   {
-    rule: "status",
-    needs: ["get-info", "versions"],
-    async run(bench) {
-      using watch = bench.watch({
-        method: `${bench.service(DeviceStatusReportDefinition)}/WatchDeviceStatus`,
-        request: WatchDeviceStatusRequest.encode({}).finish(),
-        read: (bytes) => WatchDeviceStatusResponse.decode(bytes).devices,
-      });
-      const { value } = await watch.after(0, FIRST_MESSAGE_MS);
-      for (const status of value) {
-        const problem = problemOf(status);
-        if (problem !== undefined)
-          throw new RuleBroken(
-            `claim ${status.claimUid}, device ${status.pool}/${status.device}: ${problem}`,
-          );
-      }
-      return counted(value.length, "device");
-    },
-  },
-  {
     rule: "feedback",
     needs: ["get-info", "versions"],
     async run(bench) {
@@ -96,6 +78,30 @@ export const reportChecks: readonly Check[] = [
   },
 ];
 
+/** With a prepared claim, if the driver prepares devices. */
+export const statusCheck: Check = {
+  rule: "status",
+  needs: ["get-info", "versions"],
+  async run(bench) {
+    const method = `${bench.service(DeviceStatusReportDefinition)}/WatchDeviceStatus`;
+    const claim = bench.canPrepare ? claimOfOne(bench) : undefined;
+    if (claim) await bench.preparation.prepare(claim);
+    using watch = bench.watch({
+      method,
+      request: WatchDeviceStatusRequest.encode({}).finish(),
+      read: (bytes) => WatchDeviceStatusResponse.decode(bytes).devices,
+    });
+    const { value } = await watch.after(0, FIRST_MESSAGE_MS);
+    if (claim) await bench.preparation.unprepare(claim);
+    for (const status of value) {
+      const problem = problemOf(status, claim);
+      if (problem !== undefined)
+        throw new RuleBroken(`claim ${status.claimUid}, device ${status.pool}/${status.device}: ${problem}`);
+    }
+    return counted(value.length, "device");
+  },
+};
+
 // Also the names of devices that are quarantined would be in the first message, but not here: they have a rule of their own.
 async function deviceNames({ devices, pools }: Bench): Promise<Set<string>> {
   const latest = devices ? (await devices.after(0, 0)).value : pools;
@@ -107,7 +113,12 @@ async function deviceNames({ devices, pools }: Bench): Promise<Set<string>> {
   ]);
 }
 
-function problemOf({ conditions, data, networkData }: DeviceStatus): string | undefined {
+function problemOf(
+  { claimUid, pool, device, conditions, data, networkData }: DeviceStatus,
+  known: PrepareDevicesRequest | undefined,
+): string | undefined {
+  const isOfClaim = known?.devices.some((each) => each.pool === pool && each.device === device);
+  if (claimUid === known?.claim?.uid && !isOfClaim) return "the claim does not have the device";
   if (conditions.length > MOST_CONDITIONS)
     return `${conditions.length} conditions, more than ${MOST_CONDITIONS}`;
   if (new Set(conditions.map(({ type }) => type)).size < conditions.length)

@@ -47,9 +47,9 @@ type DevicePreparationClient interface {
 	// Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
 	// also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
 	UnprepareDevices(ctx context.Context, in *UnprepareDevicesRequest, opts ...grpc.CallOption) (*UnprepareDevicesResponse, error)
-	// Tells the driver which claims are prepared, so that it needs no checkpoint of its own. Called once for each connection,
-	// before any other call of this service. The driver confirms a claim by leaving it out of the answer. A driver that does
-	// not implement the call confirms all.
+	// Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
+	// the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
+	// attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
 	RestoreClaims(ctx context.Context, in *RestoreClaimsRequest, opts ...grpc.CallOption) (*RestoreClaimsResponse, error)
 }
 
@@ -108,9 +108,9 @@ type DevicePreparationServer interface {
 	// Undoes what PrepareDevices did for a claim. The container runtime runs no container of its pods any more. Idempotent;
 	// also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
 	UnprepareDevices(context.Context, *UnprepareDevicesRequest) (*UnprepareDevicesResponse, error)
-	// Tells the driver which claims are prepared, so that it needs no checkpoint of its own. Called once for each connection,
-	// before any other call of this service. The driver confirms a claim by leaving it out of the answer. A driver that does
-	// not implement the call confirms all.
+	// Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
+	// the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
+	// attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
 	RestoreClaims(context.Context, *RestoreClaimsRequest) (*RestoreClaimsResponse, error)
 	mustEmbedUnimplementedDevicePreparationServer()
 }

@@ -269,14 +269,15 @@ export interface WatchDeviceStatusResponse {
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/#ResourceClaimStatus, `devices`. */
 export interface DeviceStatus {
+  /** Of a claim that is prepared, or that is being prepared. */
   claimUid: string;
-  /** As in AllocatedDevice. */
+  /** As in AllocatedDevice; an empty pool is the one that is called after the node. */
   pool: string;
   device: string;
   shareId: string;
   /** Types are unique; at most 8. */
   conditions: Condition[];
-  /** A JSON object of the driver's own format, at most 10 KiB. Empty: none. */
+  /** A JSON object of the driver's own format, at most 10 KiB, nested at most 64 levels deep. Empty: none. */
   data: string;
   /** For network devices. */
   networkData: NetworkData | undefined;
@@ -284,21 +285,23 @@ export interface DeviceStatus {
 
 /** The agent sets the time of the last transition. */
 export interface Condition {
+  /** A label name, such as "Ready" or "example.com/LinkUp". */
   type: string;
   /** "True", "False" or "Unknown". */
   status: string;
-  /** A CamelCase word. */
+  /** A CamelCase word, required; at most 1,024 bytes. */
   reason: string;
+  /** At most 32 KiB. */
   message: string;
   observedGeneration: bigint;
 }
 
 export interface NetworkData {
-  /** Name in the pod's network namespace. */
+  /** Name in the pod's network namespace; at most 256 bytes. */
   interfaceName: string;
-  /** CIDRs, such as "192.0.2.5/24"; at most 16. */
+  /** CIDRs in the canonical form, such as "192.0.2.5/24" or "2001:db8::5/64"; unique, at most 16. */
   ips: string[];
-  /** Such as a MAC address. */
+  /** Such as a MAC address; at most 128 bytes. */
   hardwareAddress: string;
 }
 
@@ -3581,6 +3584,7 @@ export const DeviceStatusReportDefinition = {
     /**
      * Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
      * `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+     * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
      */
     watchDeviceStatus: {
       name: "WatchDeviceStatus",
@@ -3597,6 +3601,7 @@ export interface DeviceStatusReportServiceImplementation<CallContextExt = {}> {
   /**
    * Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
    * `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+   * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
    */
   watchDeviceStatus(
     request: WatchDeviceStatusRequest,
@@ -3608,6 +3613,7 @@ export interface DeviceStatusReportClient<CallOptionsExt = {}> {
   /**
    * Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
    * `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+   * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
    */
   watchDeviceStatus(
     request: DeepPartial<WatchDeviceStatusRequest>,
