@@ -121,7 +121,6 @@ kubeletReporter: {{ $kubelet }}
 kubeletPlugin: {{ $kubeletPlugin }}
 deviceStatus: {{ and $kubeletPlugin (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
 deviceMetadata: {{ and $kubeletPlugin (eq true (default false $settings.devices.kubeletPlugin.metadata)) }}
-deviceStatus: {{ and $kubeletPlugin (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
 host: {{ or $kubelet $system $isEvictionOn $kubeletPlugin }}
 eviction: {{ $isEvictionOn }}
 evictionApi: {{ and $evicts (has "evictionApi" $killers) }}
