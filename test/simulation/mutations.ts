@@ -581,7 +581,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a device that a driver did not prepare is taken for prepared",
-    file: "packages/agent/src/claims/cdi-file.ts",
+    file: "packages/agent/src/claims/prepared-claim.ts",
     from: "if (!answer) throw new",
     to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
     promise: toldPrepared,

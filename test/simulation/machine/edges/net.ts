@@ -7,7 +7,7 @@ import { changed } from "./inotify.ts";
 import { isReadOnly } from "./read-only.ts";
 import { connectUnix, listenUnix } from "./sockets.ts";
 
-export { isIP } from "node:net";
+export { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 class Socket extends EventEmitter {
   #end: () => void;
