@@ -1,6 +1,5 @@
 import { ClaimNotPreparable } from "@nodekeeper/api/errors";
 import { isRecord, type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
-import { type ClaimDetails, detailsOf } from "./claim-details.ts";
 
 /** A device as the kubelet, drivers and CDI files identify it within a claim. */
 export interface DeviceIdentity {
@@ -18,9 +17,6 @@ export interface AllocatedDevice extends DeviceIdentity {
   adminAccess: boolean;
   /** The class's entries first, then the claim's. Parameters are JSON as the API server sent it, byte for byte. */
   configuration: { source: string; parameters: string }[];
-  /** As published when the device was allocated. Undefined in records of older agents. */
-  bindingConditions?: string[];
-  bindingFailureConditions?: string[];
 }
 
 /** A pod that a claim is reserved for, in the claim's namespace. */
@@ -33,7 +29,6 @@ export interface ClaimPod {
 
 /** A ResourceClaim's allocated devices of one driver. */
 export interface Allocation {
-  details: ClaimDetails;
   pods: ClaimPod[];
   devices: AllocatedDevice[];
 }
@@ -71,7 +66,6 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
     ...configuration.filter(({ source }) => source !== "FromClass"),
   ];
   return {
-    details: detailsOf(claim),
     pods: recordsOf(status.reservedFor)
       .filter(({ resource }) => resource === "pods")
       .map(({ name, uid }) => ({
@@ -95,7 +89,6 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
           configuration: ordered
             .filter(({ requests }) => applies(requests, request))
             .map(({ source, parameters }) => ({ source, parameters })),
-          ...conditionsOf(result),
         };
       }),
   };
@@ -105,16 +98,6 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
 // to all of its subrequests.
 function applies(requests: readonly string[], request: string): boolean {
   return requests.length === 0 || requests.includes(request) || requests.includes(baseRequest(request));
-}
-
-// Most devices have none.
-function conditionsOf({ bindingConditions, bindingFailureConditions }: Record<string, unknown>) {
-  return {
-    ...(Array.isArray(bindingConditions) ? { bindingConditions: bindingConditions.map(textOf) } : {}),
-    ...(Array.isArray(bindingFailureConditions)
-      ? { bindingFailureConditions: bindingFailureConditions.map(textOf) }
-      : {}),
-  };
 }
 
 function configurationOf(entry: Record<string, unknown>, driver: string) {

@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { noDetails } from "./claim-details.ts";
 import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
 
 it("a record is what is stored if none of several changes of one turn can be committed", async () => {
@@ -9,7 +8,7 @@ it("a record is what is stored if none of several changes of one turn can be com
   const full = () => {
     throw new Error("disk is full");
   };
-  const later = { details: noDetails, pods: [{ name: "later", uid: "later" }], devices: [] };
+  const later = { pods: [{ name: "later", uid: "later" }], devices: [] };
   const recorded = { devices: [], pods: [], cdi: "" };
   const commit = world.store.together.bind(world.store);
 

@@ -10,24 +10,19 @@ import {
 } from "./allocation.ts";
 import type { FileOwner } from "./cdi-file.ts";
 import { ClaimCommits } from "./claim-commits.ts";
-import { type ClaimDetails, noDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { devicesOfTexts, deviceTexts, type PreparedDevice } from "./recorded-devices.ts";
 
 /** A claim's devices of one driver: a `StoredClaim` with its JSON parsed. */
-export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuration" | "pods" | "details"> {
+export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuration" | "pods"> {
   devices: readonly PreparedDevice[];
   /** Pods whose containers may use the devices. */
   pods: readonly ClaimPod[];
-  details: ClaimDetails;
 }
 
-/** The recorded fields of a claim. Default for the boot: the current one; for the details: those of the record. */
+/** The recorded fields of a claim. Default for the boot: the current one. */
 export type RecordedClaim = Pick<ClaimRecord, "state" | "devices" | "cdi" | "pods"> &
-  Partial<Pick<ClaimRecord, "boot" | "details">>;
-
-// In place of the boot in which a claim was prepared, if its driver has lost the preparation.
-const LOST = "lost";
+  Partial<Pick<ClaimRecord, "boot">>;
 
 /**
  * The claims recorded in the state database, cached in memory. A change is visible at once, and its promise resolves when
@@ -53,8 +48,7 @@ export class ClaimRecords {
     for (const { configuration, ...stored } of store.claims()) {
       const devices = devicesOfTexts({ devices: stored.devices, configuration });
       const pods = JSON.parse(stored.pods) as ClaimPod[];
-      const details = { ...noDetails, ...JSON.parse(stored.details) };
-      this.#remember({ ...stored, devices, pods, details });
+      this.#remember({ ...stored, devices, pods });
     }
   }
 
@@ -85,8 +79,8 @@ export class ClaimRecords {
   }
 
   /**
-   * Completes a record from the claim's allocation: pods added to reservedFor since, changed labels and annotations,
-   * and fields that a CDI file lacks.
+   * Completes a record from the claim's allocation: pods added to reservedFor since, and fields that a CDI file
+   * lacks.
    */
   async complete(driver: string, uid: string, allocation: Allocation): Promise<void> {
     const record = this.get(driver, uid);
@@ -97,10 +91,9 @@ export class ClaimRecords {
       ...(allocation.devices.find((each) => sameDevice(each, device)) ?? device),
       cdiDeviceIds: device.cdiDeviceIds,
     }));
-    const { details } = allocation;
-    const areSame = isDeepStrictEqual([devices, details], [record.devices, record.details]);
+    const areSame = isDeepStrictEqual(devices, record.devices);
     if (added.length === 0 && areSame) return;
-    await this.#put({ ...record, devices, details, pods: [...known, ...added] });
+    await this.#put({ ...record, devices, pods: [...known, ...added] });
   }
 
   /** Removes pods whose containers have exited from a record. Pods added meanwhile stay. */
@@ -129,20 +122,8 @@ export class ClaimRecords {
     return !this.#withheld.has(`${driver}/${uid}`);
   }
 
-  /** Records that the driver has lost the preparation of a claim. */
-  async lost({ driver, uid }: Pick<ClaimRecord, "driver" | "uid">): Promise<void> {
-    const record = this.get(driver, uid);
-    if (record?.state === "prepared") await this.#put({ ...record, boot: LOST });
-  }
-
-  /** Returns whether containers that were created with the claim's devices may be left: the machine was not restarted. */
-  mayHaveContainers({ state, boot }: Pick<ClaimRecord, "state" | "boot">): boolean {
-    return state === "prepared" && (boot === this.#boot || boot === LOST);
-  }
-
   /**
-   * Returns whether nothing is left of a claim's preparation: it is of a boot before the machine's last one, or the driver
-   * has lost it.
+   * Returns whether a claim was prepared before the machine's last boot, so that nothing of the preparation is left.
    */
   isOfOldBoot({ boot }: Pick<ClaimRecord, "boot">): boolean {
     return boot !== this.#boot;
@@ -168,9 +149,8 @@ export class ClaimRecords {
     recorded: RecordedClaim,
   ): Promise<void> {
     const { state, devices, cdi, pods, boot = this.#boot } = recorded;
-    const { details = this.get(driver, uid)?.details ?? noDetails } = recorded;
     const updatedAt = this.#clock.now();
-    await this.#put({ driver, uid, namespace, name, state, boot, devices, pods, details, cdi, updatedAt });
+    await this.#put({ driver, uid, namespace, name, state, boot, devices, pods, cdi, updatedAt });
     this.#withheld.delete(`${driver}/${uid}`);
   }
 
@@ -187,9 +167,8 @@ export class ClaimRecords {
   }
 
   #put(record: ClaimRecord): Promise<void> {
-    const { driver, uid, devices, pods, details } = record;
-    const texts = { ...deviceTexts(devices), pods: JSON.stringify(pods), details: JSON.stringify(details) };
-    const stored = { ...record, ...texts };
+    const { driver, uid, devices, pods } = record;
+    const stored = { ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) };
     return this.#change(driver, uid, record, () => this.#store.save(stored));
   }
 

@@ -49,7 +49,7 @@ export class ClaimUse {
   checkKnown(claim: UsedClaim): void {
     const { pods, records } = this.#context;
     // No container was started with devices that were never returned to the kubelet.
-    if (pods || !records.mayHaveContainers(claim)) return;
+    if (pods || claim.state !== "prepared" || records.isOfOldBoot(claim)) return;
     const message =
       "the kubelet has not unprepared it, and it is unknown whether its containers have exited, because lifecycle.enabled is false";
     throw new ClaimInUse({ problem: message });

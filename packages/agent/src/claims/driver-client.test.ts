@@ -3,7 +3,6 @@ import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/dev
 import { FakeClock, systemClock } from "@nodekeeper/core/lib";
 import { createServer, ServerError, Status } from "nice-grpc";
 import { expect, it } from "vitest";
-import { noDetails } from "./claim-details.ts";
 import { DriverClient } from "./driver-client.ts";
 import { ClaimWorld, DRIVER, serveDriver } from "./testing/claim-world.ts";
 
@@ -41,7 +40,7 @@ it.each([
     clock: systemClock,
   });
   try {
-    const prepared = client.prepare(world.claim("a"), { details: noDetails, pods: [], devices: [] }, never);
+    const prepared = client.prepare(world.claim("a"), { pods: [], devices: [] }, never);
     await expect(prepared).rejects.toThrow("more than 50000 devices and edits");
   } finally {
     client.close();
@@ -79,7 +78,7 @@ it.each([
     clock,
   });
   try {
-    const prepared = client.prepare(world.claim("a"), { details: noDetails, pods: [], devices: [] }, never);
+    const prepared = client.prepare(world.claim("a"), { pods: [], devices: [] }, never);
     const refused = expect(prepared).rejects.toMatchObject({ code: "deadline" });
     await called.promise;
     if (counted === "timedOut") await clock.step(1_000);

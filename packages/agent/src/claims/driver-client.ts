@@ -1,19 +1,15 @@
 import { DriverAnswerRefused, DriverFailed } from "@nodekeeper/api/errors";
 import {
-  DevicePreparationDefinition,
   PrepareDevicesRequest,
   PrepareDevicesResponse,
-  RestoreClaimsRequest,
-  RestoreClaimsResponse,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { decodeMessage, UnaryChannel } from "@nodekeeper/core/grpc";
-import { type Clock, codeOf, messageOf, quote, type Timer, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, codeOf, messageOf, type Timer, withDeadline } from "@nodekeeper/core/lib";
 import { ExchangeLog } from "../plugins/index.ts";
-import type { AllocatedDevice, Allocation, ClaimPod } from "./allocation.ts";
-import type { ClaimDetails } from "./claim-details.ts";
+import type { Allocation } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
-import type { ClaimRecord, RecordedClaim } from "./claim-records.ts";
+import type { RecordedClaim } from "./claim-records.ts";
 
 export interface DriverClientOptions {
   driver: string;
@@ -37,7 +33,6 @@ const MOST_ENTRIES = 50_000;
 // claim's edits.
 const edits = { 1: {}, 2: {}, 3: { 3: {} }, 4: { 3: {}, 4: {} }, 5: {}, 6: { 4: {} }, 7: {} };
 const repeated = { 1: { 5: edits, 6: {}, 7: {} }, 2: edits };
-const restoreBounds = { repeated: { 1: {} }, most: MOST_ENTRIES, what: "claims" };
 const answerBounds = { repeated, most: MOST_ENTRIES, what: "devices and edits" };
 
 /** Calls one connected driver to prepare and unprepare devices. Errors name the driver. */
@@ -53,14 +48,14 @@ export class DriverClient {
   }
 
   async prepare(
-    claim: ClaimReference,
-    allocation: Allocation,
+    { namespace, name, uid }: ClaimReference,
+    { pods, devices }: Allocation,
     signal: AbortSignal,
   ): Promise<PrepareDevicesResponse> {
     const request = PrepareDevicesRequest.encode(
-      PrepareDevicesRequest.fromPartial(messageFields(claim, allocation)),
+      PrepareDevicesRequest.fromPartial({ claim: { namespace, name, uid }, pods, devices }),
     ).finish();
-    const about = { claim: `${claim.namespace}/${claim.name}`, devices: allocation.devices.length };
+    const about = { claim: `${namespace}/${name}`, devices: devices.length };
     const answer = await this.#call("PrepareDevices", request, about, signal);
     try {
       return decodeMessage(PrepareDevicesResponse, answer, answerBounds);
@@ -71,48 +66,19 @@ export class DriverClient {
   }
 
   async unprepare(
-    claim: ClaimReference,
-    recorded: Pick<RecordedClaim, "pods" | "devices"> & { details: ClaimDetails },
+    { namespace, name, uid }: ClaimReference,
+    { pods, devices }: Pick<RecordedClaim, "pods" | "devices">,
     signal: AbortSignal,
   ): Promise<void> {
     const request = UnprepareDevicesRequest.encode(
-      UnprepareDevicesRequest.fromPartial(messageFields(claim, recorded)),
+      UnprepareDevicesRequest.fromPartial({
+        claim: { namespace, name, uid },
+        pods: [...pods],
+        devices: [...devices],
+      }),
     ).finish();
-    const about = { claim: `${claim.namespace}/${claim.name}`, devices: recorded.devices.length };
+    const about = { claim: `${namespace}/${name}`, devices: devices.length };
     await this.#call("UnprepareDevices", request, about, signal);
-  }
-
-  /**
-   * Tells the driver its recorded claims. Returns those whose preparation it has lost: none if it does not serve the call.
-   * Throws `invalid` if it names a claim that was not sent.
-   */
-  async restore(records: readonly ClaimRecord[], signal: AbortSignal): Promise<ClaimRecord[]> {
-    const { driver, service } = this.#options;
-    if (service !== DevicePreparationDefinition.fullName) return [];
-    const claims = records.map((record) => ({
-      ...messageFields(record, record),
-      isPrepared: record.state === "prepared",
-    }));
-    const request = RestoreClaimsRequest.encode(RestoreClaimsRequest.fromPartial({ claims })).finish();
-    let answer: Uint8Array;
-    try {
-      answer = await this.#call("RestoreClaims", request, { claims: claims.length }, signal);
-    } catch (error) {
-      if (codeOf(error) === "unsupported") return [];
-      throw error;
-    }
-    const refuse = (problem: string) =>
-      new DriverAnswerRefused({ problem: `driver ${driver}: RestoreClaims: ${problem}` });
-    let prepareAgain: string[];
-    try {
-      ({ prepareAgain } = decodeMessage(RestoreClaimsResponse, answer, restoreBounds));
-    } catch (error) {
-      throw refuse(messageOf(error));
-    }
-    const unknown = prepareAgain.find((uid) => !records.some((record) => record.uid === uid));
-    if (unknown !== undefined)
-      throw refuse(`it asks to prepare claim ${quote(unknown)} again, which it does not have`);
-    return records.filter(({ uid }) => prepareAgain.includes(uid));
   }
 
   /** Closes the connection. Calls in progress fail with `unavailable`. */
@@ -147,22 +113,6 @@ export class DriverClient {
       throw new DriverFailed({ driver, problem: messageOf(error) }, { cause: error, code });
     }
   }
-}
-
-function messageFields(
-  { namespace, name, uid }: ClaimReference,
-  {
-    details,
-    pods,
-    devices,
-  }: Readonly<{ details: ClaimDetails; pods: readonly ClaimPod[]; devices: readonly AllocatedDevice[] }>,
-) {
-  const requests = details.requests.map((request) => ({ ...request, count: BigInt(request.count) }));
-  return {
-    claim: { namespace, name, uid, ...details, requests },
-    pods: pods.map((pod) => ({ ...pod, namespace })),
-    devices: [...devices],
-  };
 }
 
 // After this time, pods may be scheduled to the driver's devices again.

@@ -38,8 +38,6 @@ export interface Connection {
   /** Resolves after the first attempt to reconcile the driver's claims. */
   readonly reconciled: PromiseWithResolvers<void>;
   readonly isReconciled: boolean;
-  /** Whether the driver was told its recorded claims. */
-  readonly isRestored: boolean;
 }
 
 /** What is known of a driver. Only `DriverStates` changes it. */
@@ -185,7 +183,6 @@ export class DriverStates {
       scope,
       reconciled: Promise.withResolvers(),
       isReconciled: false,
-      isRestored: false,
     };
   }
 
@@ -216,12 +213,6 @@ export class DriverStates {
     const state = this.#of(name);
     state.isLeftAlone = isAlone;
     state.isFoundAlone = isAlone;
-  }
-
-  /** Records that a connected driver was told its recorded claims. */
-  restored(name: string, connection: Connection): void {
-    const state = this.#of(name);
-    if (state.connection === connection) state.connection.isRestored = true;
   }
 
   /**

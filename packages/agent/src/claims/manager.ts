@@ -24,7 +24,7 @@ import type { ClaimRecords } from "./claim-records.ts";
 import type { ClaimStatuses } from "./claim-statuses.ts";
 import type { DriverContext } from "./context.ts";
 import { DriverReturn } from "./driver-return.ts";
-import type { Connection, DriverStates } from "./driver-state.ts";
+import type { DriverStates } from "./driver-state.ts";
 import { EndedClaims } from "./ended-claims.ts";
 import { HostFiles } from "./host-files.ts";
 import { KubeletCalls } from "./kubelet-calls.ts";
@@ -207,7 +207,6 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     let problem: string | undefined;
     try {
-      if (connection) await this.#restore(driver, connection);
       await this.#reconcile(driver);
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);
     } catch (error) {
@@ -217,14 +216,6 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       this.#drivers.reconciled(driver, connection, problem);
       await this.#plugins.keep(state);
     }
-  }
-
-  // The driver may have restarted without its memory.
-  async #restore(driver: string, connection: Connection): Promise<void> {
-    if (connection.isRestored) return;
-    const lost = (await connection.client?.restore(this.#records.of(driver), this.#stop.signal)) ?? [];
-    await Promise.all(lost.map((record) => this.#records.lost(record)));
-    this.#drivers.restored(driver, connection);
   }
 
   async #reconcile(driver: string): Promise<void> {

@@ -7,7 +7,6 @@ import type { Allocation } from "./allocation.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { checkFile, specOf } from "./cdi-file.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
-import { noDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { RecordedClaim } from "./claim-records.ts";
 import type { PodReader } from "./context.ts";
@@ -182,8 +181,7 @@ const pod = (name: string) => ({ name, uid: name });
 it("a pod that another call recorded while the driver was called stays recorded", async () => {
   const { preparation, records } = preparationIn("boot-1");
   const first = world.claim("first", "gpu-0");
-  duringCall = () =>
-    records.complete(DRIVER, first.uid, { details: noDetails, pods: [pod("later")], devices: [] });
+  duringCall = () => records.complete(DRIVER, first.uid, { pods: [pod("later")], devices: [] });
   await preparation.prepare(DRIVER, first, never);
   expect(records.get(DRIVER, first.uid)?.pods).toEqual([pod("pod-of-first"), pod("later")]);
 });
@@ -193,8 +191,7 @@ it("a pod that another call recorded while departed pods' containers ended stays
   const first = world.claim("first", "gpu-0");
   const pods = [pod("departed"), pod("pod-of-first")];
   await records.save(DRIVER, first, { state: "prepared", devices: [recordedDevice("gpu-0")], pods, cdi: "" });
-  duringRead = () =>
-    records.complete(DRIVER, first.uid, { details: noDetails, pods: [pod("later")], devices: [] });
+  duringRead = () => records.complete(DRIVER, first.uid, { pods: [pod("later")], devices: [] });
   await preparation.prepare(DRIVER, first, never);
   expect(records.get(DRIVER, first.uid)?.pods).toEqual([pod("pod-of-first"), pod("later")]);
 });

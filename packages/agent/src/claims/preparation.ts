@@ -111,8 +111,8 @@ export class Preparation {
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot or if the driver has lost
-   * it, and writes a missing CDI file.
+   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot, and writes a missing
+   * CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;
@@ -181,17 +181,14 @@ export class Preparation {
     if (!allocation) {
       log.info(
         { driver, claim: { namespace, name } },
-        "claim whose preparation was lost no longer exists or has other devices: unprepared",
+        "claim of an earlier boot no longer exists or has other devices: unprepared",
       );
       await this.#unpreparation.run(driver, record, signal);
       return;
     }
     if (record.state === "preparing") return;
     await this.#prepareAgain({ driver, claim: record, allocation, known: record }, signal);
-    log.info(
-      { driver, claim: { namespace, name } },
-      "claim prepared again: nothing of its preparation was left",
-    );
+    log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
   }
 
   async #prepareAgain(
@@ -204,7 +201,7 @@ export class Preparation {
       throw new ClaimNotPreparable({ problem: `the claim has no devices of driver ${driver}` });
     const connection = drivers.get(driver)?.connection;
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
-    const { pods, details } = allocation;
+    const { pods } = allocation;
     const devices = unprepared(allocation.devices);
     if (!connection.client && !this.#context.reportedDevice) return devices;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
@@ -220,7 +217,7 @@ export class Preparation {
     this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
     if (!isOfOldBoot) {
-      await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
+      await records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
       underway.throwIfAborted();
     }
     const answer = connection.client
@@ -246,7 +243,7 @@ export class Preparation {
     // Another call may have recorded a pod while the driver was called.
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    await records.save(driver, claim, { state: "prepared", ...prepared, details, pods: [...pods, ...added] });
+    await records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }

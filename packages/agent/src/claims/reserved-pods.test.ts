@@ -3,7 +3,6 @@ import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import type { LogItem } from "../lifecycle/index.ts";
 import type { ClaimPod } from "./allocation.ts";
-import { noDetails } from "./claim-details.ts";
 import { ReservedPods } from "./reserved-pods.ts";
 import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
 
@@ -25,7 +24,7 @@ it("claims that may be reserved for a pod of the node are read, and no others", 
   const allocations = {
     read: async (_driver: string, { name }: { name: string }) => {
       read.push(name);
-      return { details: noDetails, pods: [], devices: [] };
+      return { pods: [], devices: [] };
     },
   };
   const events = {

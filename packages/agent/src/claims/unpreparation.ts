@@ -1,5 +1,4 @@
 import { Semaphore } from "@nodekeeper/core/lib";
-import { noDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import type { ClaimUse } from "./claim-use.ts";
@@ -59,11 +58,7 @@ export class Unpreparation {
       );
       return;
     }
-    await connection.client?.unprepare(
-      claim,
-      { devices, pods, details: record?.details ?? noDetails },
-      signal,
-    );
+    await connection.client?.unprepare(claim, { devices, pods }, signal);
     await records.remove(driver, uid);
     log.info({ driver, claim: { namespace, name } }, "claim unprepared");
   }

@@ -20,8 +20,6 @@ export interface StoredClaim {
   configuration: string;
   /** Pods whose containers may use the devices. */
   pods: string;
-  /** The ResourceClaim's details for the driver, as JSON of the writer. "{}" in records of older agents. */
-  details: string;
   /** Content of the CDI file; empty if there is none. */
   cdi: string;
   /** Milliseconds since the epoch. */
@@ -32,7 +30,7 @@ export interface StoredClaim {
 export class ClaimStore extends Store {
   claims(): StoredClaim[] {
     return this.database.all(
-      `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, details, cdi, updated_at AS updatedAt
+      `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at AS updatedAt
        FROM claim ORDER BY driver, namespace, name, uid`,
     );
   }

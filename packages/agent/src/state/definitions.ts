@@ -5,7 +5,7 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
  * The version of the schema, in the file's `user_version`. A change of the definitions raises it, and converts files of
  * the versions before that were released.
  */
-const VERSION = 2;
+const VERSION = 1;
 
 const definitions = `
   CREATE TABLE reporter_content (
@@ -130,7 +130,6 @@ const definitions = `
     updated_at    INTEGER NOT NULL,  -- milliseconds since the epoch
     configuration TEXT NOT NULL,     -- used to prepare the devices, for the driver when they are unprepared, as JSON
     pods          TEXT NOT NULL,     -- as JSON
-    details       TEXT NOT NULL DEFAULT '{}',  -- of the ResourceClaim, for the driver, as JSON
     PRIMARY KEY (driver, uid)
   ) STRICT;
   -- Claims whose status may have fields of ours, from before they are written until they are removed.
@@ -200,11 +199,6 @@ const definitions = `
     PRIMARY KEY (type, name)
   ) STRICT;`;
 
-/** Converts a file of the version, which is the key, to the next one. */
-const conversions: Readonly<Record<number, string>> = {
-  1: "ALTER TABLE claim ADD COLUMN details TEXT NOT NULL DEFAULT '{}'",
-};
-
 /** The file has a schema that this version does not support. */
 export class NewerSchemaError extends NodekeeperError {
   /** Schema version of the file. */
@@ -221,32 +215,16 @@ export class NewerSchemaError extends NodekeeperError {
 
 /** Returns whether a file has no schema yet. Throws `unsupported` for a file of a newer agent. */
 export function isNew(connection: DatabaseSync, path: string): boolean {
-  const version = versionOf(connection);
+  const version = connection.prepare("PRAGMA user_version").get()!.user_version as number;
   if (version > VERSION) throw new NewerSchemaError(path, version);
   return version === 0;
 }
 
 /** Creates the schema in one transaction. */
 export function createSchema(connection: DatabaseSync): void {
-  toNewest(connection, definitions);
-}
-
-/** Converts the schema of an older agent in one transaction. */
-export function convertSchema(connection: DatabaseSync): void {
-  const from = versionOf(connection);
-  if (from === VERSION) return;
-  const steps = Object.entries(conversions).filter(([version]) => Number(version) >= from);
-  toNewest(connection, steps.map(([, statement]) => `${statement};`).join(""));
-}
-
-function versionOf(connection: DatabaseSync): number {
-  return connection.prepare("PRAGMA user_version").get()!.user_version as number;
-}
-
-function toNewest(connection: DatabaseSync, statements: string): void {
   connection.exec("BEGIN IMMEDIATE");
   try {
-    connection.exec(statements);
+    connection.exec(definitions);
     connection.exec(`PRAGMA user_version = ${VERSION}; COMMIT`);
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");

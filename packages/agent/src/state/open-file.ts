@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Damage, damageOf, deleteDamagedRows } from "./damage.ts";
-import { convertSchema, createSchema, isNew } from "./definitions.ts";
+import { createSchema, isNew } from "./definitions.ts";
 import { salvage } from "./salvage.ts";
 import { Schema } from "./schema.ts";
 import { isCorruption, isSqlError } from "./sqlite-errors.ts";
@@ -107,12 +107,9 @@ function makeReadable(connection: DatabaseSync, path: string): Damage[] {
 // Returns the tables that were missing.
 function completeSchema(connection: DatabaseSync, schema: Schema, path: string): string[] {
   try {
-    if (isNew(connection, path)) {
-      createSchema(connection);
-      return [];
-    }
-    convertSchema(connection);
-    return schema.complete(connection);
+    if (!isNew(connection, path)) return schema.complete(connection);
+    createSchema(connection);
+    return [];
   } catch (error) {
     if (!isSqlError(error)) throw error;
     throw new StateDamaged({ place: path, problem: messageOf(error) }, { cause: error });
