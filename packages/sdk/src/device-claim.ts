@@ -1,19 +1,53 @@
 import type {
   AllocatedDevice as AllocatedDeviceMessage,
+  ClaimRequest as ClaimRequestMessage,
   DeepPartial,
   PrepareDevicesRequest,
+  PreparedClaim as PreparedClaimMessage,
   PreparedDevice as PreparedDeviceMessage,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, parseWithBigInts } from "@nodekeeper/core/lib";
 
-/** A ResourceClaim whose devices of this driver must be prepared for containers. */
-export interface ClaimToPrepare {
+/** A ResourceClaim. Agents before v1alpha2 send only its namespace, name and UID. */
+export interface DeviceClaim {
   namespace: string;
   name: string;
   uid: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** All requests of the claim, also those for devices of other drivers. Alternatives are listed each. */
+  requests: ClaimRequest[];
+}
+
+/** A request as specified in the claim. */
+export interface ClaimRequest {
+  /** "<request>" or "<request>/<subrequest>", as in `AllocatedDevice`. */
+  name: string;
+  deviceClassName: string;
+  allocationMode: "ExactCount" | "All";
+  /** For "ExactCount". */
+  count: number;
+  adminAccess: boolean;
+  /** CEL expressions. */
+  selectors: string[];
+  /** The requested part of devices that are shared: quantities by capacity name. */
+  capacity: Record<string, string>;
+}
+
+/** A pod that a claim is reserved for. */
+export interface ClaimPod {
+  name: string;
+  uid: string;
+  namespace: string;
+  /** Not set if it is not known. */
+  serviceAccount?: string;
+}
+
+/** A ResourceClaim whose devices of this driver must be prepared for containers. */
+export interface ClaimToPrepare extends DeviceClaim {
   /** The pods that the claim is reserved for. */
-  pods: { name: string; uid: string }[];
+  pods: ClaimPod[];
   /** The claim's allocated devices of this driver. */
   devices: AllocatedDevice[];
 }
@@ -32,6 +66,9 @@ export interface AllocatedDevice {
   adminAccess: boolean;
   /** The configuration for this device, the class's first. If entries conflict, later ones take precedence. */
   configuration: DeviceConfiguration[];
+  /** Condition types, as published when the device was allocated. */
+  bindingConditions: string[];
+  bindingFailureConditions: string[];
 }
 
 export interface DeviceConfiguration {
@@ -43,17 +80,20 @@ export interface DeviceConfiguration {
 }
 
 /** A claim that no container uses any more. */
-export interface ClaimToUnprepare {
-  namespace: string;
-  name: string;
-  uid: string;
+export interface ClaimToUnprepare extends DeviceClaim {
   /** The pods that the claim was reserved for; empty if unknown. */
-  pods: { name: string; uid: string }[];
+  pods: ClaimPod[];
   /**
    * As in the last `prepare` of the claim; empty if the agent has no record of it. They have no configuration if the
    * agent's state directory was lost since.
    */
   devices: AllocatedDevice[];
+}
+
+/** A claim that the agent has recorded, as in the last `prepare` of the claim. */
+export interface RecordedClaim extends ClaimToPrepare {
+  /** Whether it is prepared. If not, `prepare` or `unprepare` is called for it. */
+  isPrepared: boolean;
 }
 
 /** What containers need to use a device. The first four fields identify it as in the claim. */
@@ -122,6 +162,11 @@ export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnpre
   return claimOf(request);
 }
 
+/** See `claimToPrepare`. */
+export function recordedClaim(claim: PreparedClaimMessage): RecordedClaim {
+  return { ...claimOf(claim), isPrepared: claim.isPrepared };
+}
+
 export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDeviceMessage> {
   const { edits, shareId = "", ...rest } = device;
   if (!edits) return { ...rest, shareId };
@@ -142,12 +187,26 @@ export function preparedDevice(device: PreparedDevice): DeepPartial<PreparedDevi
   };
 }
 
-function claimOf({ claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest) {
+function claimOf({
+  claim,
+  pods,
+  devices,
+}: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage): ClaimToPrepare {
+  const { namespace = "", name = "", uid = "", labels = {}, annotations = {}, requests = [] } = claim ?? {};
   return {
-    namespace: claim?.namespace ?? "",
-    name: claim?.name ?? "",
-    uid: claim?.uid ?? "",
-    pods: pods.map(({ name, uid }) => ({ name, uid })),
+    namespace,
+    name,
+    uid,
+    labels,
+    annotations,
+    requests: requests.map(requestOf),
+    // Older agents do not send the namespace, which is the claim's.
+    pods: pods.map((pod) => ({
+      name: pod.name,
+      uid: pod.uid,
+      namespace: pod.namespace || namespace,
+      ...(pod.serviceAccount ? { serviceAccount: pod.serviceAccount } : {}),
+    })),
     devices: devices.map(deviceOf),
   };
 }
@@ -160,6 +219,8 @@ function deviceOf({
   consumedCapacity,
   adminAccess,
   configuration,
+  bindingConditions,
+  bindingFailureConditions,
 }: AllocatedDeviceMessage): AllocatedDevice {
   return {
     request,
@@ -173,6 +234,16 @@ function deviceOf({
       parameters: parsed(parameters),
       parametersText: parameters,
     })),
+    bindingConditions,
+    bindingFailureConditions,
+  };
+}
+
+function requestOf({ allocationMode, count, ...request }: ClaimRequestMessage): ClaimRequest {
+  return {
+    ...request,
+    allocationMode: allocationMode === "All" ? "All" : "ExactCount",
+    count: Number(count),
   };
 }
 

@@ -58,15 +58,25 @@ function checkPools(pools: readonly DevicePool[]): void {
   );
 }
 
-function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: DeviceDriverOptions): PluginKind {
+function kindOf({
+  devices,
+  health,
+  prepare,
+  unprepare,
+  restore,
+  ownKubeletPlugin,
+}: DeviceDriverOptions): PluginKind {
   if (Boolean(prepare) !== Boolean(unprepare))
     throw new NodekeeperError("invalid", "a driver has both prepare and unprepare, or neither");
+  if (restore && !prepare)
+    throw new NodekeeperError("invalid", "a driver with restore has prepare and unprepare, too");
   if (ownKubeletPlugin && (prepare || health))
     throw new NodekeeperError(
       "invalid",
       "a driver with its own kubelet plugin prepares devices and reports their health there",
     );
-  const preparation = prepare && unprepare ? { prepare, unprepare } : undefined;
+  const preparation =
+    prepare && unprepare ? { prepare, unprepare, ...(restore ? { restore } : {}) } : undefined;
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
   return {

@@ -20,6 +20,8 @@ import {
   claimToUnprepare,
   type PreparedDevice,
   preparedDevice,
+  type RecordedClaim,
+  recordedClaim,
 } from "./device-claim.ts";
 import { valuesOf } from "./services.ts";
 
@@ -51,6 +53,12 @@ export interface Preparation {
   prepare: (claim: ClaimToPrepare, signal: AbortSignal) => Promise<PreparedDevice[]> | PreparedDevice[];
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
+  /**
+   * Called when the agent connects, before `prepare` and `unprepare`, with all claims of the driver that it has recorded.
+   * Returns the UIDs of prepared claims whose preparation is lost: `prepare` is called again for each. Default: none.
+   * Agents before v1alpha2 do not call it.
+   */
+  restore?: (claims: RecordedClaim[], signal: AbortSignal) => Promise<string[]> | string[];
 }
 
 /** Packages in which a driver serves the same: older agents know only the first. */
@@ -119,6 +127,7 @@ export function deviceEncoder(): (pools: readonly DeepPartial<Pool>[]) => Uint8A
 export function preparationService({
   prepare,
   unprepare,
+  restore,
 }: Preparation): DevicePreparationServiceImplementation {
   return {
     async prepareDevices(request, { signal }) {
@@ -137,9 +146,12 @@ export function preparationService({
         throw toServerError(error);
       }
     },
-    // Confirms all.
-    async restoreClaims() {
-      return {};
+    async restoreClaims({ claims }, { signal }) {
+      try {
+        return { prepareAgain: (await restore?.(claims.map(recordedClaim), signal)) ?? [] };
+      } catch (error) {
+        throw toServerError(error);
+      }
     },
   };
 }

@@ -4,14 +4,18 @@ export type { ActivePod } from "./active-pod.ts";
 export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
 export type {
   AllocatedDevice,
+  ClaimPod,
+  ClaimRequest,
   ClaimToPrepare,
   ClaimToUnprepare,
   ContainerEdits,
+  DeviceClaim,
   DeviceConfiguration,
   DeviceNode,
   Hook,
   Mount,
   PreparedDevice,
+  RecordedClaim,
 } from "./device-claim.ts";
 export { type DeviceDriverOptions, type DevicePool, serveDeviceDriver } from "./device-driver.ts";
 export type { DeviceHealth, Preparation } from "./device-services.ts";

@@ -23,11 +23,12 @@ export function claimsOf(context: AgentContext, { devices, pods }: ClaimParts): 
   const { nodeName, hostRoot, devices: settings } = configuration();
   if (!settings.kubeletPlugin.enabled) return undefined;
   const common = { clock, log: log.child({ logger: "claims" }), settings: () => configuration().devices };
+  const records = new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock);
   const sources: ClaimSources = {
     ...common,
     client,
-    records: new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock),
-    drivers: new DriverStates({ ...common, nodeName, devices }),
+    records,
+    drivers: new DriverStates({ ...common, nodeName, devices, records }),
     hostRoot,
     pods,
   };

@@ -13,6 +13,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     nodeName: NODE,
     settings: () => defaultDeviceSettings,
     devices: { setTaints: () => {} },
+    records: world.records(),
     clock,
     log: silentLogger,
   });

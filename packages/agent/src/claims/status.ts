@@ -21,7 +21,7 @@ export function driverClaims(
     reason: registration?.state === "refused" ? registration.reason : undefined,
     isPreparing: state?.connection?.client !== undefined,
     disconnectedSince: state?.connection ? undefined : state?.disconnectedSince,
-    problem: state?.problem ?? state?.health?.problem,
+    problem: state?.problem ?? state?.connection?.client?.problem ?? state?.health?.problem,
     unhealthy: state?.health?.unhealthy ?? [],
     claims: records.map(({ namespace, name, uid, state: of, devices, pods, updatedAt }) => ({
       namespace,

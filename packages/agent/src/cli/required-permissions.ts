@@ -26,7 +26,11 @@ export function requiredPermissions(configuration: AgentConfiguration): AccessQu
       resource: "resourceslices",
     })),
     ...(devices.kubeletPlugin.enabled
-      ? [{ verb: "get", group: "resource.k8s.io", resource: "resourceclaims" }]
+      ? [
+          { verb: "get", group: "resource.k8s.io", resource: "resourceclaims" },
+          // For eviction, it is asked for below.
+          ...(eviction.enabled ? [] : [{ verb: "get", group: "", resource: "pods" }]),
+        ]
       : []),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
     ...(eviction.enabled ? evictionPermissions(eviction) : []),
