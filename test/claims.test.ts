@@ -129,7 +129,10 @@ describe("prepare", () => {
       expect(driver.prepared).toEqual([
         {
           ...wanted,
-          pods: [{ name: "pod-of-claim", uid: "11111111-2222-3333-4444-555555555555" }],
+          labels: {},
+          annotations: {},
+          requests: [],
+          pods: [{ namespace: "default", name: "pod-of-claim", uid: "11111111-2222-3333-4444-555555555555" }],
           devices: ["device-0", "device-1"].map((device) => ({
             request: "req",
             pool: NODE,
@@ -140,6 +143,8 @@ describe("prepare", () => {
               { source: "FromClass", parameters: { mode: "a" }, parametersText: '{"mode":"a"}' },
               { source: "FromClaim", parameters: { mode: "b" }, parametersText: '{"mode":"b"}' },
             ],
+            bindingConditions: [],
+            bindingFailureConditions: [],
           })),
         },
       ]);

@@ -45,6 +45,8 @@ export interface ClaimPod {
   name: string;
   uid: string;
   namespace: string;
+  /** Not set if it is not known. */
+  serviceAccount?: string;
 }
 
 /** An allocation result. */
@@ -240,7 +242,7 @@ function claimOf(
     labels: claim?.labels ?? {},
     annotations: claim?.annotations ?? {},
     requests: (claim?.requests ?? []).map((request) => ({ ...request, count: Number(request.count) })),
-    pods: pods.map(({ name, uid, namespace }) => ({ name, uid, namespace })),
+    pods: pods.map(({ serviceAccount, ...pod }) => ({ ...pod, ...(serviceAccount && { serviceAccount }) })),
     devices: devices.map((device) => deviceOf(device, parse)),
   };
 }

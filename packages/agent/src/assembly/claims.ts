@@ -45,7 +45,7 @@ export function claimsOf(
     client,
     statuses,
     records,
-    drivers: new DriverStates({ ...common, nodeName, devices, statuses }),
+    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses }),
     reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,

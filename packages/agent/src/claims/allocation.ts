@@ -1,5 +1,6 @@
 import { ClaimNotPreparable } from "@nodekeeper/api/errors";
 import { isRecord, type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
+import { type ClaimDetails, detailsOf, textsOf } from "./claim-details.ts";
 
 /** A device as the kubelet, drivers and CDI files identify it within a claim. */
 export interface DeviceIdentity {
@@ -17,6 +18,9 @@ export interface AllocatedDevice extends DeviceIdentity {
   adminAccess: boolean;
   /** The class's entries first, then the claim's. Parameters are JSON as the API server sent it, byte for byte. */
   configuration: { source: string; parameters: string }[];
+  /** Condition types, as published when the device was allocated; not set if there are none. */
+  bindingConditions?: string[];
+  bindingFailureConditions?: string[];
 }
 
 /** A pod that a claim is reserved for, in the claim's namespace. */
@@ -25,12 +29,15 @@ export interface ClaimPod {
   uid: string;
   /** Set if the claim was generated from a template for this pod. */
   isOwner?: true;
+  /** Not set if it is not known. */
+  serviceAccount?: string;
 }
 
 /** A ResourceClaim's allocated devices of one driver. */
 export interface Allocation {
   pods: ClaimPod[];
   devices: AllocatedDevice[];
+  details?: ClaimDetails | undefined;
 }
 
 /** Returns the request without its subrequest, as pods and the kubelet refer to it. */
@@ -82,15 +89,15 @@ export function allocationOf(claim: KubeObject, driver: string): Allocation {
           pool: textOf(result.pool),
           device: textOf(result.device),
           shareId: textOf(result.shareID),
-          consumedCapacity: Object.fromEntries(
-            Object.entries(recordOf(result.consumedCapacity)).map(([name, value]) => [name, String(value)]),
-          ),
+          consumedCapacity: textsOf(result.consumedCapacity),
           adminAccess: result.adminAccess === true,
           configuration: ordered
             .filter(({ requests }) => applies(requests, request))
             .map(({ source, parameters }) => ({ source, parameters })),
+          ...bindingOf(result),
         };
       }),
+    details: detailsOf(claim),
   };
 }
 
@@ -103,6 +110,24 @@ function applies(requests: readonly string[], request: string): boolean {
 function configurationOf(entry: Record<string, unknown>, driver: string) {
   const opaque = recordOf(entry.opaque);
   if (opaque.driver !== driver) return [];
-  const requests = Array.isArray(entry.requests) ? entry.requests.map(textOf) : [];
-  return [{ source: textOf(entry.source), requests, parameters: textOf(opaque.parameters) || "{}" }];
+  return [
+    {
+      source: textOf(entry.source),
+      requests: listOf(entry.requests),
+      parameters: textOf(opaque.parameters) || "{}",
+    },
+  ];
+}
+
+function bindingOf(result: Record<string, unknown>) {
+  const bindingConditions = listOf(result.bindingConditions);
+  const bindingFailureConditions = listOf(result.bindingFailureConditions);
+  return {
+    ...(bindingConditions.length > 0 ? { bindingConditions } : {}),
+    ...(bindingFailureConditions.length > 0 ? { bindingFailureConditions } : {}),
+  };
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(textOf) : [];
 }

@@ -10,19 +10,25 @@ import {
 } from "./allocation.ts";
 import type { FileOwner } from "./cdi-file.ts";
 import { ClaimCommits } from "./claim-commits.ts";
+import type { ClaimDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { devicesOfTexts, deviceTexts, type PreparedDevice } from "./recorded-devices.ts";
 
 /** A claim's devices of one driver: a `StoredClaim` with its JSON parsed. */
-export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuration" | "pods"> {
+export interface ClaimRecord extends Omit<StoredClaim, "devices" | "configuration" | "pods" | "details"> {
   devices: readonly PreparedDevice[];
   /** Pods whose containers may use the devices. */
   pods: readonly ClaimPod[];
+  /** Undefined if they are not known: an older agent recorded the claim, or only its CDI file was left. */
+  details?: ClaimDetails | undefined;
 }
 
 /** The recorded fields of a claim. Default for the boot: the current one. */
-export type RecordedClaim = Pick<ClaimRecord, "state" | "devices" | "cdi" | "pods"> &
+export type RecordedClaim = Pick<ClaimRecord, "state" | "devices" | "cdi" | "pods" | "details"> &
   Partial<Pick<ClaimRecord, "boot">>;
+
+// The boot of a preparation that its driver has lost.
+const LOST = "";
 
 /**
  * The claims recorded in the state database, cached in memory. A change is visible at once, and its promise resolves when
@@ -48,7 +54,8 @@ export class ClaimRecords {
     for (const { configuration, ...stored } of store.claims()) {
       const devices = devicesOfTexts({ devices: stored.devices, configuration });
       const pods = JSON.parse(stored.pods) as ClaimPod[];
-      this.#remember({ ...stored, devices, pods });
+      const details = (JSON.parse(stored.details) as ClaimDetails | null) ?? undefined;
+      this.#remember({ ...stored, devices, pods, details });
     }
   }
 
@@ -79,8 +86,8 @@ export class ClaimRecords {
   }
 
   /**
-   * Completes a record from the claim's allocation: pods added to reservedFor since, and fields that a CDI file
-   * lacks.
+   * Completes a record from the claim's allocation: pods added to reservedFor since, and what a CDI file or an
+   * older agent did not record.
    */
   async complete(driver: string, uid: string, allocation: Allocation): Promise<void> {
     const record = this.get(driver, uid);
@@ -92,8 +99,9 @@ export class ClaimRecords {
       cdiDeviceIds: device.cdiDeviceIds,
     }));
     const areSame = isDeepStrictEqual(devices, record.devices);
-    if (added.length === 0 && areSame) return;
-    await this.#put({ ...record, devices, pods: [...known, ...added] });
+    const details = record.details ?? allocation.details;
+    if (added.length === 0 && areSame && details === record.details) return;
+    await this.#put({ ...record, devices, pods: [...known, ...added], details });
   }
 
   /** Removes pods whose containers have exited from a record. Pods added meanwhile stay. */
@@ -106,6 +114,15 @@ export class ClaimRecords {
     });
   }
 
+  /**
+   * Records that the driver has lost the preparation of a prepared claim. Its state stays `prepared`, because the kubelet
+   * does not call again.
+   */
+  async lose(driver: string, uid: string): Promise<void> {
+    const record = this.get(driver, uid);
+    if (record?.state === "prepared") await this.#put({ ...record, boot: LOST });
+  }
+
   /** Sets whether a claim's CDI file is withheld because a path in it is no longer allowed. Not persisted. */
   withhold({ driver, uid }: ClaimRecord, isWithheld: boolean): void {
     if (isWithheld) this.#withheld.add(`${driver}/${uid}`);
@@ -113,12 +130,12 @@ export class ClaimRecords {
   }
 
   /**
-   * Returns whether the claim must have a CDI file: it was prepared in this boot, with edits, and the file is not
+   * Returns whether the claim must have a CDI file: it is prepared in this boot, with edits, and the file is not
    * withheld.
    */
   hasFile(record: ClaimRecord): boolean {
     const { driver, uid, state, cdi } = record;
-    if (state !== "prepared" || cdi === "" || this.isOfOldBoot(record)) return false;
+    if (state !== "prepared" || cdi === "" || this.isLost(record)) return false;
     return !this.#withheld.has(`${driver}/${uid}`);
   }
 
@@ -126,12 +143,17 @@ export class ClaimRecords {
    * Returns whether a claim was prepared before the machine's last boot, so that nothing of the preparation is left.
    */
   isOfOldBoot({ boot }: Pick<ClaimRecord, "boot">): boolean {
+    return boot !== this.#boot && boot !== LOST;
+  }
+
+  /** Returns whether nothing of a claim's preparation is left: as by `isOfOldBoot`, or the driver has lost it. */
+  isLost({ boot }: Pick<ClaimRecord, "boot">): boolean {
     return boot !== this.#boot;
   }
 
-  /** Returns whether the record has exactly these devices, prepared in this boot. */
+  /** Returns whether the record has exactly these devices, prepared in this boot and not lost since. */
   isPrepared(record: ClaimRecord | undefined, devices: readonly DeviceIdentity[]): record is ClaimRecord {
-    return record?.state === "prepared" && !this.isOfOldBoot(record) && this.isOf(record, devices);
+    return record?.state === "prepared" && !this.isLost(record) && this.isOf(record, devices);
   }
 
   /** Returns whether the record has exactly these devices, in any order. */
@@ -148,9 +170,9 @@ export class ClaimRecords {
     { namespace, name, uid }: ClaimReference,
     recorded: RecordedClaim,
   ): Promise<void> {
-    const { state, devices, cdi, pods, boot = this.#boot } = recorded;
+    const { state, devices, cdi, pods, details, boot = this.#boot } = recorded;
     const updatedAt = this.#clock.now();
-    await this.#put({ driver, uid, namespace, name, state, boot, devices, pods, cdi, updatedAt });
+    await this.#put({ driver, uid, namespace, name, state, boot, devices, pods, details, cdi, updatedAt });
     this.#withheld.delete(`${driver}/${uid}`);
   }
 
@@ -167,8 +189,9 @@ export class ClaimRecords {
   }
 
   #put(record: ClaimRecord): Promise<void> {
-    const { driver, uid, devices, pods } = record;
-    const stored = { ...record, ...deviceTexts(devices), pods: JSON.stringify(pods) };
+    const { driver, uid, devices, pods, details = null } = record;
+    const texts = { ...deviceTexts(devices), pods: JSON.stringify(pods), details: JSON.stringify(details) };
+    const stored = { ...record, ...texts };
     return this.#change(driver, uid, record, () => this.#store.save(stored));
   }
 

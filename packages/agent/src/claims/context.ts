@@ -17,7 +17,9 @@ export interface ConnectedDriver {
   /** User ID that its sockets belong to. */
   uid: number;
   /** Undefined if its devices need no preparation. */
-  client: Pick<DriverClient, "prepare" | "unprepare"> | undefined;
+  client:
+    | (Pick<DriverClient, "prepare" | "unprepare"> & Partial<Pick<DriverClient, "takesAccounts">>)
+    | undefined;
 }
 
 /** A call of the kubelet for one claim. */

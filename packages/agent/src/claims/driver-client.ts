@@ -5,11 +5,21 @@ import {
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { decodeMessage, UnaryChannel } from "@nodekeeper/core/grpc";
-import { type Clock, codeOf, messageOf, type Timer, withDeadline } from "@nodekeeper/core/lib";
+import {
+  type Clock,
+  codeOf,
+  type Logger,
+  messageOf,
+  silentLogger,
+  type Timer,
+  withDeadline,
+} from "@nodekeeper/core/lib";
 import { ExchangeLog } from "../plugins/index.ts";
 import type { Allocation } from "./allocation.ts";
+import { claimMessage } from "./claim-messages.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { RecordedClaim } from "./claim-records.ts";
+import { ClaimRestoration, type ClaimRestorationOptions } from "./claim-restoration.ts";
 
 export interface DriverClientOptions {
   driver: string;
@@ -21,6 +31,9 @@ export interface DriverClientOptions {
   deadlineMs: () => number;
   /** Is notified of calls that were answered, also with an error, and of calls that reached `deadlineMs`. */
   timeouts?: Pick<CallTimeouts, "answered" | "timedOut">;
+  /** The driver's claims, if it serves v1alpha2: it is told of them before any other call. */
+  records?: ClaimRestorationOptions["records"] | undefined;
+  log?: Logger;
   clock: Clock;
 }
 
@@ -41,21 +54,42 @@ export class DriverClient {
   readonly #channel: UnaryChannel;
   /** The most recent calls. */
   readonly exchanges = new ExchangeLog();
+  readonly #restoration: ClaimRestoration | undefined;
 
   constructor(options: DriverClientOptions) {
     this.#options = options;
+    const { driver, records, log = silentLogger } = options;
+    const call = (request: Uint8Array, about: object) =>
+      this.#call("RestoreClaims", request, about, new AbortController().signal);
+    this.#restoration = records && new ClaimRestoration({ driver, records, call, log });
     this.#channel = new UnaryChannel(options.endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
   }
 
+  /** Whether the driver receives the service accounts of pods. */
+  get takesAccounts(): boolean {
+    return this.#restoration !== undefined;
+  }
+
+  /** Why a part of an answer was refused. Undefined if none was. */
+  get problem(): string | undefined {
+    return this.#restoration?.problem;
+  }
+
+  /** Tells the driver of its prepared claims if it serves v1alpha2 and was not told yet, as `ClaimRestoration.retry` does. */
+  async restore(signal: AbortSignal): Promise<void> {
+    await this.#restoration?.retry(signal);
+  }
+
   async prepare(
-    { namespace, name, uid }: ClaimReference,
-    { pods, devices }: Allocation,
+    claim: ClaimReference,
+    allocation: Allocation,
     signal: AbortSignal,
   ): Promise<PrepareDevicesResponse> {
+    await this.#restoration?.done(signal);
     const request = PrepareDevicesRequest.encode(
-      PrepareDevicesRequest.fromPartial({ claim: { namespace, name, uid }, pods, devices }),
+      PrepareDevicesRequest.fromPartial(claimMessage(claim, allocation)),
     ).finish();
-    const about = { claim: `${namespace}/${name}`, devices: devices.length };
+    const about = { claim: `${claim.namespace}/${claim.name}`, devices: allocation.devices.length };
     const answer = await this.#call("PrepareDevices", request, about, signal);
     try {
       return decodeMessage(PrepareDevicesResponse, answer, answerBounds);
@@ -66,18 +100,15 @@ export class DriverClient {
   }
 
   async unprepare(
-    { namespace, name, uid }: ClaimReference,
-    { pods, devices }: Pick<RecordedClaim, "pods" | "devices">,
+    claim: ClaimReference,
+    recorded: Pick<RecordedClaim, "pods" | "devices" | "details">,
     signal: AbortSignal,
   ): Promise<void> {
+    await this.#restoration?.done(signal);
     const request = UnprepareDevicesRequest.encode(
-      UnprepareDevicesRequest.fromPartial({
-        claim: { namespace, name, uid },
-        pods: [...pods],
-        devices: [...devices],
-      }),
+      UnprepareDevicesRequest.fromPartial(claimMessage(claim, recorded)),
     ).finish();
-    const about = { claim: `${namespace}/${name}`, devices: devices.length };
+    const about = { claim: `${claim.namespace}/${claim.name}`, devices: recorded.devices.length };
     await this.#call("UnprepareDevices", request, about, signal);
   }
 

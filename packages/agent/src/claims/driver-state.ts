@@ -20,6 +20,7 @@ import {
   type TaintReasons,
 } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
+import type { ClaimRestorationOptions } from "./claim-restoration.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
 import type { KubeletPlugin } from "./kubelet-plugin.ts";
@@ -79,6 +80,7 @@ export interface DriverStatesOptions {
   /** Receives the reasons to taint drivers' devices. */
   devices: Pick<DeviceSync["handler"], "setTaints">;
   statuses: StatusSink;
+  records: ClaimRestorationOptions["records"];
   clock: Clock;
   log: Logger;
 }
@@ -146,7 +148,7 @@ export class DriverStates {
 
   /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */
   connect({ name, versions, endpoint, generation, uid }: PluginRegistration, signal: AbortSignal): void {
-    const { clock, settings } = this.#options;
+    const { clock, log, records, settings } = this.#options;
     const deadlineMs = () => settings().kubeletPlugin.callTimeout;
     const state = this.#of(name);
     this.disconnect(name, "registered again");
@@ -178,7 +180,9 @@ export class DriverStates {
               service: preparation,
               deadlineMs,
               timeouts: state.timeouts,
+              records: preparation === DevicePreparationDefinition.fullName ? records : undefined,
               clock,
+              log,
             }),
       scope,
       reconciled: Promise.withResolvers(),

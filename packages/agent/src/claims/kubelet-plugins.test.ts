@@ -29,14 +29,15 @@ function setUp(
   const kubeletPlugin = { ...defaultDeviceSettings.kubeletPlugin, registryDirectory };
   const settings = () => ({ ...defaultDeviceSettings, wipeDelay, settleTime: 60_000, kubeletPlugin });
   const common = { clock, log: silentLogger };
+  const records = world.records();
   const drivers = new DriverStates({
     ...common,
     nodeName: NODE,
     settings,
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {} },
+    records,
   });
-  const records = world.records();
   const preparation = {} as Preparation;
   const driverReturn = {} as DriverReturn;
   const metrics = {} as ClaimMetrics;

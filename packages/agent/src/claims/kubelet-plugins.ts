@@ -67,10 +67,10 @@ export class KubeletPlugins {
     const { records, settings } = this.#context;
     const { settleTime, wipeDelay } = settings();
     const own = records.of(name);
-    // Pods would start with devices that are not prepared since the reboot. After the startup grace period, failing
+    // Pods would start with devices that are not prepared since the reboot, or lost. After the startup grace period, failing
     // them is better than waiting.
     const settledAt = this.#startedAt + settleTime;
-    if (now < settledAt && own.some((record) => records.isOfOldBoot(record)))
+    if (now < settledAt && own.some((record) => records.isLost(record)))
       return { isWanted: false, until: settledAt };
     const isNeeded = own.some(({ state }) => state !== "unprepared");
     const until = disconnectedAt + wipeDelay;

@@ -32,6 +32,7 @@ import { isSocketName } from "./kubelet-plugin.ts";
 import { KubeletPlugins, registrationHealth } from "./kubelet-plugins.ts";
 import { createClaimMetrics } from "./metrics.ts";
 import { OwnPlugins } from "./own-plugins.ts";
+import { PodAccounts } from "./pod-accounts.ts";
 import { Preparation } from "./preparation.ts";
 import { ReservedPods } from "./reserved-pods.ts";
 import type { StandbyPlugins } from "./standby-plugins.ts";
@@ -207,7 +208,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     let problem: string | undefined;
     try {
-      await this.#reconcile(driver);
+      const restored = connection?.client?.restore(this.#stop.signal) ?? Promise.resolve();
+      await restored.finally(() => this.#reconcile(driver));
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);
     } catch (error) {
       problem = messageOf(error);
@@ -236,7 +238,7 @@ function contextOf(
   parts: Pick<DriverContext, "queue" | "stop">,
   watches: InotifyWatches | undefined,
 ): DriverContext {
-  const { pods, records, settings, log } = sources;
+  const { pods, records, settings, clock, log } = sources;
   const { cdiDirectory, metadataDirectory, hostPaths: allowed, exemptRootDrivers } = settings().kubeletPlugin;
   if (!pods)
     log.warn(
@@ -246,7 +248,11 @@ function contextOf(
   return {
     ...sources,
     ...parts,
-    allocations: new ClaimAllocations(new ClaimReader(client), records),
+    allocations: new ClaimAllocations(
+      new ClaimReader(client),
+      records,
+      new PodAccounts({ client, clock, log }),
+    ),
     directory: new CdiDirectory(cdiDirectory, metadataDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),
   };

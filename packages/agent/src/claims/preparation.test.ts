@@ -407,3 +407,26 @@ it("hostPaths does not apply to metadata that the agent mounts itself", async ()
   await checkFile(text, host, metadataFiles());
   await expect(checkFile(text, host)).rejects.toThrow("edits.mounts[0].hostPath: ");
 });
+
+it("a lost claim is prepared again while its containers run, and keeps the pods that left it meanwhile", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const claim = world.claim("running", "gpu-0");
+  await preparation.prepare(DRIVER, claim, never);
+  await records.complete(DRIVER, claim.uid, { pods: [{ name: "old", uid: "old" }], devices: [] });
+  world.containers.set("old", "running");
+  await records.lose(DRIVER, claim.uid);
+  isConnected = false;
+  await preparation.reconcile(DRIVER, claim.uid, never);
+  expect(files()).toEqual([]);
+  isConnected = true;
+  // The agent is killed while the driver is called: the next one calls again.
+  duringCall = () => Promise.reject(stopped("killed"));
+  await expect(preparation.reconcile(DRIVER, claim.uid, never)).rejects.toThrow("killed");
+  duringCall = () => {};
+  expect(files()).toEqual([]);
+  const next = preparationIn("boot-1");
+  await next.preparation.reconcile(DRIVER, claim.uid, never);
+  expect(files()).toHaveLength(1);
+  expect(calls).toEqual(Array(3).fill("prepare running: gpu-0"));
+  expect(next.records.get(DRIVER, claim.uid)!.pods.map(({ uid }) => uid)).toEqual(["pod-of-running", "old"]);
+});

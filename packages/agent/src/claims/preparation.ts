@@ -111,14 +111,14 @@ export class Preparation {
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot, and writes a missing
-   * CDI file.
+   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot or if its driver has lost
+   * it, and writes a missing CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;
     const isConnected = () => drivers.get(driver)?.connection !== undefined;
     const before = records.get(driver, uid);
-    if (before?.state === "prepared" && records.isOfOldBoot(before) && isConnected())
+    if (before?.state === "prepared" && records.isLost(before) && isConnected())
       await this.#handOn.release(driver, uid, before.devices, unlimited(signal));
     await this.#unpreparation.exclusively(driver, uid, signal, async () => {
       const record = records.get(driver, uid);
@@ -128,7 +128,7 @@ export class Preparation {
         if (isConnected()) await this.#unpreparation.run(driver, record, signal);
         return;
       }
-      if (!records.isOfOldBoot(record)) {
+      if (!records.isLost(record)) {
         if (record.state === "prepared") await restoreFile(this.#context, record);
         return;
       }
@@ -175,20 +175,23 @@ export class Preparation {
 
   // The kubelet considers the claim prepared and does not call again.
   async #renew(record: ClaimRecord, signal: AbortSignal): Promise<void> {
-    const { log } = this.#context;
+    const { log, records } = this.#context;
     const { driver, namespace, name } = record;
     const allocation = await this.#context.allocations.current(record, signal);
     if (!allocation) {
       log.info(
         { driver, claim: { namespace, name } },
-        "claim of an earlier boot no longer exists or has other devices: unprepared",
+        "claim whose preparation is lost no longer exists or has other devices: unprepared",
       );
       await this.#unpreparation.run(driver, record, signal);
       return;
     }
     if (record.state === "preparing") return;
+    const reason = records.isOfOldBoot(record)
+      ? "after the machine's restart"
+      : "because its driver had lost it";
     await this.#prepareAgain({ driver, claim: record, allocation, known: record }, signal);
-    log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
+    log.info({ driver, claim: { namespace, name } }, `claim prepared again ${reason}`);
   }
 
   async #prepareAgain(
@@ -196,32 +199,35 @@ export class Preparation {
     signal: AbortSignal,
     underway = signal,
   ): Promise<readonly PreparedDevice[]> {
-    const { records, directory, host, drivers, log } = this.#context;
+    const { allocations, records, directory, host, drivers, log } = this.#context;
     if (allocation.devices.length === 0)
       throw new ClaimNotPreparable({ problem: `the claim has no devices of driver ${driver}` });
     const connection = drivers.get(driver)?.connection;
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
-    const { pods } = allocation;
     const devices = unprepared(allocation.devices);
     if (!connection.client && !this.#context.reportedDevice) return devices;
-    const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
+    const isLost = known?.state === "prepared" && records.isLost(known);
     // The driver may have prepared the recorded devices. With other devices it is not a retry.
     const isRetry =
       known?.state === "preparing" && (records.isOfOldBoot(known) || records.isOf(known, allocation.devices));
     // Deallocated and allocated again without a call by the kubelet, or not yet unprepared.
-    if (known && !isRetry && !isOfOldBoot) {
+    if (known && !isRetry && !isLost) {
       if (!isEnding(known)) this.#use.checkKnown(known);
       await this.#unpreparation.run(driver, known, signal);
     }
     underway.throwIfAborted();
     this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
-    // The record must keep that the kubelet was answered in the earlier boot, and does not call again.
-    if (!isOfOldBoot) {
-      await records.save(driver, claim, { state: "preparing", devices, pods, cdi: "" });
+    const { details } = allocation;
+    const pods = connection.client?.takesAccounts
+      ? await allocations.withAccounts(claim, allocation.pods, underway)
+      : allocation.pods;
+    // The record must keep that the kubelet was answered before, and does not call again.
+    if (!isLost) {
+      await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
       underway.throwIfAborted();
     }
     const answer = connection.client
-      ? await connection.client.prepare(claim, allocation, signal)
+      ? await connection.client.prepare(claim, { ...allocation, pods }, signal)
       : withoutEdits(allocation);
     const { namespace, name, uid } = claim;
     const { metadata, mounts } = this.#metadataOf(driver, claim, allocation);
@@ -240,10 +246,11 @@ export class Preparation {
     refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
     if (prepared.cdi === "") await directory.remove(driver, uid);
     else directory.write(driver, uid, prepared.cdi);
-    // Another call may have recorded a pod while the driver was called.
+    // Another call may have recorded a pod while the driver was called. Containers of an earlier boot are gone.
+    const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
     const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
     const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    await records.save(driver, claim, { state: "prepared", ...prepared, pods: [...pods, ...added] });
+    await records.save(driver, claim, { state: "prepared", ...prepared, details, pods: [...pods, ...added] });
     log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
     return prepared.devices;
   }
@@ -256,7 +263,7 @@ export class Preparation {
       namespace,
       name,
       uid,
-      podClaimName: allocation.details.annotations[POD_CLAIM_NAME],
+      podClaimName: allocation.details?.annotations[POD_CLAIM_NAME],
     };
     const metadata = metadataOf(claim, allocation.devices, reportedDevice);
     const fileOf = (request: string) => directory.metadataOf(driver, uid, request);

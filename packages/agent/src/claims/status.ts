@@ -23,7 +23,12 @@ export function driverClaims(
     reason: registration?.state === "refused" ? registration.reason : undefined,
     isPreparing: state?.connection?.client !== undefined,
     disconnectedSince: state?.connection ? undefined : state?.disconnectedSince,
-    problem: state?.problem ?? state?.health?.problem ?? state?.statusReport?.problem ?? statusProblem,
+    problem:
+      state?.problem ??
+      state?.connection?.client?.problem ??
+      state?.health?.problem ??
+      state?.statusReport?.problem ??
+      statusProblem,
     unhealthy: state?.health?.unhealthy ?? [],
     claims: records.map(({ namespace, name, uid, state: of, devices, pods, updatedAt }) => ({
       namespace,

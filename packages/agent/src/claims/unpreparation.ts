@@ -41,9 +41,9 @@ export class Unpreparation {
     const { namespace, name, uid } = claim;
     const record = records.get(driver, uid);
     const connection = drivers.get(driver)?.connection;
-    const { devices, pods } = record ?? { devices: [], pods: [] };
+    const { devices, pods, details } = record ?? { devices: [], pods: [] };
     const save = (state: ClaimRecord["state"]) =>
-      records.save(driver, claim, { state, devices, pods, cdi: "", boot: record?.boot });
+      records.save(driver, claim, { state, devices, pods, details, cdi: "", boot: record?.boot });
     // Also without a record, which may be lost although the driver has prepared the claim.
     const mayBePrepared = record !== undefined || connection?.client !== undefined || !connection;
     if (mayBePrepared && !(record && isEnding(record))) await save("unpreparing");
@@ -58,7 +58,7 @@ export class Unpreparation {
       );
       return;
     }
-    await connection.client?.unprepare(claim, { devices, pods }, signal);
+    await connection.client?.unprepare(claim, { devices, pods, details }, signal);
     await records.remove(driver, uid);
     log.info({ driver, claim: { namespace, name } }, "claim unprepared");
   }

@@ -37,7 +37,11 @@ export function requiredPermissions(configuration: AgentConfiguration): AccessQu
       resource: "resourceslices",
     })),
     ...(devices.kubeletPlugin.enabled
-      ? [{ verb: "get", group: "resource.k8s.io", resource: "resourceclaims" }]
+      ? [
+          { verb: "get", group: "resource.k8s.io", resource: "resourceclaims" },
+          // For eviction, it is asked for below.
+          ...(eviction.enabled ? [] : [{ verb: "get", group: "", resource: "pods" }]),
+        ]
       : []),
     ...(devices.kubeletPlugin.enabled && devices.kubeletPlugin.deviceStatus ? statusPermissions : []),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),

@@ -12,7 +12,7 @@ export interface StoredClaim {
    * `unprepared`: the driver has to unprepare the claim when it reconnects, and the kubelet is not waiting.
    */
   state: "preparing" | "prepared" | "unpreparing" | "unprepared";
-  /** Boot ID of the machine when the claim was prepared. */
+  /** Boot ID of the machine when the claim was prepared. Empty: the driver has lost the preparation since. */
   boot: string;
   /** JSON of the writer, like `configuration` and `pods`. */
   devices: string;
@@ -20,6 +20,8 @@ export interface StoredClaim {
   configuration: string;
   /** Pods whose containers may use the devices. */
   pods: string;
+  /** JSON of the claim's labels, annotations and requests; "null" if an older agent recorded the claim. */
+  details: string;
   /** Content of the CDI file; empty if there is none. */
   cdi: string;
   /** Milliseconds since the epoch. */
@@ -30,7 +32,8 @@ export interface StoredClaim {
 export class ClaimStore extends Store {
   claims(): StoredClaim[] {
     return this.database.all(
-      `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, cdi, updated_at AS updatedAt
+      `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, details, cdi,
+              updated_at AS updatedAt
        FROM claim ORDER BY driver, namespace, name, uid`,
     );
   }

@@ -3,7 +3,7 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 
 /**
  * The version of the schema, in the file's `user_version`. A change of the definitions raises it, and converts files of
- * the versions before that were released.
+ * the versions before that were released. A new column with a default does not: see `addColumns`.
  */
 const VERSION = 1;
 
@@ -130,6 +130,7 @@ const definitions = `
     updated_at    INTEGER NOT NULL,  -- milliseconds since the epoch
     configuration TEXT NOT NULL,     -- used to prepare the devices, for the driver when they are unprepared, as JSON
     pods          TEXT NOT NULL,     -- as JSON
+    details       TEXT NOT NULL DEFAULT 'null',  -- labels, annotations and requests as JSON; null if not known
     PRIMARY KEY (driver, uid)
   ) STRICT;
   -- Claims whose status may have fields of ours, from before they are written until they are removed.
@@ -218,6 +219,18 @@ export function isNew(connection: DatabaseSync, path: string): boolean {
   const version = connection.prepare("PRAGMA user_version").get()!.user_version as number;
   if (version > VERSION) throw new NewerSchemaError(path, version);
   return version === 0;
+}
+
+// With a default, so that an older agent can use the file after this one.
+const addedColumns = [{ table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" }];
+
+/** Adds the columns that a file of an older agent lacks. Missing tables are left out. */
+export function addColumns(connection: DatabaseSync): void {
+  for (const { table, column, definition } of addedColumns) {
+    const columns = connection.prepare("SELECT name FROM pragma_table_info(?)").all(table);
+    if (columns.length === 0 || columns.some(({ name }) => name === column)) continue;
+    connection.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${definition}`);
+  }
 }
 
 /** Creates the schema in one transaction. */

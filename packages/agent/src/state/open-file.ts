@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Damage, damageOf, deleteDamagedRows } from "./damage.ts";
-import { createSchema, isNew } from "./definitions.ts";
+import { addColumns, createSchema, isNew } from "./definitions.ts";
 import { salvage } from "./salvage.ts";
 import { Schema } from "./schema.ts";
 import { isCorruption, isSqlError } from "./sqlite-errors.ts";
@@ -71,6 +71,7 @@ export function salvageFrom(path: string, to: DatabaseSync): Damage[] | undefine
   to.exec("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE");
   try {
     using from = inMemory(contents);
+    addColumns(from);
     const schema = new Schema();
     const lost = salvage(from, to, schema);
     const damage = lost && [...lost, ...deleteDamagedRows(to, schema)];

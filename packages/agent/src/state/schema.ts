@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
-import { createSchema } from "./definitions.ts";
+import { addColumns, createSchema } from "./definitions.ts";
 
 /** A table of the schema. */
 export interface Table {
@@ -35,7 +35,7 @@ export class Schema {
   }
 
   /**
-   * Creates missing tables and indexes. Returns the names of the created tables. Throws `corrupt` if a table
+   * Creates missing tables and indexes, and columns that older agents did not have. Returns the names of the created tables. Throws `corrupt` if a table
    * lacks columns.
    */
   complete(connection: DatabaseSync): string[] {
@@ -47,6 +47,7 @@ export class Schema {
       connection.exec(sql);
       if (type === "table") created.push(name);
     }
+    addColumns(connection);
     for (const { name, columns } of this.tables) {
       const own = tableOf(connection, name).columns;
       if (columns.some((column) => !own.includes(column)))

@@ -38,7 +38,7 @@ export const tables: Readonly<Record<string, TableFacts>> = {
   node_watch: { holds: "how far the history of pods was observed" },
   claim: {
     holds: "prepared claims",
-    readable: `json_valid(devices) AND json_valid(configuration) AND json_valid(pods)
+    readable: `json_valid(devices) AND json_valid(configuration) AND json_valid(pods) AND json_valid(details)
                AND state IN ('preparing', 'prepared', 'unpreparing', 'unprepared')`,
   },
   claim_status: { holds: "claims whose status may have fields of the agent" },

@@ -78,7 +78,7 @@ export interface Pod {
   name: string;
   uid: string;
   namespace: string;
-  /** Empty if it is not known: this version of the agent does not read it. */
+  /** Empty if it is not known: the pod could not be read, or started after the claim was prepared. */
   serviceAccount: string;
 }
 
@@ -238,7 +238,7 @@ export interface UnprepareDevicesResponse {
 export interface RestoreClaimsRequest {
   /**
    * Claims that are prepared, or whose preparation or end was interrupted: those are prepared or unprepared again by calls
-   * that follow.
+   * that follow. They have no annotations, requests and configuration if the message would exceed 4 MiB otherwise.
    */
   claims: PreparedClaim[];
 }
@@ -254,8 +254,9 @@ export interface PreparedClaim {
 
 export interface RestoreClaimsResponse {
   /**
-   * UIDs of prepared claims whose preparation is lost: PrepareDevices is called again for each. Containers that run keep the
-   * edits that they were created with.
+   * UIDs of prepared claims whose preparation is lost: PrepareDevices is called again for each, until it succeeds. No
+   * container starts with their edits before that; those that run keep the edits that they were created with. UIDs of other
+   * claims are refused.
    */
   prepareAgain: string[];
 }
@@ -3454,8 +3455,8 @@ export const DevicePreparationDefinition = {
     },
     /**
      * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-     * the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
-     * attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
+     * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+     * A driver that does not implement the call confirms all.
      */
     restoreClaims: {
       name: "RestoreClaims",
@@ -3491,8 +3492,8 @@ export interface DevicePreparationServiceImplementation<CallContextExt = {}> {
   ): Promise<DeepPartial<UnprepareDevicesResponse>>;
   /**
    * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-   * the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
-   * attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
+   * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+   * A driver that does not implement the call confirms all.
    */
   restoreClaims(
     request: RestoreClaimsRequest,
@@ -3523,8 +3524,8 @@ export interface DevicePreparationClient<CallOptionsExt = {}> {
   ): Promise<UnprepareDevicesResponse>;
   /**
    * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-   * the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
-   * attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
+   * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+   * A driver that does not implement the call confirms all.
    */
   restoreClaims(
     request: DeepPartial<RestoreClaimsRequest>,

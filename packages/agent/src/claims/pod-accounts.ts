@@ -1,0 +1,76 @@
+import type { ApiResource, KubeApiClient } from "@nodekeeper/core/kube";
+import { recordOf, textOf } from "@nodekeeper/core/kube";
+import { type Clock, type Logger, Semaphore, withDeadline } from "@nodekeeper/core/lib";
+import type { ClaimPod } from "./allocation.ts";
+
+interface Context {
+  client: Pick<KubeApiClient, "get">;
+  clock: Clock;
+  log: Logger;
+}
+
+// Every API server serves it.
+const pods: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  namespaced: true,
+  verbs: ["get"],
+  subresources: [],
+};
+
+// A claim may be reserved for 256 pods. Most are for one.
+const MOST_AT_ONCE = 4;
+const LONGEST_MS = 2_000;
+
+/** Reads the service accounts of pods from the API server. */
+export class PodAccounts {
+  readonly #context: Context;
+  readonly #semaphore = new Semaphore({ permits: MOST_AT_ONCE });
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * Returns the pods with their service accounts. A pod that can't be read within 2 s, or that another pod has replaced,
+   * has none. Rejects only with the signal's reason.
+   */
+  async of(namespace: string, known: readonly ClaimPod[], parent: AbortSignal): Promise<ClaimPod[]> {
+    const { clock, log } = this.#context;
+    let failure: unknown;
+    const accounts = new Map<string, string>();
+    const readAll = (signal: AbortSignal) =>
+      Promise.all(
+        known.map(async ({ name, uid }) => {
+          try {
+            const account = await this.#semaphore.run(signal, () => this.#read(namespace, name, uid, signal));
+            accounts.set(uid, account);
+          } catch (error) {
+            failure = error;
+          }
+        }),
+      );
+    await withDeadline(clock, { ms: LONGEST_MS, name: "reading the claim's pods" }, parent, readAll).catch(
+      (error: unknown) => {
+        failure = error;
+      },
+    );
+    parent.throwIfAborted();
+    if (failure)
+      log.info(
+        { err: failure, namespace },
+        "pods of a claim can't be read: their service accounts are unknown",
+      );
+    return known.map((pod) => {
+      const serviceAccount = accounts.get(pod.uid);
+      return serviceAccount ? { ...pod, serviceAccount } : pod;
+    });
+  }
+
+  async #read(namespace: string, name: string, uid: string, signal: AbortSignal): Promise<string> {
+    const { metadata, spec } = await this.#context.client.get(pods, name, { namespace, signal });
+    return metadata.uid === uid ? textOf(recordOf(spec).serviceAccountName) : "";
+  }
+}

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { ClaimStore } from "./claim-store.ts";
+import { StateDatabase } from "./database.ts";
+import { createSchema } from "./definitions.ts";
+import { salvageFrom } from "./open-file.ts";
+
+let directory: string;
+let path: string;
+let raw: DatabaseSync;
+
+const claim = {
+  driver: "gpu.example.com",
+  uid: "1",
+  namespace: "default",
+  name: "claim",
+  state: "prepared" as const,
+  boot: "boot-1",
+  devices: "[]",
+  cdi: "",
+  updated_at: 5,
+  configuration: "[]",
+  pods: "[]",
+};
+const { updated_at: updatedAt, ...fields } = claim;
+const stored = { ...fields, updatedAt, details: "null" };
+const insertOld = (database: DatabaseSync, uid: string) =>
+  database
+    .prepare(
+      `INSERT OR REPLACE INTO claim (${Object.keys(claim).join(", ")}) VALUES (${Object.keys(claim)
+        .map(() => "?")
+        .join(", ")})`,
+    )
+    .run(...Object.values({ ...claim, uid }));
+
+// A file of an agent before the column `details`.
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nko-"));
+  path = join(directory, "nodekeeper.db");
+  raw = new DatabaseSync(path);
+  createSchema(raw);
+  raw.exec("ALTER TABLE claim DROP COLUMN details");
+  insertOld(raw, "1");
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+it("of an older agent keeps its claims, and the older agent can use the file again", () => {
+  raw.close();
+  const database = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
+  expect(new ClaimStore(database).claims()).toEqual([stored]);
+  database.close();
+  const older = new DatabaseSync(path);
+  insertOld(older, "2");
+  older.close();
+  const again = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
+  expect(new ClaimStore(again).claims()).toEqual([stored, { ...stored, uid: "2" }]);
+  expect(again.setAside).toBeUndefined();
+  again.close();
+});
+
+it("of an older agent keeps its claims also if it is damaged", () => {
+  raw.close();
+  using to = new DatabaseSync(":memory:");
+  createSchema(to);
+  expect(salvageFrom(path, to)).toEqual([]);
+  expect(to.prepare("SELECT uid, details FROM claim").all()).toEqual([{ uid: "1", details: "null" }]);
+});
