@@ -215,12 +215,13 @@ export class Preparation {
       if (!isEnding(known)) this.#use.checkKnown(known);
       await this.#unpreparation.run(driver, known, signal);
     }
-    underway.throwIfAborted();
-    this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     const { details } = allocation;
     const pods = connection.client?.takesAccounts
       ? await allocations.withAccounts(claim, allocation.pods, underway)
       : allocation.pods;
+    underway.throwIfAborted();
+    // The record that follows reserves the devices: nothing may be awaited in between.
+    this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered before, and does not call again.
     if (!isLost) {
       await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });

@@ -40,6 +40,9 @@ describe("sources", () => {
           callTimeout: 40_000,
           hostPaths: ["/"],
           exemptRootDrivers: false,
+          deviceStatus: false,
+          metadata: false,
+          metadataDirectory: "/var/lib/nodekeeper/device-metadata",
         },
       },
       eviction: {
