@@ -154,6 +154,15 @@ export const DriverNotResponding = declareProblem({
     "Check the driver's process and its log. Its devices are tainted after `devices.taintDelay`; the taint is removed when the driver responds.",
 });
 
+export const SlicesNotWritten = declareProblem({
+  id: "NK1517",
+  title: "ResourceSlices can't be written",
+  cause:
+    "The API server refuses a slice of a driver for a reason that concerns no single device, as an admission webhook or a quota may, or does not respond. Slices that were written before stay.",
+  remedy:
+    "`nodekeeper devices <driver>` shows each slice with the server's message. The agent tries again with growing delays.",
+});
+
 export const DeviceStatusRefused = declareProblem({
   id: "NK1520",
   title: "The status of devices that a driver reports is refused",

@@ -13,7 +13,7 @@ import {
 import type { Feature } from "../model/feature-bits.ts";
 import type { DroppedField } from "../plan/features.ts";
 import { PlanMemory } from "../plan/plan-memory.ts";
-import { type DeviceEvent, DeviceNews } from "./device-news.ts";
+import { type DeviceEvent, type DeviceFindings, DeviceNews } from "./device-news.ts";
 import type { Desired } from "./driver.ts";
 import { RefusedDevices } from "./refused-devices.ts";
 
@@ -180,14 +180,18 @@ export class DriverSync {
     return { isNew: true, delayMs };
   }
 
-  /** Returns the Events about the driver's devices that are due. See `DeviceNews`. */
-  news(driver: string, { problems, quarantined, dropped }: Desired, now: number): DeviceEvent[] {
-    const findings = {
+  /** Returns what is wrong with the driver's devices, slices and fields now. */
+  findings({ problems, quarantined, dropped }: Desired): DeviceFindings {
+    return {
       problems: [...problems, ...this.refused.problems()],
       quarantined: quarantined + this.refused.size,
       refusedSlices: this.refusedSlices,
       dropped: [...dropped, ...this.changed],
     };
+  }
+
+  /** Returns the Events about the driver's devices that are due. See `DeviceNews`. */
+  news(driver: string, findings: DeviceFindings, now: number): DeviceEvent[] {
     return this.#news.due(driver, findings, now);
   }
 

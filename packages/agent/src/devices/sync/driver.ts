@@ -9,6 +9,7 @@ import { checkPools, defaultValidation } from "../model/validate.ts";
 import { type AddedTaints, TaintedDevices } from "../plan/added-taints.ts";
 import { type DroppedField, withoutFeatures } from "../plan/features.ts";
 import { checkModels, modelsOfPools } from "../plan/models.ts";
+import { DriverFeedback } from "./driver-feedback.ts";
 import { DriverStanding, type Standing } from "./driver-standing.ts";
 import type { DriverMessage, StreamProtocol, StreamUpdate } from "./driver-stream.ts";
 
@@ -40,6 +41,8 @@ export const nothingDesired: Desired = { pools: [], models: [], problems: [], qu
 /** One driver: its last report, and what is published from it. Unchanged input is not processed again. */
 export class Driver {
   readonly name: string;
+  /** What the driver is told of its devices. */
+  readonly feedback: DriverFeedback;
   readonly #nodeName: string;
   #reader: PoolReader;
   #message: DriverMessage | undefined;
@@ -63,8 +66,9 @@ export class Driver {
   #skipping: { from: CheckedPools; pools: CheckedPools } | undefined;
   #isWithdrawn = false;
 
-  constructor(name: string, nodeName: string, clock: Pick<Clock, "now" | "monotonic">) {
+  constructor(name: string, nodeName: string, clock: Clock) {
     this.name = name;
+    this.feedback = new DriverFeedback(clock);
     this.#standing = new DriverStanding(clock);
     this.#nodeName = nodeName;
     this.#reader = new PoolReader({ driver: name, nodeName });

@@ -1,4 +1,5 @@
 import { DriverNotResponding, PluginNameRefused, PluginVersionsUnsupported } from "@nodekeeper/api/errors";
+import { DriverFeedbackDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { watchHeartbeat } from "@nodekeeper/core/grpc";
 import {
   childScope,
@@ -10,7 +11,7 @@ import {
   type WorkQueue,
 } from "@nodekeeper/core/lib";
 import type { PluginHandler, PluginRegistration, PresentedPlugin } from "../../plugins/index.ts";
-import { contractNames, contractOf } from "../model/contract.ts";
+import { contractNames, contractOf, serviceOf } from "../model/contract.ts";
 import { isDriverName } from "../model/field-names.ts";
 import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
@@ -149,7 +150,9 @@ export class Drivers implements PluginHandler {
         if (isCurrent()) this.#update(driver, update);
     };
     const followed = ready || superseded ? Promise.all([ready, superseded]).then(follow) : follow();
-    this.#following.set(name, { scope, done: Promise.all([followed, watched]).then(() => {}) });
+    const service = serviceOf(versions, DriverFeedbackDefinition);
+    const told = service && driver.feedback.run({ driver: name, endpoint, service, log }, scope.signal);
+    this.#following.set(name, { scope, done: Promise.all([followed, watched, told]).then(() => {}) });
   }
 
   deregister({ name, generation }: PluginRegistration, reason: string): void {

@@ -1,4 +1,4 @@
-import { SliceFieldsDropped, SlicesNotAsPlanned } from "@nodekeeper/api/errors";
+import { SliceFieldsDropped, SlicesNotAsPlanned, SlicesNotWritten } from "@nodekeeper/api/errors";
 import type { Feature } from "../model/feature-bits.ts";
 import { EVERY_DRIVER, type SyncContext } from "./context.ts";
 import { type Desired, nothingDesired } from "./driver.ts";
@@ -178,13 +178,19 @@ export class SliceSync {
     const delayMs = sync.failedPartly();
     const [error] = result.failures.values();
     log.warn(
-      { driver: name, slices: [...sync.refusedSlices.keys()], err: error, retryInMs: Math.round(delayMs) },
+      {
+        errorId: SlicesNotWritten.id,
+        driver: name,
+        slices: [...sync.refusedSlices.keys()],
+        err: error,
+        retryInMs: Math.round(delayMs),
+      },
       "failed to write some slices, retrying; the others are written",
     );
     queue.addAfter(name, delayMs);
   }
 
-  // Logs and sends Events about deleted slices of other clients and about devices that are not published.
+  // Logs, tells the driver, and sends Events about deleted slices of other clients and about devices that are not published.
   #report(name: string, desired: Desired, { outdated }: WriteResult, now: number): void {
     const { log, notify } = this.#context;
     if (outdated.length > 0) {
@@ -195,7 +201,10 @@ export class SliceSync {
       );
       notify({ type: "Warning", reason: "ForeignSlicesDeleted", message });
     }
-    for (const { reason, errorId, message } of this.#syncOf(name).news(name, desired, now)) {
+    const sync = this.#syncOf(name);
+    const findings = sync.findings(desired);
+    this.#context.drivers.get(name)?.feedback.set(findings);
+    for (const { reason, errorId, message } of sync.news(name, findings, now)) {
       log.warn({ errorId, driver: name, message }, "not all that a driver reports is published");
       notify({ type: "Warning", reason, message });
     }

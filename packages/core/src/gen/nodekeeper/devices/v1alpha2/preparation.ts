@@ -3630,8 +3630,8 @@ export const DriverFeedbackDefinition = {
   methods: {
     /**
      * Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-     * they change, at most once a second. An empty list: there are none. Answers are not awaited before the driver's devices
-     * are published; a failed call is repeated.
+     * they change, at most once a second. An empty list: there are none. Nothing waits for the answer; a failed call is
+     * repeated. This version of the agent reports problems of devices and slices, not those of claims.
      */
     reportProblems: {
       name: "ReportProblems",
@@ -3647,8 +3647,8 @@ export const DriverFeedbackDefinition = {
 export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
   /**
    * Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-   * they change, at most once a second. An empty list: there are none. Answers are not awaited before the driver's devices
-   * are published; a failed call is repeated.
+   * they change, at most once a second. An empty list: there are none. Nothing waits for the answer; a failed call is
+   * repeated. This version of the agent reports problems of devices and slices, not those of claims.
    */
   reportProblems(
     request: ReportProblemsRequest,
@@ -3659,8 +3659,8 @@ export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
 export interface DriverFeedbackClient<CallOptionsExt = {}> {
   /**
    * Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-   * they change, at most once a second. An empty list: there are none. Answers are not awaited before the driver's devices
-   * are published; a failed call is repeated.
+   * they change, at most once a second. An empty list: there are none. Nothing waits for the answer; a failed call is
+   * repeated. This version of the agent reports problems of devices and slices, not those of claims.
    */
   reportProblems(
     request: DeepPartial<ReportProblemsRequest>,
