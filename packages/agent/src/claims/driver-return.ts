@@ -1,4 +1,4 @@
-import { abortable, codeOf, probeSocket } from "@nodekeeper/core/lib";
+import { abortable, codeOf, probeSocket, withDeadline } from "@nodekeeper/core/lib";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { DriverContext, KubeletCall } from "./context.ts";
 import type { Connection, DriverState } from "./driver-state.ts";
@@ -37,7 +37,7 @@ export class DriverReturn {
     let isLogged = false;
     for (;;) {
       const connection = drivers.get(driver)?.connection;
-      if (connection) await abortable(connection.reconciled.promise, signal);
+      if (connection) await this.#untilReconciled(connection, latest, signal);
       try {
         return await work();
       } catch (error) {
@@ -48,6 +48,18 @@ export class DriverReturn {
         isLogged = true;
         if (!(await this.#hasReturned(driver, connection, latest, signal))) throw error;
       }
+    }
+  }
+
+  // A plugin that is stopped waits for its calls, and if its driver registers again meanwhile, the driver's claims are only
+  // reconciled after that.
+  async #untilReconciled({ reconciled }: Connection, latest: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#context;
+    const deadline = { ms: Math.max(latest - clock.monotonic(), 0), name: "reconciling the driver's claims" };
+    try {
+      await withDeadline(clock, deadline, signal, (scope) => abortable(reconciled.promise, scope));
+    } catch (error) {
+      if (signal.aborted || codeOf(error) !== "deadline") throw error;
     }
   }
 
