@@ -145,7 +145,7 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     "preparation of claims",
     ["devices.kubeletPlugin.enabled=true"],
     [...defaults, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
-    ["get resource.k8s.io/resourceclaims"],
+    ["get /pods", "get resource.k8s.io/resourceclaims"],
   ],
   [
     "preparation of claims alone, with metadata of devices",
@@ -158,26 +158,27 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
       "config.devices.kubeletPlugin.metadataDirectory=/srv/metadata",
     ],
     [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi", "/srv/metadata"],
-    ["-pods", "get resource.k8s.io/resourceclaims"],
+    ["-pods", "get /pods", "get resource.k8s.io/resourceclaims"],
   ],
   [
     // It finds ended claims by the kubelet's PodResources.
     "preparation of claims without the kubelet's readings",
     ["devices.kubeletPlugin.enabled=true", "reporting.inTreePlugins=[]"],
     [...defaults, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
-    ["get resource.k8s.io/resourceclaims"],
+    ["get /pods", "get resource.k8s.io/resourceclaims"],
   ],
   [
     "parts that config turns on and off",
     ["config.lifecycle.enabled=false", "config.devices.kubeletPlugin.enabled=true"],
     [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
-    ["get resource.k8s.io/resourceclaims"],
+    ["get /pods", "get resource.k8s.io/resourceclaims"],
   ],
   [
     "the status of devices",
     ["devices.kubeletPlugin.enabled=true", "devices.kubeletPlugin.deviceStatus=true"],
     [...defaults, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
     [
+      "get /pods",
       "get resource.k8s.io/resourceclaims",
       "patch resource.k8s.io/resourceclaims/status",
       "associated-node:patch resource.k8s.io/resourceclaims/driver",

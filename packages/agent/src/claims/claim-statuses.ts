@@ -143,7 +143,9 @@ export class ClaimStatuses {
     const text = JSON.stringify(entries);
     if (this.#written.get(key) === text || this.#postponed(driver, key)) return;
     try {
-      if (await this.#write(driver, claim, entries, signal)) this.#written.set(key, text);
+      const isWritten = await this.#write(driver, claim, entries, signal);
+      if (!this.#stored.has(key)) this.#written.delete(key);
+      else if (isWritten) this.#written.set(key, text);
       this.#failures.delete(key);
     } catch (error) {
       this.#failures.set(key, messageOf(error));

@@ -35,6 +35,8 @@ interface CdiDeviceNode {
 const hookNames = ["prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"];
 const nodeTypes = ["b", "c", "u", "p"];
 
+const MOST_NET_DEVICES = 16;
+
 /**
  * Checks the host paths and network interfaces of earlier edits again, because owners, modes, links and routes may have
  * changed. A path that no longer exists is not an error. Throws `invalid` as `HostFiles.checkAllowed` and
@@ -63,6 +65,9 @@ export async function checkHostPaths(edits: CdiEdits, host: HostFiles): Promise<
  */
 export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<CdiEdits> {
   const { env, deviceNodes, mounts, hooks, netDevices, intelRdt: rdt, additionalGids: gids } = edits;
+  // The node's routes are read for each.
+  if (netDevices.length > MOST_NET_DEVICES)
+    throw refusal("netDevices", `has ${netDevices.length} entries, more than ${MOST_NET_DEVICES}`);
   const lists = { env, deviceNodes, mounts, hooks, netDevices };
   for (const [field, list] of Object.entries(lists)) checkCount(field, list);
   additionalGids(gids);

@@ -18,7 +18,8 @@ export interface ConnectedDriver {
   uid: number;
   /** Undefined if its devices need no preparation. */
   client:
-    | (Pick<DriverClient, "prepare" | "unprepare"> & Partial<Pick<DriverClient, "takesAccounts">>)
+    | (Pick<DriverClient, "prepare" | "unprepare"> &
+        Partial<Pick<DriverClient, "takesAccounts" | "restored">>)
     | undefined;
 }
 

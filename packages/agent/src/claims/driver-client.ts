@@ -80,6 +80,11 @@ export class DriverClient {
     await this.#restoration?.retry(signal);
   }
 
+  /** Waits until the driver was told of its prepared claims, as `ClaimRestoration.done` does. */
+  async restored(signal: AbortSignal): Promise<void> {
+    await this.#restoration?.done(signal);
+  }
+
   async prepare(
     claim: ClaimReference,
     allocation: Allocation,

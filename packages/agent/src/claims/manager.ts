@@ -222,12 +222,14 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 
   async #reconcile(driver: string): Promise<void> {
     const limit = new Semaphore({ permits: MOST_AT_ONCE });
+    const records = this.#records.of(driver);
+    const { signal } = this.#stop;
+    const lost = records.filter((record) => record.state === "prepared" && this.#records.isLost(record));
+    await Promise.all(lost.map(({ uid }) => this.#preparation.withdrawIfLost(driver, uid, signal)));
     const done = await Promise.allSettled(
-      this.#records
-        .of(driver)
-        .map(({ uid }) =>
-          limit.run(this.#stop.signal, () => this.#preparation.reconcile(driver, uid, this.#stop.signal)),
-        ),
+      records.map(({ uid }) =>
+        limit.run(this.#stop.signal, () => this.#preparation.reconcile(driver, uid, this.#stop.signal)),
+      ),
     );
     for (const each of done) if (each.status === "rejected") throw each.reason;
   }

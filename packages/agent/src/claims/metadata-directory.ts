@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type DeviceMetadata, metadataFile } from "./device-metadata.ts";
 
@@ -57,12 +57,20 @@ export class MetadataDirectory {
     if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
   }
 
-  /** Removes the files of claims that are not recorded: their record and CDI file were lost. */
+  /**
+   * Removes the files of claims that are not recorded: their record and CDI file were lost. Leaves everything that the agent
+   * does not write: the directory may be shared.
+   */
   async removeExcept(recorded: readonly { driver: string; uid: string }[]): Promise<void> {
     const kept = new Set(recorded.map(({ driver, uid }) => nameOf(driver, uid)));
-    const names = existsSync(this.#path) ? await readdir(this.#path) : [];
-    for (const name of names) {
-      if (!kept.has(name)) await rm(join(this.#path, name), { recursive: true, force: true });
+    const entries = existsSync(this.#path) ? await readdir(this.#path, { withFileTypes: true }) : [];
+    for (const entry of entries) {
+      if (kept.has(entry.name) || !entry.isDirectory() || !ownName.test(entry.name)) continue;
+      const directory = join(this.#path, entry.name);
+      const files = await readdir(directory, { withFileTypes: true });
+      if (!files.every((file) => file.isFile() && ownFile.test(file.name))) continue;
+      for (const file of files) await rm(join(directory, file.name), { force: true });
+      await rmdir(directory);
     }
   }
 
@@ -70,6 +78,10 @@ export class MetadataDirectory {
     return join(this.#path, nameOf(driver, uid));
   }
 }
+
+// "<driver>_<uid>", with a file for each request.
+const ownName = /^[a-z0-9][a-z0-9.-]*_[A-Za-z0-9-]{1,64}$/;
+const ownFile = /^[a-z0-9-]+\.json(\.[0-9a-f]{8}\.tmp)?$/;
 
 function nameOf(driver: string, uid: string): string {
   return `${driver}_${uid}`;

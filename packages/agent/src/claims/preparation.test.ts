@@ -408,6 +408,20 @@ it("hostPaths does not apply to metadata that the agent mounts itself", async ()
   await expect(checkFile(text, host)).rejects.toThrow("edits.mounts[0].hostPath: ");
 });
 
+it("a lost claim that has other devices now is unprepared and recorded with them before the driver is called", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const claim = world.claim("moved", "gpu-0");
+  await preparation.prepare(DRIVER, claim, never);
+  await records.lose(DRIVER, claim.uid);
+  world.claim("moved", "gpu-1");
+  const recorded: string[][] = [];
+  duringCall = async () =>
+    void recorded.push(records.get(DRIVER, claim.uid)!.devices.map(({ device }) => device));
+  await preparation.prepare(DRIVER, claim, never);
+  expect(calls.slice(1)).toEqual(["unprepare moved: gpu-0", "prepare moved: gpu-1"]);
+  expect(recorded.at(-1)).toEqual(["gpu-1"]);
+});
+
 it("a lost claim is prepared again while its containers run, and keeps the pods that left it meanwhile", async () => {
   const { preparation, records } = preparationIn("boot-1");
   const claim = world.claim("running", "gpu-0");

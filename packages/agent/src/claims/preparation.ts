@@ -77,8 +77,13 @@ export class Preparation {
       const known = this.#context.records.get(driver, claim.uid);
       if (!this.#context.records.isPrepared(known, allocation.devices))
         return await this.#prepareAgain({ driver, claim, allocation, known }, signal, underway);
-      await restoreFile(this.#context, known);
-      return known.devices;
+      // A driver that has registered again may have lost it.
+      await this.#context.drivers.get(driver)?.connection?.client?.restored?.(underway);
+      const current = this.#context.records.get(driver, claim.uid);
+      if (!this.#context.records.isPrepared(current, allocation.devices))
+        return await this.#prepareAgain({ driver, claim, allocation, known: current }, signal, underway);
+      await restoreFile(this.#context, current);
+      return current.devices;
     });
   }
 
@@ -135,6 +140,18 @@ export class Preparation {
       // No container may start with a device that is no longer prepared.
       await directory.remove(driver, uid);
       if (isConnected()) await this.#renew(record, signal);
+    });
+  }
+
+  /**
+   * Removes the CDI file of a claim whose preparation is lost: no container may start with it, however long the driver takes
+   * to prepare the claim again.
+   */
+  async withdrawIfLost(driver: string, uid: string, signal: AbortSignal): Promise<void> {
+    const { records, directory } = this.#context;
+    await this.#unpreparation.exclusively(driver, uid, signal, async () => {
+      const record = records.get(driver, uid);
+      if (record?.state === "prepared" && records.isLost(record)) await directory.remove(driver, uid);
     });
   }
 
@@ -206,7 +223,9 @@ export class Preparation {
     if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
     const devices = unprepared(allocation.devices);
     if (!connection.client && !this.#context.reportedDevice) return devices;
-    const isLost = known?.state === "prepared" && records.isLost(known);
+    // With other devices it is unprepared and recorded like any other.
+    const isLost =
+      known?.state === "prepared" && records.isLost(known) && records.isOf(known, allocation.devices);
     // The driver may have prepared the recorded devices. With other devices it is not a retry.
     const isRetry =
       known?.state === "preparing" && (records.isOfOldBoot(known) || records.isOf(known, allocation.devices));
@@ -215,6 +234,7 @@ export class Preparation {
       if (!isEnding(known)) this.#use.checkKnown(known);
       await this.#unpreparation.run(driver, known, signal);
     }
+    await connection.client?.restored?.(underway);
     const { details } = allocation;
     const pods = connection.client?.takesAccounts
       ? await allocations.withAccounts(claim, allocation.pods, underway)
@@ -230,6 +250,10 @@ export class Preparation {
     const answer = connection.client
       ? await connection.client.prepare(claim, { ...allocation, pods }, signal)
       : withoutEdits(allocation);
+    // A driver that has registered again meanwhile was told that this claim is not prepared.
+    const now = drivers.get(driver)?.connection;
+    if (now && now.client !== connection.client)
+      throw new DriverFailed({ driver, problem: "it registered again while it prepared the claim" });
     const { namespace, name, uid } = claim;
     const { metadata, mounts } = this.#metadataOf(driver, claim, allocation);
     const owner = {

@@ -74,6 +74,8 @@ export class ReportStream<T> {
     const stream = streamMessages(endpoint, call, { maxReceiveBytes: MOST_BYTES }, scope.signal);
     try {
       for await (const bytes of pacedReports(stream, clock)) {
+        // The last report is yielded after an abort.
+        if (signal.aborted) return;
         const report = decodeMessage(message, bytes, bounds);
         this.problem = undefined;
         onMessage();
@@ -81,7 +83,6 @@ export class ReportStream<T> {
       }
     } finally {
       scope.abort();
-      // The last report is yielded after an abort.
       if (signal.aborted) onEnd();
     }
   }

@@ -221,6 +221,9 @@ export function isNew(connection: DatabaseSync, path: string): boolean {
   return version === 0;
 }
 
+/** Tables that files of older agents do not have. */
+export const addedTables: readonly string[] = ["claim_status"];
+
 // With a default, so that an older agent can use the file after this one.
 const addedColumns = [{ table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" }];
 

@@ -37,21 +37,27 @@ const insertOld = (database: DatabaseSync, uid: string) =>
     )
     .run(...Object.values({ ...claim, uid }));
 
-// A file of an agent before the column `details`.
+// A file of an agent before the column `details` and the table of statuses.
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nko-"));
   path = join(directory, "nodekeeper.db");
   raw = new DatabaseSync(path);
   createSchema(raw);
-  raw.exec("ALTER TABLE claim DROP COLUMN details");
+  raw.exec("ALTER TABLE claim DROP COLUMN details; DROP TABLE claim_status");
   insertOld(raw, "1");
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
 it("of an older agent keeps its claims, and the older agent can use the file again", () => {
   raw.close();
-  const database = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
+  const errors: unknown[] = [];
+  const log = {
+    ...silentLogger,
+    error: (fields: unknown) => void errors.push(fields),
+  } as typeof silentLogger;
+  const database = StateDatabase.open({ directory, clock: systemClock, log });
   expect(new ClaimStore(database).claims()).toEqual([stored]);
+  expect(errors).toEqual([]);
   database.close();
   const older = new DatabaseSync(path);
   insertOld(older, "2");

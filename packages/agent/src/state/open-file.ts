@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StateDamaged } from "@nodekeeper/api/errors";
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Damage, damageOf, deleteDamagedRows } from "./damage.ts";
-import { addColumns, createSchema, isNew } from "./definitions.ts";
+import { addColumns, addedTables, createSchema, isNew } from "./definitions.ts";
 import { salvage } from "./salvage.ts";
 import { Schema } from "./schema.ts";
 import { isCorruption, isSqlError } from "./sqlite-errors.ts";
@@ -71,7 +71,7 @@ export function salvageFrom(path: string, to: DatabaseSync): Damage[] | undefine
   to.exec("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE");
   try {
     using from = inMemory(contents);
-    addColumns(from);
+    addColumnsIfSound(from);
     const schema = new Schema();
     const lost = salvage(from, to, schema);
     const damage = lost && [...lost, ...deleteDamagedRows(to, schema)];
@@ -83,6 +83,15 @@ export function salvageFrom(path: string, to: DatabaseSync): Damage[] | undefine
     return undefined;
   } finally {
     to.exec("PRAGMA foreign_keys = ON");
+  }
+}
+
+// SQLite checks all rows of a table that gets a column. Without it, the table's rows can't be copied.
+function addColumnsIfSound(connection: DatabaseSync): void {
+  try {
+    addColumns(connection);
+  } catch (error) {
+    if (!isSqlError(error)) throw error;
   }
 }
 
@@ -99,7 +108,9 @@ function makeReadable(connection: DatabaseSync, path: string): Damage[] {
   // Rows that others refer to may be deleted.
   connection.exec("PRAGMA foreign_keys = OFF");
   const missing = completeSchema(connection, schema, path);
-  const damage = missing.map((table) => damageOf(table, "the table"));
+  const damage = missing
+    .filter((table) => !addedTables.includes(table))
+    .map((table) => damageOf(table, "the table"));
   damage.push(...deleteDamagedRows(connection, schema));
   connection.exec("PRAGMA foreign_keys = ON");
   return damage;

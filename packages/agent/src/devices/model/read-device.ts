@@ -28,7 +28,7 @@ import {
 } from "./read-fields.ts";
 
 /*
- * Decodes devices of proto/nodekeeper.devices.v1alpha2/api.proto directly into the model, so that the first message of
+ * Decodes devices of proto/nodekeeper/devices/v1alpha2/api.proto directly into the model, so that the first message of
  * a driver with many devices is published soon.
  */
 
