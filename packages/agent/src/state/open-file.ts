@@ -74,7 +74,8 @@ export function salvageFrom(path: string, to: DatabaseSync): Damage[] | undefine
     addColumnsIfSound(from);
     const schema = new Schema();
     const lost = salvage(from, to, schema);
-    const damage = lost && [...lost, ...deleteDamagedRows(to, schema)];
+    const isLost = ({ table }: Damage) => !addedTables.includes(table) || hasTable(from, table);
+    const damage = lost && [...lost.filter(isLost), ...deleteDamagedRows(to, schema)];
     to.exec("COMMIT");
     return damage;
   } catch (error) {
@@ -93,6 +94,10 @@ function addColumnsIfSound(connection: DatabaseSync): void {
   } catch (error) {
     if (!isSqlError(error)) throw error;
   }
+}
+
+function hasTable(connection: DatabaseSync, name: string): boolean {
+  return connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
 }
 
 function inMemory(contents: Uint8Array): DatabaseSync {
