@@ -25,6 +25,7 @@ export const readlink = promised(fs.readlinkSync as Any);
 export const realpath = promised(fs.realpathSync as Any);
 export const rename = promised(fs.renameSync as Any);
 export const rm = promised(fs.rmSync as Any);
+export const rmdir = promised(fs.rmdirSync as Any);
 export const stat = promised(fs.statSync as Any);
 export const statfs = promised(fs.statfsSync as Any);
 export const symlink = promised(fs.symlinkSync as Any);
