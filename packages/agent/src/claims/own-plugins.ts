@@ -33,10 +33,12 @@ export class OwnPlugins {
     const { records, preparation, log } = this.#context;
     const { name } = state;
     if (state.connection) return false;
-    if (!state.isLeftAlone || state.isFoundAlone) {
+    const { isLeftAlone, isFoundAlone } = state;
+    if (!isLeftAlone || isFoundAlone) {
       const isAlone = records.of(name).length > 0 && (await this.#hasOwnPlugin(name, signal));
-      // The driver may have registered meanwhile.
-      if (state.connection) return false;
+      // The driver may have registered meanwhile, also with a plugin of its own. Then it is reconciled again.
+      const isSame = state.isLeftAlone === isLeftAlone && state.isFoundAlone === isFoundAlone;
+      if (state.connection || !isSame) return false;
       if (isAlone && !state.isFoundAlone)
         log.info({ driver: name }, "driver has registered its own plugin with the kubelet: it is left alone");
       this.#context.drivers.foundAlone(name, isAlone);
