@@ -91,6 +91,13 @@ export class ClaimStatuses {
     this.#changedAll(driver);
   }
 
+  /** Forgets a driver that is gone and has no claims. Entries that are still to be removed are removed. */
+  forgotten(driver: string): void {
+    this.#drivers.delete(driver);
+    this.#buckets.delete(driver);
+    this.#holds.delete(driver);
+  }
+
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */
   problemOf(driver: string): string | undefined {
     const failed = [...this.#failures].find(([key]) => key.startsWith(`${driver}/`));

@@ -13,7 +13,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     nodeName: NODE,
     settings: () => defaultDeviceSettings,
     devices: { setTaints: () => {} },
-    statuses: { reported: () => {}, withdrawn: () => {} },
+    statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
     records: world.records(),
     clock,
     log: silentLogger,

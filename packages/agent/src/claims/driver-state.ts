@@ -142,8 +142,10 @@ export class DriverStates {
     return connection !== undefined || disconnectedAt > this.#startedAt;
   }
 
+  /** Forgets a driver that is gone and has no claims. */
   delete(name: string): void {
     this.#states.delete(name);
+    this.#options.statuses.forgotten(name);
   }
 
   /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */

@@ -1,4 +1,4 @@
-import { DeviceClaimedTwice } from "@nodekeeper/api/errors";
+import { ClaimInUse, DeviceClaimedTwice } from "@nodekeeper/api/errors";
 import { codeOf, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import { type AllocatedDevice, type Allocation, isExclusive } from "./allocation.ts";
 import { type ClaimRecord, isEnding } from "./claim-records.ts";
@@ -93,10 +93,22 @@ export class HandOn {
   }
 
   /**
-   * Throws `conflict` if another claim is recorded with one of the devices. Call it in the same turn of the event loop
+   * Throws `conflict` if another claim is recorded with one of the devices, or is being unprepared and may have had one. Call it in the same turn of the event loop
    * as the recording of the claim: of two claims prepared concurrently, the second then finds the first.
    */
   refuseConflicts(driver: string, uid: string, devices: readonly AllocatedDevice[]): void {
+    const { records, unpreparation } = this.#context;
+    // Its record was lost, so the devices that the driver is freeing are not known.
+    const unknown = records
+      .of(driver)
+      .find(
+        (other) =>
+          other.uid !== uid && other.devices.length === 0 && unpreparation.isUnderWay(driver, other.uid),
+      );
+    if (unknown)
+      throw new ClaimInUse({
+        problem: `ResourceClaim ${unknown.namespace}/${unknown.name} is being unprepared, and its devices are not recorded`,
+      });
     for (const holder of this.#holders(driver, uid, devices)) refuseShared(holder, devices);
   }
 

@@ -35,7 +35,7 @@ function setUp(
     nodeName: NODE,
     settings,
     devices: { setTaints: () => {} },
-    statuses: { reported: () => {}, withdrawn: () => {} },
+    statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
     records,
   });
   const preparation = {} as Preparation;

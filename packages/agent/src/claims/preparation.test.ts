@@ -408,6 +408,28 @@ it("hostPaths does not apply to metadata that the agent mounts itself", async ()
   await expect(checkFile(text, host)).rejects.toThrow("edits.mounts[0].hostPath: ");
 });
 
+it("while a claim is unprepared whose record was lost, no other claim gets a device that it may have had", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const [before, next] = [world.claim("before", "gpu-0"), world.claim("next", "gpu-0")];
+  const underWay = Promise.withResolvers<void>();
+  const called = Promise.withResolvers<void>();
+  duringCall = async (call) => {
+    if (!call.startsWith("unprepare before")) return;
+    called.resolve();
+    await underWay.promise;
+  };
+  const unprepared = preparation.unprepare(DRIVER, before, never);
+  await called.promise;
+  expect(records.get(DRIVER, before.uid)!.devices).toEqual([]);
+  await expect(preparation.prepare(DRIVER, next, never)).rejects.toThrow(
+    "ResourceClaim default/before is being unprepared, and its devices are not recorded",
+  );
+  underWay.resolve();
+  await unprepared;
+  await preparation.prepare(DRIVER, next, never);
+  expect(calls).toEqual(["unprepare before: ", "prepare next: gpu-0"]);
+});
+
 it("a lost claim that has other devices now is unprepared and recorded with them before the driver is called", async () => {
   const { preparation, records } = preparationIn("boot-1");
   const claim = world.claim("moved", "gpu-0");

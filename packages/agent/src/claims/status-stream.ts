@@ -5,7 +5,7 @@ import type { ClaimStatuses } from "./claim-statuses.ts";
 import { ReportStream } from "./report-stream.ts";
 
 /** Receives the status that drivers report of allocated devices. */
-export type StatusSink = Pick<ClaimStatuses, "reported" | "withdrawn">;
+export type StatusSink = Pick<ClaimStatuses, "reported" | "withdrawn" | "forgotten">;
 
 /** A driver's stream of the status of its allocated devices. */
 export type StatusStream = ReportStream<WatchDeviceStatusResponse>;

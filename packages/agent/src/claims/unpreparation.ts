@@ -32,6 +32,11 @@ export class Unpreparation {
     }
   }
 
+  /** Returns whether work for a claim is in progress or waits. */
+  isUnderWay(driver: string, uid: string): boolean {
+    return this.#locks.has(`${driver}/${uid}`);
+  }
+
   /**
    * Unprepares a claim. Call it within `exclusively`. While the driver is disconnected, its part is deferred until it
    * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, and if the driver fails.
