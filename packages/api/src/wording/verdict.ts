@@ -63,13 +63,15 @@ function withoutSelection(outcome: EvictionOutcome, explanation: PodExplanation)
   const { history } = explanation;
   const { acceptedAt, message } = outcome;
   const isEvicted = isEviction(outcome) && acceptedAt !== undefined;
-  const isKept = givenUp.has(outcome.result) && history !== null;
+  const attribution = attributionOf(explanation);
+  const isKept =
+    givenUp.has(outcome.result) && history !== null && !isNotKnown(outcome, attribution, history);
   const text = isEvicted
     ? `Evicted at ${timeOf(acceptedAt)}: ${message}`
     : isKept
       ? `Not evicted: ${outcome.result === "withdrawn" ? "its eviction was withdrawn: " : ""}${message}`
       : capitalized(outcomeText(outcome));
-  const since = history ? endingText(history, attributionOf(explanation)) : "";
+  const since = history ? endingText(history, attribution) : "";
   return {
     kind: isEvicted ? "evicted" : isKept ? "kept" : "other",
     text: `${text}. ${NO_ROUND}${since && ` ${since}`}`,

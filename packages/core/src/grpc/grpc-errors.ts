@@ -27,6 +27,14 @@ export function fromGrpcError(error: unknown): unknown {
   return new NodekeeperError(codes[error.code] ?? "unavailable", details);
 }
 
+// Of @grpc/grpc-js, for a call that ended while there was no connection to send it on.
+const UNSENT = "No connection established";
+
+/** Returns whether an error proves that the server never received the call. */
+export function isUnsent(error: unknown): boolean {
+  return codeOf(error) === "unavailable" && messageOf(error).includes(UNSENT);
+}
+
 const statuses: Record<ErrorCode, Status> = {
   invalid: Status.INVALID_ARGUMENT,
   notFound: Status.NOT_FOUND,

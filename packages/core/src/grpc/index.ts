@@ -1,5 +1,5 @@
 export { type DialOptions, dialUnix } from "./dial-unix.ts";
-export { errorIdTrailer, fromGrpcError, toServerError } from "./grpc-errors.ts";
+export { errorIdTrailer, fromGrpcError, isUnsent, toServerError } from "./grpc-errors.ts";
 export { type HeartbeatOptions, watchHeartbeat } from "./heartbeat.ts";
 export { limitInformationalAnswers } from "./informational-limit.ts";
 export { KeptServer, type KeptServerOptions, keepServing } from "./kept-server.ts";

@@ -370,6 +370,17 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: pod deleted; its request may have been accepted: 503. Evicted through the Eviction API: why.",
     ],
     [
+      "its containers may have been stopped, it runs, and the round that selected it is not recorded",
+      (story) => {
+        const message = "containers were not stopped, or were restarted: main";
+        story.rounds.outcomes = [
+          { uid: "web", result: "failed", sent: true, stopsContainers: true, message },
+        ];
+        story.play({});
+      },
+      "Given up, not known whether evicted by Nodekeeper: containers were not stopped, or were restarted: main. The round that selected it is not recorded.",
+    ],
+    [
       "it was evicted, and the round that selected it is not recorded",
       (story) => {
         const accepted = { sent: true, acceptedAt: START + 1_000, endedAt: START + 2_000 };

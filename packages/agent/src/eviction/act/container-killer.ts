@@ -1,3 +1,4 @@
+import { isUnsent } from "@nodekeeper/core/grpc";
 import { messageOf, withDeadline } from "@nodekeeper/core/lib";
 import type { PodCacheEntry, PodStatusReader } from "../../lifecycle/index.ts";
 import type { ContainerStatus } from "../../runtime/index.ts";
@@ -65,10 +66,11 @@ export class ContainerKiller implements Killer {
       ),
     );
     signal.throwIfAborted();
-    const problems = results.flatMap((result) =>
-      result.status === "rejected" ? [messageOf(result.reason)] : [],
-    );
-    if (problems.length > 0) return again(problems.join("; "), true);
+    const problems = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    if (problems.length > 0) {
+      const maybeSent = problems.length < results.length || !problems.every(isUnsent);
+      return again(problems.map(messageOf).join("; "), maybeSent);
+    }
     return await this.#confirm(request, containers, signal);
   }
 

@@ -1,4 +1,4 @@
-import { FakeClock, silentLogger, stopped } from "@nodekeeper/core/lib";
+import { FakeClock, NodekeeperError, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import type { LogItem, PodCacheEntry, PodLifecycleEvent } from "../../lifecycle/index.ts";
 import type { ContainerState, ContainerStatus } from "../../runtime/index.ts";
@@ -114,6 +114,17 @@ describe("stopping containers", () => {
       kind: "retry",
       message: "StopContainer succeeded, but still running: app",
     });
+  });
+
+  // Seed 851.
+  it.each([
+    ["No connection established. Last error: connect ENOENT /run/cri.sock", false],
+    ["Connection dropped", true],
+  ])("knows whether the runtime may have received StopContainer: %s", async (message, maybeSent) => {
+    const runtime = new TestRuntime(container("app"));
+    runtime.onStop = () => Promise.reject(new NodekeeperError("unavailable", message));
+    const result = await runtime.killer().kill(runtime.request(), signal);
+    expect(await (result as { ended: Promise<unknown> }).ended).toMatchObject({ kind: "retry", maybeSent });
   });
 
   it("has a deadline of the grace period and the margin", async () => {
