@@ -31,7 +31,12 @@ export function claimsOf(
   const { nodeName, hostRoot, devices: settings } = configuration();
   if (!settings.kubeletPlugin.enabled) return undefined;
   const common = { clock, log: log.child({ logger: "claims" }), settings: () => configuration().devices };
-  const records = new ClaimRecords(new ClaimStore(database), readBootTime()?.id ?? "unknown", clock);
+  const records = new ClaimRecords(
+    new ClaimStore(database),
+    readBootTime()?.id ?? "unknown",
+    clock,
+    database.isProven,
+  );
   const statuses = new ClaimStatuses({
     ...common,
     nodeName,

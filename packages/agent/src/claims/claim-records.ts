@@ -45,8 +45,15 @@ export class ClaimRecords {
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
 
-  /** @param boot ID of the machine's boot */
-  constructor(store: ClaimStore, boot: string, clock: Clock) {
+  /** Whether claims may be prepared that are not recorded: the database may lack the last changes of the previous agent. */
+  readonly mayLackClaims: boolean;
+
+  /**
+   * @param boot ID of the machine's boot
+   * @param isProven whether the database is proven to have everything that the previous agent recorded
+   */
+  constructor(store: ClaimStore, boot: string, clock: Clock, isProven = true) {
+    this.mayLackClaims = !isProven;
     this.#store = store;
     this.#commits = new ClaimCommits((work) => store.together(work));
     this.#boot = boot;

@@ -98,18 +98,21 @@ export class HandOn {
    */
   refuseConflicts(driver: string, uid: string, devices: readonly AllocatedDevice[]): void {
     const { records, unpreparation } = this.#context;
-    // Its record was lost, so the devices that the driver is freeing are not known.
+    this.#refuseUnknown(driver, uid);
+    for (const holder of this.#holders(driver, uid, devices)) refuseShared(holder, devices);
+  }
+
+  // A claim whose record may have been lost: the devices that its driver is freeing are not known.
+  #refuseUnknown(driver: string, uid: string): void {
+    const { records, unpreparation } = this.#context;
+    if (!records.mayLackClaims) return;
     const unknown = records
       .of(driver)
-      .find(
-        (other) =>
-          other.uid !== uid && other.devices.length === 0 && unpreparation.isUnderWay(driver, other.uid),
-      );
-    if (unknown)
-      throw new ClaimInUse({
-        problem: `ResourceClaim ${unknown.namespace}/${unknown.name} is being unprepared, and its devices are not recorded`,
-      });
-    for (const holder of this.#holders(driver, uid, devices)) refuseShared(holder, devices);
+      .filter((other) => other.uid !== uid && other.devices.length === 0)
+      .find((other) => unpreparation.isUnderWay(driver, other.uid));
+    if (!unknown) return;
+    const claim = `ResourceClaim ${unknown.namespace}/${unknown.name}`;
+    throw new ClaimInUse({ problem: `${claim} is being unprepared, and its devices are not recorded` });
   }
 
   #holders(driver: string, uid: string, devices: readonly AllocatedDevice[]): ClaimRecord[] {

@@ -41,8 +41,8 @@ beforeEach(() => {
 });
 afterEach(() => world[Symbol.dispose]());
 
-function preparationIn(boot: string, reportedDevice?: DeviceReader) {
-  const records = world.records(boot);
+function preparationIn(boot: string, reportedDevice?: DeviceReader, isProven = true) {
+  const records = world.records(boot, isProven);
   const clock = hastyClock();
   const client = {
     prepare: async ({ name }: ClaimReference, { devices }: Allocation) => {
@@ -409,7 +409,7 @@ it("hostPaths does not apply to metadata that the agent mounts itself", async ()
 });
 
 it("while a claim is unprepared whose record was lost, no other claim gets a device that it may have had", async () => {
-  const { preparation, records } = preparationIn("boot-1");
+  const { preparation, records } = preparationIn("boot-1", undefined, false);
   const [before, next] = [world.claim("before", "gpu-0"), world.claim("next", "gpu-0")];
   const underWay = Promise.withResolvers<void>();
   const called = Promise.withResolvers<void>();

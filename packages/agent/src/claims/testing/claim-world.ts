@@ -45,8 +45,8 @@ export class ClaimWorld implements Disposable {
   readonly pods: PodReader = { readNow: async (uid) => podEntry(uid, this.containers.get(uid)) };
 
   /** The records as read by an agent in that boot of the machine. */
-  records(boot = "boot-1"): ClaimRecords {
-    return new ClaimRecords(this.store, boot, systemClock);
+  records(boot = "boot-1", isProven = true): ClaimRecords {
+    return new ClaimRecords(this.store, boot, systemClock, isProven);
   }
 
   /** Creates a claim that is allocated these devices of the driver and reserved for the pod "pod-of-<name>". */
