@@ -168,6 +168,41 @@ func TestFailedReportReachesTheAgentAndStartsAgain(t *testing.T) {
 	})
 }
 
+func TestPanicsOfTheAuthorAreFailuresOfTheirReportAndCall(t *testing.T) {
+	attempt := 0
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Devices: func(_ context.Context, send func([]*devices.Pool)) error {
+				if attempt++; attempt == 1 {
+					panic("no bus")
+				}
+				send(poolOf("gpu-1"))
+				return nil
+			},
+			Prepare: func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+				var none *devices.PrepareDevicesResponse
+				none.Devices[0] = nil
+				return none, nil
+			},
+			Unprepare: func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
+		})
+	})
+	connection := plugin.connect()
+	_, err := devices.NewDevicePreparationClient(connection).PrepareDevices(t.Context(), &devices.PrepareDevicesRequest{})
+	if failure := status.Convert(err); failure.Code() != codes.Internal || !strings.HasPrefix(failure.Message(), "panic: runtime error: ") {
+		t.Errorf("a call that panics: %v", err)
+	}
+	client := devices.NewDeviceDriverClient(connection)
+	until(t, "the value after the panic", func() bool {
+		stream, err := client.ListAndWatchDevices(t.Context(), &devices.ListAndWatchDevicesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := stream.Recv()
+		return err == nil && response.Pools[0].Devices[0].Name == "gpu-1"
+	})
+}
+
 func TestClaims(t *testing.T) {
 	request := &devices.PrepareDevicesRequest{
 		Claim:   &devices.Claim{Namespace: "default", Name: "train", Uid: "u1", Labels: map[string]string{"team": "vision"}},

@@ -43,6 +43,21 @@ func ServeEvictionPlugin(ctx context.Context, options Options, plugin EvictionPl
 	return serve(ctx, options, k)
 }
 
+// newest returns the last of the pending requests: one round serves all.
+func newest(requests <-chan string, reason string) string {
+	for {
+		select {
+		case next, isOpen := <-requests:
+			if !isOpen {
+				return reason
+			}
+			reason = next
+		default:
+			return reason
+		}
+	}
+}
+
 // What is not implemented is answered with UNIMPLEMENTED: there is nothing to report.
 type evictionService struct {
 	eviction.UnimplementedEvictionPluginServer
@@ -133,10 +148,18 @@ type roundRequestService struct {
 func (s roundRequestService) WaitForRequest(call context.Context, _ *rounds.WaitForRequestRequest) (*rounds.RoundRequest, error) {
 	ctx, release := either(call, s.plugin)
 	defer release()
-	select {
-	case reason := <-s.requests:
-		return &rounds.RoundRequest{Reason: reason}, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	requests := s.requests
+	for {
+		select {
+		case reason, isOpen := <-requests:
+			if !isOpen {
+				// The plugin requests no more rounds.
+				requests = nil
+				continue
+			}
+			return &rounds.RoundRequest{Reason: newest(requests, reason)}, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func (p *plugin) listen(ctx context.Context) (*grpc.Server, ownSocket, error) {
 	if err != nil {
 		return nil, ownSocket{}, err
 	}
-	var options []grpc.ServerOption
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(recoverCall)}
 	if p.maxRequestBytes > 0 {
 		options = append(options, grpc.MaxRecvMsgSize(p.maxRequestBytes))
 	}

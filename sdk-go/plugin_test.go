@@ -209,6 +209,28 @@ func TestEvictionPlugin(t *testing.T) {
 	}
 }
 
+func TestPendingRoundRequestsAreOneAndAClosedChannelRequestsNone(t *testing.T) {
+	requests := make(chan string, 3)
+	plugin := start(t, "leaks", func(ctx context.Context, options Options) error {
+		return ServeEvictionPlugin(ctx, options, EvictionPlugin{RoundRequests: requests})
+	})
+	client := rounds.NewRoundRequestsClient(plugin.connect())
+	for _, reason := range []string{"a", "b", "c"} {
+		requests <- reason
+	}
+	close(requests)
+	request, err := client.WaitForRequest(t.Context(), &rounds.WaitForRequestRequest{})
+	if err != nil || request.Reason != "c" {
+		t.Errorf("requested %v: %v", request, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	request, err = client.WaitForRequest(ctx, &rounds.WaitForRequestRequest{})
+	if status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("after the channel was closed: %v, %v", request, err)
+	}
+}
+
 func fileNames(t *testing.T, directory string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(directory)

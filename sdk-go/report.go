@@ -2,10 +2,12 @@ package nodekeeper
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -29,7 +31,7 @@ const (
 func (report Report[T]) run(ctx context.Context, values *latest[[]T], log *slog.Logger) {
 	for delay := shortestDelay; ; {
 		startedAt := time.Now()
-		err := report(ctx, values.set)
+		err := recovered(func() error { return report(ctx, values.set) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -51,6 +53,28 @@ func (report Report[T]) run(ctx context.Context, values *latest[[]T], log *slog.
 		}
 		delay = min(2*delay, longestDelay)
 	}
+}
+
+// recovered returns a panic of an author's function as an error, so that it ends one report or call and not the plugin.
+func recovered(work func() error) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("panic: %v", reason)
+		}
+	}()
+	return work()
+}
+
+// recoverCall does that for the calls of a server.
+func recoverCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+	err = recovered(func() (err error) {
+		response, err = handler(ctx, request)
+		return err
+	})
+	if _, isStatus := status.FromError(err); !isStatus {
+		err = reportError(err)
+	}
+	return response, err
 }
 
 func reportError(err error) error {

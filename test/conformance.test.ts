@@ -70,12 +70,12 @@ describe("a driver that another program runs", () => {
   afterEach(() => server.forceShutdown());
 
   it.each([
-    ["restarts", "true && true", [], ["unprepare-refused", "clean-end"], 0],
+    ["restarts", "true && true", [], ["feedback", "restore-claims", "unprepare-refused", "clean-end"], 0],
     [
       "can't be restarted",
       "echo no such unit >&2; false",
       ["restart"],
-      ["unprepare-refused", "restart-claims", "clean-end"],
+      ["feedback", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
       1,
     ],
   ])("%s", async (_, command, failed, skipped, status) => {

@@ -6,6 +6,7 @@ import { type Colour, type Output, type PageFormat, paint, printMessage, printVa
 export interface ConformanceCommandOptions {
   place: string;
   command?: string;
+  idle?: boolean;
   restartCommand?: string;
   prepare: boolean;
   configuration?: string;
@@ -19,9 +20,17 @@ const MOST_MESSAGE = 1_000;
 const MOST_DEVICES = 20;
 const colours: Record<Finding["result"], Colour> = { pass: "green", fail: "red", skip: "dim" };
 
-/** `nodekeeper conformance driver`. Returns whether no check failed. */
+/** `nodekeeper conformance driver`. Returns whether no check failed, and no device was left prepared. */
 export async function conformanceCommand(
-  { format, prepare, command, restartCommand, configuration, ...rest }: ConformanceCommandOptions,
+  {
+    format,
+    prepare,
+    command,
+    restartCommand,
+    configuration,
+    idle = false,
+    ...rest
+  }: ConformanceCommandOptions,
   output: Output,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -29,11 +38,18 @@ export async function conformanceCommand(
     throw new NodekeeperError("invalid", "--command and --restart-command exclude each other");
   if (configuration !== undefined && !isJsonObject(configuration))
     throw new NodekeeperError("invalid", "--configuration must be a JSON object");
+  let isClean = true;
+  const onLeftPrepared = (devices: readonly string[], reason: string) => {
+    isClean = false;
+    const named = devices.slice(0, MOST_DEVICES).join(", ");
+    printMessage(`the driver may still have prepared ${named}: ${reason}`);
+  };
   const options = {
     ...rest,
     command,
     restartCommand,
     configuration,
+    idle,
     prepares: prepare,
     onLeftPrepared,
     clock: systemClock,
@@ -50,7 +66,7 @@ export async function conformanceCommand(
       `\n${checks.length} checks: ${summary.passed} passed, ${summary.failed} failed, ${summary.skipped} skipped\n`,
     );
   else printValue(output, format, { ...summary, checks });
-  return summary.failed === 0;
+  return summary.failed === 0 && isClean;
 }
 
 function line({ rule, result, ms, message, contract, source }: Finding, output: Output): string {
@@ -58,8 +74,4 @@ function line({ rule, result, ms, message, contract, source }: Finding, output: 
   const shown = plainText(message, MOST_MESSAGE);
   const text = result === "pass" ? `${contract}${shown && `: ${shown}`}` : `${shown}. Contract: ${contract}`;
   return `${heading}  ${text} [${source}]\n`;
-}
-
-function onLeftPrepared(devices: readonly string[], reason: string): void {
-  printMessage(`the driver may still have prepared ${devices.slice(0, MOST_DEVICES).join(", ")}: ${reason}`);
 }

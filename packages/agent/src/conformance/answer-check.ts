@@ -37,5 +37,10 @@ export function differenceOf(a: PrepareDevicesResponse, b: PrepareDevicesRespons
 }
 
 function textOf(value: unknown): string {
-  return JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `${each}` : each));
+  return JSON.stringify(value, (_, each) => {
+    if (typeof each === "bigint") return `${each}`;
+    // The entries of a map come in any order.
+    const isObject = typeof each === "object" && each !== null && !Array.isArray(each);
+    return isObject ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each;
+  });
 }

@@ -24,6 +24,8 @@ export interface ConformanceOptions {
   command: string | undefined;
   /** The command that restarts a driver that runs already. */
   restartCommand: string | undefined;
+  /** Whether the driver serves no pods, although `command` did not start it. */
+  idle: boolean;
   /** Whether to prepare and unprepare devices. */
   prepares: boolean;
   /** Opaque parameters of the claims, a JSON object. */
@@ -110,6 +112,17 @@ export class Bench implements AsyncDisposable {
   /** Opens a stream on a connection of its own. */
   watch<T>(stream: { method: string; request: Uint8Array; read: (bytes: Uint8Array) => T }): Watch<T> {
     return new Watch({ ...stream, endpoint: this.endpoint, clock: this.clock }, this.signal);
+  }
+
+  /** Whether the driver serves no pods: nobody else tells it of claims and problems. */
+  get isOwn(): boolean {
+    return this.options.command !== undefined || this.options.idle;
+  }
+
+  /** Throws `Skipped` for a driver that may serve pods: it would act on claims or problems that are not its own. */
+  checkIsOwn(): void {
+    if (!this.isOwn)
+      throw new Skipped("needs --command or --idle: the driver may have other claims and problems");
   }
 
   /** Calls of DevicePreparation. Throws `Skipped` if the driver does not serve it, or must not be called. */

@@ -73,6 +73,7 @@ async function check(
     place,
     command: undefined,
     restartCommand: undefined,
+    idle: true,
     prepares: true,
     configuration: undefined,
     only: [],

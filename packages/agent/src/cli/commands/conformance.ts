@@ -17,6 +17,10 @@ export function declareConformance(program: Command, { output, fail }: CommandCo
       "run the driver, kill and restart it, and end it with SIGTERM (default: it runs already)",
     )
     .option("--restart-command <command>", "command that restarts a driver that runs already")
+    .option(
+      "--idle",
+      "the driver serves no pods: also call RestoreClaims and ReportProblems, as with --command",
+    )
     .option("--no-prepare", "do not prepare and unprepare devices")
     .option("--device <names...>", "prepare only these devices: <device> or <pool>/<device>")
     .option("--configuration <json>", "opaque parameters of the claims, a JSON object")

@@ -95,6 +95,7 @@ export const preparationChecks: readonly Check[] = [
     rule: "restore-claims",
     needs: ["unprepare"],
     async run(bench) {
+      bench.checkIsOwn();
       const claim = claimOfOne(bench);
       await bench.preparation.prepare(claim);
       bench.reconnect();

@@ -37,9 +37,10 @@ export function processChecks(run: DriverRun): readonly Check[] {
       needs: ["restart", "answer", "unprepare"],
       async run(bench) {
         if (!prepared) throw new Skipped("no claim was prepared before");
-        await bench.preparation.restore([prepared]).catch((error) => {
-          if (codeOf(error) !== "unsupported") throw error;
-        });
+        if (bench.isOwn)
+          await bench.preparation.restore([prepared]).catch((error) => {
+            if (codeOf(error) !== "unsupported") throw error;
+          });
         await prepareAndUndo(bench, prepared);
         return undefined;
       },

@@ -113,9 +113,9 @@ async function isServed(bench: Bench, { contract, name }: Service): Promise<bool
         read: () => true,
       });
       await watch.after(0, ANSWER_MS);
-    } else if (name === DriverFeedbackDefinition.name)
-      await callOnce(bench, `${service}/ReportProblems`, new Uint8Array());
-    else if (bench.options.prepares) {
+    } else if (name === DriverFeedbackDefinition.name) {
+      if (bench.isOwn) await callOnce(bench, `${service}/ReportProblems`, new Uint8Array());
+    } else if (bench.options.prepares) {
       const { claim } = claimOf([]);
       const request = UnprepareDevicesRequest.encode({ claim, pods: [], devices: [] }).finish();
       await callOnce(bench, `${service}/UnprepareDevices`, request);

@@ -55,6 +55,7 @@ export const reportChecks: readonly Check[] = [
     needs: ["get-info", "versions"],
     async run(bench) {
       const method = `${bench.service(DriverFeedbackDefinition)}/ReportProblems`;
+      bench.checkIsOwn();
       const problem = {
         errorId: DriverAnswerRefused.id,
         message: "reported by nodekeeper conformance",
