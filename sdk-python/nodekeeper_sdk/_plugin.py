@@ -122,7 +122,9 @@ async def serve(options, kind):
     finally:
         for task in reports:
             task.cancel()
-        await asyncio.gather(*reports, return_exceptions=True)
+        # A report that ignores its cancellation must not delay the end.
+        if reports:
+            await asyncio.wait(reports, timeout=SHUTDOWN_SECONDS)
 
 
 class _Server:

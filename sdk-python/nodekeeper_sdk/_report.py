@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import random
+import threading
 import time
 
 SHORTEST_DELAY = 0.5
@@ -41,8 +42,58 @@ async def call(function, *arguments):
     """Returns the result of an author's function. One that is not a coroutine runs in a thread, so that it may block."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
-    result = await asyncio.to_thread(function, *arguments)
+    result = await _in_thread(function, *arguments)
     return await result if inspect.isawaitable(result) else result
+
+
+class Turns:
+    """Runs an author's function for one key at a time. A call that is cancelled runs to its end, and the next one waits for
+    it: a thread can't be cancelled."""
+
+    def __init__(self):
+        self._last = {}
+
+    async def call(self, key, function, *arguments):
+        task = asyncio.ensure_future(self._after(self._last.get(key), function, *arguments))
+        self._last[key] = task
+        task.add_done_callback(lambda _: self._last.get(key) is task and self._last.pop(key))
+        return await asyncio.shield(task)
+
+    async def _after(self, before, function, *arguments):
+        if before:
+            await asyncio.wait([before])
+        return await call(function, *arguments)
+
+
+async def _in_thread(function, *arguments):
+    # Not asyncio.to_thread: the process would wait for a function that blocks when it ends.
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+
+    def end(result, error):
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def work():
+        result = error = None
+        try:
+            result = function(*arguments)
+        except StopIteration:
+            # A future can't have it.
+            error = RuntimeError("StopIteration")
+        except BaseException as raised:
+            error = raised
+        try:
+            loop.call_soon_threadsafe(end, result, error)
+        except RuntimeError:
+            pass  # The plugin has stopped.
+
+    threading.Thread(target=work, daemon=True).start()
+    return await future
 
 
 def message_of(error):

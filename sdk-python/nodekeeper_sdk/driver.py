@@ -2,7 +2,7 @@
 
 from nodekeeper_sdk import devices as api
 from nodekeeper_sdk._plugin import Kind, Options, serve
-from nodekeeper_sdk._report import call
+from nodekeeper_sdk._report import Turns, call
 
 # Packages in which a driver serves the same: an older agent knows only the first, which has no status and feedback.
 _OLDER = "nodekeeper.devices.v1alpha1"
@@ -28,7 +28,7 @@ async def serve_device_driver(
     A report is a function without arguments that returns an asynchronous iterator, and yields everything that it reports,
     again after each change. If it ends, its last value stays. If it raises, the agent shows the error's message until the next
     value, and the report is started again after 0.5 to 30 s. Other functions may be coroutines; those that are not run in
-    threads. Calls for different claims overlap.
+    threads. Calls for different claims overlap, those for one claim never do.
 
     devices:        report of lists of `devices.Pool`. An empty list removes all devices.
     health:         report of lists of `devices.DeviceHealth`, of all devices.
@@ -87,12 +87,14 @@ def _names(kind, service, packages):
 
 
 def _add_preparation(kind, prepare, unprepare, restore_claims):
+    turns = Turns()
+
     async def answer_prepare(request):
-        answer = await call(prepare, request)
+        answer = await turns.call(request.claim.uid, prepare, request)
         return answer if isinstance(answer, api.PrepareDevicesResponse) else api.PrepareDevicesResponse(devices=answer)
 
     async def answer_unprepare(request):
-        await call(unprepare, request)
+        await turns.call(request.claim.uid, unprepare, request)
         return api.UnprepareDevicesResponse()
 
     async def answer_restore(request):

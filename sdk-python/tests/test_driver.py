@@ -1,4 +1,5 @@
 import asyncio
+import threading
 import time
 import unittest
 
@@ -127,6 +128,40 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
     def restore(self, claims):
         self.restored.extend(claims)
         return [claim.claim.uid for claim in claims]
+
+    async def test_a_call_that_was_given_up_ends_before_the_next_one_for_its_claim(self):
+        free, order = threading.Event(), []
+
+        def prepare(request):
+            order.append(f"prepare {request.claim.uid}")
+            free.wait()
+            order.append("prepared")
+            return []
+
+        def unprepare(request):
+            order.append(f"unprepare {request.claim.uid}")
+
+        functions = {"prepare": prepare, "unprepare": unprepare}
+        async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:
+            service = f"/{NEWER}.DevicePreparation"
+            call = asyncio.ensure_future(agent.call(f"{service}/PrepareDevices", REQUEST, devices.PrepareDevicesResponse))
+            while not order:
+                await asyncio.sleep(0.01)
+            call.cancel()
+            request = devices.UnprepareDevicesRequest(claim=REQUEST.claim)
+            next_call = agent.call(f"{service}/UnprepareDevices", request, devices.UnprepareDevicesResponse)
+            next_call = asyncio.ensure_future(next_call)
+            await asyncio.sleep(0.2)
+            self.assertEqual(order, ["prepare u1"])
+            free.set()
+            await next_call
+            self.assertEqual(order, ["prepare u1", "prepared", "unprepare u1"])
+
+    async def test_stop_iteration_fails_its_call(self):
+        functions = {"prepare": lambda _: next(iter([])), "unprepare": list}
+        async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:
+            with self.assertLogs("nodekeeper_sdk", "ERROR"), self.assertRaisesRegex(grpc.aio.AioRpcError, "StopIteration"):
+                await agent.call(f"/{NEWER}.DevicePreparation/PrepareDevices", REQUEST, devices.PrepareDevicesResponse)
 
     async def test_claims(self):
         functions = {"prepare": self.prepare, "unprepare": self.unprepare, "restore_claims": self.restore}

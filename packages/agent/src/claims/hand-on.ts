@@ -93,11 +93,11 @@ export class HandOn {
   }
 
   /**
-   * Throws `conflict` if another claim is recorded with one of the devices, or is being unprepared and may have had one. Call it in the same turn of the event loop
-   * as the recording of the claim: of two claims prepared concurrently, the second then finds the first.
+   * Throws `conflict` if another claim is recorded with one of the devices, or is being unprepared and may have had one.
+   * Call it in the same turn of the event loop as the recording of the claim: of two claims prepared concurrently, the
+   * second then finds the first.
    */
   refuseConflicts(driver: string, uid: string, devices: readonly AllocatedDevice[]): void {
-    const { records, unpreparation } = this.#context;
     this.#refuseUnknown(driver, uid);
     for (const holder of this.#holders(driver, uid, devices)) refuseShared(holder, devices);
   }

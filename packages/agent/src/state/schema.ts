@@ -35,8 +35,8 @@ export class Schema {
   }
 
   /**
-   * Creates missing tables and indexes, and columns that older agents did not have. Returns the names of the created tables. Throws `corrupt` if a table
-   * lacks columns.
+   * Creates missing tables and indexes, and columns that older agents did not have. Returns the names of the created
+   * tables. Throws `corrupt` if a table lacks columns.
    */
   complete(connection: DatabaseSync): string[] {
     const found = new Set(itemsOf(connection).map(({ type, name }) => `${type} ${name}`));
