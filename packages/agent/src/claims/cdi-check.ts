@@ -142,8 +142,9 @@ export class CdiCheck {
 }
 
 /**
- * Writes a prepared claim's CDI file, and the metadata that it mounts, if any of them is missing or changed. The paths in it are checked again, because they may
- * have changed since it was written. If one is no longer allowed, removes the file and throws the reason.
+ * Writes a prepared claim's CDI file, and the metadata that it mounts, if any of them is missing or changed. The paths
+ * in it are checked again, because they may have changed since it was written. If one is no longer allowed, removes the
+ * file and throws the reason.
  */
 export async function restoreFile(context: ClaimContext, record: ClaimRecord): Promise<void> {
   const { driver, uid, namespace, name, cdi } = record;

@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { InotifyWatches, silentLogger } from "@nodekeeper/core/lib";
-import { ownerOf } from "./cdi-file.ts";
+import { type FileOwner, ownerOf } from "./cdi-file.ts";
 import { MetadataDirectory } from "./metadata-directory.ts";
 
 const PREFIX = "nodekeeper-";
@@ -41,7 +41,7 @@ export class CdiDirectory {
 
   /** Returns whether the metadata that a CDI file of the agent mounts is as written. */
   hasMetadata(text: string): boolean {
-    const owner = ownerOf(text);
+    const owner = ownerWithMetadata(text);
     return !owner?.metadata || this.#metadata.has(owner.driver, owner.uid, owner.metadata);
   }
 
@@ -78,7 +78,7 @@ export class CdiDirectory {
    * most hosts the directory is in memory, where four synchronous calls are cheaper than one on libuv's thread pool.
    */
   write(driver: string, uid: string, text: string): void {
-    const metadata = ownerOf(text)?.metadata;
+    const metadata = ownerWithMetadata(text)?.metadata;
     if (metadata) this.#metadata.write(driver, uid, metadata);
     // Runtimes read only *.json and *.yaml files.
     const hidden = join(this.path, `.${PREFIX}${uid}-${randomBytes(4).toString("hex")}.tmp`);
@@ -146,4 +146,9 @@ export class CdiDirectory {
   #create(): void {
     mkdirSync(this.path, { recursive: true, mode: 0o755 });
   }
+}
+
+// Few files mount metadata: the others are not parsed.
+function ownerWithMetadata(text: string): FileOwner | undefined {
+  return text.includes('"metadata"') ? ownerOf(text) : undefined;
 }

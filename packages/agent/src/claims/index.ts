@@ -1,6 +1,7 @@
 export { ClaimRecords } from "./claim-records.ts";
 export { ClaimStatusApi } from "./claim-status-api.ts";
 export { ClaimStatuses } from "./claim-statuses.ts";
+export { statusEntry } from "./device-status.ts";
 export { DriverStates, type DriverStatesOptions } from "./driver-state.ts";
 export { HostFiles } from "./host-files.ts";
 export { ClaimManager, type ClaimSources } from "./manager.ts";

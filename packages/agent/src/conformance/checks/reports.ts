@@ -14,7 +14,8 @@ import {
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
 import { isRecord } from "@nodekeeper/core/kube";
-import { quote, withDeadline } from "@nodekeeper/core/lib";
+import { messageOf, quote, withDeadline } from "@nodekeeper/core/lib";
+import { statusEntry } from "../../claims/index.ts";
 import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
 import { RuleBroken } from "../finding.ts";
@@ -23,9 +24,8 @@ import { claimOfOne } from "./preparation.ts";
 const FIRST_MESSAGE_MS = 10_000;
 const CALL_MS = 10_000;
 const LONGEST_MESSAGE = 1_024;
-const MOST_DATA_BYTES = 10 * 1024;
-const MOST_CONDITIONS = 8;
-const MOST_IPS = 16;
+// Answers are empty.
+const MOST_ANSWER_BYTES = 10 * 1024;
 
 export const reportChecks: readonly Check[] = [
   {
@@ -61,7 +61,7 @@ export const reportChecks: readonly Check[] = [
         message: "reported by nodekeeper conformance",
         device: "none",
       };
-      const channel = new UnaryChannel(bench.endpoint, { maxReceiveBytes: MOST_DATA_BYTES });
+      const channel = new UnaryChannel(bench.endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
       try {
         for (const problems of [[problem], []]) {
           const request = ReportProblemsRequest.encode(
@@ -95,7 +95,7 @@ export const statusCheck: Check = {
     const { value } = await watch.after(0, FIRST_MESSAGE_MS);
     if (claim) await bench.preparation.unprepare(claim);
     for (const status of value) {
-      const problem = problemOf(status, claim);
+      const problem = problemOf(bench.known.name, status, claim);
       if (problem !== undefined)
         throw new RuleBroken(`claim ${status.claimUid}, device ${status.pool}/${status.device}: ${problem}`);
     }
@@ -114,22 +114,21 @@ async function deviceNames({ devices, pools }: Bench): Promise<Set<string>> {
   ]);
 }
 
+// As the agent refuses it.
 function problemOf(
-  { claimUid, pool, device, conditions, data, networkData }: DeviceStatus,
+  driver: string,
+  status: DeviceStatus,
   known: PrepareDevicesRequest | undefined,
 ): string | undefined {
+  const { claimUid, pool, device } = status;
   const isOfClaim = known?.devices.some((each) => each.pool === pool && each.device === device);
   if (claimUid === known?.claim?.uid && !isOfClaim) return "the claim does not have the device";
-  if (conditions.length > MOST_CONDITIONS)
-    return `${conditions.length} conditions, more than ${MOST_CONDITIONS}`;
-  if (new Set(conditions.map(({ type }) => type)).size < conditions.length)
-    return "two conditions have the same type";
-  const wrong = conditions.find(({ status }) => !["True", "False", "Unknown"].includes(status));
-  if (wrong) return `condition ${wrong.type}: ${quote(wrong.status)} is not a status`;
-  if (Buffer.byteLength(data) > MOST_DATA_BYTES) return `data has more than ${MOST_DATA_BYTES} bytes`;
-  if (data !== "" && !isJsonObject(data)) return "data is not a JSON object";
-  const ips = networkData?.ips ?? [];
-  return ips.length > MOST_IPS ? `${ips.length} IP addresses, more than ${MOST_IPS}` : undefined;
+  try {
+    statusEntry(driver, status);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Returns whether a text is a JSON object. */
