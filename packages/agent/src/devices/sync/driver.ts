@@ -41,7 +41,7 @@ export const nothingDesired: Desired = { pools: [], models: [], problems: [], qu
 /** One driver: its last report, and what is published from it. Unchanged input is not processed again. */
 export class Driver {
   readonly name: string;
-  /** What the driver is told of its devices. */
+  /** Reports problems of its devices to the driver. */
   readonly feedback: DriverFeedback;
   readonly #nodeName: string;
   #reader: PoolReader;

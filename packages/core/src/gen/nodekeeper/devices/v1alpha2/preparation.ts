@@ -37,8 +37,8 @@ export interface Claim {
   labels: { [key: string]: string };
   annotations: { [key: string]: string };
   /**
-   * All requests of the claim, in its order, also those for devices of other drivers. Alternatives (`firstAvailable`) are
-   * listed each.
+   * All requests of the claim in their order, including those for devices of other drivers. Each alternative of
+   * `firstAvailable` is listed.
    */
   requests: ClaimRequest[];
 }
@@ -53,7 +53,7 @@ export interface Claim_AnnotationsEntry {
   value: string;
 }
 
-/** A request of the claim's specification, as it is, without defaults of ours. */
+/** A request of the claim's specification, unchanged. */
 export interface ClaimRequest {
   /** "<request>" or "<request>/<subrequest>", as in AllocatedDevice. */
   name: string;
@@ -307,11 +307,11 @@ export interface NetworkData {
 }
 
 export interface ReportProblemsRequest {
-  /** At most 1,000; the most recent ones. */
+  /** At most 1,000. */
   problems: Problem[];
 }
 
-/** What the agent refused. The fields that say what of are empty if it is not about one pool, device or claim. */
+/** A problem. `pool`, `device` and `claim_uid` are empty if it does not concern a single one. */
 export interface Problem {
   /** Of the catalogue of errors, docs/errors.md. */
   errorId: string;
@@ -3629,9 +3629,9 @@ export const DriverFeedbackDefinition = {
   fullName: "nodekeeper.devices.v1alpha2.DriverFeedback",
   methods: {
     /**
-     * Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-     * they change, at most once a second. An empty list: there are none. Nothing waits for the answer; a failed call is
-     * repeated. This version of the agent reports problems of devices and slices, not those of claims.
+     * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
+     * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
+     * This version of the agent reports problems of devices and slices, not of claims.
      */
     reportProblems: {
       name: "ReportProblems",
@@ -3646,9 +3646,9 @@ export const DriverFeedbackDefinition = {
 
 export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
   /**
-   * Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-   * they change, at most once a second. An empty list: there are none. Nothing waits for the answer; a failed call is
-   * repeated. This version of the agent reports problems of devices and slices, not those of claims.
+   * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
+   * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
+   * This version of the agent reports problems of devices and slices, not of claims.
    */
   reportProblems(
     request: ReportProblemsRequest,
@@ -3658,9 +3658,9 @@ export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
 
 export interface DriverFeedbackClient<CallOptionsExt = {}> {
   /**
-   * Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-   * they change, at most once a second. An empty list: there are none. Nothing waits for the answer; a failed call is
-   * repeated. This version of the agent reports problems of devices and slices, not those of claims.
+   * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
+   * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
+   * This version of the agent reports problems of devices and slices, not of claims.
    */
   reportProblems(
     request: DeepPartial<ReportProblemsRequest>,
