@@ -108,8 +108,8 @@ export class HandOn {
     if (!records.mayLackClaims) return;
     const unknown = records
       .of(driver)
-      .filter((other) => other.uid !== uid && other.devices.length === 0)
-      .find((other) => unpreparation.isUnderWay(driver, other.uid));
+      .filter(({ devices }) => devices.length === 0)
+      .find((claim) => claim.uid !== uid && unpreparation.isUnderWay(driver, claim.uid));
     if (!unknown) return;
     const claim = `ResourceClaim ${unknown.namespace}/${unknown.name}`;
     throw new ClaimInUse({ problem: `${claim} is being unprepared, and its devices are not recorded` });
