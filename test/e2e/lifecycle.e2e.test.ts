@@ -109,9 +109,11 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
     await eventually(async () =>
       expect(await agent.metric("nodekeeper_lifecycle_hint_stream_state", `{state="${mode}"}`)).toBe(1),
     );
-    const { ok, text } = await agent.readiness();
-    expect(text).toContain("[+]PodLifecycleReady ok");
-    expect(ok).toBe(true);
+    await eventually(async () => {
+      const { ok, text } = await agent.readiness();
+      expect(text).toContain("[+]PodLifecycleReady ok");
+      expect(ok, text).toBe(true);
+    });
   });
 
   it("a pod that runs, exits with a code and is removed", async () => {
