@@ -3,6 +3,7 @@ package nodekeeper
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -52,8 +53,8 @@ func TestDriverListsWhatItServesInBothContracts(t *testing.T) {
 		driver DeviceDriver
 		wanted []string
 	}{
-		"devices alone":  {DeviceDriver{Devices: fixed(nil)}, []string{older, newer}},
-		"kubelet plugin": {DeviceDriver{Devices: fixed(nil), OwnKubeletPlugin: true}, []string{older, newer, "v1.DRAPlugin"}},
+		"devices alone":  {DeviceDriver{Devices: fixed(nil)}, []string{older, newer, newer + ".DriverFeedback"}},
+		"kubelet plugin": {DeviceDriver{Devices: fixed(nil), OwnKubeletPlugin: true}, []string{older, newer, newer + ".DriverFeedback", "v1.DRAPlugin"}},
 		"everything": {full, []string{
 			older, newer,
 			older + ".DevicePreparation", newer + ".DevicePreparation",
@@ -201,6 +202,44 @@ func TestPanicsOfTheAuthorAreFailuresOfTheirReportAndCall(t *testing.T) {
 		response, err := stream.Recv()
 		return err == nil && response.Pools[0].Devices[0].Name == "gpu-1"
 	})
+}
+
+func TestErrorsOfCallsAreTruncatedAndKeepTheirStatus(t *testing.T) {
+	long := strings.Repeat("é", 10_000)
+	for name, err := range map[string]error{"error": errors.New(long), "status": status.Error(codes.FailedPrecondition, long)} {
+		failure := status.Convert(callError(err))
+		if failure.Message() != strings.Repeat("é", 500) {
+			t.Errorf("%s: %d bytes", name, len(failure.Message()))
+		}
+		if name == "status" && failure.Code() != codes.FailedPrecondition {
+			t.Errorf("code %s", failure.Code())
+		}
+	}
+	if callError(nil) != nil {
+		t.Error("no error became one")
+	}
+}
+
+func TestProblemsAreLoggedOnceAndWhenTheyHaveEnded(t *testing.T) {
+	var log strings.Builder
+	report := problemLog(slog.New(slog.NewTextHandler(&log, nil)))
+	one := &devices.Problem{ErrorId: "NK1503", Message: "not a DNS label", Pool: "node-1", Device: "gpu.0", Since: 1}
+	report([]*devices.Problem{one})
+	again := proto.Clone(one).(*devices.Problem)
+	again.Since = 2
+	report([]*devices.Problem{again, {ErrorId: "NK1511", Message: "taints are dropped"}})
+	report(nil)
+	for text, wanted := range map[string]int{
+		`the agent reports a problem: not a DNS label" errorId=NK1503 pool=node-1 device=gpu.0`: 1,
+		`the agent reports a problem: taints are dropped" errorId=NK1511`:                       1,
+		`a problem has ended: not a DNS label`:                                                  1,
+		`a problem has ended: taints are dropped`:                                               1,
+		"level=WARN": 4,
+	} {
+		if found := strings.Count(log.String(), text); found != wanted {
+			t.Errorf("%q: %d times in %s", text, found, log.String())
+		}
+	}
 }
 
 func TestClaims(t *testing.T) {

@@ -37,6 +37,14 @@ type Options struct {
 	OnRefused func(reason string)
 }
 
+func (o Options) logger() *slog.Logger {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return log.With("plugin", o.Name)
+}
+
 const (
 	checkInterval   = time.Second
 	shutdownTimeout = time.Second
@@ -96,10 +104,7 @@ func newPlugin(options Options, kind kind) (*plugin, error) {
 		removeStaleSockets(options.SocketDir, options.Name)
 		options.SocketPath = filepath.Join(options.SocketDir, options.Name+"-"+randomID()+".sock")
 	}
-	if options.Log == nil {
-		options.Log = slog.Default()
-	}
-	options.Log = options.Log.With("plugin", options.Name)
+	options.Log = options.logger()
 	return &plugin{Options: options, kind: kind}, nil
 }
 

@@ -2,6 +2,7 @@
 
 from nodekeeper_sdk import devices as api
 from nodekeeper_sdk._plugin import Kind, Options, serve
+from nodekeeper_sdk._problems import ProblemLog
 from nodekeeper_sdk._report import Turns, call
 
 # Packages in which a driver serves the same: an older agent knows only the first, which has no status and feedback.
@@ -40,7 +41,8 @@ async def serve_device_driver(
     restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects, so that the
                     driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
                     they are prepared again. Without it, none are.
-    problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes.
+    problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes. Without it,
+                    each new problem is logged as a warning, and once more when it has ended.
     own_kubelet_plugin: the driver registers with the kubelet itself, and the agent only publishes its devices.
     options:        see `Options`.
     """
@@ -66,8 +68,7 @@ async def serve_device_driver(
         latest = kind.report(status, api.WatchDeviceStatusResponse, "devices")
         for service in _names(kind, "DeviceStatusReport", [_NEWER]):
             kind.stream(service, "WatchDeviceStatus", latest)
-    if problems:
-        _add_feedback(kind, problems)
+    _add_feedback(kind, problems or ProblemLog(kind))
     if own_kubelet_plugin:
         kind.versions.append("v1.DRAPlugin")
     await serve(Options(**options), kind)

@@ -1,4 +1,5 @@
 import asyncio
+import logging
 import threading
 import time
 import unittest
@@ -36,7 +37,9 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
             f"{NEWER}.DeviceStatusReport",
             f"{NEWER}.DriverFeedback",
         ]
-        for more, wanted in (({}, []), ({"own_kubelet_plugin": True}, ["v1.DRAPlugin"]), (functions, everything)):
+        feedback = f"{NEWER}.DriverFeedback"
+        kubelet_plugin = {"own_kubelet_plugin": True}, [feedback, "v1.DRAPlugin"]
+        for more, wanted in (({}, [feedback]), kubelet_plugin, (functions, everything)):
             async with served(serve_device_driver, devices=report_of([]), **more) as plugin, plugin.connect() as agent:
                 info = await agent.register()
                 self.assertEqual((info.type, info.name, info.endpoint), ("DRAPlugin", "sample", ""))
@@ -156,6 +159,32 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
             free.set()
             await next_call
             self.assertEqual(order, ["prepare u1", "prepared", "unprepare u1"])
+
+    async def test_a_failed_call_is_logged_by_the_log_of_the_options(self):
+        functions = {"prepare": lambda _: 1 / 0, "unprepare": list, "log": logging.getLogger("own")}
+        async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:
+            with self.assertLogs("own", "ERROR") as logged, self.assertNoLogs("nodekeeper_sdk"):
+                with self.assertRaises(grpc.aio.AioRpcError):
+                    await agent.call(f"/{NEWER}.DevicePreparation/PrepareDevices", REQUEST, devices.PrepareDevicesResponse)
+            self.assertIn("PrepareDevices failed", logged.output[0])
+
+    async def test_problems_are_logged_once_and_when_they_have_ended(self):
+        async with served(serve_device_driver, devices=report_of([])) as plugin, plugin.connect() as agent:
+            one = devices.Problem(error_id="NK1503", message="not a DNS label", pool="node-1", device="gpu.0", since=1)
+            again = devices.Problem(error_id="NK1503", message="not a DNS label", pool="node-1", device="gpu.0", since=2)
+            with self.assertLogs("nodekeeper_sdk", "WARNING") as logged:
+                for problems in ([one], [again, devices.Problem(error_id="NK1511", message="taints are dropped")], []):
+                    request = devices.ReportProblemsRequest(problems=problems)
+                    await agent.call(f"/{NEWER}.DriverFeedback/ReportProblems", request, devices.ReportProblemsResponse)
+        self.assertEqual(
+            sorted(record.getMessage() for record in logged.records),
+            [
+                "NK1503: a problem has ended: not a DNS label (pool node-1, device gpu.0)",
+                "NK1503: the agent reports a problem: not a DNS label (pool node-1, device gpu.0)",
+                "NK1511: a problem has ended: taints are dropped",
+                "NK1511: the agent reports a problem: taints are dropped",
+            ],
+        )
 
     async def test_stop_iteration_fails_its_call(self):
         functions = {"prepare": lambda _: next(iter([])), "unprepare": list}
