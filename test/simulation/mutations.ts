@@ -731,7 +731,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (--lock.users === 0) this.#locks.delete(key);",
     to: "",
     promise: bounded,
-    seed: 104,
+    seed: 176,
   },
   {
     name: "bounds: metrics of a plugin that was removed are kept",
