@@ -401,7 +401,7 @@ export const mutations: readonly Mutation[] = [
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
     promise: relieved,
-    seed: 4,
+    seed: 553,
   },
   {
     name: "an acceptance is not recorded",
