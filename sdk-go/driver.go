@@ -45,7 +45,7 @@ const (
 // the kubelet's DRA plugin on the driver's behalf. The driver needs no access to the API server.
 func ServeDeviceDriver(ctx context.Context, options Options, driver DeviceDriver) error {
 	if driver.Problems == nil {
-		driver.Problems = problemLog(options.logger())
+		driver.Problems = problemLog(options.log())
 	}
 	kind, err := driver.kind()
 	if err != nil {

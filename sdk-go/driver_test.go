@@ -3,7 +3,6 @@ package nodekeeper
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -217,28 +216,6 @@ func TestErrorsOfCallsAreTruncatedAndKeepTheirStatus(t *testing.T) {
 	}
 	if callError(nil) != nil {
 		t.Error("no error became one")
-	}
-}
-
-func TestProblemsAreLoggedOnceAndWhenTheyHaveEnded(t *testing.T) {
-	var log strings.Builder
-	report := problemLog(slog.New(slog.NewTextHandler(&log, nil)))
-	one := &devices.Problem{ErrorId: "NK1503", Message: "not a DNS label", Pool: "node-1", Device: "gpu.0", Since: 1}
-	report([]*devices.Problem{one})
-	again := proto.Clone(one).(*devices.Problem)
-	again.Since = 2
-	report([]*devices.Problem{again, {ErrorId: "NK1511", Message: "taints are dropped"}})
-	report(nil)
-	for text, wanted := range map[string]int{
-		`the agent reports a problem: not a DNS label" errorId=NK1503 pool=node-1 device=gpu.0`: 1,
-		`the agent reports a problem: taints are dropped" errorId=NK1511`:                       1,
-		`a problem has ended: not a DNS label`:                                                  1,
-		`a problem has ended: taints are dropped`:                                               1,
-		"level=WARN": 4,
-	} {
-		if found := strings.Count(log.String(), text); found != wanted {
-			t.Errorf("%q: %d times in %s", text, found, log.String())
-		}
 	}
 }
 

@@ -37,14 +37,6 @@ type Options struct {
 	OnRefused func(reason string)
 }
 
-func (o Options) logger() *slog.Logger {
-	log := o.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	return log.With("plugin", o.Name)
-}
-
 const (
 	checkInterval   = time.Second
 	shutdownTimeout = time.Second
@@ -104,8 +96,17 @@ func newPlugin(options Options, kind kind) (*plugin, error) {
 		removeStaleSockets(options.SocketDir, options.Name)
 		options.SocketPath = filepath.Join(options.SocketDir, options.Name+"-"+randomID()+".sock")
 	}
-	options.Log = options.logger()
+	options.Log = options.log()
 	return &plugin{Options: options, kind: kind}, nil
+}
+
+// log returns the log of the plugin.
+func (o Options) log() *slog.Logger {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return log.With("plugin", o.Name)
 }
 
 func (p *plugin) keepServing(ctx context.Context) error {

@@ -38,8 +38,8 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
             f"{NEWER}.DriverFeedback",
         ]
         feedback = f"{NEWER}.DriverFeedback"
-        kubelet_plugin = {"own_kubelet_plugin": True}, [feedback, "v1.DRAPlugin"]
-        for more, wanted in (({}, [feedback]), kubelet_plugin, (functions, everything)):
+        own = {"own_kubelet_plugin": True}
+        for more, wanted in (({}, [feedback]), (own, [feedback, "v1.DRAPlugin"]), (functions, everything)):
             async with served(serve_device_driver, devices=report_of([]), **more) as plugin, plugin.connect() as agent:
                 info = await agent.register()
                 self.assertEqual((info.type, info.name, info.endpoint), ("DRAPlugin", "sample", ""))
@@ -56,6 +56,26 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
         ):
             with self.assertRaisesRegex(ValueError, wanted):
                 await serve_device_driver(name="sample", devices=report_of([]), **options)
+
+
+class FeedbackTest(unittest.IsolatedAsyncioTestCase):
+    async def test_problems_are_logged_once_without_a_function_for_them(self):
+        def problem(device):
+            return devices.Problem(error_id="NK1503", message="quarantined", pool="node-1", device=device)
+
+        async with served(serve_device_driver, devices=report_of([])) as plugin, plugin.connect() as agent:
+            with self.assertLogs("nodekeeper_sdk", "WARNING") as logged:
+                for names in (["gpu-0"], ["gpu-0", "gpu-1"], ["gpu-1"]):
+                    request = devices.ReportProblemsRequest(problems=[problem(name) for name in names])
+                    await agent.call(f"/{NEWER}.DriverFeedback/ReportProblems", request, devices.ReportProblemsResponse)
+        self.assertEqual(
+            [record.getMessage() for record in logged.records],
+            [
+                "the agent reports a problem: NK1503 quarantined (node-1, gpu-0)",
+                "the agent reports a problem: NK1503 quarantined (node-1, gpu-1)",
+                "a problem has ended: NK1503 quarantined (node-1, gpu-0)",
+            ],
+        )
 
 
 class ReportTest(unittest.IsolatedAsyncioTestCase):
@@ -167,24 +187,6 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaises(grpc.aio.AioRpcError):
                     await agent.call(f"/{NEWER}.DevicePreparation/PrepareDevices", REQUEST, devices.PrepareDevicesResponse)
             self.assertIn("PrepareDevices failed", logged.output[0])
-
-    async def test_problems_are_logged_once_and_when_they_have_ended(self):
-        async with served(serve_device_driver, devices=report_of([])) as plugin, plugin.connect() as agent:
-            one = devices.Problem(error_id="NK1503", message="not a DNS label", pool="node-1", device="gpu.0", since=1)
-            again = devices.Problem(error_id="NK1503", message="not a DNS label", pool="node-1", device="gpu.0", since=2)
-            with self.assertLogs("nodekeeper_sdk", "WARNING") as logged:
-                for problems in ([one], [again, devices.Problem(error_id="NK1511", message="taints are dropped")], []):
-                    request = devices.ReportProblemsRequest(problems=problems)
-                    await agent.call(f"/{NEWER}.DriverFeedback/ReportProblems", request, devices.ReportProblemsResponse)
-        self.assertEqual(
-            sorted(record.getMessage() for record in logged.records),
-            [
-                "NK1503: a problem has ended: not a DNS label (pool node-1, device gpu.0)",
-                "NK1503: the agent reports a problem: not a DNS label (pool node-1, device gpu.0)",
-                "NK1511: a problem has ended: taints are dropped",
-                "NK1511: the agent reports a problem: taints are dropped",
-            ],
-        )
 
     async def test_stop_iteration_fails_its_call(self):
         functions = {"prepare": lambda _: next(iter([])), "unprepare": list}

@@ -7,10 +7,10 @@ import (
 	devices "github.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2"
 )
 
-// problemKey has no time: an agent that was restarted may know another one.
+// problemKey has what distinguishes problems.
 type problemKey struct{ errorID, message, pool, device, claimUID string }
 
-// problemLog returns a function that logs each new problem once, and once when it has ended.
+// problemLog returns the default of DeviceDriver.Problems.
 func problemLog(log *slog.Logger) func([]*devices.Problem) {
 	var mu sync.Mutex
 	known := map[problemKey]bool{}
@@ -20,14 +20,14 @@ func problemLog(log *slog.Logger) func([]*devices.Problem) {
 		present := map[problemKey]bool{}
 		for _, each := range problems {
 			key := problemKey{each.ErrorId, each.Message, each.Pool, each.Device, each.ClaimUid}
-			if !known[key] && !present[key] {
-				key.warn(log, "the agent reports a problem: ")
-			}
 			present[key] = true
+			if !known[key] {
+				key.warn(log, "the agent reports a problem")
+			}
 		}
 		for key := range known {
 			if !present[key] {
-				key.warn(log, "a problem has ended: ")
+				key.warn(log, "a problem has ended")
 			}
 		}
 		known = present
@@ -35,11 +35,5 @@ func problemLog(log *slog.Logger) func([]*devices.Problem) {
 }
 
 func (k problemKey) warn(log *slog.Logger, what string) {
-	fields := []any{"errorId", k.errorID}
-	for _, each := range [][2]string{{"pool", k.pool}, {"device", k.device}, {"claimUid", k.claimUID}} {
-		if each[1] != "" {
-			fields = append(fields, each[0], each[1])
-		}
-	}
-	log.Warn(what+k.message, fields...)
+	log.Warn(what, "errorId", k.errorID, "problem", k.message, "pool", k.pool, "device", k.device, "claimUid", k.claimUID)
 }
