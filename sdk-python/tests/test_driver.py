@@ -1,5 +1,4 @@
 import asyncio
-import logging
 import threading
 import time
 import unittest
@@ -179,14 +178,6 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
             free.set()
             await next_call
             self.assertEqual(order, ["prepare u1", "prepared", "unprepare u1"])
-
-    async def test_a_failed_call_is_logged_by_the_log_of_the_options(self):
-        functions = {"prepare": lambda _: 1 / 0, "unprepare": list, "log": logging.getLogger("own")}
-        async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:
-            with self.assertLogs("own", "ERROR") as logged, self.assertNoLogs("nodekeeper_sdk"):
-                with self.assertRaises(grpc.aio.AioRpcError):
-                    await agent.call(f"/{NEWER}.DevicePreparation/PrepareDevices", REQUEST, devices.PrepareDevicesResponse)
-            self.assertIn("PrepareDevices failed", logged.output[0])
 
     async def test_stop_iteration_fails_its_call(self):
         functions = {"prepare": lambda _: next(iter([])), "unprepare": list}
