@@ -23,7 +23,6 @@ type profile interface {
 type driver struct {
 	options
 	profile
-	// statuses is nil if they are not reported.
 	statuses *statuses
 	devices  map[string]*devices.Device
 }
@@ -31,8 +30,8 @@ type driver struct {
 var outsideNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
-	d := &driver{options: o, devices: map[string]*devices.Device{}}
-	switch o.profile {
+	d := &driver{options: o, statuses: newStatuses(), devices: map[string]*devices.Device{}}
+	switch o.profileName {
 	case "gpu":
 		d.profile = gpus{o}
 	case "net":
@@ -40,7 +39,7 @@ func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
 	case "cpu":
 		d.profile = numaNodes{o}
 	default:
-		return served, fmt.Errorf("device profile %q is none of gpu, net and cpu", o.profile)
+		return served, fmt.Errorf("device profile %q is none of gpu, net and cpu", o.profileName)
 	}
 	pool := d.pool()
 	for _, device := range pool.Devices {
@@ -54,8 +53,7 @@ func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
 		Prepare:   d.prepare,
 		Unprepare: d.unprepare,
 	}
-	if o.profile == "gpu" && o.gpuStatus {
-		d.statuses = newStatuses()
+	if o.profileName == "gpu" && o.gpuStatus {
 		served.Status, served.RestoreClaims = d.statuses.value.Report, d.restore
 	}
 	return served, nil
@@ -78,21 +76,15 @@ func (d *driver) prepare(_ context.Context, request *devices.PrepareDevicesReque
 			return nil, fmt.Errorf("%s: %w", device.Device, err)
 		}
 		name := strings.ToUpper(outsideNames.ReplaceAllString(device.Device, "_"))
-		variables = append(variables, fmt.Sprintf("%s_DEVICE_%s_RESOURCE_CLAIM=%s", strings.ToUpper(d.options.profile), name, uid))
+		variables = append(variables, fmt.Sprintf("%s_DEVICE_%s_RESOURCE_CLAIM=%s", strings.ToUpper(d.profileName), name, uid))
 		response.Devices = append(response.Devices, nodekeeper.Prepared(device, &devices.ContainerEdits{Env: variables}))
 	}
-	if d.statuses != nil {
-		d.statuses.change(func(byClaim map[string][]*devices.DeviceStatus) {
-			byClaim[uid] = d.statusOf(request.Claim, request.Devices)
-		})
-	}
+	d.statuses.change(func(byClaim byClaim) { byClaim[uid] = d.statusOf(request.Claim, request.Devices) })
 	return response, nil
 }
 
 // Nothing is set up on the node, so there is nothing to undo.
 func (d *driver) unprepare(_ context.Context, request *devices.UnprepareDevicesRequest) error {
-	if d.statuses != nil {
-		d.statuses.change(func(byClaim map[string][]*devices.DeviceStatus) { delete(byClaim, request.Claim.GetUid()) })
-	}
+	d.statuses.change(func(byClaim byClaim) { delete(byClaim, request.Claim.GetUid()) })
 	return nil
 }

@@ -210,7 +210,7 @@ func TestOptions(t *testing.T) {
 	if _, err := parse(nil); err == nil || !strings.Contains(err.Error(), `NUM_DEVICES="many"`) {
 		t.Error(err)
 	}
-	if _, err := newDriver(options{profile: "tpu"}); err == nil || !strings.Contains(err.Error(), `"tpu"`) {
+	if _, err := newDriver(options{profileName: "tpu"}); err == nil || !strings.Contains(err.Error(), `"tpu"`) {
 		t.Error(err)
 	}
 }

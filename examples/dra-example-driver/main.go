@@ -17,11 +17,11 @@ import (
 
 // options are those of upstream's flags that are not about what the agent does in the driver's place, and the socket's directory.
 type options struct {
-	socketDir, nodeName, driverName, profile string
-	count                                    int
-	gpuPartitions                            int
-	gpuStatus, gpuShared, bindingConditions  bool
-	numaNodes, cpusPerNUMANode               int
+	socketDir, nodeName, driverName, profileName string
+	count                                        int
+	gpuPartitions                                int
+	gpuStatus, gpuShared, bindingConditions      bool
+	numaNodes, cpusPerNUMANode                   int
 }
 
 func main() {
@@ -45,7 +45,7 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.socketDir, "socket-dir", "/var/lib/nodekeeper/plugins_registry", "the directory that the agent watches")
 	flags.StringVar(&o.nodeName, "node-name", "", "the node's name, required")
 	flags.StringVar(&o.driverName, "driver-name", "", "the driver's name; by default <device-profile>.example.com")
-	flags.StringVar(&o.profile, "device-profile", "gpu", "gpu, net or cpu")
+	flags.StringVar(&o.profileName, "device-profile", "gpu", "gpu, net or cpu")
 	flags.IntVar(&o.count, "num-devices", 8, "how many GPUs or network interfaces")
 	flags.IntVar(&o.gpuPartitions, "gpu-partitions", 0, "how many partitions a GPU has; 0: it can't be partitioned")
 	flags.BoolVar(&o.gpuStatus, "gpu-device-status", false, "report the status of allocated GPUs")
@@ -74,7 +74,7 @@ func parse(args []string) (o options, err error) {
 		return o, fmt.Errorf("the node's name is missing: set --node-name or NODE_NAME")
 	}
 	if o.driverName == "" {
-		o.driverName = o.profile + ".example.com"
+		o.driverName = o.profileName + ".example.com"
 	}
 	return o, nil
 }

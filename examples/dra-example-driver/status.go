@@ -11,19 +11,22 @@ import (
 	devices "github.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2"
 )
 
-// statuses are those of the allocated devices, by UID of the claim.
+// byClaim has the status of devices by UID of the claim.
+type byClaim map[string][]*devices.DeviceStatus
+
+// statuses are those of all allocated devices.
 type statuses struct {
 	mu      sync.Mutex
-	byClaim map[string][]*devices.DeviceStatus
+	byClaim byClaim
 	value   *nodekeeper.Value[*devices.DeviceStatus]
 }
 
 func newStatuses() *statuses {
-	return &statuses{byClaim: map[string][]*devices.DeviceStatus{}, value: nodekeeper.NewValue[*devices.DeviceStatus]()}
+	return &statuses{byClaim: byClaim{}, value: nodekeeper.NewValue[*devices.DeviceStatus]()}
 }
 
 // change reports the statuses after a change of them.
-func (s *statuses) change(change func(byClaim map[string][]*devices.DeviceStatus)) {
+func (s *statuses) change(change func(byClaim byClaim)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s.byClaim)
@@ -48,7 +51,7 @@ func (d *driver) statusOf(claim *devices.Claim, allocated []*devices.AllocatedDe
 
 // restore reports the status of claims that were prepared before this instance started.
 func (d *driver) restore(_ context.Context, claims []*devices.PreparedClaim) (prepareAgain []string, err error) {
-	d.statuses.change(func(byClaim map[string][]*devices.DeviceStatus) {
+	d.statuses.change(func(byClaim byClaim) {
 		clear(byClaim)
 		for _, each := range claims {
 			byClaim[each.Claim.GetUid()] = d.statusOf(each.Claim, each.Devices)

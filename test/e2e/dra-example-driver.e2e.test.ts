@@ -200,6 +200,24 @@ describe.skipIf(missing)("upstream's example driver, ported, on a real node", ()
     expect(gpus.size).toBe(2);
   });
 
+  it("a restart of the driver does not touch the status of claims that it prepared before", async () => {
+    await createClaimTemplate(cluster, "kept", { devices: { requests: [request("gpu")] } });
+    const untilStatus = (podName: string) =>
+      eventually(async () => {
+        const claim = await claimOf(podName);
+        expect(claim.status.devices).toHaveLength(1);
+        return claim;
+      });
+    await createClaimingPod("pod0", "kept");
+    const before = await untilStatus("pod0");
+    await children[0]!.stop();
+    children[0]!.start();
+    // The report that has this one has the other, too, and is not the first.
+    await createClaimingPod("pod1", "kept");
+    await untilStatus("pod1");
+    expect(await claimOf("pod0")).toEqual(before);
+  });
+
   it("basic-multiple-requests: one container gets two GPUs", async () => {
     await createClaimTemplate(cluster, "two", {
       devices: { requests: [request("gpu-1"), request("gpu-2")] },
