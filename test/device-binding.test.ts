@@ -122,7 +122,7 @@ const attached = (claimUid: string, status: "True" | "False" = "True"): DeviceSt
   conditions: [{ type: CONDITION, status, reason: "Attached" }],
 });
 
-it("a driver is told of an allocation before the pod is bound, and its condition stays until it is deallocated", async () => {
+it("a driver is told of an allocation before the pod is bound, and its condition stays until it is prepared and longer", async () => {
   await node.start();
   const { last, told, report } = await serve();
   await until("told that there is none", () => told.length === 1);
@@ -150,20 +150,24 @@ it("a driver is told of an allocation before the pod is bound, and its condition
   await until("written", () => conditionsOf(claim.name).length === 1);
   expect(conditionsOf(claim.name)).toEqual([`${CONDITION}=True`]);
 
-  // The scheduler binds the pod, and the kubelet calls later.
+  // The scheduler binds the pod, and the agent is started again before the kubelet calls.
   store().put({
     ...store().get("pods", "one", "default")!,
     spec: { ...(pod.spec as object), nodeName: NODE },
   });
-  await until("told of the end", () => last()?.length === 0);
+  await node.agent.stop();
+  const before = told.length;
+  await node.start();
+  await until("told by the next agent", () => told.length > before);
   const { resourceVersion } = stored(claim.name).metadata;
   await node.kubelet.prepare(DRIVER, claim);
-  await node.kubelet.unprepare(DRIVER, claim);
-  await node.agent.stop();
-  await node.start();
-  await until("told by the next agent", () => told.length === 4);
-  expect(conditionsOf(claim.name)).toEqual([`${CONDITION}=True`]);
+  await until("told that it is prepared", () => last()?.length === 0);
+  expect(told.slice(before).map((claims) => claims.length)).toEqual([1, 0]);
   expect(stored(claim.name).metadata.resourceVersion).toBe(resourceVersion);
+  await node.kubelet.unprepare(DRIVER, claim);
+  report([]);
+  await until("withdrawn by the driver", () => conditionsOf(claim.name).length === 0);
+  expect(last()).toEqual([]);
 });
 
 it("an agent that was killed tells the driver again, without that the claim ever seems to be gone", async () => {

@@ -5,17 +5,17 @@ import type {
 import { toServerError } from "@nodekeeper/core/grpc";
 import { type ClaimToPrepare, claimToUnprepare } from "./device-claim.ts";
 
-/** A claim with binding conditions, whose pod waits for them to be bound to this node. */
+/** A claim that has devices with binding conditions, before it is prepared. */
 export interface ClaimToBind extends ClaimToPrepare {
-  /** When it was allocated. Another time: it was deallocated meanwhile, and all conditions begin anew. */
+  /** When it was allocated. Another time: it was deallocated and allocated again, and its conditions begin anew. */
   allocatedAt: Date;
 }
 
 /**
- * Called with all claims that have devices with binding conditions and a pod that waits to be bound to this node: when the
- * agent connects and after each change; an empty list if there are none. The agent calls again if it throws. Devices
- * without binding conditions are left out. A claim that is absent was bound, in which case `prepare` is called, or has been
- * deallocated.
+ * Called with all claims that have devices with binding conditions and are not prepared yet: from when a pod waits to be bound
+ * to this node until `prepare` has succeeded, or the claim is deallocated. Called when the agent connects and after each
+ * change, with an empty list if there are none, and again if it throws. Devices without binding conditions are left out. A
+ * claim that is neither in the last list nor prepared was deallocated: undo what was done for it.
  */
 export type AllocationHandler = (claims: ClaimToBind[], signal: AbortSignal) => Promise<void> | void;
 

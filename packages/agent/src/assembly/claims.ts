@@ -46,7 +46,7 @@ export function claimsOf(
     api: new ClaimStatusApi(client),
     queueMetrics: context.queueMetrics,
   });
-  const allocations = new AllocationReports({ ...common, nodeName, statuses, watch: context.watch });
+  const allocations = new AllocationReports({ ...common, nodeName, records, statuses, watch: context.watch });
   const sources: ClaimSources = {
     ...common,
     client,

@@ -10,10 +10,12 @@ import {
 import { DriverNotice, type NoticeTarget } from "../devices/index.ts";
 import { allocationsMessage } from "./claim-messages.ts";
 import type { ClaimStatuses } from "./claim-statuses.ts";
-import { allocationKey, ClaimsToBind, type ClaimsToBindOptions, type ClaimToBind } from "./claims-to-bind.ts";
+import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
+import { ClaimsToBind, type ClaimsToBindOptions } from "./claims-to-bind.ts";
 
-export interface AllocationReportsOptions extends Pick<ClaimsToBindOptions, "nodeName" | "watch"> {
-  statuses: Pick<ClaimStatuses, "toBind">;
+export interface AllocationReportsOptions
+  extends Pick<ClaimsToBindOptions, "nodeName" | "records" | "watch"> {
+  statuses: Pick<ClaimStatuses, "toBind" | "unprepared">;
   clock: Clock;
   log: Logger;
 }
@@ -28,7 +30,7 @@ interface Told {
 }
 
 /**
- * Tells drivers of the claims that wait for their binding conditions.
+ * Tells drivers of the claims that they must know before they are prepared.
  *
  * 1. Pods and claims are watched only while a driver is known that serves DeviceBinding.
  * 2. The status of a claim's devices is accepted from when the driver was told of its allocation. What it reported before
@@ -43,7 +45,7 @@ export class AllocationReports {
 
   constructor(options: AllocationReportsOptions) {
     this.#options = options;
-    this.#toBind = new ClaimsToBind(options);
+    this.#toBind = new ClaimsToBind({ ...options, unprepared: () => options.statuses.unprepared() });
     this.#toBind.subscribe(() => this.#changed());
   }
 

@@ -12,7 +12,7 @@ import type { AllocatedDevice, ClaimPod } from "./allocation.ts";
 import type { ClaimDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { ClaimRecord } from "./claim-records.ts";
-import type { ClaimToBind } from "./claims-to-bind.ts";
+import type { ClaimToBind } from "./claim-to-bind.ts";
 
 /** The default limit of gRPC servers for a message. */
 const MOST_BYTES = 4 * 1024 * 1024;

@@ -11,7 +11,7 @@ import { ClaimStatusStore } from "../state/index.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type StatusOutcome, statusManager } from "./claim-status-api.ts";
 import { ClaimStatuses } from "./claim-statuses.ts";
-import type { ClaimToBind } from "./claims-to-bind.ts";
+import type { ClaimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import type { WantedEntries } from "./reported-statuses.ts";
 import { ClaimWorld, DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";

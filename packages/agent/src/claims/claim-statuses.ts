@@ -12,7 +12,7 @@ import type { ClaimStatusStore } from "../state/index.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import { type ClaimStatusApi, statusManager } from "./claim-status-api.ts";
-import type { ClaimToBind } from "./claims-to-bind.ts";
+import type { ClaimToBind } from "./claim-to-bind.ts";
 import { ReportedStatuses, type WantedEntries } from "./reported-statuses.ts";
 import { StatusPace } from "./status-pace.ts";
 
@@ -88,13 +88,19 @@ export class ClaimStatuses {
     this.#pace.forget(driver);
   }
 
-  /** Sets the claims that wait to be bound, of whose devices the driver may report the status. */
+  /** Sets the claims that are not prepared yet and of whose devices the driver may report the status. */
   toBind(driver: string, claims: readonly ClaimToBind[]): void {
     for (const uid of this.#reports.toBind(driver, claims)) {
       // A deallocation has removed what was written.
       this.#written.delete(keyOf(driver, uid));
       this.#changed(driver, uid);
     }
+  }
+
+  /** Returns the claims that may have entries of ours, and have no record. */
+  unprepared(): ClaimReference[] {
+    const { records } = this.#options;
+    return [...this.#stored].flatMap(([key, claim]) => (records.get(...partsOf(key)) ? [] : [claim]));
   }
 
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */

@@ -1,35 +1,18 @@
-import {
-  type ApiResource,
-  type KubeObject,
-  recordOf,
-  recordsOf,
-  textOf,
-  type Watcher,
-  type WatchTarget,
-} from "@nodekeeper/core/kube";
+import type { ApiResource, KubeObject, Watcher, WatchTarget } from "@nodekeeper/core/kube";
 import { childScope, type Logger, type ScopedSignal } from "@nodekeeper/core/lib";
-import { type Allocation, allocationOf, type ClaimPod } from "./allocation.ts";
+import type { ClaimPod } from "./allocation.ts";
 import { type ClaimReference, parseClaim } from "./claim-reader.ts";
-
-/** A claim that has devices with binding conditions of one driver, and whose pod waits to be bound to this node. */
-export interface ClaimToBind extends ClaimReference, Omit<Allocation, "pods"> {
-  /** The pods that wait. */
-  pods: readonly ClaimPod[];
-  /** Wall milliseconds; 0 if it is not known. */
-  allocatedAt: number;
-}
+import type { ClaimRecords } from "./claim-records.ts";
+import { bindingDrivers, type ClaimToBind, claimToBind, reservedPods } from "./claim-to-bind.ts";
+import { podResource, type WaitingPod, waitingPod } from "./waiting-pod.ts";
 
 export interface ClaimsToBindOptions {
   nodeName: string;
+  records: Pick<ClaimRecords, "get" | "subscribe">;
+  /** Returns claims that may have waited for an earlier agent, and are not prepared. */
+  unprepared: () => readonly ClaimReference[];
   watch: (target: WatchTarget) => Pick<Watcher, "run" | "lastError">;
   log: Logger;
-}
-
-interface WaitingPod {
-  namespace: string;
-  pod: ClaimPod;
-  /** Names of its claims that exist. */
-  claims: string[];
 }
 
 interface FollowedClaim {
@@ -37,22 +20,17 @@ interface FollowedClaim {
   /** Undefined if it does not exist. */
   claim: KubeObject | undefined;
   isRead: boolean;
+  /** The claim's UID from when a pod waits until it is deallocated. */
+  heldUid: string | undefined;
+  /** Drivers that have prepared it since. */
+  preparedBy: Set<string>;
+  /** The pods that have waited, by UID. */
+  pods: Map<string, ClaimPod>;
 }
-
-// Every API server serves it.
-const pods: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  namespaced: true,
-  verbs: ["list", "watch"],
-  subresources: [],
-};
 
 // Binding conditions are as old as this version: Kubernetes 1.34.
 const resourceClaims: ApiResource = {
-  ...pods,
+  ...podResource,
   group: "resource.k8s.io",
   kind: "ResourceClaim",
   plural: "resourceclaims",
@@ -61,8 +39,9 @@ const resourceClaims: ApiResource = {
 const MOST_CLAIMS = 500;
 
 /**
- * The claims of pods that the scheduler has nominated this node for: from before it allocates their claims until it binds
- * them. Watches these pods, and each of their claims by its name.
+ * The allocated claims that a driver must know before they are prepared. A claim is one from when the scheduler has reserved
+ * it for a pod that it has nominated this node for, until the driver has prepared it, or it is deallocated. Watches these
+ * pods, which are not bound yet, and each claim by its name.
  */
 export class ClaimsToBind {
   readonly #options: ClaimsToBindOptions;
@@ -71,10 +50,13 @@ export class ClaimsToBind {
   /** By namespace and name. */
   readonly #claims = new Map<string, FollowedClaim>();
   #watcher: Pick<Watcher, "run" | "lastError"> | undefined;
+  #signal: AbortSignal | undefined;
   #isSynced = false;
+  #isFull = false;
 
   constructor(options: ClaimsToBindOptions) {
     this.#options = options;
+    options.records.subscribe(() => this.#follow());
   }
 
   /** Calls `listener` after each change of a pod or claim. */
@@ -92,93 +74,96 @@ export class ClaimsToBind {
     return this.#watcher?.lastError;
   }
 
-  /** Returns the claims with binding conditions for a driver. */
+  /** Returns the claims of a driver. */
   of(driver: string): ClaimToBind[] {
-    return [...this.#claims.values()].flatMap(({ claim }) => (claim ? this.#toBind(claim, driver) : []));
+    return [...this.#claims.values()].flatMap(({ claim, heldUid, preparedBy, pods }) =>
+      !claim || claim.metadata.uid !== heldUid || preparedBy.has(driver)
+        ? []
+        : (claimToBind(claim, driver, pods) ?? []),
+    );
   }
 
   /** Watches until the signal aborts. Nothing is known afterwards. */
   async run(signal: AbortSignal): Promise<void> {
-    const { watch, nodeName } = this.#options;
+    const { watch, nodeName, unprepared } = this.#options;
     using scope = childScope(signal);
+    this.#signal = scope.signal;
     this.#watcher = watch({
-      resource: pods,
+      resource: podResource,
       // The API server has an index of the first field: a bound pod of any node is not compared.
       fieldSelector: `spec.nodeName=,status.nominatedNodeName=${nodeName}`,
       handler: {
         onReplace: (listed) => {
           this.#pods.clear();
-          for (const pod of listed) this.#take(pod);
+          for (const pod of listed) this.#pods.set(pod.metadata.uid ?? "", waitingPod(pod));
           this.#isSynced = true;
-          this.#follow(scope.signal);
+          this.#follow();
         },
         onUpsert: (pod) => {
-          this.#take(pod);
-          this.#follow(scope.signal);
+          this.#pods.set(pod.metadata.uid ?? "", waitingPod(pod));
+          this.#follow();
         },
         onDelete: ({ metadata }) => {
           this.#pods.delete(metadata.uid ?? "");
-          this.#follow(scope.signal);
+          this.#follow();
         },
       },
     });
+    for (const claim of unprepared()) this.#followClaim(claim, claim.uid);
     try {
       await this.#watcher.run(scope.signal);
     } finally {
       scope.abort();
       this.#watcher = undefined;
+      this.#signal = undefined;
       this.#isSynced = false;
       this.#pods.clear();
       this.#claims.clear();
     }
   }
 
-  #take({ metadata, spec, status }: KubeObject): void {
-    const { name = "", namespace = "", uid = "" } = metadata;
-    const { serviceAccountName, resourceClaims: wanted } = recordOf(spec);
-    const { resourceClaimStatuses, extendedResourceClaimStatus: extended } = recordOf(status);
-    // Those of the specification have a name or a template; the status has the names of claims made of templates.
-    const named = [...recordsOf(wanted), ...recordsOf(resourceClaimStatuses), recordOf(extended)];
-    const claims = named.map(({ resourceClaimName }) => textOf(resourceClaimName)).filter(Boolean);
-    const serviceAccount = textOf(serviceAccountName);
-    const pod = { name, uid, ...(serviceAccount ? { serviceAccount } : {}) };
-    this.#pods.set(uid, { namespace, pod, claims });
-  }
-
-  // Follows the claims of the pods that wait now, and no others.
-  #follow(signal: AbortSignal): void {
-    const all = [...this.#pods.values()].flatMap(({ namespace, claims }) =>
-      claims.map((name) => [`${namespace}/${name}`, { namespace, name }] as const),
-    );
-    const wanted = new Map<string, { namespace: string; name: string }>(all);
-    for (const [key, { scope }] of this.#claims) {
-      if (wanted.has(key)) continue;
-      scope.abort();
-      scope.release();
+  // Follows the claims of the pods that wait now, and those that are held.
+  #follow(): void {
+    if (!this.#signal) return;
+    const wanted = new Map<string, { namespace: string; name: string }>();
+    for (const { namespace, claims } of this.#pods.values())
+      for (const name of claims) wanted.set(`${namespace}/${name}`, { namespace, name });
+    for (const [key, followed] of this.#claims) {
+      this.#hold(followed);
+      if (wanted.has(key) || !followed.isRead || followed.heldUid !== undefined) continue;
+      followed.scope.abort();
+      followed.scope.release();
       this.#claims.delete(key);
     }
-    for (const [key, reference] of wanted) {
-      if (this.#claims.has(key)) continue;
-      if (this.#claims.size === MOST_CLAIMS) {
-        this.#options.log.warn(
-          `more than ${MOST_CLAIMS} claims of pods that wait to be bound: the others are not read`,
-        );
-        break;
-      }
-      this.#followClaim(key, reference, signal);
-    }
-    this.#changed();
+    for (const reference of wanted.values()) this.#followClaim(reference);
+    for (const listener of this.#listeners) listener();
   }
 
-  #followClaim(key: string, { namespace, name }: Omit<ClaimReference, "uid">, signal: AbortSignal): void {
-    const followed: FollowedClaim = { scope: childScope(signal), claim: undefined, isRead: false };
+  #followClaim({ namespace, name }: Omit<ClaimReference, "uid">, heldUid?: string): void {
+    const { watch, log } = this.#options;
+    const key = `${namespace}/${name}`;
+    if (this.#claims.has(key)) return;
+    const isFull = this.#claims.size >= MOST_CLAIMS;
+    if (isFull && !this.#isFull)
+      log.warn({ claim: key }, `a claim to bind is not read: ${MOST_CLAIMS} others are`);
+    this.#isFull = isFull;
+    if (isFull) return;
+    const scope = childScope(this.#signal);
+    const followed: FollowedClaim = {
+      scope,
+      claim: undefined,
+      isRead: false,
+      heldUid,
+      preparedBy: new Set(),
+      pods: new Map(),
+    };
     this.#claims.set(key, followed);
     const set = (claim: KubeObject | undefined) => {
       followed.claim = claim;
       followed.isRead = true;
-      if (this.#claims.get(key) === followed) this.#changed();
+      this.#follow();
     };
-    const watcher = this.#options.watch({
+    const watcher = watch({
       resource: resourceClaims,
       namespace,
       fieldSelector: `metadata.name=${name}`,
@@ -190,35 +175,25 @@ export class ClaimsToBind {
       },
     });
     // Never rejects.
-    void watcher.run(followed.scope.signal);
+    void watcher.run(scope.signal);
   }
 
-  #changed(): void {
-    for (const listener of this.#listeners) listener();
+  #hold(followed: FollowedClaim): void {
+    const { claim, isRead, preparedBy, pods } = followed;
+    if (!isRead) return;
+    const drivers = bindingDrivers(claim);
+    const uid = claim?.metadata.uid ?? "";
+    // A claim that another pod uses already is awaited once it is reserved for this pod, too.
+    const awaited = reservedPods(claim).filter((pod) => this.#pods.has(pod));
+    if (drivers.length > 0 && awaited.length > 0) {
+      followed.heldUid = uid;
+      preparedBy.clear();
+      for (const pod of awaited) pods.set(pod, this.#pods.get(pod)!.pod);
+      return;
+    }
+    for (const driver of drivers)
+      if (this.#options.records.get(driver, uid)?.state === "prepared") preparedBy.add(driver);
+    if (followed.heldUid === uid && drivers.some((driver) => !preparedBy.has(driver))) return;
+    followed.heldUid = undefined;
   }
-
-  // The claim that another pod uses already is only waited for once it is reserved for this pod, too.
-  #toBind(claim: KubeObject, driver: string): ClaimToBind[] {
-    const { allocation } = recordOf(claim.status);
-    if (!allocation) return [];
-    const { pods: reserved, devices, details } = allocationOf(claim, driver);
-    const waiting = reserved.flatMap((pod) => {
-      const found = this.#pods.get(pod.uid);
-      return found ? [{ ...pod, ...found.pod }] : [];
-    });
-    const binding = devices.filter(({ bindingConditions }) => bindingConditions);
-    if (waiting.length === 0 || binding.length === 0) return [];
-    const { name = "", namespace = "", uid = "" } = claim.metadata;
-    const allocatedAt = Date.parse(textOf(recordOf(allocation).allocationTimestamp)) || 0;
-    return [{ namespace, name, uid, pods: waiting, devices: binding, details, allocatedAt }];
-  }
-}
-
-/** Identifies an allocation: a claim that is deallocated and allocated again has another one. */
-export function allocationKey({ uid, allocatedAt, devices }: ClaimToBind): string {
-  return JSON.stringify([
-    uid,
-    allocatedAt,
-    devices.map(({ pool, device, shareId }) => [pool, device, shareId]),
-  ]);
 }

@@ -6,7 +6,7 @@ import type { DeviceIdentity } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
 import { boundDevices } from "./claim-status-api.ts";
-import { allocationKey, type ClaimToBind } from "./claims-to-bind.ts";
+import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import { isAllocated, readStatusReport, type StatusReport } from "./status-report.ts";
 

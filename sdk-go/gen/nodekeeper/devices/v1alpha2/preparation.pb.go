@@ -1462,11 +1462,10 @@ func (x *ReportAllocationsRequest) GetClaims() []*ClaimToBind {
 	return nil
 }
 
-// A claim whose pod waits to be bound to this node.
 type ClaimToBind struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Claim *Claim                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	// The pods that wait.
+	// The pods that the claim is reserved for.
 	Pods []*Pod `protobuf:"bytes,2,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Those with binding conditions alone.
 	Devices []*AllocatedDevice `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`

@@ -582,16 +582,14 @@ const (
 //
 // Version "nodekeeper.devices.v1alpha2.DeviceBinding", with DeviceStatusReport: for devices with binding conditions.
 type DeviceBindingClient interface {
-	// Reports all claims that are allocated such devices of the driver, and have a pod that waits to be bound to this node: at
-	// once and again whenever they change, at most once per second. An empty list means that no pod waits. A failed call is
-	// repeated. The driver does what the devices need before the pod is bound, and reports their conditions by
-	// DeviceStatusReport.
+	// Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+	// to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+	// most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+	// devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
 	//
-	//  1. The status of a device is written once the driver was told of its allocation.
-	//  2. It stays while the claim is allocated, also when the claim is not reported any more because the pod was bound.
-	//  3. A claim that is absent may have been deallocated without having been prepared: the driver undoes what it did, unless
-	//     PrepareDevices is called for it. A claim with another allocated_at was deallocated meanwhile, and all conditions
-	//     begin anew.
+	// 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+	// 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+	// 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
 	ReportAllocations(ctx context.Context, in *ReportAllocationsRequest, opts ...grpc.CallOption) (*ReportAllocationsResponse, error)
 }
 
@@ -619,16 +617,14 @@ func (c *deviceBindingClient) ReportAllocations(ctx context.Context, in *ReportA
 //
 // Version "nodekeeper.devices.v1alpha2.DeviceBinding", with DeviceStatusReport: for devices with binding conditions.
 type DeviceBindingServer interface {
-	// Reports all claims that are allocated such devices of the driver, and have a pod that waits to be bound to this node: at
-	// once and again whenever they change, at most once per second. An empty list means that no pod waits. A failed call is
-	// repeated. The driver does what the devices need before the pod is bound, and reports their conditions by
-	// DeviceStatusReport.
+	// Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+	// to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+	// most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+	// devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
 	//
-	//  1. The status of a device is written once the driver was told of its allocation.
-	//  2. It stays while the claim is allocated, also when the claim is not reported any more because the pod was bound.
-	//  3. A claim that is absent may have been deallocated without having been prepared: the driver undoes what it did, unless
-	//     PrepareDevices is called for it. A claim with another allocated_at was deallocated meanwhile, and all conditions
-	//     begin anew.
+	// 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+	// 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+	// 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
 	ReportAllocations(context.Context, *ReportAllocationsRequest) (*ReportAllocationsResponse, error)
 	mustEmbedUnimplementedDeviceBindingServer()
 }

@@ -266,12 +266,11 @@ export interface ReportAllocationsRequest {
   claims: ClaimToBind[];
 }
 
-/** A claim whose pod waits to be bound to this node. */
 export interface ClaimToBind {
   claim:
     | Claim
     | undefined;
-  /** The pods that wait. */
+  /** The pods that the claim is reserved for. */
   pods: Pod[];
   /** Those with binding conditions alone. */
   devices: AllocatedDevice[];
@@ -3893,16 +3892,14 @@ export const DeviceBindingDefinition = {
   fullName: "nodekeeper.devices.v1alpha2.DeviceBinding",
   methods: {
     /**
-     * Reports all claims that are allocated such devices of the driver, and have a pod that waits to be bound to this node: at
-     * once and again whenever they change, at most once per second. An empty list means that no pod waits. A failed call is
-     * repeated. The driver does what the devices need before the pod is bound, and reports their conditions by
-     * DeviceStatusReport.
+     * Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+     * to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+     * most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+     * devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
      *
-     * 1. The status of a device is written once the driver was told of its allocation.
-     * 2. It stays while the claim is allocated, also when the claim is not reported any more because the pod was bound.
-     * 3. A claim that is absent may have been deallocated without having been prepared: the driver undoes what it did, unless
-     *    PrepareDevices is called for it. A claim with another allocated_at was deallocated meanwhile, and all conditions
-     *    begin anew.
+     * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+     * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+     * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
      */
     reportAllocations: {
       name: "ReportAllocations",
@@ -3917,16 +3914,14 @@ export const DeviceBindingDefinition = {
 
 export interface DeviceBindingServiceImplementation<CallContextExt = {}> {
   /**
-   * Reports all claims that are allocated such devices of the driver, and have a pod that waits to be bound to this node: at
-   * once and again whenever they change, at most once per second. An empty list means that no pod waits. A failed call is
-   * repeated. The driver does what the devices need before the pod is bound, and reports their conditions by
-   * DeviceStatusReport.
+   * Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+   * to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+   * most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+   * devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
    *
-   * 1. The status of a device is written once the driver was told of its allocation.
-   * 2. It stays while the claim is allocated, also when the claim is not reported any more because the pod was bound.
-   * 3. A claim that is absent may have been deallocated without having been prepared: the driver undoes what it did, unless
-   *    PrepareDevices is called for it. A claim with another allocated_at was deallocated meanwhile, and all conditions
-   *    begin anew.
+   * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+   * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+   * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
    */
   reportAllocations(
     request: ReportAllocationsRequest,
@@ -3936,16 +3931,14 @@ export interface DeviceBindingServiceImplementation<CallContextExt = {}> {
 
 export interface DeviceBindingClient<CallOptionsExt = {}> {
   /**
-   * Reports all claims that are allocated such devices of the driver, and have a pod that waits to be bound to this node: at
-   * once and again whenever they change, at most once per second. An empty list means that no pod waits. A failed call is
-   * repeated. The driver does what the devices need before the pod is bound, and reports their conditions by
-   * DeviceStatusReport.
+   * Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+   * to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+   * most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+   * devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
    *
-   * 1. The status of a device is written once the driver was told of its allocation.
-   * 2. It stays while the claim is allocated, also when the claim is not reported any more because the pod was bound.
-   * 3. A claim that is absent may have been deallocated without having been prepared: the driver undoes what it did, unless
-   *    PrepareDevices is called for it. A claim with another allocated_at was deallocated meanwhile, and all conditions
-   *    begin anew.
+   * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+   * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+   * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
    */
   reportAllocations(
     request: DeepPartial<ReportAllocationsRequest>,
