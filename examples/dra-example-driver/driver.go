@@ -53,8 +53,11 @@ func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
 		Prepare:   d.prepare,
 		Unprepare: d.unprepare,
 	}
-	if o.profileName == "gpu" && o.gpuStatus {
+	if o.profileName == "gpu" && (o.gpuStatus || o.bindingConditions) {
 		served.Status, served.RestoreClaims = d.statuses.value.Report, d.restore
+	}
+	if o.profileName == "gpu" && o.bindingConditions {
+		served.Allocations = d.bind
 	}
 	return served, nil
 }
@@ -79,12 +82,12 @@ func (d *driver) prepare(_ context.Context, request *devices.PrepareDevicesReque
 		variables = append(variables, fmt.Sprintf("%s_DEVICE_%s_RESOURCE_CLAIM=%s", strings.ToUpper(d.profileName), name, uid))
 		response.Devices = append(response.Devices, nodekeeper.Prepared(device, &devices.ContainerEdits{Env: variables}))
 	}
-	d.statuses.change(func(byClaim byClaim) { byClaim[uid] = d.statusOf(request.Claim, request.Devices) })
+	d.statuses.change(func() { d.statuses.prepared[uid] = d.statusOf(request.Claim, request.Devices) })
 	return response, nil
 }
 
 // Nothing is set up on the node, so there is nothing to undo.
 func (d *driver) unprepare(_ context.Context, request *devices.UnprepareDevicesRequest) error {
-	d.statuses.change(func(byClaim byClaim) { delete(byClaim, request.Claim.GetUid()) })
+	d.statuses.change(func() { delete(d.statuses.prepared, request.Claim.GetUid()) })
 	return nil
 }

@@ -199,6 +199,49 @@ func TestStatusOfRestoredAndPreparedClaims(t *testing.T) {
 	expect("unprepared", "newer gpu-1")
 }
 
+func TestBindingConditionsOfClaimsThatWaitAndArePrepared(t *testing.T) {
+	driver := driverWith(t, []string{"--binding-conditions", "--num-devices=2"})
+	reports := make(chan []*devices.DeviceStatus)
+	go func() {
+		_ = driver.Status(t.Context(), func(statuses []*devices.DeviceStatus) { reports <- statuses })
+	}()
+	expect := func(what string, wanted int) {
+		t.Helper()
+		report := <-reports
+		if len(report) != wanted {
+			t.Errorf("%s: %v", what, report)
+		}
+		for _, each := range report {
+			if len(each.Conditions) != 1 || each.Conditions[0].Type != "BindingConditions" || each.Conditions[0].Status != "True" || each.Data != "" {
+				t.Errorf("%s: %v", what, each)
+			}
+		}
+	}
+	claim := &devices.Claim{Uid: "u1"}
+	allocated := []*devices.AllocatedDevice{{
+		Request: "r", Pool: devcluster.NodeName, Device: "gpu-0",
+		BindingConditions: []string{"BindingConditions"}, BindingFailureConditions: []string{"BindingFailureConditions"},
+	}}
+	allocations := func(claims ...*devices.ClaimToBind) {
+		t.Helper()
+		if err := driver.Allocations(t.Context(), claims); err != nil {
+			t.Error(err)
+		}
+	}
+	allocations(&devices.ClaimToBind{Claim: claim, Devices: allocated})
+	expect("waiting", 1)
+	if _, err := driver.Prepare(t.Context(), &devices.PrepareDevicesRequest{Claim: claim, Devices: allocated}); err != nil {
+		t.Error(err)
+	}
+	expect("waiting and prepared", 1)
+	allocations()
+	expect("prepared", 1)
+	if err := driver.Unprepare(t.Context(), &devices.UnprepareDevicesRequest{Claim: claim}); err != nil {
+		t.Error(err)
+	}
+	expect("unprepared", 0)
+}
+
 func TestOptions(t *testing.T) {
 	t.Setenv("NUM_DEVICES", "3")
 	t.Setenv("NODE_NAME", "of-the-environment")

@@ -28,6 +28,7 @@ const instances: Readonly<Record<string, readonly string[]>> = {
   shared: ["--num-devices=1", "--gpu-allow-multiple-allocations"],
   parts: ["--num-devices=1", "--gpu-partitions=4"],
   "shared-parts": ["--num-devices=1", "--gpu-partitions=4", "--gpu-allow-multiple-allocations"],
+  bound: ["--num-devices=1", "--binding-conditions"],
   net: ["--device-profile=net", "--num-devices=4"],
 };
 const driverNames = Object.keys(instances).map((name) => `${name}.example.com`);
@@ -391,6 +392,16 @@ describe.skipIf(missing)("upstream's example driver, ported, on a real node", ()
     });
     await createClaimingPod("pod0", "parts");
     expect(gpusOf(await variablesOf("pod0")).sort()).toEqual(["gpu-0-partition-0", "gpu-0-partition-1"]);
+  });
+
+  it("binding-conditions: a pod is bound once the driver says that its GPU is ready, without a controller", async () => {
+    await createClaimTemplate(cluster, "bound", { devices: { requests: [request("gpu", "bound")] } });
+    await createClaimingPod("pod0", "bound");
+    expect(onlyGpuOf(await variablesOf("pod0")).gpu).toBe("gpu-0");
+    const { status } = await claimOf("pod0");
+    expect(status.allocation.devices.results).toMatchObject([{ bindingConditions: ["BindingConditions"] }]);
+    const conditions = [{ type: "BindingConditions", status: "True", reason: "Ready" }];
+    expect(status.devices).toMatchObject([{ driver: "bound.example.com", device: "gpu-0", conditions }]);
   });
 
   it("net-consumable-capacity: pods get bandwidth", async () => {
