@@ -18,8 +18,13 @@ type DeviceDriver struct {
 	// Health sends the health of all devices.
 	Health Report[*devices.DeviceHealth]
 	// Status sends the status of all allocated devices. The agent writes it to their ResourceClaims; a device that is left out
-	// has no status. It needs Prepare and Unprepare: Prepare gets the UIDs of claims.
+	// has no status. It needs Prepare and Unprepare, or Allocations, which get the UIDs of claims.
 	Status Report[*devices.DeviceStatus]
+	// Allocations gets all claims that have devices with binding conditions and are not prepared yet: from when a pod waits to
+	// be bound to this node until Prepare has succeeded, or the claim is deallocated. It is called when the agent connects and
+	// after each change, and again if it fails. A claim that is neither in the last list nor prepared was deallocated: the
+	// driver undoes what it did for it. It needs Status, which sends the conditions.
+	Allocations func(ctx context.Context, claims []*devices.ClaimToBind) error
 	// Prepare prepares the devices of a claim, and returns what containers need to use them. It is idempotent, because it
 	// is called again for a claim. The message of its error reaches the Events of the pod.
 	Prepare func(ctx context.Context, request *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error)
@@ -72,11 +77,14 @@ func (d DeviceDriver) kind() (kind, error) {
 	if d.RestoreClaims != nil && d.Prepare == nil {
 		return kind{}, errors.New("a driver with RestoreClaims has Prepare and Unprepare")
 	}
-	if d.Status != nil && d.Prepare == nil {
-		return kind{}, errors.New("Status needs Prepare and Unprepare: it is of devices that are prepared")
+	if d.Status != nil && d.Prepare == nil && d.Allocations == nil {
+		return kind{}, errors.New("Status needs Prepare and Unprepare, or Allocations: it is of devices that are prepared, or wait to be bound")
 	}
-	if d.OwnKubeletPlugin && (d.Prepare != nil || d.Health != nil) {
-		return kind{}, errors.New("a driver with its own kubelet plugin prepares devices and reports their health there")
+	if d.Allocations != nil && d.Status == nil {
+		return kind{}, errors.New("Allocations needs Status, which sends the binding conditions")
+	}
+	if d.OwnKubeletPlugin && (d.Prepare != nil || d.Health != nil || d.Status != nil) {
+		return kind{}, errors.New("a driver with its own kubelet plugin prepares devices and reports their health and status there")
 	}
 	k := kind{pluginType: "DRAPlugin", versions: []string{olderContract, contract}}
 	pools := follow(&k, d.Devices, "devices")
@@ -102,6 +110,13 @@ func (d DeviceDriver) kind() (kind, error) {
 		services = append(services, service{
 			description: devices.DeviceStatusReport_ServiceDesc,
 			implement:   func(ctx context.Context) any { return statusService{statuses: statuses, plugin: ctx} },
+			isNew:       true,
+		})
+	}
+	if d.Allocations != nil {
+		services = append(services, service{
+			description: devices.DeviceBinding_ServiceDesc,
+			implement:   func(context.Context) any { return bindingService{allocations: d.Allocations} },
 			isNew:       true,
 		})
 	}

@@ -79,6 +79,15 @@ func (s preparationService) RestoreClaims(ctx context.Context, request *devices.
 	return &devices.RestoreClaimsResponse{PrepareAgain: again}, nil
 }
 
+type bindingService struct {
+	devices.UnimplementedDeviceBindingServer
+	allocations func(context.Context, []*devices.ClaimToBind) error
+}
+
+func (s bindingService) ReportAllocations(ctx context.Context, request *devices.ReportAllocationsRequest) (*devices.ReportAllocationsResponse, error) {
+	return &devices.ReportAllocationsResponse{}, callError(s.allocations(ctx, request.Claims))
+}
+
 type feedbackService struct {
 	devices.UnimplementedDriverFeedbackServer
 	problems func([]*devices.Problem)

@@ -44,8 +44,9 @@ func TestDriverListsWhatItServesInBothContracts(t *testing.T) {
 		Prepare: func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
 			return nil, nil
 		},
-		Unprepare: func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
-		Problems:  func([]*devices.Problem) {},
+		Unprepare:   func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
+		Allocations: func(context.Context, []*devices.ClaimToBind) error { return nil },
+		Problems:    func([]*devices.Problem) {},
 	}
 	const older, newer = "nodekeeper.devices.v1alpha1", "nodekeeper.devices.v1alpha2"
 	for name, each := range map[string]struct {
@@ -58,7 +59,7 @@ func TestDriverListsWhatItServesInBothContracts(t *testing.T) {
 			older, newer,
 			older + ".DevicePreparation", newer + ".DevicePreparation",
 			older + ".DeviceHealthReport", newer + ".DeviceHealthReport",
-			newer + ".DeviceStatusReport", newer + ".DriverFeedback",
+			newer + ".DeviceStatusReport", newer + ".DeviceBinding", newer + ".DriverFeedback",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +88,7 @@ func TestDriverWithConflictingFunctionsIsRefused(t *testing.T) {
 		"has both Prepare and":       {Devices: fixed(nil), Prepare: prepare},
 		"with its own kubelet":       {Devices: fixed(nil), Prepare: prepare, Unprepare: unprepare, OwnKubeletPlugin: true},
 		"Status needs Prepare":       {Devices: fixed(nil), Status: func(context.Context, func([]*devices.DeviceStatus)) error { return nil }},
+		"Allocations needs Status":   {Devices: fixed(nil), Allocations: func(context.Context, []*devices.ClaimToBind) error { return nil }},
 		"RestoreClaims has Prepare ": {Devices: fixed(nil), RestoreClaims: func(context.Context, []*devices.PreparedClaim) ([]string, error) { return nil, nil }},
 	} {
 		err := ServeDeviceDriver(t.Context(), Options{Name: "d.example.com", SocketDir: t.TempDir()}, driver)
@@ -258,5 +260,37 @@ func TestClaims(t *testing.T) {
 	}
 	if len(problems) != 1 || problems[0].ErrorId != "NK1501" {
 		t.Errorf("problems %v", problems)
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	var told []*devices.ClaimToBind
+	var failure error
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Devices: fixed(poolOf("gpu-0")),
+			Status:  func(ctx context.Context, _ func([]*devices.DeviceStatus)) error { return untilDone(ctx) },
+			Allocations: func(_ context.Context, claims []*devices.ClaimToBind) error {
+				told = claims
+				return failure
+			},
+		})
+	})
+	client := devices.NewDeviceBindingClient(plugin.connect())
+	request := &devices.ReportAllocationsRequest{Claims: []*devices.ClaimToBind{{
+		Claim:       &devices.Claim{Uid: "u1"},
+		Devices:     []*devices.AllocatedDevice{{Device: "gpu-0", BindingConditions: []string{"Attached"}}},
+		AllocatedAt: 1_000,
+	}}}
+	if _, err := client.ReportAllocations(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 || !proto.Equal(told[0], request.Claims[0]) {
+		t.Errorf("told of %v", told)
+	}
+	failure = errors.New("the switch is down")
+	_, err := client.ReportAllocations(t.Context(), &devices.ReportAllocationsRequest{})
+	if status.Convert(err).Message() != "the switch is down" || len(told) != 0 {
+		t.Errorf("told of %v: %v", told, err)
 	}
 }

@@ -15,6 +15,7 @@ async def serve_device_driver(
     devices,
     health=None,
     status=None,
+    allocations=None,
     prepare=None,
     unprepare=None,
     restore_claims=None,
@@ -33,7 +34,12 @@ async def serve_device_driver(
     devices:        report of lists of `devices.Pool`. An empty list removes all devices.
     health:         report of lists of `devices.DeviceHealth`, of all devices.
     status:         report of lists of `devices.DeviceStatus`, of all allocated devices, for their ResourceClaims. A device that
-                    is left out has no status. Needs prepare and unprepare: `prepare` gets the UIDs of claims.
+                    is left out has no status. Needs prepare and unprepare, or allocations, which get the UIDs of claims.
+    allocations:    gets a list of `devices.ClaimToBind`: all claims that have devices with binding conditions and are not
+                    prepared yet, from when a pod waits to be bound to this node until `prepare` has succeeded, or the claim is
+                    deallocated. Called when the agent connects and after each change, and again if it raises. A claim that is
+                    neither in the last list nor prepared was deallocated: the driver undoes what it did for it. Needs status,
+                    which reports the conditions.
     prepare:        gets a `devices.PrepareDevicesRequest` and returns a list of `devices.PreparedDevice`, or a
                     `devices.PrepareDevicesResponse`. Idempotent. The message of its error reaches the Events of the pod.
     unprepare:      gets a `devices.UnprepareDevicesRequest`. Idempotent; also called for claims that were never prepared.
@@ -49,10 +55,14 @@ async def serve_device_driver(
         raise ValueError("a driver has both prepare and unprepare, or neither")
     if restore_claims and not prepare:
         raise ValueError("a driver with restore_claims has prepare and unprepare")
-    if status and not prepare:
-        raise ValueError("status needs prepare and unprepare: it is of devices that are prepared")
-    if own_kubelet_plugin and (prepare or health):
-        raise ValueError("a driver with its own kubelet plugin prepares devices and reports their health there")
+    if status and not prepare and not allocations:
+        raise ValueError(
+            "status needs prepare and unprepare, or allocations: it is of devices that are prepared, or wait to be bound"
+        )
+    if allocations and not status:
+        raise ValueError("allocations needs status, which reports the binding conditions")
+    if own_kubelet_plugin and (prepare or health or status):
+        raise ValueError("a driver with its own kubelet plugin prepares devices and reports their health and status there")
     kind = Kind("DRAPlugin", [_OLDER, _NEWER])
     pools = kind.report(devices, api.ListAndWatchDevicesResponse, "pools")
     for package in _BOTH:
@@ -67,6 +77,8 @@ async def serve_device_driver(
         latest = kind.report(status, api.WatchDeviceStatusResponse, "devices")
         for service in _names(kind, "DeviceStatusReport", [_NEWER]):
             kind.stream(service, "WatchDeviceStatus", latest)
+    if allocations:
+        _add_binding(kind, allocations)
     options = Options(**options)
     _add_feedback(kind, problems or _problem_log(options.log))
     if own_kubelet_plugin:
@@ -106,6 +118,17 @@ def _add_preparation(kind, prepare, unprepare, restore_claims):
         kind.unary(service, "PrepareDevices", api.PrepareDevicesRequest, answer_prepare)
         kind.unary(service, "UnprepareDevices", api.UnprepareDevicesRequest, answer_unprepare)
         kind.unary(service, "RestoreClaims", api.RestoreClaimsRequest, answer_restore)
+
+
+def _add_binding(kind, allocations):
+    turns = Turns()
+
+    async def answer(request):
+        await turns.call("", allocations, list(request.claims))
+        return api.ReportAllocationsResponse()
+
+    for service in _names(kind, "DeviceBinding", [_NEWER]):
+        kind.unary(service, "ReportAllocations", api.ReportAllocationsRequest, answer)
 
 
 def _add_feedback(kind, problems):

@@ -27,13 +27,15 @@ def watch(agent, package=NEWER):
 
 class RegistrationTest(unittest.IsolatedAsyncioTestCase):
     async def test_lists_what_it_serves_in_both_contracts(self):
-        functions = {"prepare": list, "unprepare": list, "health": report_of(), "status": report_of(), "problems": list}
+        reports = {"health": report_of(), "status": report_of()}
+        functions = {"prepare": list, "unprepare": list, "allocations": list, "problems": list, **reports}
         everything = [
             f"{OLDER}.DevicePreparation",
             f"{NEWER}.DevicePreparation",
             f"{OLDER}.DeviceHealthReport",
             f"{NEWER}.DeviceHealthReport",
             f"{NEWER}.DeviceStatusReport",
+            f"{NEWER}.DeviceBinding",
             f"{NEWER}.DriverFeedback",
         ]
         feedback = f"{NEWER}.DriverFeedback"
@@ -49,6 +51,7 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
         for wanted, options in (
             ("both prepare and unprepare", {"prepare": list}),
             ("status needs prepare", {"status": report_of()}),
+            ("allocations needs status", {"allocations": list}),
             ("restore_claims has prepare", {"restore_claims": list}),
             ("its own kubelet plugin", {"prepare": list, "unprepare": list, "own_kubelet_plugin": True}),
             ("socket_dir is missing", {}),
@@ -178,6 +181,25 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
             free.set()
             await next_call
             self.assertEqual(order, ["prepare u1", "prepared", "unprepare u1"])
+
+    async def test_allocations(self):
+        told, failures = [], []
+
+        def allocations(claims):
+            told.append(claims)
+            for failure in failures:
+                raise failure
+
+        options = {"devices": report_of([]), "status": report_of(), "allocations": allocations}
+        async with served(serve_device_driver, **options) as plugin, plugin.connect() as agent:
+            device = devices.AllocatedDevice(device="gpu-0", binding_conditions=["Attached"])
+            claim = devices.ClaimToBind(claim=REQUEST.claim, devices=[device], allocated_at=1000)
+            method, answer = f"/{NEWER}.DeviceBinding/ReportAllocations", devices.ReportAllocationsResponse
+            await agent.call(method, devices.ReportAllocationsRequest(claims=[claim]), answer)
+            failures.append(OSError("the switch is down"))
+            with self.assertLogs("nodekeeper_sdk", "ERROR"), self.assertRaisesRegex(grpc.aio.AioRpcError, "the switch is down"):
+                await agent.call(method, devices.ReportAllocationsRequest(), answer)
+            self.assertEqual(told, [[claim], []])
 
     async def test_stop_iteration_fails_its_call(self):
         functions = {"prepare": lambda _: next(iter([])), "unprepare": list}

@@ -182,6 +182,10 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
       "get resource.k8s.io/resourceclaims",
       "patch resource.k8s.io/resourceclaims/status",
       "associated-node:patch resource.k8s.io/resourceclaims/driver",
+      "list resource.k8s.io/resourceclaims",
+      "watch resource.k8s.io/resourceclaims",
+      "list /pods",
+      "watch /pods",
     ],
   ],
   // As where all that is below them is commented out in a file of values.

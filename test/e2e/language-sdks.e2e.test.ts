@@ -33,13 +33,19 @@ describe.skipIf(missingGo)(`the Go module${missingGo ? `: ${missingGo}` : ""}`, 
   // As test/e2e/prepare builds programs with the same packages: Go's cache has them.
   const env = { CGO_ENABLED: "0", GOFLAGS: "-trimpath", GOWORK: "off" };
 
-  it.each(["sdk-go", "examples/driver-go", "examples/plugins-go"])(
+  it.each(["sdk-go", "examples/driver-go", "examples/plugins-go", "examples/dra-example-driver"])(
     "%s is formatted and vetted",
     async (directory) => {
       expect(await output(directory, env, "gofmt", "-l", ".")).toBe("");
       await output(directory, env, "go", "vet", "./...");
     },
   );
+
+  it("upstream's example driver, ported to it, has the devices and answers of upstream's", async () => {
+    const printed = await output("examples/dra-example-driver", env, "go", "test", "-count=1", "-v", ".");
+    expect(printed.match(/^--- PASS/gm)?.length).toBe(6);
+    expect(printed).not.toContain("--- SKIP");
+  });
 
   it("passes its tests", async () => {
     const printed = await output("sdk-go", env, "go", "test", "-count=1", "-v", ".", "./devcluster");

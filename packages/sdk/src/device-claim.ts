@@ -1,5 +1,6 @@
 import type {
   AllocatedDevice as AllocatedDeviceMessage,
+  ClaimToBind as ClaimToBindMessage,
   DeepPartial,
   ContainerEdits as EditsMessage,
   PrepareDevicesRequest,
@@ -188,7 +189,7 @@ export function claimToPrepare(request: PrepareDevicesRequest): ClaimToPrepare {
  * Returns the claim of a request. Configuration that is not JSON is undefined: the claim was never prepared with it, and
  * must end nevertheless.
  */
-export function claimToUnprepare(request: UnprepareDevicesRequest): ClaimToUnprepare {
+export function claimToUnprepare(request: UnprepareDevicesRequest | ClaimToBindMessage): ClaimToUnprepare {
   return claimOf(request, parsedIfJson);
 }
 
@@ -232,7 +233,11 @@ function editsOf({
 }
 
 function claimOf(
-  { claim, pods, devices }: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage,
+  {
+    claim,
+    pods,
+    devices,
+  }: PrepareDevicesRequest | UnprepareDevicesRequest | PreparedClaimMessage | ClaimToBindMessage,
   parse: (text: string) => unknown,
 ) {
   return {

@@ -36,3 +36,14 @@ it("status needs prepare and unprepare", () => {
     });
   expect(driver).toThrow("status needs prepare and unprepare");
 });
+
+it("onAllocations needs status", () => {
+  const driver = () =>
+    serveDeviceDriver({
+      name: "gpu.example.com",
+      socketDir: tmpdir(),
+      async *devices() {},
+      onAllocations: () => {},
+    });
+  expect(driver).toThrow("onAllocations needs status");
+});

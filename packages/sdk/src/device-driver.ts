@@ -1,5 +1,6 @@
 import type { DeepPartial, Pool } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
+  DeviceBindingDefinition,
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
   DeviceStatusReportDefinition,
@@ -7,6 +8,7 @@ import {
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import { CallSite } from "./author-error.ts";
+import { type AllocationHandler, bindingService } from "./device-allocations.ts";
 import { feedbackService, type ProblemHandler, problemLog } from "./device-problems.ts";
 import {
   addDeviceService,
@@ -36,9 +38,11 @@ export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation>
   health?: Report<DeviceHealth>;
   /**
    * Yields the status of all allocated devices, and again after each change. A device that is left out has no status.
-   * Needs `prepare` and `unprepare`: `prepare` has the UIDs of claims.
+   * Needs `prepare` and `unprepare`, or `onAllocations`, which have the UIDs of claims.
    */
   status?: Report<DeviceStatus>;
+  /** For devices with binding conditions, which the driver reports by `status`. Default: none are known. */
+  onAllocations?: AllocationHandler;
   /** Default: each new problem is logged as a warning, and once more when it has ended. */
   onProblems?: ProblemHandler;
   /** Whether the driver registers with the kubelet itself, and the agent only publishes its devices. Default: false. */
@@ -71,21 +75,33 @@ function checkPools(pools: readonly DevicePool[]): void {
 }
 
 function kindOf(options: DeviceDriverOptions): PluginKind {
-  const { devices, health, status, prepare, unprepare, restore, onProblems, ownKubeletPlugin } = options;
+  const {
+    devices,
+    health,
+    status,
+    prepare,
+    unprepare,
+    restore,
+    onAllocations,
+    onProblems,
+    ownKubeletPlugin,
+  } = options;
   if (Boolean(prepare) !== Boolean(unprepare))
     throw new NodekeeperError("invalid", "a driver has both prepare and unprepare, or neither");
   if (restore && !prepare)
     throw new NodekeeperError("invalid", "a driver that restores claims has prepare and unprepare");
-  if (ownKubeletPlugin && (prepare || health))
+  if (ownKubeletPlugin && (prepare || health || status))
     throw new NodekeeperError(
       "invalid",
-      "a driver with its own kubelet plugin prepares devices and reports their health there",
+      "a driver with its own kubelet plugin prepares devices and reports their health and status there",
     );
-  if (status && !prepare)
+  if (status && !prepare && !onAllocations)
     throw new NodekeeperError(
       "invalid",
-      "status needs prepare and unprepare: it is of devices that are prepared",
+      "status needs prepare and unprepare, or onAllocations: it is of devices that are prepared, or wait to be bound",
     );
+  if (onAllocations && !status)
+    throw new NodekeeperError("invalid", "onAllocations needs status, which reports the binding conditions");
   const preparation = prepare && unprepare ? { prepare, unprepare, restore } : undefined;
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
@@ -98,6 +114,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
       ...(preparation ? inEachContract(DevicePreparationDefinition).map(({ fullName }) => fullName) : []),
       ...(health ? inEachContract(DeviceHealthReportDefinition).map(({ fullName }) => fullName) : []),
       ...(status ? [DeviceStatusReportDefinition.fullName] : []),
+      ...(onAllocations ? [DeviceBindingDefinition.fullName] : []),
       DriverFeedbackDefinition.fullName,
       ...(ownKubeletPlugin ? ["v1.DRAPlugin"] : []),
     ],
@@ -111,6 +128,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
           server.add(definition, deviceHealthService(latestHealth, stop));
       // v1alpha1 has no such service.
       if (status) server.add(DeviceStatusReportDefinition, deviceStatusService(latestStatus, stop));
+      if (onAllocations) server.add(DeviceBindingDefinition, bindingService(onAllocations));
       // One for all sockets: a new one would log known problems again.
       handler ??= problemLog(log);
       server.add(DriverFeedbackDefinition, feedbackService(handler));

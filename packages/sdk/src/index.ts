@@ -2,6 +2,7 @@ export type { ReportContent, ReportField } from "@nodekeeper/core/gen/reporterpl
 export { createLogger, type Logger } from "@nodekeeper/core/lib";
 export type { ActivePod } from "./active-pod.ts";
 export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
+export type { AllocationHandler, ClaimToBind } from "./device-allocations.ts";
 export type {
   AllocatedDevice,
   ClaimPod,

@@ -1,5 +1,6 @@
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import {
+  AllocationReports,
   ClaimManager,
   ClaimRecords,
   type ClaimSources,
@@ -45,12 +46,14 @@ export function claimsOf(
     api: new ClaimStatusApi(client),
     queueMetrics: context.queueMetrics,
   });
+  const allocations = new AllocationReports({ ...common, nodeName, records, statuses, watch: context.watch });
   const sources: ClaimSources = {
     ...common,
     client,
     statuses,
+    allocations,
     records,
-    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses }),
+    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses, allocations }),
     reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,

@@ -4,11 +4,15 @@ import type {
   PrepareDevicesRequest,
   PreparedClaim,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { RestoreClaimsRequest } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import {
+  ReportAllocationsRequest,
+  RestoreClaimsRequest,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import type { AllocatedDevice, ClaimPod } from "./allocation.ts";
 import type { ClaimDetails } from "./claim-details.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { ClaimRecord } from "./claim-records.ts";
+import type { ClaimToBind } from "./claim-to-bind.ts";
 
 /** The default limit of gRPC servers for a message. */
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -43,19 +47,37 @@ export function restoreMessage(
   records: readonly ClaimRecord[],
   isPrepared: (record: ClaimRecord) => boolean,
 ): Uint8Array {
-  const encode = (claims: DeepPartial<PreparedClaim>[]) =>
-    RestoreClaimsRequest.encode(RestoreClaimsRequest.fromPartial({ claims })).finish();
-  const claims = records.map((record) => ({
+  const claims: DeepPartial<PreparedClaim>[] = records.map((record) => ({
     ...claimMessage(record, record),
     isPrepared: isPrepared(record),
   }));
+  return bounded(claims, (claims) =>
+    RestoreClaimsRequest.encode(RestoreClaimsRequest.fromPartial({ claims })).finish(),
+  );
+}
+
+/** Returns an encoded ReportAllocationsRequest, bounded as `restoreMessage`. */
+export function allocationsMessage(toBind: readonly ClaimToBind[]): Uint8Array {
+  const claims = toBind.map((claim) => ({
+    ...claimMessage(claim, claim),
+    allocatedAt: BigInt(claim.allocatedAt),
+  }));
+  return bounded(claims, (claims) =>
+    ReportAllocationsRequest.encode(ReportAllocationsRequest.fromPartial({ claims })).finish(),
+  );
+}
+
+function bounded<T extends DeepPartial<PrepareDevicesRequest>>(
+  claims: T[],
+  encode: (claims: T[]) => Uint8Array,
+): Uint8Array {
   const whole = encode(claims);
   if (whole.length <= MOST_BYTES) return whole;
   return encode(
-    claims.map(({ claim, devices = [], ...rest }) => ({
-      ...rest,
-      claim: { ...claim, annotations: {}, requests: [] },
-      devices: devices.map((device) => ({ ...device, configuration: [] })),
+    claims.map((each) => ({
+      ...each,
+      claim: { ...each.claim, annotations: {}, requests: [] },
+      devices: each.devices?.map((device) => ({ ...device, configuration: [] })),
     })),
   );
 }

@@ -107,7 +107,8 @@ export class ClaimReader {
   }
 }
 
-function parseClaim(text: string): unknown {
+/** Parses a ResourceClaim, or an event of a watch: opaque parameters are strings. */
+export function parseClaim(text: string): unknown {
   return JSON.parse(withObjectsAsText(text, "parameters"));
 }
 

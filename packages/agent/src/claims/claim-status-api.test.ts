@@ -41,7 +41,7 @@ it.each([["v1"], ["v1beta2"], ["v1beta1"]])(
         return stored;
       },
     );
-    expect(await api.apply(claim, [{ ...device, conditions: [condition] }], options, signal)).toBe(true);
+    expect(await api.apply(claim, [{ ...device, conditions: [condition] }], options, signal)).toBe("stored");
     const conditions = [{ ...condition, lastTransitionTime: "2026-01-01T00:00:00Z" }];
     const body = { metadata: claim, status: { devices: [{ ...device, conditions }] } };
     expect(bodies).toEqual([[served(version), body]]);
@@ -55,12 +55,12 @@ it("a version that the server has dropped since is discovered again", async () =
     versions.splice(0, 1, "v1");
     throw new NodekeeperError("notFound", "404 page not found");
   });
-  expect(await api.apply(claim, [device], options, signal)).toBe(true);
+  expect(await api.apply(claim, [device], options, signal)).toBe("stored");
 });
 
 it("a server that does not store the entries is noticed", async () => {
   const api = apiOf(["v1"], () => ({ metadata: claim }));
-  expect(await api.apply(claim, [device], options, signal)).toBe(false);
+  expect(await api.apply(claim, [device], options, signal)).toBe("dropped");
 });
 
 const refused = (code: ErrorCode, httpStatus: number, reason: string) =>

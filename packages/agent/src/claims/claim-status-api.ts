@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
 import { ApiStatusError, type KubeObject, recordOf, recordsOf } from "@nodekeeper/core/kube";
 import { codeOf, messageOf, type NodekeeperError } from "@nodekeeper/core/lib";
+import { type AllocatedDevice, allocationOf } from "./allocation.ts";
 import { ClaimReader, type ClaimReference, type ClaimStatusClient, missingClaim } from "./claim-reader.ts";
 import type { StatusCondition, StatusEntry } from "./device-status.ts";
 
@@ -17,6 +18,12 @@ export function statusManager(driver: string, nodeName: string): string {
   return `nodekeeper/${driver}/${hash}`;
 }
 
+/**
+ * What became of the entries. "removed": there are none any more. "dropped": the API server did not store all of them.
+ * "kept": nothing was written.
+ */
+export type StatusOutcome = "stored" | "removed" | "dropped" | "kept";
+
 /** Reads ResourceClaims and applies `status.devices`. */
 export class ClaimStatusApi {
   readonly #client: ClaimStatusClient;
@@ -30,19 +37,23 @@ export class ClaimStatusApi {
 
   /**
    * Makes these the driver's only entries of this field manager. Conditions keep the time of their last transition unless
-   * their status has changed. Returns whether the API server stored all of them.
+   * their status has changed. A function returns the entries for the
+   * claim as it is, or undefined to write nothing.
    *
    * Throws `notFound` if the claim does not exist or was replaced, `DeviceStatusNotWritten` with the code `forbidden` if a
    * permission is missing and `conflict` if another client owns a field, and otherwise as the client does.
    */
   async apply(
     claim: ClaimReference,
-    entries: readonly StatusEntry[],
+    wanted: readonly StatusEntry[] | ((live: KubeObject) => readonly StatusEntry[] | undefined),
     { manager, now }: { manager: string; now: number },
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<StatusOutcome> {
     const { namespace, name, uid } = claim;
-    const live = entriesOf(await this.#reader.read(claim, signal));
+    const found = await this.#reader.read(claim, signal);
+    const entries = typeof wanted === "function" ? wanted(found) : wanted;
+    if (!entries) return "kept";
+    const live = entriesOf(found);
     const devices = entries.map((entry) => timed(entry, find(live, entry), now));
     // An empty status would still be a field of ours.
     const status = devices.length === 0 ? {} : { status: { devices } };
@@ -57,8 +68,19 @@ export class ClaimStatusApi {
       }
     });
     const stored = entriesOf(written);
-    return entries.every((entry) => find(stored, entry) !== undefined);
+    if (entries.length === 0) return "removed";
+    return entries.every((entry) => find(stored, entry) !== undefined) ? "stored" : "dropped";
   }
+}
+
+/** Returns a driver's allocated devices that have binding conditions and a status. */
+export function boundDevices(claim: KubeObject, driver: string): AllocatedDevice[] {
+  if (!recordOf(claim.status).allocation) return [];
+  const entries = entriesOf(claim);
+  return allocationOf(claim, driver).devices.filter(
+    ({ pool, device, shareId, bindingConditions }) =>
+      bindingConditions && find(entries, { driver, pool, device, ...(shareId ? { shareID: shareId } : {}) }),
+  );
 }
 
 function entriesOf(claim: KubeObject): Record<string, unknown>[] {

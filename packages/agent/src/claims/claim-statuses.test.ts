@@ -3,14 +3,17 @@ import {
   type DeepPartial,
   DeviceStatus,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
 import { childScope, FakeClock, NodekeeperError, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import { ClaimStatusStore } from "../state/index.ts";
 import type { ClaimReference } from "./claim-reader.ts";
-import { statusManager } from "./claim-status-api.ts";
+import { type StatusOutcome, statusManager } from "./claim-status-api.ts";
 import { ClaimStatuses } from "./claim-statuses.ts";
+import type { ClaimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
+import type { WantedEntries } from "./reported-statuses.ts";
 import { ClaimWorld, DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";
 
 /** The API server's claims by name, with the entries of our field manager. */
@@ -20,11 +23,23 @@ class StatusServer {
   fault: ((claim: ClaimReference) => void) | undefined;
   drops = false;
 
-  async apply(claim: ClaimReference, entries: readonly StatusEntry[]): Promise<boolean> {
+  /** Results of the allocation, by name of the claim. */
+  readonly allocated = new Map<string, object[]>();
+
+  async apply(claim: ClaimReference, wanted: WantedEntries): Promise<StatusOutcome> {
+    const entries = typeof wanted === "function" ? wanted(this.claim(claim.name)) : wanted;
+    if (!entries) return "kept";
     this.writes.push(claim.name);
     this.fault?.(claim);
     if (!this.drops) this.entries.set(claim.name, entries);
-    return !this.drops || entries.length === 0;
+    if (entries.length === 0) return "removed";
+    return this.drops ? "dropped" : "stored";
+  }
+
+  claim(name: string): KubeObject {
+    const results = this.allocated.get(name);
+    const allocation = results && { devices: { results } };
+    return { metadata: { name }, status: { allocation, devices: [...(this.entries.get(name) ?? [])] } };
   }
 
   devices(name: string): string[] {
@@ -219,6 +234,80 @@ it("a driver that reports thousands of claims that do not exist holds up no othe
   );
   await until("written", () => server.devices("one").length === 1);
   expect(statuses.problemOf("first.example.com")).toContain("no such claim is prepared");
+  await stop();
+});
+
+const binding = { ...recordedDevice("nic-0"), bindingConditions: ["Attached"] };
+const toBind = (claim: ClaimReference, allocatedAt = 1): ClaimToBind => ({
+  ...claim,
+  pods: [],
+  devices: [binding],
+  allocatedAt,
+});
+
+it("a claim that waits to be bound has a status, which stays from then on until the claim is deallocated", async () => {
+  const { world, records, server, clock, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const history: string[][] = [];
+  const first = start();
+  const report = [entry(claim)];
+  first.statuses.reported(DRIVER, report);
+  await settle();
+  expect(server.writes).toEqual([]);
+  first.statuses.toBind(DRIVER, [toBind(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  // The pod is bound, and the kubelet does not call before the agent is started again.
+  first.statuses.toBind(DRIVER, []);
+  await settle();
+  history.push(server.devices("one"));
+  await first.stop();
+  const second = start();
+  await settle();
+  history.push(server.devices("one"));
+  second.statuses.reported(DRIVER, report);
+  await settle();
+  expect(second.statuses.problemOf(DRIVER)).toBeUndefined();
+  const recorded = { devices: [{ ...binding, cdiDeviceIds: [] }], cdi: "", pods: [] };
+  for (const state of ["preparing", "prepared", "unpreparing"] as const) {
+    await records.save(DRIVER, claim, { state, ...recorded });
+    await settle();
+    history.push(server.devices("one"));
+  }
+  await records.remove(DRIVER, claim.uid);
+  await settle();
+  history.push(server.devices("one"));
+  expect(history).toEqual(history.map(() => ["nic-0"]));
+  expect(second.stored()).toEqual(["one"]);
+  server.allocated.delete("one");
+  await clock.step(60_000);
+  await until("removed", () => second.stored().length === 0);
+  expect(server.devices("one")).toEqual([]);
+  await second.stop();
+});
+
+it("what was reported of an earlier allocation is only written again when the claim waits again", async () => {
+  const { world, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const { statuses, stop } = start();
+  statuses.toBind(DRIVER, [toBind(claim)]);
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  // Deallocated, by which the API server removes the entry, and allocated the same device again.
+  server.entries.delete("one");
+  statuses.toBind(DRIVER, []);
+  await settle();
+  statuses.reported(DRIVER, [entry(claim, { data: "{}" })]);
+  await settle();
+  expect(server.devices("one")).toEqual([]);
+  statuses.toBind(DRIVER, [toBind(claim, 2)]);
+  await until("written again", () => server.devices("one").length === 1);
+  server.entries.delete("one");
+  statuses.toBind(DRIVER, [toBind(claim, 3)]);
+  await until("and again", () => server.devices("one").length === 1);
   await stop();
 });
 

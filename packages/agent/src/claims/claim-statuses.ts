@@ -1,4 +1,3 @@
-import { DeviceStatusNotWritten, DeviceStatusRefused } from "@nodekeeper/api/errors";
 import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import {
   type Clock,
@@ -6,16 +5,16 @@ import {
   type Logger,
   messageOf,
   retryPolicies,
-  TokenBucket,
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { ClaimStatusStore } from "../state/index.ts";
 import type { ClaimReference } from "./claim-reader.ts";
-import { type ClaimRecord, type ClaimRecords, isEnding } from "./claim-records.ts";
+import type { ClaimRecords } from "./claim-records.ts";
 import { type ClaimStatusApi, statusManager } from "./claim-status-api.ts";
-import type { StatusEntry } from "./device-status.ts";
-import { isAllocated, readStatusReport, type StatusReport } from "./status-report.ts";
+import type { ClaimToBind } from "./claim-to-bind.ts";
+import { ReportedStatuses, type WantedEntries } from "./reported-statuses.ts";
+import { StatusPace } from "./status-pace.ts";
 
 export interface ClaimStatusesOptions {
   nodeName: string;
@@ -28,38 +27,36 @@ export interface ClaimStatusesOptions {
 }
 
 const WORKERS = 4;
-// Of one driver. A report has the status of all its claims, once a second.
-const WRITES = { perSecond: 5, burst: 20 };
-const WAIT_MS = 1_000;
-// After a refusal that only an operator can change.
-const HOLD_MS = 300_000;
-const MOST_LOGGED = 10;
+// How often a claim that neither waits nor is prepared is read.
+const RECHECK_MS = 60_000;
 const DROPPED =
   "the API server drops status.devices because its feature gate DRAResourceClaimDeviceStatus is off";
 
 /**
  * Writes the status that drivers report of allocated devices to `status.devices` of their ResourceClaims.
  *
- * 1. Only devices of claims that are prepared have a status. It is removed when the claim is unprepared, also by an agent
- *    that was restarted since: claims are recorded before they are written.
- * 2. While a driver is disconnected its last status stays.
- * 3. Only the agent's own fields are removed or changed: each driver has its own field manager on each node, and fields
+ * 1. Only devices of claims that are prepared, or that wait to be bound, have a status. It is removed when the claim is
+ *    unprepared, also by an agent that was restarted since: claims are recorded before they are written.
+ * 2. That of a device with binding conditions stays until the claim is deallocated, because the scheduler reads it for
+ *    every pod. While the claim neither waits nor is prepared, it is updated or removed, but not added: after a
+ *    deallocation, which removes it, the last report is about the earlier allocation.
+ * 3. While a driver is disconnected its last status stays.
+ * 4. Only the agent's own fields are removed or changed: each driver has its own field manager on each node, and fields
  *    of other managers are not taken over.
  */
 export class ClaimStatuses {
   readonly #options: ClaimStatusesOptions;
   readonly #queue: WorkQueue;
-  /** The last report of each driver since the agent's start. */
-  readonly #drivers = new Map<string, StatusReport>();
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #reports: ReportedStatuses;
+  readonly #pace: StatusPace;
   /** Entries as written, by driver and UID. */
   readonly #written = new Map<string, string>();
   /** Claims that may have entries of ours, by driver and UID. */
   readonly #stored: Map<string, ClaimReference>;
+  /** Claims that are read again, by driver and UID. */
+  readonly #rechecks = new Set<string>();
   /** Why the last write of a claim failed, by driver and UID. */
   readonly #failures = new Map<string, string>();
-  /** By driver: until when nothing is written, in monotonic milliseconds, and why. */
-  readonly #holds = new Map<string, { until: number; problem: string }>();
 
   constructor(options: ClaimStatusesOptions) {
     this.#options = options;
@@ -67,41 +64,49 @@ export class ClaimStatuses {
     const backoff = retryPolicies.claimStatus;
     this.#queue = new WorkQueue({ name: "claim-status", clock, log, backoff, metrics });
     this.#stored = new Map(store.claims().map((claim) => [keyOf(claim.driver, claim.uid), claim]));
+    const isStored = (driver: string, uid: string) => this.#stored.has(keyOf(driver, uid));
+    this.#reports = new ReportedStatuses({ ...options, isStored });
+    this.#pace = new StatusPace({ clock, log });
     records.subscribe((driver, uid) => this.#changed(driver, uid));
   }
 
   /** Takes a driver's report: the status of all its allocated devices. */
   reported(driver: string, devices: readonly DeviceStatus[]): void {
-    const before = this.#drivers.get(driver);
-    const next = readStatusReport(driver, devices, this.#options);
-    this.#drivers.set(driver, next);
-    this.#log(driver, next.refused, before?.refused ?? []);
-    if (!before) {
-      this.#changedAll(driver);
-      return;
-    }
-    for (const uid of new Set([...before.entries.keys(), ...next.entries.keys()]))
-      if (JSON.stringify(before.entries.get(uid)) !== JSON.stringify(next.entries.get(uid)))
-        this.#changed(driver, uid);
+    for (const uid of this.#reports.reported(driver, devices) ?? this.#all(driver))
+      this.#changed(driver, uid);
   }
 
   /** Removes all entries of a driver that no longer reports the status of its devices. */
   withdrawn(driver: string): void {
-    this.#drivers.set(driver, { entries: new Map(), refused: [] });
-    this.#changedAll(driver);
+    this.#reports.withdrawn(driver);
+    for (const uid of this.#all(driver)) this.#changed(driver, uid);
   }
 
   /** Forgets a driver that is gone and has no claims. Entries that are still to be removed are removed. */
   forgotten(driver: string): void {
-    this.#drivers.delete(driver);
-    this.#buckets.delete(driver);
-    this.#holds.delete(driver);
+    this.#reports.forgotten(driver);
+    this.#pace.forget(driver);
+  }
+
+  /** Sets the claims that are not prepared yet and of whose devices the driver may report the status. */
+  toBind(driver: string, claims: readonly ClaimToBind[]): void {
+    for (const uid of this.#reports.toBind(driver, claims)) {
+      // A deallocation has removed what was written.
+      this.#written.delete(keyOf(driver, uid));
+      this.#changed(driver, uid);
+    }
+  }
+
+  /** Returns the claims that may have entries of ours, and have no record. */
+  unprepared(): ClaimReference[] {
+    const { records } = this.#options;
+    return [...this.#stored].flatMap(([key, claim]) => (records.get(...partsOf(key)) ? [] : [claim]));
   }
 
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */
   problemOf(driver: string): string | undefined {
     const failed = [...this.#failures].find(([key]) => key.startsWith(`${driver}/`));
-    return this.#drivers.get(driver)?.refused[0] ?? this.#holds.get(driver)?.problem ?? failed?.[1];
+    return this.#reports.refusal(driver) ?? this.#pace.problemOf(driver) ?? failed?.[1];
   }
 
   /** Writes until the signal aborts. */
@@ -110,49 +115,48 @@ export class ClaimStatuses {
     await this.#queue.run(signal, WORKERS, (key) => this.#sync(key, signal));
   }
 
-  #log(driver: string, refused: readonly string[], before: readonly string[]): void {
-    const { log } = this.#options;
-    const known = new Set(before);
-    const added = refused.filter((problem) => !known.has(problem));
-    const fields = { errorId: DeviceStatusRefused.id, driver };
-    for (const problem of added.slice(0, MOST_LOGGED)) log.warn(fields, problem);
-    const more = added.length - MOST_LOGGED;
-    if (more > 0) log.warn(fields, `status refused of ${more} more devices`);
+  #all(driver: string): Set<string> {
+    const recorded = this.#options.records.of(driver).map(({ uid }) => uid);
+    const stored = [...this.#stored.keys()].map(partsOf).filter(([of]) => of === driver);
+    return new Set([...recorded, ...this.#reports.waiting(driver), ...stored.map(([, uid]) => uid)]);
   }
 
-  #changedAll(driver: string): void {
-    for (const { uid } of this.#options.records.of(driver)) this.#changed(driver, uid);
-  }
-
-  // Claims without a record are ignored, so that a driver can't fill the queue.
+  // Unknown claims are ignored, so that a driver can't fill the queue.
   #changed(driver: string, uid: string): void {
     const key = keyOf(driver, uid);
-    const isReported = this.#drivers.get(driver)?.entries.has(uid) ?? false;
-    const isRecorded = this.#options.records.get(driver, uid) !== undefined;
-    if (this.#stored.has(key) || (isReported && isRecorded)) this.#add(key);
+    if (this.#stored.has(key) || this.#reports.hasStatus(driver, uid)) this.#add(key);
   }
 
   // A claim that waits for a retry is not written earlier because its status changes again.
   #add(key: string): void {
+    if (this.#rechecks.delete(key)) this.#queue.cancel(key);
     if (!this.#queue.isWaiting(key)) this.#queue.add(key);
   }
 
   async #sync(key: string, signal: AbortSignal): Promise<void> {
-    const [driver = "", uid = ""] = key.split("/");
-    const record = this.#options.records.get(driver, uid);
-    const claim = record ?? this.#stored.get(key);
-    const entries = this.#entriesOf(driver, uid, record);
-    if (!claim || !entries) return;
-    if (entries.length === 0 && !this.#stored.has(key)) {
+    this.#rechecks.delete(key);
+    const [driver, uid] = partsOf(key);
+    const known = this.#options.records.get(driver, uid) ?? this.#reports.claimToBind(driver, uid);
+    const claim = known ?? this.#stored.get(key);
+    const wanted = this.#reports.wanted(driver, uid);
+    if (!claim || !wanted) return;
+    const isOpen = typeof wanted === "function";
+    if (!this.#stored.has(key) && (isOpen || wanted.length === 0)) {
       this.#written.delete(key);
       return;
     }
-    const text = JSON.stringify(entries);
-    if (this.#written.get(key) === text || this.#postponed(driver, key)) return;
+    const text = isOpen ? undefined : JSON.stringify(wanted);
+    if (!isOpen && this.#written.get(key) === text) return;
+    const waitMs = this.#pace.take(driver);
+    if (waitMs > 0) {
+      this.#queue.addAfter(key, waitMs);
+      return;
+    }
+    this.#written.delete(key);
     try {
-      const isWritten = await this.#write(driver, claim, entries, signal);
-      if (!this.#stored.has(key)) this.#written.delete(key);
-      else if (isWritten) this.#written.set(key, text);
+      const isStored = await this.#write(driver, claim, wanted, signal);
+      if (isStored && text !== undefined) this.#written.set(key, text);
+      if (isStored && isOpen) this.#recheck(key);
       this.#failures.delete(key);
     } catch (error) {
       this.#failures.set(key, messageOf(error));
@@ -160,33 +164,16 @@ export class ClaimStatuses {
     }
   }
 
-  // Undefined if it is not known yet what the claim's status should be.
-  #entriesOf(driver: string, uid: string, record: ClaimRecord | undefined): StatusEntry[] | undefined {
-    if (!record || isEnding(record)) return [];
-    if (record.state !== "prepared") return undefined;
-    const reporting = this.#drivers.get(driver);
-    return reporting && (reporting.entries.get(uid) ?? []).filter((entry) => isAllocated(record, entry));
+  #recheck(key: string): void {
+    this.#rechecks.add(key);
+    this.#queue.addAfter(key, RECHECK_MS);
   }
 
-  #postponed(driver: string, key: string): boolean {
-    const { clock } = this.#options;
-    const waitMs = (this.#holds.get(driver)?.until ?? 0) - clock.monotonic();
-    if (waitMs > 0) {
-      this.#queue.addAfter(key, waitMs);
-      return true;
-    }
-    const bucket = this.#buckets.get(driver) ?? new TokenBucket(clock, WRITES);
-    this.#buckets.set(driver, bucket);
-    if (bucket.tryTake()) return false;
-    this.#queue.addAfter(key, WAIT_MS);
-    return true;
-  }
-
-  // Returns false if it is postponed.
+  // Returns whether the claim has entries of ours now. False also if the write is postponed.
   async #write(
     driver: string,
     { namespace, name, uid }: ClaimReference,
-    entries: readonly StatusEntry[],
+    wanted: WantedEntries,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { store, log } = this.#options;
@@ -196,56 +183,47 @@ export class ClaimStatuses {
       store.save({ driver, ...claim });
       this.#stored.set(key, claim);
     }
-    const result = await this.#apply(driver, claim, entries, signal);
-    if (result === "held") {
-      this.#queue.addAfter(key, HOLD_MS);
-      return false;
-    }
-    if (result === "applied")
-      log.debug({ driver, claim, devices: entries.length }, "status of devices written");
-    if (result === "missing" || entries.length === 0) {
-      store.remove({ driver, uid });
-      this.#stored.delete(key);
-    }
-    return true;
+    const result = await this.#apply(driver, claim, wanted, signal);
+    if (result === "held") return false;
+    if (result !== "missing" && result !== "kept")
+      log.debug({ driver, claim, result }, "status of devices written");
+    if (result === "stored" || result === "kept") return true;
+    store.remove({ driver, uid });
+    this.#stored.delete(key);
+    return false;
   }
 
   async #apply(
     driver: string,
     claim: ClaimReference,
-    entries: readonly StatusEntry[],
+    wanted: WantedEntries,
     signal: AbortSignal,
-  ): Promise<"applied" | "missing" | "held"> {
+  ): Promise<"stored" | "removed" | "kept" | "missing" | "held"> {
     const { api, nodeName, clock } = this.#options;
     const manager = statusManager(driver, nodeName);
+    const hold = (problem: string) => {
+      this.#queue.addAfter(keyOf(driver, claim.uid), this.#pace.hold(driver, problem));
+      return "held" as const;
+    };
     try {
-      if (!(await api.apply(claim, entries, { manager, now: clock.now() }, signal))) {
-        this.#hold(driver, DROPPED);
-        return "held";
-      }
-      this.#holds.delete(driver);
-      return "applied";
+      const outcome = await api.apply(claim, wanted, { manager, now: clock.now() }, signal);
+      if (outcome === "dropped") return hold(DROPPED);
+      if (outcome !== "kept") this.#pace.release(driver);
+      return outcome;
     } catch (error) {
       const code = codeOf(error);
       if (code === "notFound") return "missing";
       if (code !== "forbidden") throw error;
-      this.#hold(driver, messageOf(error));
-      return "held";
+      return hold(messageOf(error));
     }
-  }
-
-  #hold(driver: string, problem: string): void {
-    const { clock, log } = this.#options;
-    const isKnown = this.#holds.get(driver)?.problem === problem;
-    this.#holds.set(driver, { until: clock.monotonic() + HOLD_MS, problem });
-    if (isKnown) return;
-    log.warn(
-      { errorId: DeviceStatusNotWritten.id, driver },
-      `the status of devices is not written to ResourceClaims: ${problem}`,
-    );
   }
 }
 
 function keyOf(driver: string, uid: string): string {
   return `${driver}/${uid}`;
+}
+
+function partsOf(key: string): [driver: string, uid: string] {
+  const [driver = "", uid = ""] = key.split("/");
+  return [driver, uid];
 }

@@ -14,6 +14,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     settings: () => defaultDeviceSettings,
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
+    allocations: { tell: async () => {}, forgotten: () => {} },
     records: world.records(),
     clock,
     log: silentLogger,

@@ -1,5 +1,6 @@
 import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
 import {
+  DeviceBindingDefinition,
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
   DeviceStatusReportDefinition,
@@ -20,6 +21,7 @@ import {
   type TaintReasons,
 } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
+import type { AllocationReports } from "./allocation-reports.ts";
 import type { ClaimRestorationOptions } from "./claim-restoration.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
@@ -80,6 +82,7 @@ export interface DriverStatesOptions {
   /** Receives the reasons to taint drivers' devices. */
   devices: Pick<DeviceSync["handler"], "setTaints">;
   statuses: StatusSink;
+  allocations: Pick<AllocationReports, "tell" | "forgotten">;
   records: ClaimRestorationOptions["records"];
   clock: Clock;
   log: Logger;
@@ -146,6 +149,7 @@ export class DriverStates {
   delete(name: string): void {
     this.#states.delete(name);
     this.#options.statuses.forgotten(name);
+    this.#options.allocations.forgotten(name);
   }
 
   /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */
@@ -164,6 +168,10 @@ export class DriverStates {
     this.#followHealth(state, health, endpoint, scope.signal);
     const status = state.isLeftAlone ? undefined : serviceOf(versions, DeviceStatusReportDefinition);
     this.#followStatus(state, status, endpoint, scope.signal);
+    const binding = status && serviceOf(versions, DeviceBindingDefinition);
+    if (binding && settings().kubeletPlugin.deviceStatus)
+      this.#track(this.#options.allocations.tell({ driver: name, endpoint, service: binding }, scope.signal));
+    else this.#options.allocations.forgotten(name);
     state.setReasons({});
     if (state.isLeftAlone) {
       scope.release();

@@ -36,6 +36,7 @@ function setUp(
     settings,
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
+    allocations: { tell: async () => {}, forgotten: () => {} },
     records,
   });
   const preparation = {} as Preparation;

@@ -16,6 +16,7 @@ import {
 import type { DriverPreparation } from "../devices/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
+import type { AllocationReports } from "./allocation-reports.ts";
 import { CdiCheck } from "./cdi-check.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
@@ -43,6 +44,7 @@ export interface ClaimSources
   extends Pick<DriverContext, "records" | "drivers" | "settings" | "reportedDevice" | "clock" | "log"> {
   client: ClaimReaderClient;
   statuses: ClaimStatuses;
+  allocations: AllocationReports;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
@@ -149,7 +151,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
-      const problem = this.#sources.statuses.problemOf(driver);
+      const { statuses, allocations } = this.#sources;
+      const problem = statuses.problemOf(driver) ?? allocations.problemOf(driver);
       return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), problem);
     });
   }
@@ -182,6 +185,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
         this.#cdiCheck.run(signal),
         this.#ended.run(signal),
         this.#sources.statuses.run(signal),
+        this.#sources.allocations.run(signal),
         this.#reserved?.run(signal),
       ]);
     } finally {
@@ -236,7 +240,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  { client, hostRoot: root, statuses: _, ...sources }: ClaimSources,
+  { client, hostRoot: root, statuses: _statuses, allocations: _allocations, ...sources }: ClaimSources,
   parts: Pick<DriverContext, "queue" | "stop">,
   watches: InotifyWatches | undefined,
 ): DriverContext {

@@ -1,6 +1,6 @@
 import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { messageOf, quote } from "@nodekeeper/core/lib";
-import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
+import type { DeviceIdentity } from "./allocation.ts";
 import { type StatusEntry, statusEntry } from "./device-status.ts";
 
 /** What a driver reported of its allocated devices. */
@@ -14,7 +14,8 @@ export interface StatusReport {
 interface Context {
   /** Name of the pool whose name is empty in reports. */
   nodeName: string;
-  records: Pick<ClaimRecords, "get">;
+  /** Returns a claim's devices of the driver. "any" if they are not known here; undefined if the claim is not known. */
+  devicesOf: (uid: string) => readonly DeviceIdentity[] | "any" | undefined;
 }
 
 const MOST_REFUSED = 1_000;
@@ -23,7 +24,7 @@ const MOST_REFUSED = 1_000;
 export function readStatusReport(
   driver: string,
   devices: readonly DeviceStatus[],
-  { nodeName, records }: Context,
+  { nodeName, devicesOf }: Context,
 ): StatusReport {
   const entries = new Map<string, StatusEntry[]>();
   const refused: string[] = [];
@@ -39,7 +40,7 @@ export function readStatusReport(
       const known = entries.get(uid);
       if (known) known.push(entry);
       else entries.set(uid, [entry]);
-      checkAllocated(records.get(driver, uid), entry);
+      checkAllocated(devicesOf(uid), entry);
     } catch (error) {
       if (refused.length === MOST_REFUSED) continue;
       const share = shareId === "" ? "" : `, share ${quote(shareId)}`;
@@ -50,12 +51,19 @@ export function readStatusReport(
   return { entries, refused };
 }
 
-/** Returns whether the device of an entry is allocated to the claim. */
-export function isAllocated({ devices }: ClaimRecord, { pool, device, shareID = "" }: StatusEntry): boolean {
+/** Returns whether the device of an entry is one of these. */
+export function isAllocated(
+  devices: readonly DeviceIdentity[],
+  { pool, device, shareID = "" }: StatusEntry,
+): boolean {
   return devices.some((each) => each.pool === pool && each.device === device && each.shareId === shareID);
 }
 
-function checkAllocated(record: ClaimRecord | undefined, entry: StatusEntry): void {
-  if (!record) throw new Error("claim_uid: no such claim is prepared for the driver on this node");
-  if (!isAllocated(record, entry)) throw new Error("device: it is not allocated to the claim");
+function checkAllocated(devices: ReturnType<Context["devicesOf"]>, entry: StatusEntry): void {
+  if (!devices)
+    throw new Error(
+      "claim_uid: no such claim is prepared, or waits to be bound, for the driver on this node",
+    );
+  if (devices !== "any" && !isAllocated(devices, entry))
+    throw new Error("device: it is not allocated to the claim");
 }

@@ -18,6 +18,8 @@ const statusPermissions: AccessQuestion[] = [
     resource: "resourceclaims",
     subresource: "driver",
   },
+  // For drivers that are told of allocations.
+  ...["list", "watch"].map((verb) => ({ verb, group: "resource.k8s.io", resource: "resourceclaims" })),
 ];
 
 /** Returns the permissions that the agent needs with this configuration. */
@@ -43,7 +45,14 @@ export function requiredPermissions(configuration: AgentConfiguration): AccessQu
           ...(eviction.enabled ? [] : [{ verb: "get", group: "", resource: "pods" }]),
         ]
       : []),
-    ...(devices.kubeletPlugin.enabled && devices.kubeletPlugin.deviceStatus ? statusPermissions : []),
+    ...(devices.kubeletPlugin.enabled && devices.kubeletPlugin.deviceStatus
+      ? [
+          ...statusPermissions,
+          ...(eviction.enabled
+            ? []
+            : ["list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }))),
+        ]
+      : []),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
     ...(eviction.enabled ? evictionPermissions(eviction) : []),
     ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewPermissions : []),

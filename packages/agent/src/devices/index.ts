@@ -42,6 +42,7 @@ export { PlanMemory } from "./plan/plan-memory.ts";
 export { type ModelPlan, type ModelPlanInput, planModels } from "./plan/plan-models.ts";
 export type { DeviceSettings } from "./sync/context.ts";
 export { DeviceSync, type DeviceSyncOptions } from "./sync/device-sync.ts";
+export { DriverNotice, type NoticeTarget } from "./sync/driver-notice.ts";
 export type { DriverPreparation } from "./sync/drivers.ts";
 export { releaseSlices } from "./sync/release-slices.ts";
 export { type DriverStatus, departedDriver, type PublishedDevice } from "./sync/status.ts";

@@ -30,7 +30,7 @@ export const devicesSection = section(
       }),
       deviceStatus: boolean(false, {
         about:
-          "Whether the status that drivers report of allocated devices is written to ResourceClaims. It needs the right to patch resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch on resourceclaims/driver. Before 1.36, the former includes allocations.",
+          "Whether the status that drivers report of allocated devices is written to ResourceClaims. It needs the right to patch resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch on resourceclaims/driver; for devices with binding conditions, to list and watch pods and resourceclaims. Before 1.36, the first includes allocations.",
       }),
       registryDirectory: path("/var/lib/kubelet/plugins_registry", {
         about:

@@ -31,7 +31,7 @@ export interface WatcherContext {
 
 /** The objects that a watcher reads, and who is notified of them. */
 export interface WatchTarget
-  extends Pick<ListOptions, "fieldSelector" | "labelSelector" | "pageSize" | "parse"> {
+  extends Pick<ListOptions, "namespace" | "fieldSelector" | "labelSelector" | "pageSize" | "parse"> {
   resource: ApiResource;
   handler: WatchHandler;
 }
@@ -285,8 +285,9 @@ export class Watcher implements Runnable {
   }
 
   #selection() {
-    const { fieldSelector, labelSelector, parse } = this.#target;
+    const { namespace, fieldSelector, labelSelector, parse } = this.#target;
     return {
+      ...(namespace ? { namespace } : {}),
       ...(parse ? { parse } : {}),
       ...(fieldSelector ? { fieldSelector } : {}),
       ...(labelSelector ? { labelSelector } : {}),

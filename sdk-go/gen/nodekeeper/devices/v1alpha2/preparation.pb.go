@@ -96,8 +96,8 @@ type Claim struct {
 	Uid         string                 `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
 	Labels      map[string]string      `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Annotations map[string]string      `protobuf:"bytes,5,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// All requests of the claim, in its order, also those for devices of other drivers. Alternatives (`firstAvailable`) are
-	// listed each.
+	// All requests of the claim in their order, including those for devices of other drivers. Each alternative of
+	// `firstAvailable` is listed.
 	Requests      []*ClaimRequest `protobuf:"bytes,6,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -175,7 +175,7 @@ func (x *Claim) GetRequests() []*ClaimRequest {
 	return nil
 }
 
-// A request of the claim's specification, as it is, without defaults of ours.
+// A request of the claim's specification, unchanged.
 type ClaimRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "<request>" or "<request>/<subrequest>", as in AllocatedDevice.
@@ -278,7 +278,7 @@ type Pod struct {
 	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Uid       string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	Namespace string                 `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Empty if it is not known: this version of the agent does not read it.
+	// Empty if it is not known: the pod could not be read, or started after the claim was prepared.
 	ServiceAccount string `protobuf:"bytes,4,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1257,7 +1257,7 @@ func (*UnprepareDevicesResponse) Descriptor() ([]byte, []int) {
 type RestoreClaimsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Claims that are prepared, or whose preparation or end was interrupted: those are prepared or unprepared again by calls
-	// that follow.
+	// that follow. They have no annotations, requests and configuration if the message would exceed 4 MiB otherwise.
 	Claims        []*PreparedClaim `protobuf:"bytes,1,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1372,8 +1372,9 @@ func (x *PreparedClaim) GetIsPrepared() bool {
 
 type RestoreClaimsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// UIDs of prepared claims whose preparation is lost: PrepareDevices is called again for each. Containers that run keep the
-	// edits that they were created with.
+	// UIDs of prepared claims whose preparation is lost: PrepareDevices is called again for each, until it succeeds. No
+	// container starts with their edits before that; those that run keep the edits that they were created with. UIDs of other
+	// claims are refused.
 	PrepareAgain  []string `protobuf:"bytes,1,rep,name=prepare_again,json=prepareAgain,proto3" json:"prepare_again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1416,6 +1417,158 @@ func (x *RestoreClaimsResponse) GetPrepareAgain() []string {
 	return nil
 }
 
+type ReportAllocationsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without annotations, requests and configuration if the message would exceed 4 MiB otherwise.
+	Claims        []*ClaimToBind `protobuf:"bytes,1,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportAllocationsRequest) Reset() {
+	*x = ReportAllocationsRequest{}
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportAllocationsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportAllocationsRequest) ProtoMessage() {}
+
+func (x *ReportAllocationsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportAllocationsRequest.ProtoReflect.Descriptor instead.
+func (*ReportAllocationsRequest) Descriptor() ([]byte, []int) {
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReportAllocationsRequest) GetClaims() []*ClaimToBind {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+type ClaimToBind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Claim *Claim                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
+	// The pods that the claim is reserved for.
+	Pods []*Pod `protobuf:"bytes,2,rep,name=pods,proto3" json:"pods,omitempty"`
+	// Those with binding conditions alone.
+	Devices []*AllocatedDevice `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
+	// When the claim was allocated, milliseconds since the epoch. 0: not known.
+	AllocatedAt   int64 `protobuf:"varint,4,opt,name=allocated_at,json=allocatedAt,proto3" json:"allocated_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimToBind) Reset() {
+	*x = ClaimToBind{}
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimToBind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimToBind) ProtoMessage() {}
+
+func (x *ClaimToBind) ProtoReflect() protoreflect.Message {
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimToBind.ProtoReflect.Descriptor instead.
+func (*ClaimToBind) Descriptor() ([]byte, []int) {
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ClaimToBind) GetClaim() *Claim {
+	if x != nil {
+		return x.Claim
+	}
+	return nil
+}
+
+func (x *ClaimToBind) GetPods() []*Pod {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *ClaimToBind) GetDevices() []*AllocatedDevice {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *ClaimToBind) GetAllocatedAt() int64 {
+	if x != nil {
+		return x.AllocatedAt
+	}
+	return 0
+}
+
+type ReportAllocationsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportAllocationsResponse) Reset() {
+	*x = ReportAllocationsResponse{}
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportAllocationsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportAllocationsResponse) ProtoMessage() {}
+
+func (x *ReportAllocationsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportAllocationsResponse.ProtoReflect.Descriptor instead.
+func (*ReportAllocationsResponse) Descriptor() ([]byte, []int) {
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{21}
+}
+
 type WatchDeviceStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1424,7 +1577,7 @@ type WatchDeviceStatusRequest struct {
 
 func (x *WatchDeviceStatusRequest) Reset() {
 	*x = WatchDeviceStatusRequest{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[19]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1589,7 @@ func (x *WatchDeviceStatusRequest) String() string {
 func (*WatchDeviceStatusRequest) ProtoMessage() {}
 
 func (x *WatchDeviceStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[19]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1602,7 @@ func (x *WatchDeviceStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDeviceStatusRequest.ProtoReflect.Descriptor instead.
 func (*WatchDeviceStatusRequest) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{19}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{22}
 }
 
 type WatchDeviceStatusResponse struct {
@@ -1461,7 +1614,7 @@ type WatchDeviceStatusResponse struct {
 
 func (x *WatchDeviceStatusResponse) Reset() {
 	*x = WatchDeviceStatusResponse{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[20]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1626,7 @@ func (x *WatchDeviceStatusResponse) String() string {
 func (*WatchDeviceStatusResponse) ProtoMessage() {}
 
 func (x *WatchDeviceStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[20]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1639,7 @@ func (x *WatchDeviceStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDeviceStatusResponse.ProtoReflect.Descriptor instead.
 func (*WatchDeviceStatusResponse) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{20}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WatchDeviceStatusResponse) GetDevices() []*DeviceStatus {
@@ -1498,15 +1651,16 @@ func (x *WatchDeviceStatusResponse) GetDevices() []*DeviceStatus {
 
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/#ResourceClaimStatus, `devices`.
 type DeviceStatus struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	ClaimUid string                 `protobuf:"bytes,1,opt,name=claim_uid,json=claimUid,proto3" json:"claim_uid,omitempty"`
-	// As in AllocatedDevice.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of a claim that is prepared, that is being prepared, or that DeviceBinding reports.
+	ClaimUid string `protobuf:"bytes,1,opt,name=claim_uid,json=claimUid,proto3" json:"claim_uid,omitempty"`
+	// As in AllocatedDevice; an empty pool is the one that is called after the node.
 	Pool    string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
 	Device  string `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
 	ShareId string `protobuf:"bytes,4,opt,name=share_id,json=shareId,proto3" json:"share_id,omitempty"`
 	// Types are unique; at most 8.
 	Conditions []*Condition `protobuf:"bytes,5,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// A JSON object of the driver's own format, at most 10 KiB. Empty: none.
+	// A JSON object of the driver's own format, at most 10 KiB, nested at most 64 levels deep. Empty: none.
 	Data string `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
 	// For network devices.
 	NetworkData   *NetworkData `protobuf:"bytes,7,opt,name=network_data,json=networkData,proto3" json:"network_data,omitempty"`
@@ -1516,7 +1670,7 @@ type DeviceStatus struct {
 
 func (x *DeviceStatus) Reset() {
 	*x = DeviceStatus{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[21]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1682,7 @@ func (x *DeviceStatus) String() string {
 func (*DeviceStatus) ProtoMessage() {}
 
 func (x *DeviceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[21]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1695,7 @@ func (x *DeviceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceStatus.ProtoReflect.Descriptor instead.
 func (*DeviceStatus) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{21}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeviceStatus) GetClaimUid() string {
@@ -1596,11 +1750,13 @@ func (x *DeviceStatus) GetNetworkData() *NetworkData {
 // The agent sets the time of the last transition.
 type Condition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Type  string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// A label name, such as "Ready" or "example.com/LinkUp".
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// "True", "False" or "Unknown".
 	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
-	// A CamelCase word.
-	Reason             string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// A CamelCase word, required; at most 1,024 bytes.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// At most 32 KiB.
 	Message            string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	ObservedGeneration int64  `protobuf:"varint,5,opt,name=observed_generation,json=observedGeneration,proto3" json:"observed_generation,omitempty"`
 	unknownFields      protoimpl.UnknownFields
@@ -1609,7 +1765,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[22]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1777,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[22]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1790,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{22}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Condition) GetType() string {
@@ -1674,11 +1830,11 @@ func (x *Condition) GetObservedGeneration() int64 {
 
 type NetworkData struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name in the pod's network namespace.
+	// Name in the pod's network namespace; at most 256 bytes.
 	InterfaceName string `protobuf:"bytes,1,opt,name=interface_name,json=interfaceName,proto3" json:"interface_name,omitempty"`
-	// CIDRs, such as "192.0.2.5/24"; at most 16.
+	// CIDRs in the canonical form, such as "192.0.2.5/24" or "2001:db8::5/64"; unique, at most 16.
 	Ips []string `protobuf:"bytes,2,rep,name=ips,proto3" json:"ips,omitempty"`
-	// Such as a MAC address.
+	// Such as a MAC address; at most 128 bytes.
 	HardwareAddress string `protobuf:"bytes,3,opt,name=hardware_address,json=hardwareAddress,proto3" json:"hardware_address,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1686,7 +1842,7 @@ type NetworkData struct {
 
 func (x *NetworkData) Reset() {
 	*x = NetworkData{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[23]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1854,7 @@ func (x *NetworkData) String() string {
 func (*NetworkData) ProtoMessage() {}
 
 func (x *NetworkData) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[23]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1867,7 @@ func (x *NetworkData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkData.ProtoReflect.Descriptor instead.
 func (*NetworkData) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{23}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NetworkData) GetInterfaceName() string {
@@ -1737,7 +1893,7 @@ func (x *NetworkData) GetHardwareAddress() string {
 
 type ReportProblemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 1,000; the most recent ones.
+	// At most 1,000.
 	Problems      []*Problem `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1745,7 +1901,7 @@ type ReportProblemsRequest struct {
 
 func (x *ReportProblemsRequest) Reset() {
 	*x = ReportProblemsRequest{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[24]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1913,7 @@ func (x *ReportProblemsRequest) String() string {
 func (*ReportProblemsRequest) ProtoMessage() {}
 
 func (x *ReportProblemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[24]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1926,7 @@ func (x *ReportProblemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportProblemsRequest.ProtoReflect.Descriptor instead.
 func (*ReportProblemsRequest) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{24}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportProblemsRequest) GetProblems() []*Problem {
@@ -1780,7 +1936,7 @@ func (x *ReportProblemsRequest) GetProblems() []*Problem {
 	return nil
 }
 
-// What the agent refused. The fields that say what of are empty if it is not about one pool, device or claim.
+// A problem. `pool`, `device` and `claim_uid` are empty if it does not concern a single one.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the catalogue of errors, docs/errors.md.
@@ -1798,7 +1954,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[25]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1966,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[25]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1979,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{25}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Problem) GetErrorId() string {
@@ -1876,7 +2032,7 @@ type ReportProblemsResponse struct {
 
 func (x *ReportProblemsResponse) Reset() {
 	*x = ReportProblemsResponse{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[26]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +2044,7 @@ func (x *ReportProblemsResponse) String() string {
 func (*ReportProblemsResponse) ProtoMessage() {}
 
 func (x *ReportProblemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[26]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +2057,7 @@ func (x *ReportProblemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportProblemsResponse.ProtoReflect.Descriptor instead.
 func (*ReportProblemsResponse) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{26}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{29}
 }
 
 type WatchDeviceHealthRequest struct {
@@ -1912,7 +2068,7 @@ type WatchDeviceHealthRequest struct {
 
 func (x *WatchDeviceHealthRequest) Reset() {
 	*x = WatchDeviceHealthRequest{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[27]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2080,7 @@ func (x *WatchDeviceHealthRequest) String() string {
 func (*WatchDeviceHealthRequest) ProtoMessage() {}
 
 func (x *WatchDeviceHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[27]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2093,7 @@ func (x *WatchDeviceHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDeviceHealthRequest.ProtoReflect.Descriptor instead.
 func (*WatchDeviceHealthRequest) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{27}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{30}
 }
 
 type WatchDeviceHealthResponse struct {
@@ -1950,7 +2106,7 @@ type WatchDeviceHealthResponse struct {
 
 func (x *WatchDeviceHealthResponse) Reset() {
 	*x = WatchDeviceHealthResponse{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[28]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2118,7 @@ func (x *WatchDeviceHealthResponse) String() string {
 func (*WatchDeviceHealthResponse) ProtoMessage() {}
 
 func (x *WatchDeviceHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[28]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2131,7 @@ func (x *WatchDeviceHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDeviceHealthResponse.ProtoReflect.Descriptor instead.
 func (*WatchDeviceHealthResponse) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{28}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchDeviceHealthResponse) GetDevices() []*DeviceHealth {
@@ -2002,7 +2158,7 @@ type DeviceHealth struct {
 
 func (x *DeviceHealth) Reset() {
 	*x = DeviceHealth{}
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[29]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2170,7 @@ func (x *DeviceHealth) String() string {
 func (*DeviceHealth) ProtoMessage() {}
 
 func (x *DeviceHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[29]
+	mi := &file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2183,7 @@ func (x *DeviceHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceHealth.ProtoReflect.Descriptor instead.
 func (*DeviceHealth) Descriptor() ([]byte, []int) {
-	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{29}
+	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeviceHealth) GetPool() string {
@@ -2193,7 +2349,15 @@ const file_nodekeeper_devices_v1alpha2_preparation_proto_rawDesc = "" +
 	"\vis_prepared\x18\x04 \x01(\bR\n" +
 	"isPrepared\"<\n" +
 	"\x15RestoreClaimsResponse\x12#\n" +
-	"\rprepare_again\x18\x01 \x03(\tR\fprepareAgain\"\x1a\n" +
+	"\rprepare_again\x18\x01 \x03(\tR\fprepareAgain\"\\\n" +
+	"\x18ReportAllocationsRequest\x12@\n" +
+	"\x06claims\x18\x01 \x03(\v2(.nodekeeper.devices.v1alpha2.ClaimToBindR\x06claims\"\xe8\x01\n" +
+	"\vClaimToBind\x128\n" +
+	"\x05claim\x18\x01 \x01(\v2\".nodekeeper.devices.v1alpha2.ClaimR\x05claim\x124\n" +
+	"\x04pods\x18\x02 \x03(\v2 .nodekeeper.devices.v1alpha2.PodR\x04pods\x12F\n" +
+	"\adevices\x18\x03 \x03(\v2,.nodekeeper.devices.v1alpha2.AllocatedDeviceR\adevices\x12!\n" +
+	"\fallocated_at\x18\x04 \x01(\x03R\vallocatedAt\"\x1b\n" +
+	"\x19ReportAllocationsResponse\"\x1a\n" +
 	"\x18WatchDeviceStatusRequest\"`\n" +
 	"\x19WatchDeviceStatusResponse\x12C\n" +
 	"\adevices\x18\x01 \x03(\v2).nodekeeper.devices.v1alpha2.DeviceStatusR\adevices\"\x9b\x02\n" +
@@ -2245,7 +2409,9 @@ const file_nodekeeper_devices_v1alpha2_preparation_proto_rawDesc = "" +
 	"\x12DeviceStatusReport\x12\x84\x01\n" +
 	"\x11WatchDeviceStatus\x125.nodekeeper.devices.v1alpha2.WatchDeviceStatusRequest\x1a6.nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse0\x012\x8b\x01\n" +
 	"\x0eDriverFeedback\x12y\n" +
-	"\x0eReportProblems\x122.nodekeeper.devices.v1alpha2.ReportProblemsRequest\x1a3.nodekeeper.devices.v1alpha2.ReportProblemsResponseB\x9a\x02\n" +
+	"\x0eReportProblems\x122.nodekeeper.devices.v1alpha2.ReportProblemsRequest\x1a3.nodekeeper.devices.v1alpha2.ReportProblemsResponse2\x94\x01\n" +
+	"\rDeviceBinding\x12\x82\x01\n" +
+	"\x11ReportAllocations\x125.nodekeeper.devices.v1alpha2.ReportAllocationsRequest\x1a6.nodekeeper.devices.v1alpha2.ReportAllocationsResponseB\x9a\x02\n" +
 	"\x1fcom.nodekeeper.devices.v1alpha2B\x10PreparationProtoP\x01ZWgithub.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2;devicesv1alpha2\xa2\x02\x03NDX\xaa\x02\x1bNodekeeper.Devices.V1alpha2\xca\x02\x1bNodekeeper\\Devices\\V1alpha2\xe2\x02'Nodekeeper\\Devices\\V1alpha2\\GPBMetadata\xea\x02\x1dNodekeeper::Devices::V1alpha2b\x06proto3"
 
 var (
@@ -2260,7 +2426,7 @@ func file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescGZIP() []byte {
 	return file_nodekeeper_devices_v1alpha2_preparation_proto_rawDescData
 }
 
-var file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_nodekeeper_devices_v1alpha2_preparation_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_nodekeeper_devices_v1alpha2_preparation_proto_goTypes = []any{
 	(*PrepareDevicesRequest)(nil),     // 0: nodekeeper.devices.v1alpha2.PrepareDevicesRequest
 	(*Claim)(nil),                     // 1: nodekeeper.devices.v1alpha2.Claim
@@ -2281,37 +2447,40 @@ var file_nodekeeper_devices_v1alpha2_preparation_proto_goTypes = []any{
 	(*RestoreClaimsRequest)(nil),      // 16: nodekeeper.devices.v1alpha2.RestoreClaimsRequest
 	(*PreparedClaim)(nil),             // 17: nodekeeper.devices.v1alpha2.PreparedClaim
 	(*RestoreClaimsResponse)(nil),     // 18: nodekeeper.devices.v1alpha2.RestoreClaimsResponse
-	(*WatchDeviceStatusRequest)(nil),  // 19: nodekeeper.devices.v1alpha2.WatchDeviceStatusRequest
-	(*WatchDeviceStatusResponse)(nil), // 20: nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse
-	(*DeviceStatus)(nil),              // 21: nodekeeper.devices.v1alpha2.DeviceStatus
-	(*Condition)(nil),                 // 22: nodekeeper.devices.v1alpha2.Condition
-	(*NetworkData)(nil),               // 23: nodekeeper.devices.v1alpha2.NetworkData
-	(*ReportProblemsRequest)(nil),     // 24: nodekeeper.devices.v1alpha2.ReportProblemsRequest
-	(*Problem)(nil),                   // 25: nodekeeper.devices.v1alpha2.Problem
-	(*ReportProblemsResponse)(nil),    // 26: nodekeeper.devices.v1alpha2.ReportProblemsResponse
-	(*WatchDeviceHealthRequest)(nil),  // 27: nodekeeper.devices.v1alpha2.WatchDeviceHealthRequest
-	(*WatchDeviceHealthResponse)(nil), // 28: nodekeeper.devices.v1alpha2.WatchDeviceHealthResponse
-	(*DeviceHealth)(nil),              // 29: nodekeeper.devices.v1alpha2.DeviceHealth
-	nil,                               // 30: nodekeeper.devices.v1alpha2.Claim.LabelsEntry
-	nil,                               // 31: nodekeeper.devices.v1alpha2.Claim.AnnotationsEntry
-	nil,                               // 32: nodekeeper.devices.v1alpha2.ClaimRequest.CapacityEntry
-	nil,                               // 33: nodekeeper.devices.v1alpha2.AllocatedDevice.ConsumedCapacityEntry
-	nil,                               // 34: nodekeeper.devices.v1alpha2.PreparedDevice.AnnotationsEntry
+	(*ReportAllocationsRequest)(nil),  // 19: nodekeeper.devices.v1alpha2.ReportAllocationsRequest
+	(*ClaimToBind)(nil),               // 20: nodekeeper.devices.v1alpha2.ClaimToBind
+	(*ReportAllocationsResponse)(nil), // 21: nodekeeper.devices.v1alpha2.ReportAllocationsResponse
+	(*WatchDeviceStatusRequest)(nil),  // 22: nodekeeper.devices.v1alpha2.WatchDeviceStatusRequest
+	(*WatchDeviceStatusResponse)(nil), // 23: nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse
+	(*DeviceStatus)(nil),              // 24: nodekeeper.devices.v1alpha2.DeviceStatus
+	(*Condition)(nil),                 // 25: nodekeeper.devices.v1alpha2.Condition
+	(*NetworkData)(nil),               // 26: nodekeeper.devices.v1alpha2.NetworkData
+	(*ReportProblemsRequest)(nil),     // 27: nodekeeper.devices.v1alpha2.ReportProblemsRequest
+	(*Problem)(nil),                   // 28: nodekeeper.devices.v1alpha2.Problem
+	(*ReportProblemsResponse)(nil),    // 29: nodekeeper.devices.v1alpha2.ReportProblemsResponse
+	(*WatchDeviceHealthRequest)(nil),  // 30: nodekeeper.devices.v1alpha2.WatchDeviceHealthRequest
+	(*WatchDeviceHealthResponse)(nil), // 31: nodekeeper.devices.v1alpha2.WatchDeviceHealthResponse
+	(*DeviceHealth)(nil),              // 32: nodekeeper.devices.v1alpha2.DeviceHealth
+	nil,                               // 33: nodekeeper.devices.v1alpha2.Claim.LabelsEntry
+	nil,                               // 34: nodekeeper.devices.v1alpha2.Claim.AnnotationsEntry
+	nil,                               // 35: nodekeeper.devices.v1alpha2.ClaimRequest.CapacityEntry
+	nil,                               // 36: nodekeeper.devices.v1alpha2.AllocatedDevice.ConsumedCapacityEntry
+	nil,                               // 37: nodekeeper.devices.v1alpha2.PreparedDevice.AnnotationsEntry
 }
 var file_nodekeeper_devices_v1alpha2_preparation_proto_depIdxs = []int32{
 	1,  // 0: nodekeeper.devices.v1alpha2.PrepareDevicesRequest.claim:type_name -> nodekeeper.devices.v1alpha2.Claim
 	3,  // 1: nodekeeper.devices.v1alpha2.PrepareDevicesRequest.pods:type_name -> nodekeeper.devices.v1alpha2.Pod
 	4,  // 2: nodekeeper.devices.v1alpha2.PrepareDevicesRequest.devices:type_name -> nodekeeper.devices.v1alpha2.AllocatedDevice
-	30, // 3: nodekeeper.devices.v1alpha2.Claim.labels:type_name -> nodekeeper.devices.v1alpha2.Claim.LabelsEntry
-	31, // 4: nodekeeper.devices.v1alpha2.Claim.annotations:type_name -> nodekeeper.devices.v1alpha2.Claim.AnnotationsEntry
+	33, // 3: nodekeeper.devices.v1alpha2.Claim.labels:type_name -> nodekeeper.devices.v1alpha2.Claim.LabelsEntry
+	34, // 4: nodekeeper.devices.v1alpha2.Claim.annotations:type_name -> nodekeeper.devices.v1alpha2.Claim.AnnotationsEntry
 	2,  // 5: nodekeeper.devices.v1alpha2.Claim.requests:type_name -> nodekeeper.devices.v1alpha2.ClaimRequest
-	32, // 6: nodekeeper.devices.v1alpha2.ClaimRequest.capacity:type_name -> nodekeeper.devices.v1alpha2.ClaimRequest.CapacityEntry
-	33, // 7: nodekeeper.devices.v1alpha2.AllocatedDevice.consumed_capacity:type_name -> nodekeeper.devices.v1alpha2.AllocatedDevice.ConsumedCapacityEntry
+	35, // 6: nodekeeper.devices.v1alpha2.ClaimRequest.capacity:type_name -> nodekeeper.devices.v1alpha2.ClaimRequest.CapacityEntry
+	36, // 7: nodekeeper.devices.v1alpha2.AllocatedDevice.consumed_capacity:type_name -> nodekeeper.devices.v1alpha2.AllocatedDevice.ConsumedCapacityEntry
 	5,  // 8: nodekeeper.devices.v1alpha2.AllocatedDevice.configuration:type_name -> nodekeeper.devices.v1alpha2.Configuration
 	7,  // 9: nodekeeper.devices.v1alpha2.PrepareDevicesResponse.devices:type_name -> nodekeeper.devices.v1alpha2.PreparedDevice
 	8,  // 10: nodekeeper.devices.v1alpha2.PrepareDevicesResponse.edits:type_name -> nodekeeper.devices.v1alpha2.ContainerEdits
 	8,  // 11: nodekeeper.devices.v1alpha2.PreparedDevice.edits:type_name -> nodekeeper.devices.v1alpha2.ContainerEdits
-	34, // 12: nodekeeper.devices.v1alpha2.PreparedDevice.annotations:type_name -> nodekeeper.devices.v1alpha2.PreparedDevice.AnnotationsEntry
+	37, // 12: nodekeeper.devices.v1alpha2.PreparedDevice.annotations:type_name -> nodekeeper.devices.v1alpha2.PreparedDevice.AnnotationsEntry
 	11, // 13: nodekeeper.devices.v1alpha2.ContainerEdits.device_nodes:type_name -> nodekeeper.devices.v1alpha2.DeviceNode
 	12, // 14: nodekeeper.devices.v1alpha2.ContainerEdits.mounts:type_name -> nodekeeper.devices.v1alpha2.Mount
 	13, // 15: nodekeeper.devices.v1alpha2.ContainerEdits.hooks:type_name -> nodekeeper.devices.v1alpha2.Hook
@@ -2324,28 +2493,34 @@ var file_nodekeeper_devices_v1alpha2_preparation_proto_depIdxs = []int32{
 	1,  // 22: nodekeeper.devices.v1alpha2.PreparedClaim.claim:type_name -> nodekeeper.devices.v1alpha2.Claim
 	3,  // 23: nodekeeper.devices.v1alpha2.PreparedClaim.pods:type_name -> nodekeeper.devices.v1alpha2.Pod
 	4,  // 24: nodekeeper.devices.v1alpha2.PreparedClaim.devices:type_name -> nodekeeper.devices.v1alpha2.AllocatedDevice
-	21, // 25: nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse.devices:type_name -> nodekeeper.devices.v1alpha2.DeviceStatus
-	22, // 26: nodekeeper.devices.v1alpha2.DeviceStatus.conditions:type_name -> nodekeeper.devices.v1alpha2.Condition
-	23, // 27: nodekeeper.devices.v1alpha2.DeviceStatus.network_data:type_name -> nodekeeper.devices.v1alpha2.NetworkData
-	25, // 28: nodekeeper.devices.v1alpha2.ReportProblemsRequest.problems:type_name -> nodekeeper.devices.v1alpha2.Problem
-	29, // 29: nodekeeper.devices.v1alpha2.WatchDeviceHealthResponse.devices:type_name -> nodekeeper.devices.v1alpha2.DeviceHealth
-	0,  // 30: nodekeeper.devices.v1alpha2.DevicePreparation.PrepareDevices:input_type -> nodekeeper.devices.v1alpha2.PrepareDevicesRequest
-	14, // 31: nodekeeper.devices.v1alpha2.DevicePreparation.UnprepareDevices:input_type -> nodekeeper.devices.v1alpha2.UnprepareDevicesRequest
-	16, // 32: nodekeeper.devices.v1alpha2.DevicePreparation.RestoreClaims:input_type -> nodekeeper.devices.v1alpha2.RestoreClaimsRequest
-	27, // 33: nodekeeper.devices.v1alpha2.DeviceHealthReport.WatchDeviceHealth:input_type -> nodekeeper.devices.v1alpha2.WatchDeviceHealthRequest
-	19, // 34: nodekeeper.devices.v1alpha2.DeviceStatusReport.WatchDeviceStatus:input_type -> nodekeeper.devices.v1alpha2.WatchDeviceStatusRequest
-	24, // 35: nodekeeper.devices.v1alpha2.DriverFeedback.ReportProblems:input_type -> nodekeeper.devices.v1alpha2.ReportProblemsRequest
-	6,  // 36: nodekeeper.devices.v1alpha2.DevicePreparation.PrepareDevices:output_type -> nodekeeper.devices.v1alpha2.PrepareDevicesResponse
-	15, // 37: nodekeeper.devices.v1alpha2.DevicePreparation.UnprepareDevices:output_type -> nodekeeper.devices.v1alpha2.UnprepareDevicesResponse
-	18, // 38: nodekeeper.devices.v1alpha2.DevicePreparation.RestoreClaims:output_type -> nodekeeper.devices.v1alpha2.RestoreClaimsResponse
-	28, // 39: nodekeeper.devices.v1alpha2.DeviceHealthReport.WatchDeviceHealth:output_type -> nodekeeper.devices.v1alpha2.WatchDeviceHealthResponse
-	20, // 40: nodekeeper.devices.v1alpha2.DeviceStatusReport.WatchDeviceStatus:output_type -> nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse
-	26, // 41: nodekeeper.devices.v1alpha2.DriverFeedback.ReportProblems:output_type -> nodekeeper.devices.v1alpha2.ReportProblemsResponse
-	36, // [36:42] is the sub-list for method output_type
-	30, // [30:36] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	20, // 25: nodekeeper.devices.v1alpha2.ReportAllocationsRequest.claims:type_name -> nodekeeper.devices.v1alpha2.ClaimToBind
+	1,  // 26: nodekeeper.devices.v1alpha2.ClaimToBind.claim:type_name -> nodekeeper.devices.v1alpha2.Claim
+	3,  // 27: nodekeeper.devices.v1alpha2.ClaimToBind.pods:type_name -> nodekeeper.devices.v1alpha2.Pod
+	4,  // 28: nodekeeper.devices.v1alpha2.ClaimToBind.devices:type_name -> nodekeeper.devices.v1alpha2.AllocatedDevice
+	24, // 29: nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse.devices:type_name -> nodekeeper.devices.v1alpha2.DeviceStatus
+	25, // 30: nodekeeper.devices.v1alpha2.DeviceStatus.conditions:type_name -> nodekeeper.devices.v1alpha2.Condition
+	26, // 31: nodekeeper.devices.v1alpha2.DeviceStatus.network_data:type_name -> nodekeeper.devices.v1alpha2.NetworkData
+	28, // 32: nodekeeper.devices.v1alpha2.ReportProblemsRequest.problems:type_name -> nodekeeper.devices.v1alpha2.Problem
+	32, // 33: nodekeeper.devices.v1alpha2.WatchDeviceHealthResponse.devices:type_name -> nodekeeper.devices.v1alpha2.DeviceHealth
+	0,  // 34: nodekeeper.devices.v1alpha2.DevicePreparation.PrepareDevices:input_type -> nodekeeper.devices.v1alpha2.PrepareDevicesRequest
+	14, // 35: nodekeeper.devices.v1alpha2.DevicePreparation.UnprepareDevices:input_type -> nodekeeper.devices.v1alpha2.UnprepareDevicesRequest
+	16, // 36: nodekeeper.devices.v1alpha2.DevicePreparation.RestoreClaims:input_type -> nodekeeper.devices.v1alpha2.RestoreClaimsRequest
+	30, // 37: nodekeeper.devices.v1alpha2.DeviceHealthReport.WatchDeviceHealth:input_type -> nodekeeper.devices.v1alpha2.WatchDeviceHealthRequest
+	22, // 38: nodekeeper.devices.v1alpha2.DeviceStatusReport.WatchDeviceStatus:input_type -> nodekeeper.devices.v1alpha2.WatchDeviceStatusRequest
+	27, // 39: nodekeeper.devices.v1alpha2.DriverFeedback.ReportProblems:input_type -> nodekeeper.devices.v1alpha2.ReportProblemsRequest
+	19, // 40: nodekeeper.devices.v1alpha2.DeviceBinding.ReportAllocations:input_type -> nodekeeper.devices.v1alpha2.ReportAllocationsRequest
+	6,  // 41: nodekeeper.devices.v1alpha2.DevicePreparation.PrepareDevices:output_type -> nodekeeper.devices.v1alpha2.PrepareDevicesResponse
+	15, // 42: nodekeeper.devices.v1alpha2.DevicePreparation.UnprepareDevices:output_type -> nodekeeper.devices.v1alpha2.UnprepareDevicesResponse
+	18, // 43: nodekeeper.devices.v1alpha2.DevicePreparation.RestoreClaims:output_type -> nodekeeper.devices.v1alpha2.RestoreClaimsResponse
+	31, // 44: nodekeeper.devices.v1alpha2.DeviceHealthReport.WatchDeviceHealth:output_type -> nodekeeper.devices.v1alpha2.WatchDeviceHealthResponse
+	23, // 45: nodekeeper.devices.v1alpha2.DeviceStatusReport.WatchDeviceStatus:output_type -> nodekeeper.devices.v1alpha2.WatchDeviceStatusResponse
+	29, // 46: nodekeeper.devices.v1alpha2.DriverFeedback.ReportProblems:output_type -> nodekeeper.devices.v1alpha2.ReportProblemsResponse
+	21, // 47: nodekeeper.devices.v1alpha2.DeviceBinding.ReportAllocations:output_type -> nodekeeper.devices.v1alpha2.ReportAllocationsResponse
+	41, // [41:48] is the sub-list for method output_type
+	34, // [34:41] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_nodekeeper_devices_v1alpha2_preparation_proto_init() }
@@ -2360,9 +2535,9 @@ func file_nodekeeper_devices_v1alpha2_preparation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodekeeper_devices_v1alpha2_preparation_proto_rawDesc), len(file_nodekeeper_devices_v1alpha2_preparation_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   38,
 			NumExtensions: 0,
-			NumServices:   4,
+			NumServices:   5,
 		},
 		GoTypes:           file_nodekeeper_devices_v1alpha2_preparation_proto_goTypes,
 		DependencyIndexes: file_nodekeeper_devices_v1alpha2_preparation_proto_depIdxs,

@@ -48,8 +48,8 @@ type DevicePreparationClient interface {
 	// also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
 	UnprepareDevices(ctx context.Context, in *UnprepareDevicesRequest, opts ...grpc.CallOption) (*UnprepareDevicesResponse, error)
 	// Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-	// the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
-	// attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
+	// any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+	// A driver that does not implement the call confirms all.
 	RestoreClaims(ctx context.Context, in *RestoreClaimsRequest, opts ...grpc.CallOption) (*RestoreClaimsResponse, error)
 }
 
@@ -109,8 +109,8 @@ type DevicePreparationServer interface {
 	// also called for claims of which the driver knows nothing, and after a disconnection for claims that ended meanwhile.
 	UnprepareDevices(context.Context, *UnprepareDevicesRequest) (*UnprepareDevicesResponse, error)
 	// Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-	// the agent calls for any of them by itself, and repeated until it succeeds; calls of the kubelet wait for the first
-	// attempt. The driver confirms a claim by leaving it out of the answer. One that does not implement the call confirms all.
+	// any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+	// A driver that does not implement the call confirms all.
 	RestoreClaims(context.Context, *RestoreClaimsRequest) (*RestoreClaimsResponse, error)
 	mustEmbedUnimplementedDevicePreparationServer()
 }
@@ -354,7 +354,9 @@ const (
 // Version "nodekeeper.devices.v1alpha2.DeviceStatusReport".
 type DeviceStatusReportClient interface {
 	// Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
-	// `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+	// `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
+	// with the allocation. A device that is absent has no status.
+	// The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
 	WatchDeviceStatus(ctx context.Context, in *WatchDeviceStatusRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchDeviceStatusResponse], error)
 }
 
@@ -392,7 +394,9 @@ type DeviceStatusReport_WatchDeviceStatusClient = grpc.ServerStreamingClient[Wat
 // Version "nodekeeper.devices.v1alpha2.DeviceStatusReport".
 type DeviceStatusReportServer interface {
 	// Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
-	// `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+	// `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
+	// with the allocation. A device that is absent has no status.
+	// The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
 	WatchDeviceStatus(*WatchDeviceStatusRequest, grpc.ServerStreamingServer[WatchDeviceStatusResponse]) error
 	mustEmbedUnimplementedDeviceStatusReportServer()
 }
@@ -466,9 +470,9 @@ const (
 //
 // Version "nodekeeper.devices.v1alpha2.DriverFeedback".
 type DriverFeedbackClient interface {
-	// Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-	// they change, at most once a second. An empty list: there are none. Answers are not awaited before the driver's devices
-	// are published; a failed call is repeated.
+	// Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
+	// most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
+	// This version of the agent reports problems of devices and slices, not of claims.
 	ReportProblems(ctx context.Context, in *ReportProblemsRequest, opts ...grpc.CallOption) (*ReportProblemsResponse, error)
 }
 
@@ -496,9 +500,9 @@ func (c *driverFeedbackClient) ReportProblems(ctx context.Context, in *ReportPro
 //
 // Version "nodekeeper.devices.v1alpha2.DriverFeedback".
 type DriverFeedbackServer interface {
-	// Tells the driver what the agent refused of what it reported: all problems that exist now, at once and again whenever
-	// they change, at most once a second. An empty list: there are none. Answers are not awaited before the driver's devices
-	// are published; a failed call is repeated.
+	// Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
+	// most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
+	// This version of the agent reports problems of devices and slices, not of claims.
 	ReportProblems(context.Context, *ReportProblemsRequest) (*ReportProblemsResponse, error)
 	mustEmbedUnimplementedDriverFeedbackServer()
 }
@@ -562,6 +566,128 @@ var DriverFeedback_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportProblems",
 			Handler:    _DriverFeedback_ReportProblems_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "nodekeeper/devices/v1alpha2/preparation.proto",
+}
+
+const (
+	DeviceBinding_ReportAllocations_FullMethodName = "/nodekeeper.devices.v1alpha2.DeviceBinding/ReportAllocations"
+)
+
+// DeviceBindingClient is the client API for DeviceBinding service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Version "nodekeeper.devices.v1alpha2.DeviceBinding", with DeviceStatusReport: for devices with binding conditions.
+type DeviceBindingClient interface {
+	// Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+	// to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+	// most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+	// devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
+	//
+	// 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+	// 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+	// 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
+	ReportAllocations(ctx context.Context, in *ReportAllocationsRequest, opts ...grpc.CallOption) (*ReportAllocationsResponse, error)
+}
+
+type deviceBindingClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewDeviceBindingClient(cc grpc.ClientConnInterface) DeviceBindingClient {
+	return &deviceBindingClient{cc}
+}
+
+func (c *deviceBindingClient) ReportAllocations(ctx context.Context, in *ReportAllocationsRequest, opts ...grpc.CallOption) (*ReportAllocationsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportAllocationsResponse)
+	err := c.cc.Invoke(ctx, DeviceBinding_ReportAllocations_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DeviceBindingServer is the server API for DeviceBinding service.
+// All implementations must embed UnimplementedDeviceBindingServer
+// for forward compatibility.
+//
+// Version "nodekeeper.devices.v1alpha2.DeviceBinding", with DeviceStatusReport: for devices with binding conditions.
+type DeviceBindingServer interface {
+	// Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+	// to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+	// most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+	// devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
+	//
+	// 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+	// 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+	// 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
+	ReportAllocations(context.Context, *ReportAllocationsRequest) (*ReportAllocationsResponse, error)
+	mustEmbedUnimplementedDeviceBindingServer()
+}
+
+// UnimplementedDeviceBindingServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedDeviceBindingServer struct{}
+
+func (UnimplementedDeviceBindingServer) ReportAllocations(context.Context, *ReportAllocationsRequest) (*ReportAllocationsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportAllocations not implemented")
+}
+func (UnimplementedDeviceBindingServer) mustEmbedUnimplementedDeviceBindingServer() {}
+func (UnimplementedDeviceBindingServer) testEmbeddedByValue()                       {}
+
+// UnsafeDeviceBindingServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to DeviceBindingServer will
+// result in compilation errors.
+type UnsafeDeviceBindingServer interface {
+	mustEmbedUnimplementedDeviceBindingServer()
+}
+
+func RegisterDeviceBindingServer(s grpc.ServiceRegistrar, srv DeviceBindingServer) {
+	// If the following call panics, it indicates UnimplementedDeviceBindingServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&DeviceBinding_ServiceDesc, srv)
+}
+
+func _DeviceBinding_ReportAllocations_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportAllocationsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeviceBindingServer).ReportAllocations(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DeviceBinding_ReportAllocations_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeviceBindingServer).ReportAllocations(ctx, req.(*ReportAllocationsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// DeviceBinding_ServiceDesc is the grpc.ServiceDesc for DeviceBinding service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var DeviceBinding_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "nodekeeper.devices.v1alpha2.DeviceBinding",
+	HandlerType: (*DeviceBindingServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "ReportAllocations",
+			Handler:    _DeviceBinding_ReportAllocations_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

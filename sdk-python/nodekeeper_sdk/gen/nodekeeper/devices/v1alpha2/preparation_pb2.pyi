@@ -279,6 +279,28 @@ class RestoreClaimsResponse(_message.Message):
     prepare_again: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, prepare_again: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class ReportAllocationsRequest(_message.Message):
+    __slots__ = ("claims",)
+    CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    claims: _containers.RepeatedCompositeFieldContainer[ClaimToBind]
+    def __init__(self, claims: _Optional[_Iterable[_Union[ClaimToBind, _Mapping]]] = ...) -> None: ...
+
+class ClaimToBind(_message.Message):
+    __slots__ = ("claim", "pods", "devices", "allocated_at")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_AT_FIELD_NUMBER: _ClassVar[int]
+    claim: Claim
+    pods: _containers.RepeatedCompositeFieldContainer[Pod]
+    devices: _containers.RepeatedCompositeFieldContainer[AllocatedDevice]
+    allocated_at: int
+    def __init__(self, claim: _Optional[_Union[Claim, _Mapping]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., devices: _Optional[_Iterable[_Union[AllocatedDevice, _Mapping]]] = ..., allocated_at: _Optional[int] = ...) -> None: ...
+
+class ReportAllocationsResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class WatchDeviceStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

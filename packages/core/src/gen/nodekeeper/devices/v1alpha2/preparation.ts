@@ -261,6 +261,26 @@ export interface RestoreClaimsResponse {
   prepareAgain: string[];
 }
 
+export interface ReportAllocationsRequest {
+  /** Without annotations, requests and configuration if the message would exceed 4 MiB otherwise. */
+  claims: ClaimToBind[];
+}
+
+export interface ClaimToBind {
+  claim:
+    | Claim
+    | undefined;
+  /** The pods that the claim is reserved for. */
+  pods: Pod[];
+  /** Those with binding conditions alone. */
+  devices: AllocatedDevice[];
+  /** When the claim was allocated, milliseconds since the epoch. 0: not known. */
+  allocatedAt: bigint;
+}
+
+export interface ReportAllocationsResponse {
+}
+
 export interface WatchDeviceStatusRequest {
 }
 
@@ -270,7 +290,7 @@ export interface WatchDeviceStatusResponse {
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/#ResourceClaimStatus, `devices`. */
 export interface DeviceStatus {
-  /** Of a claim that is prepared, or that is being prepared. */
+  /** Of a claim that is prepared, that is being prepared, or that DeviceBinding reports. */
   claimUid: string;
   /** As in AllocatedDevice; an empty pool is the one that is called after the node. */
   pool: string;
@@ -2585,6 +2605,200 @@ export const RestoreClaimsResponse: MessageFns<RestoreClaimsResponse> = {
   },
 };
 
+function createBaseReportAllocationsRequest(): ReportAllocationsRequest {
+  return { claims: [] };
+}
+
+export const ReportAllocationsRequest: MessageFns<ReportAllocationsRequest> = {
+  encode(message: ReportAllocationsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.claims) {
+      ClaimToBind.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportAllocationsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportAllocationsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.claims.push(ClaimToBind.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReportAllocationsRequest>): ReportAllocationsRequest {
+    return ReportAllocationsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReportAllocationsRequest>): ReportAllocationsRequest {
+    const message = createBaseReportAllocationsRequest();
+    message.claims = object.claims?.map((e) => ClaimToBind.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseClaimToBind(): ClaimToBind {
+  return { claim: undefined, pods: [], devices: [], allocatedAt: 0n };
+}
+
+export const ClaimToBind: MessageFns<ClaimToBind> = {
+  encode(message: ClaimToBind, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.claim !== undefined) {
+      Claim.encode(message.claim, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.pods) {
+      Pod.encode(v!, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.devices) {
+      AllocatedDevice.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.allocatedAt !== 0n) {
+      if (BigInt.asIntN(64, message.allocatedAt) !== message.allocatedAt) {
+        throw new globalThis.Error("value provided for field message.allocatedAt of type int64 too large");
+      }
+      writer.uint32(32).int64(message.allocatedAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ClaimToBind {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseClaimToBind();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.claim = Claim.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pods.push(Pod.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.devices.push(AllocatedDevice.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.allocatedAt = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ClaimToBind>): ClaimToBind {
+    return ClaimToBind.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ClaimToBind>): ClaimToBind {
+    const message = createBaseClaimToBind();
+    message.claim = (object.claim !== undefined && object.claim !== null) ? Claim.fromPartial(object.claim) : undefined;
+    message.pods = object.pods?.map((e) => Pod.fromPartial(e)) || [];
+    message.devices = object.devices?.map((e) => AllocatedDevice.fromPartial(e)) || [];
+    message.allocatedAt = (object.allocatedAt !== undefined && object.allocatedAt !== null)
+      ? BigInt(object.allocatedAt)
+      : 0n;
+    return message;
+  },
+};
+
+function createBaseReportAllocationsResponse(): ReportAllocationsResponse {
+  return {};
+}
+
+export const ReportAllocationsResponse: MessageFns<ReportAllocationsResponse> = {
+  encode(_: ReportAllocationsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportAllocationsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportAllocationsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ReportAllocationsResponse>): ReportAllocationsResponse {
+    return ReportAllocationsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ReportAllocationsResponse>): ReportAllocationsResponse {
+    const message = createBaseReportAllocationsResponse();
+    return message;
+  },
+};
+
 function createBaseWatchDeviceStatusRequest(): WatchDeviceStatusRequest {
   return {};
 }
@@ -3584,7 +3798,8 @@ export const DeviceStatusReportDefinition = {
   methods: {
     /**
      * Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
-     * `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+     * `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
+     * with the allocation. A device that is absent has no status.
      * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
      */
     watchDeviceStatus: {
@@ -3601,7 +3816,8 @@ export const DeviceStatusReportDefinition = {
 export interface DeviceStatusReportServiceImplementation<CallContextExt = {}> {
   /**
    * Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
-   * `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+   * `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
+   * with the allocation. A device that is absent has no status.
    * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
    */
   watchDeviceStatus(
@@ -3613,7 +3829,8 @@ export interface DeviceStatusReportServiceImplementation<CallContextExt = {}> {
 export interface DeviceStatusReportClient<CallOptionsExt = {}> {
   /**
    * Sends the status of all allocated devices at once, and again whenever it changes. The agent writes it to the
-   * `status.devices` of their ResourceClaims, and removes it with the preparation. A device that is absent has no status.
+   * `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
+   * with the allocation. A device that is absent has no status.
    * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
    */
   watchDeviceStatus(
@@ -3666,6 +3883,67 @@ export interface DriverFeedbackClient<CallOptionsExt = {}> {
     request: DeepPartial<ReportProblemsRequest>,
     options?: CallOptions & CallOptionsExt,
   ): Promise<ReportProblemsResponse>;
+}
+
+/** Version "nodekeeper.devices.v1alpha2.DeviceBinding", with DeviceStatusReport: for devices with binding conditions. */
+export type DeviceBindingDefinition = typeof DeviceBindingDefinition;
+export const DeviceBindingDefinition = {
+  name: "DeviceBinding",
+  fullName: "nodekeeper.devices.v1alpha2.DeviceBinding",
+  methods: {
+    /**
+     * Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+     * to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+     * most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+     * devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
+     *
+     * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+     * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+     * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
+     */
+    reportAllocations: {
+      name: "ReportAllocations",
+      requestType: ReportAllocationsRequest as typeof ReportAllocationsRequest,
+      requestStream: false,
+      responseType: ReportAllocationsResponse as typeof ReportAllocationsResponse,
+      responseStream: false,
+      options: {},
+    },
+  },
+} as const;
+
+export interface DeviceBindingServiceImplementation<CallContextExt = {}> {
+  /**
+   * Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+   * to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+   * most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+   * devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
+   *
+   * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+   * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+   * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
+   */
+  reportAllocations(
+    request: ReportAllocationsRequest,
+    context: CallContext & CallContextExt,
+  ): Promise<DeepPartial<ReportAllocationsResponse>>;
+}
+
+export interface DeviceBindingClient<CallOptionsExt = {}> {
+  /**
+   * Reports all claims that are allocated such devices of the driver and not prepared yet: from when a pod waits to be bound
+   * to this node until PrepareDevices has succeeded, or the claim is deallocated. At once and again whenever they change, at
+   * most once per second. An empty list means that there are none. A failed call is repeated. The driver does what the
+   * devices need before the pod is bound, and reports their conditions by DeviceStatusReport.
+   *
+   * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
+   * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
+   * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew.
+   */
+  reportAllocations(
+    request: DeepPartial<ReportAllocationsRequest>,
+    options?: CallOptions & CallOptionsExt,
+  ): Promise<ReportAllocationsResponse>;
 }
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;

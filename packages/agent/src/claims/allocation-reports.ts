@@ -1,0 +1,127 @@
+import { isDeepStrictEqual } from "node:util";
+import {
+  type Clock,
+  childScope,
+  type Logger,
+  messageOf,
+  type ScopedSignal,
+  WakeableSleep,
+} from "@nodekeeper/core/lib";
+import { DriverNotice, type NoticeTarget } from "../devices/index.ts";
+import { allocationsMessage } from "./claim-messages.ts";
+import type { ClaimStatuses } from "./claim-statuses.ts";
+import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
+import { ClaimsToBind, type ClaimsToBindOptions } from "./claims-to-bind.ts";
+
+export interface AllocationReportsOptions
+  extends Pick<ClaimsToBindOptions, "nodeName" | "records" | "watch"> {
+  statuses: Pick<ClaimStatuses, "toBind" | "unprepared">;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What is known of a driver that serves DeviceBinding. */
+interface Told {
+  notice: DriverNotice<readonly ClaimToBind[]>;
+  /** Undefined until all are known. */
+  claims: readonly ClaimToBind[] | undefined;
+  /** Allocations that the driver was told of. */
+  allocations: ReadonlySet<string>;
+}
+
+/**
+ * Tells drivers of the claims that they must know before they are prepared.
+ *
+ * 1. Pods and claims are watched only while a driver is known that serves DeviceBinding.
+ * 2. The status of a claim's devices is accepted from when the driver was told of its allocation. What it reported before
+ *    was about an earlier one.
+ */
+export class AllocationReports {
+  readonly #options: AllocationReportsOptions;
+  readonly #drivers = new Map<string, Told>();
+  readonly #toBind: ClaimsToBind;
+  readonly #sleep = new WakeableSleep();
+  #watching: ScopedSignal | undefined;
+
+  constructor(options: AllocationReportsOptions) {
+    this.#options = options;
+    this.#toBind = new ClaimsToBind({ ...options, unprepared: () => options.statuses.unprepared() });
+    this.#toBind.subscribe(() => this.#changed());
+  }
+
+  /** Tells a connected driver until the signal aborts. Never rejects. */
+  async tell(target: NoticeTarget, signal: AbortSignal): Promise<void> {
+    const { driver } = target;
+    const known = this.#drivers.get(driver) ?? this.#added(driver);
+    await known.notice.run(target, signal);
+  }
+
+  /** Forgets a driver that is gone, or does not serve DeviceBinding any more. */
+  forgotten(driver: string): void {
+    if (!this.#drivers.delete(driver)) return;
+    this.#options.statuses.toBind(driver, []);
+    if (this.#drivers.size === 0) this.#watching?.abort();
+  }
+
+  /** Why a driver is not told of allocations. Undefined if it is. */
+  problemOf(driver: string): string | undefined {
+    const { lastError } = this.#toBind;
+    if (lastError === undefined || !this.#drivers.has(driver)) return undefined;
+    return `it is not told of allocations: ${messageOf(lastError)}`;
+  }
+
+  /** Watches until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#sleep.clear();
+      if (this.#drivers.size === 0) {
+        await this.#sleep.waitOrAbort(this.#options.clock, Number.POSITIVE_INFINITY, signal);
+        continue;
+      }
+      using scope = childScope(signal);
+      this.#watching = scope;
+      await this.#toBind.run(scope.signal);
+    }
+  }
+
+  #added(driver: string): Told {
+    const { clock, log } = this.#options;
+    const known: Told = {
+      notice: new DriverNotice({
+        method: "ReportAllocations",
+        about: "allocations",
+        encode: allocationsMessage,
+        onTold: (claims) => {
+          known.allocations = new Set(claims.map(allocationKey));
+          this.#accept(driver, known);
+        },
+        clock,
+        log,
+      }),
+      claims: undefined,
+      allocations: new Set(),
+    };
+    this.#drivers.set(driver, known);
+    this.#update(driver, known);
+    this.#sleep.wake();
+    return known;
+  }
+
+  #changed(): void {
+    for (const [driver, known] of this.#drivers) this.#update(driver, known);
+  }
+
+  #update(driver: string, known: Told): void {
+    if (!this.#toBind.isComplete) return;
+    const claims = this.#toBind.of(driver);
+    if (isDeepStrictEqual(claims, known.claims)) return;
+    known.claims = claims;
+    known.notice.set(claims);
+    this.#accept(driver, known);
+  }
+
+  #accept(driver: string, { claims = [], allocations }: Told): void {
+    const accepted = claims.filter((claim) => allocations.has(allocationKey(claim)));
+    this.#options.statuses.toBind(driver, accepted);
+  }
+}

@@ -1,0 +1,34 @@
+import { type ApiResource, type KubeObject, recordOf, recordsOf, textOf } from "@nodekeeper/core/kube";
+import type { ClaimPod } from "./allocation.ts";
+
+/** A pod that waits to be bound, and its claims. */
+export interface WaitingPod {
+  namespace: string;
+  pod: ClaimPod;
+  /** Names of its claims that exist. */
+  claims: string[];
+}
+
+/** Every API server serves it. */
+export const podResource: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  namespaced: true,
+  verbs: ["list", "watch"],
+  subresources: [],
+};
+
+/** Returns what is needed of a pod. */
+export function waitingPod({ metadata, spec, status }: KubeObject): WaitingPod {
+  const { name = "", namespace = "", uid = "" } = metadata;
+  const { serviceAccountName, resourceClaims: wanted } = recordOf(spec);
+  const { resourceClaimStatuses, extendedResourceClaimStatus: extended } = recordOf(status);
+  // Those of the specification have a name or a template; the status has the names of claims made of templates.
+  const named = [...recordsOf(wanted), ...recordsOf(resourceClaimStatuses), recordOf(extended)];
+  const claims = named.map(({ resourceClaimName }) => textOf(resourceClaimName)).filter(Boolean);
+  const serviceAccount = textOf(serviceAccountName);
+  const pod = { name, uid, ...(serviceAccount ? { serviceAccount } : {}) };
+  return { namespace, pod, claims };
+}
