@@ -139,6 +139,11 @@ it("a claim stays when its pod was bound, until each of its drivers has prepared
   expect(changes).toBeGreaterThan(before);
   await records.remove(DRIVER, "uid-of-one");
   expect(namesOf()).toEqual([]);
+  podWatch().onUpsert(pod("two", "one"));
+  claimWatch("one").onUpsert(claim("one", ["one", "two"], ...both));
+  expect(namesOf()).toEqual(["one"]);
+  podWatch().onDelete(pod("two", "one"));
+  await prepared(DRIVER, "one");
   await prepared(OTHER, "one");
   await settle();
   expect(namesOf(OTHER)).toEqual([]);
