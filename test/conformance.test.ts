@@ -38,7 +38,7 @@ it("the sample driver keeps the contract, while the health of its devices change
   const report: Report = JSON.parse(out);
   expect([stderr, report.checks.filter(({ result }) => result === "fail")]).toEqual(["", []]);
   // It has no status to report.
-  expect(namesOf(report, "skip")).toEqual(["status"]);
+  expect(namesOf(report, "skip")).toEqual(["allocations", "status"]);
   expect(status).toBe(0);
   expect(readdirSync(directory)).toEqual([]);
 });
@@ -77,14 +77,14 @@ describe("a driver that another program runs", () => {
       "is not restarted",
       "true",
       ["restart"],
-      ["feedback", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
+      ["feedback", "allocations", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
       1,
     ],
     [
       "can't be restarted",
       "echo no such unit >&2; false",
       ["restart"],
-      ["feedback", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
+      ["feedback", "allocations", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
       1,
     ],
   ])("%s", async (_, command, failed, skipped, status) => {

@@ -1,5 +1,6 @@
 import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
+  DeviceBindingDefinition,
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
   DeviceStatusReportDefinition,
@@ -18,12 +19,18 @@ const optional = [
   DevicePreparationDefinition,
   DeviceHealthReportDefinition,
   DeviceStatusReportDefinition,
+  DeviceBindingDefinition,
   DriverFeedbackDefinition,
 ];
 const streams: Readonly<Record<string, string>> = {
   [DeviceDriverDefinition.name]: "ListAndWatchDevices",
   [DeviceHealthReportDefinition.name]: "WatchDeviceHealth",
   [DeviceStatusReportDefinition.name]: "WatchDeviceStatus",
+};
+// Calls that tell a driver all there is.
+const notices: Readonly<Record<string, string>> = {
+  [DeviceBindingDefinition.name]: "ReportAllocations",
+  [DriverFeedbackDefinition.name]: "ReportProblems",
 };
 const FAMILY = "nodekeeper.devices.";
 // Long enough for an answer that a method is not implemented.
@@ -114,8 +121,7 @@ async function isServed(bench: Bench, { contract, name }: Service): Promise<bool
       await watch.after(0, ANSWER_MS);
     } else {
       // Does not reach the driver's function, so it may be called whatever the driver serves.
-      const method = name === DriverFeedbackDefinition.name ? "ReportProblems" : "UnprepareDevices";
-      await callOnce(bench, `${service}/${method}`, malformedRequest);
+      await callOnce(bench, `${service}/${notices[name] ?? "UnprepareDevices"}`, malformedRequest);
     }
     return true;
   } catch (error) {
@@ -123,7 +129,8 @@ async function isServed(bench: Bench, { contract, name }: Service): Promise<bool
   }
 }
 
-async function callOnce(bench: Bench, method: string, request: Uint8Array): Promise<void> {
+/** Calls a method of the driver. */
+export async function callOnce(bench: Bench, method: string, request: Uint8Array): Promise<void> {
   const channel = new UnaryChannel(bench.endpoint, { maxReceiveBytes: 1024 * 1024 });
   try {
     await withDeadline(bench.clock, { ms: ANSWER_MS, name: method }, bench.signal, (signal) =>
