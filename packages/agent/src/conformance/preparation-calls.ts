@@ -14,7 +14,7 @@ export interface PreparationCallsOptions {
   service: string;
   clock: Clock;
   signal: AbortSignal;
-  /** Whether each connection begins with RestoreClaims, as the agent's. Its failure has a rule of its own. */
+  /** Whether a connection begins with RestoreClaims, as the agent's. Its failure has a rule of its own. */
   restoresFirst: boolean;
   /** Called at the end with the devices of claims that could not be unprepared, and the reason. */
   onLeftPrepared: (devices: readonly string[], reason: string) => void;
@@ -84,9 +84,13 @@ export class PreparationCalls implements AsyncDisposable {
     return await this.#call(method, bytes, parent);
   }
 
+  // Not called if there are no claims, as by the agent.
   async #restoreFirst(): Promise<void> {
-    if (this.#options.restoresFirst && !this.#restored)
-      await this.restore([...this.#claims.values()]).catch(() => {});
+    if (!this.#restored) {
+      this.#restored = Promise.resolve();
+      const claims = this.#options.restoresFirst ? [...this.#claims.values()] : [];
+      if (claims.length > 0) await this.restore(claims).catch(() => {});
+    }
     await this.#restored;
   }
 

@@ -184,31 +184,6 @@ it("without preparation, it is still noticed that a listed service is not served
   expect(rulesOf(findings, "fail")).toEqual(["versions-served"]);
 });
 
-it.each([
-  [true, []],
-  [false, ["prepare"]],
-])("with idle: %s, a driver is told of its claims before any other call", async (idle, failed) => {
-  let isTold = false;
-  const findings = await check(
-    () => ({
-      async restore() {
-        isTold = true;
-        return {};
-      },
-      async prepare({ devices }) {
-        if (!isTold) throw refuse("no claims yet");
-        return answerFor(devices);
-      },
-      async unprepare() {
-        if (!isTold) throw refuse("no claims yet");
-        return {};
-      },
-    }),
-    { idle },
-  );
-  expect(rulesOf(findings, "fail")).toEqual(failed);
-});
-
 it("claims have the configuration, and none stays prepared", async () => {
   const prepared = new Set<string>();
   const configurations = new Set<string>();
