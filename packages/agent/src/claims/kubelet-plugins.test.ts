@@ -36,6 +36,7 @@ function setUp(
     settings,
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
+    problems: { report: () => {}, forgotten: () => {} },
     records,
   });
   const preparation = {} as Preparation;

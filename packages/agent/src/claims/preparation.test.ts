@@ -74,6 +74,7 @@ function preparationIn(boot: string, reportedDevice?: DeviceReader, isProven = t
       }),
     },
     reportedDevice,
+    problems: { preparationFailed: () => {} },
     queue: { add: () => void left++, addAfter: () => {} },
     pods: isLifecycleOn ? reader : undefined,
     clock,

@@ -3629,9 +3629,10 @@ export const DriverFeedbackDefinition = {
   fullName: "nodekeeper.devices.v1alpha2.DriverFeedback",
   methods: {
     /**
-     * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
-     * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
-     * This version of the agent reports problems of devices and slices, not of claims.
+     * Reports what is not published or not accepted of what the driver reported and answered: all present problems, at once and
+     * again whenever they change, at most once per second. An empty list means that there are none. Nothing waits for the
+     * answer; a failed call is repeated. A refused answer of PrepareDevices is a problem until its claim is prepared or
+     * unprepared; a refused part of a report, or of the answer to RestoreClaims, until the next one.
      */
     reportProblems: {
       name: "ReportProblems",
@@ -3646,9 +3647,10 @@ export const DriverFeedbackDefinition = {
 
 export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
   /**
-   * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
-   * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
-   * This version of the agent reports problems of devices and slices, not of claims.
+   * Reports what is not published or not accepted of what the driver reported and answered: all present problems, at once and
+   * again whenever they change, at most once per second. An empty list means that there are none. Nothing waits for the
+   * answer; a failed call is repeated. A refused answer of PrepareDevices is a problem until its claim is prepared or
+   * unprepared; a refused part of a report, or of the answer to RestoreClaims, until the next one.
    */
   reportProblems(
     request: ReportProblemsRequest,
@@ -3658,9 +3660,10 @@ export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
 
 export interface DriverFeedbackClient<CallOptionsExt = {}> {
   /**
-   * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
-   * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
-   * This version of the agent reports problems of devices and slices, not of claims.
+   * Reports what is not published or not accepted of what the driver reported and answered: all present problems, at once and
+   * again whenever they change, at most once per second. An empty list means that there are none. Nothing waits for the
+   * answer; a failed call is repeated. A refused answer of PrepareDevices is a problem until its claim is prepared or
+   * unprepared; a refused part of a report, or of the answer to RestoreClaims, until the next one.
    */
   reportProblems(
     request: DeepPartial<ReportProblemsRequest>,
