@@ -37,8 +37,8 @@ async def serve_device_driver(
     prepare:        gets a `devices.PrepareDevicesRequest` and returns a list of `devices.PreparedDevice`, or a
                     `devices.PrepareDevicesResponse`. Idempotent. The message of its error reaches the Events of the pod.
     unprepare:      gets a `devices.UnprepareDevicesRequest`. Idempotent; also called for claims that were never prepared.
-    restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects, so that the
-                    driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
+    restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects if there are
+                    any, so that the driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
                     they are prepared again. Without it, none are.
     problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes.
     own_kubelet_plugin: the driver registers with the kubelet itself, and the agent only publishes its devices.

@@ -92,7 +92,7 @@ export interface Preparation {
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
   /**
-   * Called with all recorded claims each time the agent connects, so that the driver needs no checkpoint of its own.
+   * Called with all recorded claims each time the agent connects, if there are any, so that the driver needs no checkpoint of its own.
    * Returns the UIDs of prepared claims that must be prepared again, because their preparation is lost. Default: none are.
    */
   restore?: (claims: RecordedClaim[], signal: AbortSignal) => Promise<string[]> | string[];

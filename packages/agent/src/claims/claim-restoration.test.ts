@@ -83,7 +83,17 @@ it("a driver that does not implement the call confirms all, and is called once",
   expect(records.isLost(records.get(DRIVER, uid)!)).toBe(false);
 });
 
+it("a driver without recorded claims is not called, and claims that it gets later are no reason to", async () => {
+  const { restoration, requests } = restorationWith();
+  await restoration.retry(never);
+  await recorded("a");
+  await restoration.done(never);
+  await restoration.retry(never);
+  expect(requests).toEqual([]);
+});
+
 it("calls wait for one that hangs, fail with its failure, and only a retry calls again", async () => {
+  await recorded("a");
   const hanging = Promise.withResolvers<string[]>();
   const { restoration, requests } = restorationWith(
     () => hanging.promise,

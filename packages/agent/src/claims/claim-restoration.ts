@@ -23,7 +23,8 @@ const MOST_LOGGED = 5;
 
 /**
  * Tells a driver once for its connection which claims are prepared, and records those whose preparation it has lost. The
- * first call to the driver waits for it. After a failure, calls fail until it is tried again.
+ * first call to the driver waits for it. After a failure, calls fail until it is tried again. A driver without recorded
+ * claims is not called.
  */
 export class ClaimRestoration {
   readonly #options: ClaimRestorationOptions;
@@ -63,6 +64,7 @@ export class ClaimRestoration {
 
   // Returns the UIDs of claims to prepare again.
   async #lost(known: readonly string[]): Promise<string[]> {
+    if (known.length === 0) return [];
     const { driver, records, call } = this.#options;
     const request = restoreMessage(
       records.of(driver),

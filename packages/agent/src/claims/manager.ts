@@ -211,6 +211,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     let problem: string | undefined;
     try {
+      await this.#plugins.keep(state);
       const restored = connection?.client?.restore(this.#stop.signal) ?? Promise.resolve();
       await restored.finally(() => this.#reconcile(driver));
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);

@@ -3455,7 +3455,7 @@ export const DevicePreparationDefinition = {
     },
     /**
      * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-     * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+     * any other call of this service, and again after a failure; not called if no claim is recorded. The driver confirms a claim by leaving it out of the answer.
      * A driver that does not implement the call confirms all.
      */
     restoreClaims: {
@@ -3492,7 +3492,7 @@ export interface DevicePreparationServiceImplementation<CallContextExt = {}> {
   ): Promise<DeepPartial<UnprepareDevicesResponse>>;
   /**
    * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-   * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+   * any other call of this service, and again after a failure; not called if no claim is recorded. The driver confirms a claim by leaving it out of the answer.
    * A driver that does not implement the call confirms all.
    */
   restoreClaims(
@@ -3524,7 +3524,7 @@ export interface DevicePreparationClient<CallOptionsExt = {}> {
   ): Promise<UnprepareDevicesResponse>;
   /**
    * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-   * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+   * any other call of this service, and again after a failure; not called if no claim is recorded. The driver confirms a claim by leaving it out of the answer.
    * A driver that does not implement the call confirms all.
    */
   restoreClaims(
