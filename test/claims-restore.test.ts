@@ -106,12 +106,12 @@ function claim(name: string, device = "device-0") {
   return { namespace: "default", name, uid: metadata.uid! };
 }
 
-function pod(fields: { uid?: string } = {}) {
+function pod(fields: { uid?: string } = {}, nodeName = NODE) {
   node.cluster.server.store.put({
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: POD.name, namespace: "default", uid: POD.uid, ...fields },
-    spec: { nodeName: NODE, serviceAccountName: "trainer", containers: [{ name: "main", image: "a" }] },
+    spec: { nodeName, serviceAccountName: "trainer", containers: [{ name: "main", image: "a" }] },
   });
 }
 
@@ -195,7 +195,8 @@ it.each([
   [
     "may not be read",
     () => {
-      pod();
+      // The agent watches the pods of its own node.
+      pod({}, "another");
       node.cluster.fault = ({ path }) => (path.endsWith(`/pods/${POD.name}`) ? { status: 403 } : undefined);
     },
   ],
@@ -205,6 +206,21 @@ it.each([
   const wanted = claim("running");
   expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
   expect(driver.prepared[0]!.pods).toEqual([{ ...POD, namespace: "default" }]);
+});
+
+it("a pod that the agent watches is not read again for its service account", async () => {
+  pod();
+  let reads = 0;
+  node.cluster.fault = ({ path }) => {
+    if (path.endsWith(`/pods/${POD.name}`)) reads++;
+    return undefined;
+  };
+  await until("watched", async () => (await node.agent.api("eviction/eligibility")).length > 0);
+  const driver = await serve("first");
+  const wanted = claim("running");
+  expect((await node.kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
+  expect(driver.prepared[0]!.pods).toMatchObject([{ serviceAccount: "trainer" }]);
+  expect(reads).toBe(0);
 });
 
 it("a driver that lost its memory has its claims prepared again, and confirms the others", async () => {

@@ -19,7 +19,7 @@ import type { AgentContext } from "./context.ts";
 const KUBELET_TIMEOUT_MS = 10_000;
 
 /** Dependencies of preparing claims that other parts provide. */
-interface ClaimParts extends Pick<ClaimSources, "pods"> {
+interface ClaimParts extends Pick<ClaimSources, "pods" | "serviceAccountOf"> {
   reportedDevice: DeviceSync["reportedDevice"];
   devices: DriverStatesOptions["devices"] & ClaimProblemsOptions["drivers"];
 }
@@ -27,7 +27,7 @@ interface ClaimParts extends Pick<ClaimSources, "pods"> {
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
 export function claimsOf(
   context: AgentContext,
-  { devices, pods, reportedDevice }: ClaimParts,
+  { devices, pods, reportedDevice, serviceAccountOf }: ClaimParts,
 ): ClaimManager | undefined {
   const { configuration, client, clock, database, log } = context;
   const { nodeName, hostRoot, devices: settings } = configuration();
@@ -59,6 +59,7 @@ export function claimsOf(
     reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,
+    serviceAccountOf,
   };
   return new ClaimManager(sources, {
     ...context,

@@ -69,11 +69,13 @@ export class DriverPreparation {
       if (!isEnding(known)) use.checkKnown(known);
       await unpreparation.run(driver, known, signal);
     }
-    await connection.client?.restored?.(underway);
     const { details } = allocation;
-    const pods = connection.client?.takesAccounts
-      ? await allocations.withAccounts(claim, allocation.pods, underway)
-      : allocation.pods;
+    const [pods] = await Promise.all([
+      connection.client?.takesAccounts
+        ? allocations.withAccounts(claim, allocation.pods, underway)
+        : allocation.pods,
+      connection.client?.restored?.(underway),
+    ]);
     underway.throwIfAborted();
     // The record that follows reserves the devices: nothing may be awaited in between.
     handOn.refuseConflicts(driver, claim.uid, allocation.devices);

@@ -49,6 +49,8 @@ export interface ClaimSources
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
   pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
+  /** The service account of a pod, from a watch; undefined if it is not known. Default: it is read from the API server. */
+  serviceAccountOf?: ((uid: string) => string | undefined) | undefined;
 }
 
 export interface ClaimManagerOptions {
@@ -240,7 +242,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  { client, hostRoot: root, statuses: _, ...sources }: ClaimSources,
+  { client, hostRoot: root, statuses: _, serviceAccountOf: known, ...sources }: ClaimSources,
   parts: Pick<DriverContext, "queue" | "stop">,
   watches: InotifyWatches | undefined,
 ): DriverContext {
@@ -257,7 +259,7 @@ function contextOf(
     allocations: new ClaimAllocations(
       new ClaimReader(client),
       records,
-      new PodAccounts({ client, clock, log }),
+      new PodAccounts({ client, known, clock, log }),
     ),
     directory: new CdiDirectory(cdiDirectory, metadataDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),
