@@ -67,6 +67,8 @@ export interface DeviceCondition {
   /** A CamelCase word. */
   reason: string;
   message?: string;
+  /** The generation of the author's own object that the condition is about. Default: none. */
+  observedGeneration?: number | bigint;
 }
 
 export interface NetworkData {
@@ -219,7 +221,14 @@ export function deviceStatusService(
     async *watchDeviceStatus(_request, { signal }) {
       for await (const devices of valuesOf(latest, signal, stop))
         yield {
-          devices: devices.map((each) => ({ ...each, data: each.data ? JSON.stringify(each.data) : "" })),
+          devices: devices.map(({ data, conditions = [], ...each }) => ({
+            ...each,
+            data: data ? JSON.stringify(data) : "",
+            conditions: conditions.map(({ observedGeneration = 0, ...condition }) => ({
+              ...condition,
+              observedGeneration: BigInt(observedGeneration),
+            })),
+          })),
         };
     },
   };

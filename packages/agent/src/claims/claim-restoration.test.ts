@@ -83,6 +83,18 @@ it("a driver that does not implement the call confirms all, and is called once",
   expect(records.isLost(records.get(DRIVER, uid)!)).toBe(false);
 });
 
+it("after a reboot no claim is called prepared, and one that the driver asks for stays one of the old boot", async () => {
+  const uid = await recorded("a");
+  await records.lose(DRIVER, await recorded("lost"));
+  records = world.records("boot-2");
+  const { restoration, requests } = restorationWith(() => [uid]);
+  await restoration.done(never);
+  expect(requests[0]!.claims.map(({ isPrepared }) => isPrepared)).toEqual([false, false]);
+  // No container of an earlier boot uses its devices.
+  expect(records.isOfOldBoot(records.get(DRIVER, uid)!)).toBe(true);
+  expect(records.hasFile(records.get(DRIVER, uid)!)).toBe(false);
+});
+
 it("a driver without recorded claims is not called, and claims that it gets later are no reason to", async () => {
   const { restoration, requests } = restorationWith();
   await restoration.retry(never);

@@ -248,7 +248,7 @@ export interface PreparedClaim {
   claim: Claim | undefined;
   pods: Pod[];
   devices: AllocatedDevice[];
-  /** Whether PrepareDevices succeeded, and UnprepareDevices is not due. */
+  /** Whether PrepareDevices succeeded since the machine's last boot, its result is not lost, and UnprepareDevices is not due. */
   isPrepared: boolean;
 }
 
