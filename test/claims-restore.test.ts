@@ -281,6 +281,9 @@ it("UIDs of no claim are refused and named, the others are prepared again", asyn
   await serve("second", { restore: () => ["no-such-uid", lost.uid] });
   await until("prepared again", () => environment().includes("INSTANCE=second"));
   expect((await status()).problem).toContain(`was not sent a claim with UID "no-such-uid"`);
+  expect((await node.agent.plugin(DRIVER))?.driverProblems).toMatchObject([
+    { errorId: "NK1507", claimUid: "no-such-uid" },
+  ]);
 });
 
 it("a driver that fails to restore is asked again, and has no other call before", async () => {
