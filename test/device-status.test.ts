@@ -76,7 +76,12 @@ it("what a driver reports reaches the claim, changes with it, and is removed wit
   await node.kubelet.prepare(DRIVER, wanted);
   const network = { interfaceName: "net1", ips: ["192.0.2.5/24"], hardwareAddress: "02:00:00:00:00:01" };
   report([
-    { ...entry(wanted.uid), data: { speed: 100, parameters: { mtu: 9_000 } }, networkData: network },
+    {
+      ...entry(wanted.uid),
+      conditions: [{ type: "Ready", status: "True", reason: "Configured", observedGeneration: 3 }],
+      data: { speed: 100, parameters: { mtu: 9_000 } },
+      networkData: network,
+    },
     entry(wanted.uid, "nic-1"),
   ]);
   await until("written", () => entriesOf("one").length === 3);
@@ -93,6 +98,7 @@ it("what a driver reports reaches the claim, changes with it, and is removed wit
           status: "True",
           reason: "Configured",
           message: "",
+          observedGeneration: 3,
           lastTransitionTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
         },
       ],
@@ -105,7 +111,8 @@ it("what a driver reports reaches the claim, changes with it, and is removed wit
     expect.objectContaining({ manager: MANAGER, operation: "Apply", subresource: "status" }),
   );
   // A device that is left out has no status any more; the other's condition did not change its status.
-  report([{ ...entry(wanted.uid), data: { speed: 10 } }]);
+  const conditions = [{ ...entry(wanted.uid).conditions![0]!, observedGeneration: 3 }];
+  report([{ ...entry(wanted.uid), conditions, data: { speed: 10 } }]);
   await until("left out", () => entriesOf("one").length === 2);
   expect(entriesOf("one")[1]?.conditions).toEqual(first?.conditions);
   await node.kubelet.unprepare(DRIVER, wanted);

@@ -46,8 +46,8 @@ export interface Agent extends Runnable {
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const context = await agentContext(options);
   const lifecycle = lifecyclePart(context);
-  const devices = devicesPart(context, lifecycle);
   const eviction = evictionPart(context, lifecycle);
+  const devices = devicesPart(context, { lifecycle, eviction });
   const reporting = reportingPart(context, { lifecycle, devices, eviction });
   const plugins = pluginsPart(context, { reporting, devices, eviction });
   const evictionMode = new EvictionModeLog(context);

@@ -2,6 +2,8 @@ import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import {
   AllocationReports,
   ClaimManager,
+  ClaimProblems,
+  type ClaimProblemsOptions,
   ClaimRecords,
   type ClaimSources,
   ClaimStatusApi,
@@ -18,15 +20,15 @@ import type { AgentContext } from "./context.ts";
 const KUBELET_TIMEOUT_MS = 10_000;
 
 /** Dependencies of preparing claims that other parts provide. */
-type ClaimParts = Pick<ClaimSources, "pods"> & { reportedDevice: DeviceSync["reportedDevice"] } & Pick<
-    DriverStatesOptions,
-    "devices"
-  >;
+interface ClaimParts extends Pick<ClaimSources, "pods" | "serviceAccountOf"> {
+  reportedDevice: DeviceSync["reportedDevice"];
+  devices: DriverStatesOptions["devices"] & ClaimProblemsOptions["drivers"];
+}
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
 export function claimsOf(
   context: AgentContext,
-  { devices, pods, reportedDevice }: ClaimParts,
+  { devices, pods, reportedDevice, serviceAccountOf }: ClaimParts,
 ): ClaimManager | undefined {
   const { configuration, client, clock, database, log } = context;
   const { nodeName, hostRoot, devices: settings } = configuration();
@@ -38,8 +40,10 @@ export function claimsOf(
     clock,
     database.isProven,
   );
+  const problems = new ClaimProblems({ records, drivers: devices });
   const statuses = new ClaimStatuses({
     ...common,
+    problems,
     nodeName,
     records,
     store: new ClaimStatusStore(database),
@@ -52,11 +56,13 @@ export function claimsOf(
     client,
     statuses,
     allocations,
+    problems,
     records,
-    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses, allocations }),
+    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses, allocations, problems }),
     reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,
+    serviceAccountOf,
   };
   return new ClaimManager(sources, {
     ...context,

@@ -3,6 +3,7 @@ import type { PluginExchanges, PluginHandler } from "../plugins/index.ts";
 import { deviceRoutes, driverExchanges } from "../server/index.ts";
 import { claimsOf, driverHandler } from "./claims.ts";
 import type { AgentContext } from "./context.ts";
+import type { EvictionPart } from "./eviction.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
 
@@ -19,7 +20,10 @@ export interface DevicesPart extends AgentPart {
  * Builds the publisher of drivers' devices as ResourceSlices, and the claim manager that prepares claims on their
  * behalf.
  */
-export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | undefined): DevicesPart {
+export function devicesPart(
+  context: AgentContext,
+  { lifecycle, eviction }: { lifecycle: LifecyclePart | undefined; eviction: EvictionPart | undefined },
+): DevicesPart {
   const { configuration, log } = context;
   const { nodeName } = configuration();
   const settings = () => configuration().devices;
@@ -30,6 +34,7 @@ export function devicesPart(context: AgentContext, lifecycle: LifecyclePart | un
   const claims = claimsOf(context, {
     devices: sync.handler,
     pods: lifecycle?.generator,
+    serviceAccountOf: eviction?.serviceAccountOf,
     reportedDevice: (driver, pool, device) => sync.reportedDevice(driver, pool, device),
   });
   return {

@@ -59,6 +59,8 @@ export interface EvictionPart extends AgentPart {
   isFrozenTaint: (taint: { key?: unknown; qosLevel?: unknown }) => boolean;
   /** Warns of such taints in dry run. */
   leavesTaints: ConditionReporter["left"];
+  /** The service account of a pod of the node, by its UID. Undefined if it is not known yet. */
+  serviceAccountOf: (uid: string) => string | undefined;
   queries: RecordQueries;
   readings: RecentReadings;
   /** Number of evicted pods that were deleted since the start. */
@@ -131,6 +133,7 @@ export function evictionPart(
     leavesTaints: (taints) => {
       if (isDryRun()) conditions.left(taints);
     },
+    serviceAccountOf: (uid) => pods.serviceAccountOf(uid),
     queries,
     readings: manager.readings,
     routes: [

@@ -50,10 +50,10 @@ export class AllocationReports {
   }
 
   /** Tells a connected driver until the signal aborts. Never rejects. */
-  async tell(target: NoticeTarget, signal: AbortSignal): Promise<void> {
+  async tell(target: Omit<NoticeTarget, "log">, signal: AbortSignal): Promise<void> {
     const { driver } = target;
     const known = this.#drivers.get(driver) ?? this.#added(driver);
-    await known.notice.run(target, signal);
+    await known.notice.run({ ...target, log: this.#options.log }, signal);
   }
 
   /** Forgets a driver that is gone, or does not serve DeviceBinding any more. */
@@ -85,7 +85,7 @@ export class AllocationReports {
   }
 
   #added(driver: string): Told {
-    const { clock, log } = this.#options;
+    const { clock } = this.#options;
     const known: Told = {
       notice: new DriverNotice({
         method: "ReportAllocations",
@@ -96,7 +96,6 @@ export class AllocationReports {
           this.#accept(driver, known);
         },
         clock,
-        log,
       }),
       claims: undefined,
       allocations: new Set(),

@@ -123,11 +123,11 @@ export class ClaimRecords {
 
   /**
    * Records that the driver has lost the preparation of a prepared claim. Its state stays `prepared`, because the kubelet
-   * does not call again.
+   * does not call again. A preparation of an earlier boot is lost already: that no container uses it stays recorded.
    */
   async lose(driver: string, uid: string): Promise<void> {
     const record = this.get(driver, uid);
-    if (record?.state === "prepared") await this.#put({ ...record, boot: LOST });
+    if (record?.state === "prepared" && !this.isLost(record)) await this.#put({ ...record, boot: LOST });
   }
 
   /** Sets whether a claim's CDI file is withheld because a path in it is no longer allowed. Not persisted. */

@@ -8,6 +8,7 @@ import { childScope, FakeClock, NodekeeperError, silentLogger } from "@nodekeepe
 import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import { ClaimStatusStore } from "../state/index.ts";
+import { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type StatusOutcome, statusManager } from "./claim-status-api.ts";
 import { ClaimStatuses } from "./claim-statuses.ts";
@@ -63,7 +64,8 @@ async function setUp(names: readonly string[]) {
   /** An agent with the state of those before it. */
   const start = () => {
     const store = new ClaimStatusStore(world.database);
-    const common = { nodeName: NODE, records, store, api: server, clock, log: silentLogger };
+    const problems = new ClaimProblems({ records, drivers: { setClaimProblems: () => {} } });
+    const common = { nodeName: NODE, problems, records, store, api: server, clock, log: silentLogger };
     const statuses = new ClaimStatuses(common);
     const scope = childScope();
     const running = statuses.run(scope.signal);
@@ -71,7 +73,7 @@ async function setUp(names: readonly string[]) {
       scope.abort();
       await running;
     };
-    return { statuses, stop, stored: () => store.claims().map(({ name }) => name) };
+    return { statuses, problems, stop, stored: () => store.claims().map(({ name }) => name) };
   };
   return { world, records, server, clock, claims, start };
 }
@@ -310,6 +312,29 @@ it("what was reported of an earlier allocation is only written again when the cl
   server.entries.delete("one");
   statuses.toBind(DRIVER, [toBind(claim, 3)]);
   await until("and again", () => server.devices("one").length === 1);
+  await stop();
+});
+
+it("a status that was reported before its claim was recorded is no problem once it is", async () => {
+  const { world, records, server, start } = await setUp([]);
+  using _world = world;
+  const { statuses, problems, stop } = start();
+  const early = world.claim("early", "nic-0");
+  statuses.reported(DRIVER, [
+    entry(early),
+    entry(early, { device: "nic-9" }),
+    entry({ ...early, uid: "none" }),
+  ]);
+  const refused = () => problems.of(DRIVER).map(({ claimUid, device }) => `${claimUid} ${device}`);
+  expect(refused()).toEqual(["uid-of-early nic-0", "uid-of-early nic-9", "none nic-0"]);
+  const devices = [recordedDevice("nic-0")];
+  await records.save(DRIVER, early, { state: "preparing", devices, cdi: "", pods: [] });
+  expect(refused()).toEqual(["uid-of-early nic-9", "none nic-0"]);
+  expect(statuses.problemOf(DRIVER)).toContain("nic-9");
+  await records.save(DRIVER, early, { state: "prepared", devices, cdi: "", pods: [] });
+  await until("written", () => server.devices("early").length === 1);
+  statuses.reported(DRIVER, [entry(early)]);
+  expect(refused()).toEqual([]);
   await stop();
 });
 

@@ -9,6 +9,7 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { ClaimStatusStore } from "../state/index.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import { type ClaimStatusApi, statusManager } from "./claim-status-api.ts";
@@ -21,6 +22,8 @@ export interface ClaimStatusesOptions {
   records: ClaimRecords;
   store: ClaimStatusStore;
   api: Pick<ClaimStatusApi, "apply">;
+  /** Receives the status that is refused. */
+  problems: Pick<ClaimProblems, "report">;
   queueMetrics?: WorkQueueMetrics | undefined;
   clock: Clock;
   log: Logger;
@@ -67,7 +70,10 @@ export class ClaimStatuses {
     const isStored = (driver: string, uid: string) => this.#stored.has(keyOf(driver, uid));
     this.#reports = new ReportedStatuses({ ...options, isStored });
     this.#pace = new StatusPace({ clock, log });
-    records.subscribe((driver, uid) => this.#changed(driver, uid));
+    records.subscribe((driver, uid) => {
+      this.#reports.reconsider(driver, uid);
+      this.#changed(driver, uid);
+    });
   }
 
   /** Takes a driver's report: the status of all its allocated devices. */

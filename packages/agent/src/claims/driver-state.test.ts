@@ -15,6 +15,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
     allocations: { tell: async () => {}, forgotten: () => {} },
+    problems: { report: () => {}, forgotten: () => {} },
     records: world.records(),
     clock,
     log: silentLogger,

@@ -1,32 +1,12 @@
-import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
-import {
-  DeviceBindingDefinition,
-  DeviceHealthReportDefinition,
-  DevicePreparationDefinition,
-  DeviceStatusReportDefinition,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import {
-  type Clock,
-  childScope,
-  type Logger,
-  type ScopedSignal,
-  stopped,
-  type Writable,
-} from "@nodekeeper/core/lib";
-import {
-  contractOf,
-  type DeviceSettings,
-  type DeviceSync,
-  serviceOf,
-  type TaintReasons,
-} from "../devices/index.ts";
+import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import { childScope, type ScopedSignal, stopped, type Writable } from "@nodekeeper/core/lib";
+import { contractOf, type DeviceSync, serviceOf, type TaintReasons } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
-import type { AllocationReports } from "./allocation-reports.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimRestorationOptions } from "./claim-restoration.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
-import { DriverHealth } from "./driver-health.ts";
+import { DriverReports, type DriverReportsOptions, type Reports } from "./driver-reports.ts";
 import type { KubeletPlugin } from "./kubelet-plugin.ts";
-import { type StatusSink, type StatusStream, statusStream } from "./status-stream.ts";
 
 /** A connected driver. */
 export interface Connection {
@@ -44,15 +24,11 @@ export interface Connection {
 }
 
 /** What is known of a driver. Only `DriverStates` changes it. */
-export interface DriverState {
+export interface DriverState extends Readonly<Reports> {
   readonly name: string;
   /** Changes the reasons to taint the driver's devices, and publishes all of them. */
   readonly setReasons: (change: Partial<TaintReasons>) => void;
   readonly connection?: Connection;
-  /** Kept across connections; undefined if the driver reports no health. */
-  readonly health?: DriverHealth;
-  /** Kept across connections; undefined if the driver does not report the status of allocated devices. */
-  readonly statusReport?: StatusStream;
   /** Whether the driver registers its own plugin with the kubelet, or supports none of the agent's protocols. */
   readonly isLeftAlone: boolean;
   /**
@@ -75,17 +51,11 @@ export interface DriverState {
 type OwnState = Writable<Omit<DriverState, "connection">> & { connection?: Writable<Connection> };
 
 /** Dependencies of drivers' states. */
-export interface DriverStatesOptions {
-  /** Name of the pool whose name is empty in health reports. */
-  nodeName: string;
-  settings: () => DeviceSettings;
+export interface DriverStatesOptions extends DriverReportsOptions {
   /** Receives the reasons to taint drivers' devices. */
   devices: Pick<DeviceSync["handler"], "setTaints">;
-  statuses: StatusSink;
-  allocations: Pick<AllocationReports, "tell" | "forgotten">;
+  problems: Pick<ClaimProblems, "report" | "forgotten">;
   records: ClaimRestorationOptions["records"];
-  clock: Clock;
-  log: Logger;
 }
 
 const READY_WAIT_MS = 5_000;
@@ -97,11 +67,12 @@ const kubeletVersions = ["v1.DRAPlugin", "v1beta1.DRAPlugin"];
 export class DriverStates {
   readonly #options: DriverStatesOptions;
   readonly #states = new Map<string, OwnState>();
-  readonly #tasks = new Set<Promise<void>>();
+  readonly #reports: DriverReports;
   readonly #startedAt: number;
 
   constructor(options: DriverStatesOptions) {
     this.#options = options;
+    this.#reports = new DriverReports(options);
     this.#startedAt = options.clock.monotonic();
   }
 
@@ -150,29 +121,28 @@ export class DriverStates {
     this.#states.delete(name);
     this.#options.statuses.forgotten(name);
     this.#options.allocations.forgotten(name);
+    this.#options.problems.forgotten(name);
   }
 
   /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */
   connect({ name, versions, endpoint, generation, uid }: PluginRegistration, signal: AbortSignal): void {
-    const { clock, log, records, settings } = this.#options;
+    const { clock, log, problems, records, settings } = this.#options;
     const deadlineMs = () => settings().kubeletPlugin.callTimeout;
     const state = this.#of(name);
     this.disconnect(name, "registered again");
     state.isFoundAlone = false;
     state.isLeftAlone =
       !contractOf(versions) || versions.some((version) => kubeletVersions.includes(version));
-    const health = state.isLeftAlone ? undefined : serviceOf(versions, DeviceHealthReportDefinition);
     const preparation = serviceOf(versions, DevicePreparationDefinition);
     state.needsNoPreparation = !state.isLeftAlone && !preparation;
     const scope = childScope(signal);
-    this.#followHealth(state, health, endpoint, scope.signal);
-    const status = state.isLeftAlone ? undefined : serviceOf(versions, DeviceStatusReportDefinition);
-    this.#followStatus(state, status, endpoint, scope.signal);
-    const binding = status && serviceOf(versions, DeviceBindingDefinition);
-    if (binding && settings().kubeletPlugin.deviceStatus)
-      this.#track(this.#options.allocations.tell({ driver: name, endpoint, service: binding }, scope.signal));
-    else this.#options.allocations.forgotten(name);
+    const served = { endpoint, versions: state.isLeftAlone ? [] : versions };
+    Object.assign(state, this.#reports.follow(state, served, scope.signal));
     state.setReasons({});
+    // The driver may be another version.
+    const onRefused: ClaimRestorationOptions["onRefused"] = (refused) =>
+      problems.report(name, "restoration", refused);
+    onRefused([]);
     if (state.isLeftAlone) {
       scope.release();
       return;
@@ -190,7 +160,8 @@ export class DriverStates {
               service: preparation,
               deadlineMs,
               timeouts: state.timeouts,
-              records: preparation === DevicePreparationDefinition.fullName ? records : undefined,
+              restoration:
+                preparation === DevicePreparationDefinition.fullName ? { records, onRefused } : undefined,
               clock,
               log,
             }),
@@ -265,49 +236,6 @@ export class DriverStates {
   async stop(): Promise<void> {
     for (const name of this.#states.keys()) this.disconnect(name, "the agent is stopping");
     await Promise.all([...this.#states.values()].map(({ plugin }) => plugin?.stop()));
-    await Promise.all(this.#tasks);
-  }
-
-  #followHealth(state: OwnState, service: string | undefined, endpoint: string, signal: AbortSignal): void {
-    const { nodeName, clock, log } = this.#options;
-    const driver = state.name;
-    if (service === undefined) {
-      if (!state.health) return;
-      state.health.end();
-      state.health = undefined;
-      state.setReasons({ byDevice: new Map() });
-      return;
-    }
-    state.health ??= new DriverHealth({
-      driver,
-      nodeName,
-      onChange: (byDevice) => state.setReasons({ byDevice }),
-      clock,
-      log,
-    });
-    this.#track(state.health.follow(endpoint, service, signal));
-  }
-
-  #followStatus(state: OwnState, service: string | undefined, endpoint: string, signal: AbortSignal): void {
-    const { settings, statuses, log } = this.#options;
-    const driver = state.name;
-    const { deviceStatus } = settings().kubeletPlugin;
-    if (service === undefined || !deviceStatus) {
-      if (service !== undefined)
-        log.info(
-          { errorId: DeviceStatusNotWritten.id, driver },
-          "the driver reports the status of devices, which is not written: devices.kubeletPlugin.deviceStatus is false",
-        );
-      state.statusReport = undefined;
-      statuses.withdrawn(driver);
-      return;
-    }
-    state.statusReport ??= statusStream(driver, this.#options);
-    this.#track(state.statusReport.follow(endpoint, service, signal));
-  }
-
-  #track(work: Promise<void>): void {
-    const task = work.finally(() => this.#tasks.delete(task));
-    this.#tasks.add(task);
+    await this.#reports.ended();
   }
 }

@@ -1,4 +1,5 @@
 export { AllocationReports } from "./allocation-reports.ts";
+export { ClaimProblems, type ClaimProblemsOptions } from "./claim-problems.ts";
 export { ClaimRecords } from "./claim-records.ts";
 export { ClaimStatusApi } from "./claim-status-api.ts";
 export { ClaimStatuses } from "./claim-statuses.ts";

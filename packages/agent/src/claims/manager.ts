@@ -20,6 +20,7 @@ import type { AllocationReports } from "./allocation-reports.ts";
 import { CdiCheck } from "./cdi-check.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import type { ClaimStatuses } from "./claim-statuses.ts";
@@ -45,10 +46,13 @@ export interface ClaimSources
   client: ClaimReaderClient;
   statuses: ClaimStatuses;
   allocations: AllocationReports;
+  problems: ClaimProblems;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
   pods: Pick<PodLifecycleEventGenerator, "readNow" | "events"> | undefined;
+  /** The service account of a pod, from a watch; undefined if it is not known. Default: it is read from the API server. */
+  serviceAccountOf?: ((uid: string) => string | undefined) | undefined;
 }
 
 export interface ClaimManagerOptions {
@@ -151,8 +155,9 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
-      const { statuses, allocations } = this.#sources;
-      const problem = statuses.problemOf(driver) ?? allocations.problemOf(driver);
+      const { statuses, allocations, problems } = this.#sources;
+      const unreported = statuses.problemOf(driver) ?? allocations.problemOf(driver);
+      const problem = unreported ?? problems.of(driver)[0]?.message;
       return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), problem);
     });
   }
@@ -212,6 +217,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     let problem: string | undefined;
     try {
+      await this.#plugins.keep(state);
       const restored = connection?.client?.restore(this.#stop.signal) ?? Promise.resolve();
       await restored.finally(() => this.#reconcile(driver));
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);
@@ -240,7 +246,14 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
 }
 
 function contextOf(
-  { client, hostRoot: root, statuses: _statuses, allocations: _allocations, ...sources }: ClaimSources,
+  {
+    client,
+    hostRoot: root,
+    statuses: _statuses,
+    allocations: _allocations,
+    serviceAccountOf: known,
+    ...sources
+  }: ClaimSources,
   parts: Pick<DriverContext, "queue" | "stop">,
   watches: InotifyWatches | undefined,
 ): DriverContext {
@@ -257,7 +270,7 @@ function contextOf(
     allocations: new ClaimAllocations(
       new ClaimReader(client),
       records,
-      new PodAccounts({ client, clock, log }),
+      new PodAccounts({ client, known, clock, log }),
     ),
     directory: new CdiDirectory(cdiDirectory, metadataDirectory, watches),
     host: new HostFiles({ root, allowed, exemptRootDrivers }),

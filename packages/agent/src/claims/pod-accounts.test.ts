@@ -4,7 +4,7 @@ import { PodAccounts } from "./pod-accounts.ts";
 
 const pods = Array.from({ length: 256 }, (_, number) => ({ name: `pod-${number}`, uid: `uid-${number}` }));
 
-function accountsWith(read: (name: string) => Promise<void>) {
+function accountsWith(read: (name: string) => Promise<void>, known?: (uid: string) => string | undefined) {
   const clock = new FakeClock();
   let most = 0;
   let underWay = 0;
@@ -18,7 +18,7 @@ function accountsWith(read: (name: string) => Promise<void>) {
       };
     },
   };
-  return { accounts: new PodAccounts({ client, clock, log: silentLogger }), clock, most: () => most };
+  return { accounts: new PodAccounts({ client, known, clock, log: silentLogger }), clock, most: () => most };
 }
 
 it("the accounts of 256 pods are read, four at once", async () => {
@@ -26,6 +26,17 @@ it("the accounts of 256 pods are read, four at once", async () => {
   const found = await accounts.of("default", pods, new AbortController().signal);
   expect(found).toEqual(pods.map((pod) => ({ ...pod, serviceAccount: `of-${pod.name}` })));
   expect(most()).toBe(4);
+});
+
+it("a pod that a watch has reported is not read", async () => {
+  const read: string[] = [];
+  const { accounts } = accountsWith(
+    async (name) => void read.push(name),
+    (uid) => ({ "uid-0": "watched", "uid-1": "" })[uid],
+  );
+  const found = await accounts.of("default", pods.slice(0, 3), new AbortController().signal);
+  expect(found.map(({ serviceAccount }) => serviceAccount)).toEqual(["watched", undefined, "of-pod-2"]);
+  expect(read).toEqual(["pod-2"]);
 });
 
 it("a server that does not answer is waited for at most 2 s: what was read by then is used", async () => {

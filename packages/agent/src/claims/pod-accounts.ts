@@ -5,12 +5,14 @@ import type { ClaimPod } from "./allocation.ts";
 
 interface Context {
   client: Pick<KubeApiClient, "get">;
+  /** The service account of a pod by UID, from a watch; undefined if it is not known. */
+  known?: ((uid: string) => string | undefined) | undefined;
   clock: Clock;
   log: Logger;
 }
 
 // Every API server serves it.
-const pods: ApiResource = {
+const podResource: ApiResource = {
   group: "",
   version: "v1",
   kind: "Pod",
@@ -24,7 +26,7 @@ const pods: ApiResource = {
 const MOST_AT_ONCE = 4;
 const LONGEST_MS = 2_000;
 
-/** Reads the service accounts of pods from the API server. */
+/** Reads the service accounts of pods: those that a watch has not reported from the API server. */
 export class PodAccounts {
   readonly #context: Context;
   readonly #semaphore = new Semaphore({ permits: MOST_AT_ONCE });
@@ -37,13 +39,18 @@ export class PodAccounts {
    * Returns the pods with their service accounts. A pod that can't be read within 2 s, or that another pod has replaced,
    * has none. Rejects only with the signal's reason.
    */
-  async of(namespace: string, known: readonly ClaimPod[], parent: AbortSignal): Promise<ClaimPod[]> {
-    const { clock, log } = this.#context;
+  async of(namespace: string, pods: readonly ClaimPod[], parent: AbortSignal): Promise<ClaimPod[]> {
+    const { clock, log, known = () => undefined } = this.#context;
     let failure: unknown;
     const accounts = new Map<string, string>();
+    const unknown = pods.filter(({ uid }) => {
+      const account = known(uid);
+      accounts.set(uid, account ?? "");
+      return account === undefined;
+    });
     const readAll = (signal: AbortSignal) =>
       Promise.all(
-        known.map(async ({ name, uid }) => {
+        unknown.map(async ({ name, uid }) => {
           try {
             const account = await this.#semaphore.run(signal, () => this.#read(namespace, name, uid, signal));
             accounts.set(uid, account);
@@ -52,25 +59,26 @@ export class PodAccounts {
           }
         }),
       );
-    await withDeadline(clock, { ms: LONGEST_MS, name: "reading the claim's pods" }, parent, readAll).catch(
-      (error: unknown) => {
-        failure = error;
-      },
-    );
+    if (unknown.length > 0)
+      await withDeadline(clock, { ms: LONGEST_MS, name: "reading the claim's pods" }, parent, readAll).catch(
+        (error: unknown) => {
+          failure = error;
+        },
+      );
     parent.throwIfAborted();
     if (failure)
       log.info(
         { err: failure, namespace },
         "pods of a claim can't be read: their service accounts are unknown",
       );
-    return known.map((pod) => {
+    return pods.map((pod) => {
       const serviceAccount = accounts.get(pod.uid);
       return serviceAccount ? { ...pod, serviceAccount } : pod;
     });
   }
 
   async #read(namespace: string, name: string, uid: string, signal: AbortSignal): Promise<string> {
-    const { metadata, spec } = await this.#context.client.get(pods, name, { namespace, signal });
+    const { metadata, spec } = await this.#context.client.get(podResource, name, { namespace, signal });
     return metadata.uid === uid ? textOf(recordOf(spec).serviceAccountName) : "";
   }
 }

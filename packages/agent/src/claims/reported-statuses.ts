@@ -3,12 +3,13 @@ import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alp
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Logger } from "@nodekeeper/core/lib";
 import type { DeviceIdentity } from "./allocation.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
 import { boundDevices } from "./claim-status-api.ts";
 import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
-import { isAllocated, readStatusReport, type StatusReport } from "./status-report.ts";
+import { isAllocated, type RefusedStatus, readStatusReport, type StatusReport } from "./status-report.ts";
 
 /** Dependencies of `ReportedStatuses`. */
 export interface ReportedStatusesOptions {
@@ -17,6 +18,8 @@ export interface ReportedStatusesOptions {
   records: Pick<ClaimRecords, "get">;
   /** Returns whether the claim may have entries of ours. */
   isStored: (driver: string, uid: string) => boolean;
+  /** Receives the status that is refused. */
+  problems: Pick<ClaimProblems, "report">;
   log: Logger;
 }
 
@@ -47,7 +50,7 @@ export class ReportedStatuses {
       nodeName,
       devicesOf: (uid) => this.#devicesOf(driver, uid),
     });
-    this.#reports.set(driver, next);
+    this.#set(driver, next);
     this.#log(driver, next.refused, before?.refused ?? []);
     if (!before) return undefined;
     const uids = [...before.entries.keys(), ...next.entries.keys()];
@@ -58,7 +61,7 @@ export class ReportedStatuses {
 
   /** Takes an empty report. */
   withdrawn(driver: string): void {
-    this.#reports.set(driver, { entries: new Map(), refused: [] });
+    this.#set(driver, { entries: new Map(), refused: [] });
   }
 
   forgotten(driver: string): void {
@@ -76,7 +79,20 @@ export class ReportedStatuses {
       return claim && allocationKey(claim);
     };
     const uids = new Set([...before.keys(), ...next.keys()]);
-    return [...uids].filter((uid) => keyIn(before, uid) !== keyIn(next, uid));
+    const changed = [...uids].filter((uid) => keyIn(before, uid) !== keyIn(next, uid));
+    for (const uid of changed) this.reconsider(driver, uid);
+    return changed;
+  }
+
+  /** Accepts what was reported of a claim's devices before the claim was known. */
+  reconsider(driver: string, uid: string): void {
+    const report = this.#reports.get(driver);
+    const known = this.#known(driver, uid);
+    if (!report || !known) return;
+    const refused = report.refused.filter(
+      ({ claimUid, entry }) => claimUid !== uid || !entry || !isAllocated(known.devices, entry),
+    );
+    if (refused.length < report.refused.length) this.#set(driver, { ...report, refused });
   }
 
   /** Returns the UIDs of a driver's claims that wait to be bound. */
@@ -96,7 +112,7 @@ export class ReportedStatuses {
 
   /** Returns the first reason why a status is refused. */
   refusal(driver: string): string | undefined {
-    return this.#reports.get(driver)?.refused[0];
+    return this.#reports.get(driver)?.refused[0]?.message;
   }
 
   /** Returns the entries that a claim should have. Undefined if it is not known yet. */
@@ -117,6 +133,11 @@ export class ReportedStatuses {
     return report && (report.entries.get(uid) ?? []).filter((entry) => isAllocated(devices, entry));
   }
 
+  #set(driver: string, report: StatusReport): void {
+    this.#reports.set(driver, report);
+    this.#options.problems.report(driver, "status", report.refused);
+  }
+
   #known(driver: string, uid: string): { devices: readonly DeviceIdentity[] } | undefined {
     return this.#options.records.get(driver, uid) ?? this.#toBind.get(driver)?.get(uid);
   }
@@ -125,12 +146,12 @@ export class ReportedStatuses {
     return this.#known(driver, uid)?.devices ?? (this.#options.isStored(driver, uid) ? "any" : undefined);
   }
 
-  #log(driver: string, refused: readonly string[], before: readonly string[]): void {
+  #log(driver: string, refused: readonly RefusedStatus[], before: readonly RefusedStatus[]): void {
     const { log } = this.#options;
-    const known = new Set(before);
-    const added = refused.filter((problem) => !known.has(problem));
+    const known = new Set(before.map(({ message }) => message));
+    const added = refused.filter(({ message }) => !known.has(message));
     const fields = { errorId: DeviceStatusRefused.id, driver };
-    for (const problem of added.slice(0, MOST_LOGGED)) log.warn(fields, problem);
+    for (const { message } of added.slice(0, MOST_LOGGED)) log.warn(fields, message);
     const more = added.length - MOST_LOGGED;
     if (more > 0) log.warn(fields, `status refused of ${more} more devices`);
   }

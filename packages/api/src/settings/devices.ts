@@ -26,7 +26,7 @@ export const devicesSection = section(
     kubeletPlugin: section("The kubelet's DRA plugin in place of drivers that stream their devices.", {
       enabled: boolean(false, {
         about:
-          "Whether the agent prepares allocated devices for pods. It needs the right to get resourceclaims.",
+          "Whether the agent prepares allocated devices for pods. It needs the right to get resourceclaims, and to get pods for their service accounts.",
       }),
       deviceStatus: boolean(false, {
         about:
@@ -45,11 +45,11 @@ export const devicesSection = section(
       }),
       metadataDirectory: path("/var/lib/nodekeeper/device-metadata", {
         about:
-          "Directory in which the metadata of prepared devices is written. The container runtime must see it under the same path.",
+          "Directory in which the metadata of prepared devices is written. The container runtime must see it under the same path. Change it on a drained node: the CDI files of prepared claims name the old one, which the agent no longer cleans up.",
       }),
       callTimeout: duration("40s", "100ms", "10m", {
         about:
-          "Timeout of a driver's PrepareDevices and UnprepareDevices. The kubelet's own timeout is 45 s.",
+          "Timeout of a driver's PrepareDevices, UnprepareDevices and RestoreClaims. The kubelet's own timeout is 45 s.",
         applied: "live",
       }),
       hostPaths: paths(["/"], 0, 64, {

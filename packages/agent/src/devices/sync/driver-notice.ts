@@ -16,6 +16,7 @@ export interface NoticeTarget {
   endpoint: string;
   /** Full name of the service as the driver serves it. */
   service: string;
+  log: Logger;
 }
 
 export interface DriverNoticeOptions<State> {
@@ -27,7 +28,6 @@ export interface DriverNoticeOptions<State> {
   /** Called with each state that the driver was told of. */
   onTold?: (state: State) => void;
   clock: Clock;
-  log: Logger;
 }
 
 const CALL_TIMEOUT_MS = 10_000;
@@ -56,8 +56,8 @@ export class DriverNotice<State extends object> {
   }
 
   /** Calls a connected driver until the signal aborts, or it turns out not to implement the call. Never rejects. */
-  async run({ driver, endpoint, service }: NoticeTarget, signal: AbortSignal): Promise<void> {
-    const { method, about, encode, onTold, clock, log } = this.#options;
+  async run({ driver, endpoint, service, log }: NoticeTarget, signal: AbortSignal): Promise<void> {
+    const { method, about, encode, onTold, clock } = this.#options;
     const channel = new UnaryChannel(endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
     const backoff = new Backoff(retryPolicies.driverReports);
     let told: State | undefined;

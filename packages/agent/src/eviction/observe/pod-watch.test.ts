@@ -68,12 +68,17 @@ describe("the pods of a node", () => {
     await start();
     expect(names()).toEqual(["a"]);
     await until("the watch is healthy", () => watch.healthCheck().check().ok);
-    server.store.put(jsonPod("b", { status: { phase: "Succeeded" } }));
+    server.store.put(
+      jsonPod("b", { status: { phase: "Succeeded" }, spec: { serviceAccountName: "trainer" } }),
+    );
     await until("two pods are seen", () => watch.list().length === 2);
     const b = watch.list().find(({ pod }) => pod.name === "b");
     expect(b?.pod.phase).toBe("Succeeded");
     expect(b?.encoded().length).toBeGreaterThan(10);
-    expect(Object.keys(b ?? {}).sort()).toEqual(["details", "encoded", "pod", "resourceVersion"]);
+    expect(Object.keys(b ?? {}).sort()).toEqual([
+      ...["details", "encoded", "pod", "resourceVersion", "serviceAccount"],
+    ]);
+    expect([watch.serviceAccountOf("b"), watch.serviceAccountOf("foreign")]).toEqual(["trainer", undefined]);
     server.store.delete("pods", "a", "default");
     await until("one pod is left", () => watch.list().length === 1);
     expect(names()).toEqual(["b"]);

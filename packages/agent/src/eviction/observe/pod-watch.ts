@@ -1,4 +1,4 @@
-import { type KubeObject, Watcher } from "@nodekeeper/core/kube";
+import { type KubeObject, recordOf, textOf, Watcher } from "@nodekeeper/core/kube";
 import type { HealthCheck, Runnable } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { NodePods } from "../parts.ts";
@@ -18,6 +18,7 @@ export interface PodWatchOptions
 /** A pod with its resourceVersion, so that an unchanged pod is not decoded again. */
 interface KnownPod extends EncodablePod {
   resourceVersion: string | undefined;
+  serviceAccount: string;
 }
 
 // Pods are large, and the process does not return all memory that a page has used.
@@ -77,6 +78,11 @@ export class PodWatch implements NodePods, Runnable {
     return this.#pods.get(uid);
   }
 
+  /** The service account of a pod, for the preparation of its claims. Undefined if the watch has not reported the pod. */
+  serviceAccountOf(uid: string): string | undefined {
+    return this.#pods.get(uid)?.serviceAccount;
+  }
+
   forget(uid: string): void {
     if (!this.#pods.has(uid)) return;
     this.#gone.add(uid);
@@ -120,7 +126,8 @@ export class PodWatch implements NodePods, Runnable {
     const name = nameOf(observed);
     const before = this.#uidByName.get(name);
     if (before !== undefined && before !== uid) this.#delete(before);
-    this.#pods.set(uid, { ...observed, resourceVersion });
+    const serviceAccount = textOf(recordOf(object.spec).serviceAccountName);
+    this.#pods.set(uid, { ...observed, resourceVersion, serviceAccount });
     this.#uidByName.set(name, uid);
     this.#options.metrics.nodePods.set(this.#pods.size);
     this.#options.observer?.seen(object, observed.pod);

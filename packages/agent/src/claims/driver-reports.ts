@@ -1,0 +1,123 @@
+import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
+import {
+  DeviceBindingDefinition,
+  DeviceHealthReportDefinition,
+  DeviceStatusReportDefinition,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import type { Clock, Logger } from "@nodekeeper/core/lib";
+import { type DeviceSettings, serviceOf, type TaintReasons } from "../devices/index.ts";
+import type { PluginRegistration } from "../plugins/index.ts";
+import type { AllocationReports } from "./allocation-reports.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
+import { DriverHealth } from "./driver-health.ts";
+import { type StatusSink, type StatusStream, statusStream } from "./status-stream.ts";
+
+export interface DriverReportsOptions {
+  /** Name of the pool whose name is empty in health reports. */
+  nodeName: string;
+  settings: () => DeviceSettings;
+  statuses: StatusSink;
+  allocations: Pick<AllocationReports, "tell" | "forgotten">;
+  problems: Pick<ClaimProblems, "report">;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What a driver reports of its devices. It is kept across connections. */
+export interface Reports {
+  /** Undefined if the driver reports no health. */
+  health?: DriverHealth | undefined;
+  /** Undefined if the driver does not report the status of allocated devices. */
+  statusReport?: StatusStream | undefined;
+}
+
+interface Reporter extends Reports {
+  name: string;
+  setReasons: (change: Partial<TaintReasons>) => void;
+}
+
+/** The socket and the versions of a registration. */
+type Served = Pick<PluginRegistration, "endpoint" | "versions">;
+
+/** Follows what connected drivers report of their devices, and has them told of allocations. */
+export class DriverReports {
+  readonly #options: DriverReportsOptions;
+  readonly #tasks = new Set<Promise<void>>();
+
+  constructor(options: DriverReportsOptions) {
+    this.#options = options;
+  }
+
+  /** Follows the reports that a connected driver serves until the signal aborts, and ends those that it serves no more. */
+  follow(driver: Reporter, served: Served, signal: AbortSignal): Reports {
+    const statusReport = this.#status(driver, served, signal);
+    const { allocations } = this.#options;
+    const binding = statusReport && serviceOf(served.versions, DeviceBindingDefinition);
+    if (binding)
+      this.#track(
+        allocations.tell({ driver: driver.name, endpoint: served.endpoint, service: binding }, signal),
+      );
+    else allocations.forgotten(driver.name);
+    return { health: this.#health(driver, served, signal), statusReport };
+  }
+
+  #health(
+    { name: driver, health: before, setReasons }: Reporter,
+    { endpoint, versions }: Served,
+    signal: AbortSignal,
+  ): DriverHealth | undefined {
+    const { nodeName, problems, clock, log } = this.#options;
+    const service = serviceOf(versions, DeviceHealthReportDefinition);
+    if (service === undefined) {
+      if (!before) return undefined;
+      before.end();
+      setReasons({ byDevice: new Map() });
+      problems.report(driver, "health", []);
+      return undefined;
+    }
+    const health =
+      before ??
+      new DriverHealth({
+        driver,
+        nodeName,
+        onChange: (byDevice) => setReasons({ byDevice }),
+        onRefused: (refused) => problems.report(driver, "health", refused),
+        clock,
+        log,
+      });
+    this.#track(health.follow(endpoint, service, signal));
+    return health;
+  }
+
+  #status(
+    { name: driver, statusReport: before }: Reporter,
+    { endpoint, versions }: Served,
+    signal: AbortSignal,
+  ): StatusStream | undefined {
+    const { settings, statuses, log } = this.#options;
+    const { deviceStatus } = settings().kubeletPlugin;
+    const service = serviceOf(versions, DeviceStatusReportDefinition);
+    if (service === undefined || !deviceStatus) {
+      if (service !== undefined)
+        log.info(
+          { errorId: DeviceStatusNotWritten.id, driver },
+          "the driver reports the status of devices, which is not written: devices.kubeletPlugin.deviceStatus is false",
+        );
+      statuses.withdrawn(driver);
+      return undefined;
+    }
+    const status = before ?? statusStream(driver, this.#options);
+    this.#track(status.follow(endpoint, service, signal));
+    return status;
+  }
+
+  /** Resolves when nothing is followed any more. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#tasks);
+  }
+
+  #track(work: Promise<void>): void {
+    const task = work.finally(() => this.#tasks.delete(task));
+    this.#tasks.add(task);
+  }
+}
