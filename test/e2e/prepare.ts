@@ -39,6 +39,7 @@ const plugins = join(import.meta.dirname, "goplugins");
 const driver = join(plugins, "dra-driver");
 const katalystRounds = join(plugins, "katalyst-rounds");
 const helm = join(import.meta.dirname, "helm");
+const ociRuntimes = join(import.meta.dirname, "oci-runtimes");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
@@ -109,6 +110,19 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
   containerd: () => fromPackage({ packageName: "containerd", file: CONTAINERD, release: "trixie" }),
   newContainerd: () => fromPackage({ packageName: "containerd", file: CONTAINERD, release: "sid" }),
   runc: () => fromPackage({ packageName: "runc", file: "usr/sbin/runc" }),
+  // No release of Debian has these versions yet.
+  netContainerd: async () => {
+    const module = "github.com/containerd/containerd/v2";
+    const programs = ["containerd", "containerd-shim-runc-v2", "ctr"] as const;
+    const version = requiredVersion(ociRuntimes, module);
+    const group = { name: "containerd", module: ociRuntimes, version, programs, parent: `${module}/cmd` };
+    return (await buildGoPrograms({ ...group, tags: ["no_btrfs"] })).containerd;
+  },
+  netRunc: () => {
+    const name = "github.com/opencontainers/runc";
+    const version = requiredVersion(ociRuntimes, name);
+    return buildGo({ name: "runc", module: ociRuntimes, package: name, version, cgo: true });
+  },
   cniPlugins: () => fromPackage({ packageName: "containernetworking-plugins", file: "usr/lib/cni/ptp" }),
   helm: () =>
     buildGo({
