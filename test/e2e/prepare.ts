@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { printProgress } from "../../scripts/programs.ts";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
@@ -118,11 +118,7 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
     const group = { name: "containerd", module: ociRuntimes, version, programs, parent: `${module}/cmd` };
     return (await buildGoPrograms({ ...group, tags: ["no_btrfs"] })).containerd;
   },
-  netRunc: () => {
-    const name = "github.com/opencontainers/runc";
-    const version = requiredVersion(ociRuntimes, name);
-    return buildGo({ name: "runc", module: ociRuntimes, package: name, version, cgo: true });
-  },
+  netRunc: () => buildRunc(),
   cniPlugins: () => fromPackage({ packageName: "containernetworking-plugins", file: "usr/lib/cni/ptp" }),
   helm: () =>
     buildGo({
@@ -186,6 +182,26 @@ function buildKubernetes<Name extends string>(
     [`${symbols}.gitTreeState`]: "clean",
   };
   return buildGoPrograms({ name: "kubernetes", module, programs, version, stamps });
+}
+
+// It has parts in C, and libseccomp, which is linked into it.
+async function buildRunc(): Promise<Part> {
+  const library = await fromPackage({ packageName: "libseccomp-dev", file: "usr/include/seccomp.h" });
+  if ("missing" in library) return library;
+  const root = join(library.path, "../../..");
+  const name = "github.com/opencontainers/runc";
+  return await buildGo({
+    name: "runc",
+    module: ociRuntimes,
+    package: name,
+    version: requiredVersion(ociRuntimes, name),
+    tags: ["seccomp"],
+    env: {
+      CGO_ENABLED: "1",
+      PKG_CONFIG_PATH: globSync(join(root, "usr/lib/*/pkgconfig")).join(":"),
+      PKG_CONFIG_SYSROOT_DIR: root,
+    },
+  });
 }
 
 async function cnrDefinition(): Promise<Part> {

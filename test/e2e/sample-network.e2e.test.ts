@@ -168,7 +168,7 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
         type: { string: "veth" },
       });
       await createTemplate("first", pair, {
-        interface: { name: "net1", addresses: [`${pair.network}.2/24`, "2001:db8::2/64"], mtu: 1_400 },
+        interface: { addresses: [`${pair.network}.2/24`, "2001:db8::2/64"], mtu: 1_400, name: "net1" },
         routes: [{ destination: "203.0.113.0/24", gateway: `${pair.network}.1` }],
       });
 
@@ -184,7 +184,7 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
       });
       const [before, after = ""] = node.logOf(running, "main").split("fails\n");
       for (const output of [before, after]) {
-        expect(output).toMatch(/net1.*mtu 1400.*state UP/);
+        expect(output).toMatch(/net1.*LOWER_UP.* mtu 1400 /);
         expect(output).toContain(`inet ${pair.network}.2/24`);
         expect(output).toContain("inet6 2001:db8::2/64");
         expect(output).toContain(`203.0.113.0/24 via ${pair.network}.1 dev net1`);
@@ -231,7 +231,7 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
     const { cluster, node } = started;
     const [, pair] = pairs as [VethPair, VethPair];
     await createTemplate("next", pair, {
-      interface: { name: "net1", addresses: [`${pair.network}.2/24`], mtu: 1_300 },
+      interface: { addresses: [`${pair.network}.2/24`], mtu: 1_300, name: "net1" },
     });
     await cluster.admin.create(podsPath, pod("before", claiming("next", show(`${pair.network}.1`))));
     await untilPodReady(cluster, "before");

@@ -15,8 +15,8 @@ interface GoBuild {
   stamps?: Readonly<Record<string, string>>;
   /** Build tags. */
   tags?: readonly string[];
-  /** Whether it has parts in C. Needs a C compiler. */
-  cgo?: boolean;
+  /** In place of the usual variables. */
+  env?: Readonly<Record<string, string>>;
   /** Builds nothing: what is not in the cache is missing. */
   onlyCached?: boolean;
 }
@@ -114,7 +114,7 @@ export async function downloadModule(module: string, version: string): Promise<P
 }
 
 async function build(
-  { name, module, stamps = {}, tags = [], cgo = false, packages, files }: OneBuild,
+  { name, module, stamps = {}, tags = [], env = {}, packages, files }: OneBuild,
   directory: string,
 ): Promise<void> {
   const symbols = Object.entries(stamps).map(([symbol, value]) => ` -X ${symbol}=${value}`);
@@ -127,13 +127,13 @@ async function build(
   const output = files.length === 1 ? join(directory, files[0]!) : `${directory}/`;
   await run("nice", ["-n", "19", "go", ...args, "-o", output, ...packages], {
     cwd: module,
-    env: { CGO_ENABLED: cgo ? "1" : "0", GOFLAGS: "", GOWORK: "off" },
+    env: { CGO_ENABLED: "0", GOFLAGS: "", GOWORK: "off", ...env },
     progress: (lines) => `  still building ${name}: ${lines} packages and downloads so far`,
   });
 }
 
-function digestOf({ module, beside = [], stamps, packages }: OneBuild, goVersion: string): string {
-  const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages]));
+function digestOf({ module, beside = [], stamps, tags, packages }: OneBuild, goVersion: string): string {
+  const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages, ...(tags ?? [])]));
   for (const directory of [module, ...beside]) {
     const sources = readdirSync(directory, { recursive: true, encoding: "utf8" })
       .filter((name) => /(\.go|\.s|go\.mod|go\.sum)$/.test(name) && !name.endsWith("_test.go"))
