@@ -27,6 +27,8 @@ export const partNames = [
   "containerd",
   "newContainerd",
   "runc",
+  "netContainerd",
+  "netRunc",
   "cniPlugins",
   "busybox",
   "helm",
