@@ -28,7 +28,8 @@ type DeviceDriver struct {
 	// RestoreClaims gets all recorded claims each time the agent connects, if there are any, so that the driver needs no
 	// checkpoint of its own. It returns the UIDs of prepared claims whose preparation is lost: they are prepared again. Without it, none are.
 	RestoreClaims func(ctx context.Context, claims []*devices.PreparedClaim) (prepareAgain []string, err error)
-	// Problems gets what the agent refuses of the driver, whenever it changes. An empty list: nothing.
+	// Problems gets what the agent refuses of the driver, whenever it changes. An empty list: nothing. Without it, each new
+	// problem is logged as a warning, and once more when it has ended.
 	Problems func(problems []*devices.Problem)
 	// OwnKubeletPlugin is set if the driver registers with the kubelet itself, and the agent only publishes its devices.
 	OwnKubeletPlugin bool
@@ -43,6 +44,9 @@ const (
 // ServeDeviceDriver serves a driver until the context ends. The agent publishes its devices as ResourceSlices and serves as
 // the kubelet's DRA plugin on the driver's behalf. The driver needs no access to the API server.
 func ServeDeviceDriver(ctx context.Context, options Options, driver DeviceDriver) error {
+	if driver.Problems == nil {
+		driver.Problems = problemLog(options.log())
+	}
 	kind, err := driver.kind()
 	if err != nil {
 		return err
@@ -101,13 +105,11 @@ func (d DeviceDriver) kind() (kind, error) {
 			isNew:       true,
 		})
 	}
-	if d.Problems != nil {
-		services = append(services, service{
-			description: devices.DriverFeedback_ServiceDesc,
-			implement:   func(context.Context) any { return feedbackService{problems: d.Problems} },
-			isNew:       true,
-		})
-	}
+	services = append(services, service{
+		description: devices.DriverFeedback_ServiceDesc,
+		implement:   func(context.Context) any { return feedbackService{problems: d.Problems} },
+		isNew:       true,
+	})
 	for _, each := range services[1:] {
 		k.versions = append(k.versions, each.names()...)
 	}

@@ -52,8 +52,8 @@ func TestDriverListsWhatItServesInBothContracts(t *testing.T) {
 		driver DeviceDriver
 		wanted []string
 	}{
-		"devices alone":  {DeviceDriver{Devices: fixed(nil)}, []string{older, newer}},
-		"kubelet plugin": {DeviceDriver{Devices: fixed(nil), OwnKubeletPlugin: true}, []string{older, newer, "v1.DRAPlugin"}},
+		"devices alone":  {DeviceDriver{Devices: fixed(nil)}, []string{older, newer, newer + ".DriverFeedback"}},
+		"kubelet plugin": {DeviceDriver{Devices: fixed(nil), OwnKubeletPlugin: true}, []string{older, newer, newer + ".DriverFeedback", "v1.DRAPlugin"}},
 		"everything": {full, []string{
 			older, newer,
 			older + ".DevicePreparation", newer + ".DevicePreparation",

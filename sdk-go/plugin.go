@@ -96,11 +96,17 @@ func newPlugin(options Options, kind kind) (*plugin, error) {
 		removeStaleSockets(options.SocketDir, options.Name)
 		options.SocketPath = filepath.Join(options.SocketDir, options.Name+"-"+randomID()+".sock")
 	}
-	if options.Log == nil {
-		options.Log = slog.Default()
-	}
-	options.Log = options.Log.With("plugin", options.Name)
+	options.Log = options.log()
 	return &plugin{Options: options, kind: kind}, nil
+}
+
+// log returns the log of the plugin.
+func (o Options) log() *slog.Logger {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return log.With("plugin", o.Name)
 }
 
 func (p *plugin) keepServing(ctx context.Context) error {

@@ -40,7 +40,8 @@ async def serve_device_driver(
     restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects if there are
                     any, so that the driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
                     they are prepared again. Without it, none are.
-    problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes.
+    problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes. Without it, each
+                    new problem is logged as a warning, and once more when it has ended.
     own_kubelet_plugin: the driver registers with the kubelet itself, and the agent only publishes its devices.
     options:        see `Options`.
     """
@@ -66,11 +67,11 @@ async def serve_device_driver(
         latest = kind.report(status, api.WatchDeviceStatusResponse, "devices")
         for service in _names(kind, "DeviceStatusReport", [_NEWER]):
             kind.stream(service, "WatchDeviceStatus", latest)
-    if problems:
-        _add_feedback(kind, problems)
+    options = Options(**options)
+    _add_feedback(kind, problems or _problem_log(options.log))
     if own_kubelet_plugin:
         kind.versions.append("v1.DRAPlugin")
-    await serve(Options(**options), kind)
+    await serve(options, kind)
 
 
 def prepared(allocated, edits=None):
@@ -134,3 +135,18 @@ def _add_feedback(kind, problems):
 
     for service in _names(kind, "DriverFeedback", [_NEWER]):
         kind.unary(service, "ReportProblems", api.ReportProblemsRequest, answer)
+
+
+def _problem_log(log):
+    known = set()
+
+    async def handle(problems):
+        nonlocal known
+        present = {(each.error_id, each.message, each.pool, each.device, each.claim_uid) for each in problems}
+        for what, changed in (("the agent reports a problem", present - known), ("a problem has ended", known - present)):
+            for error_id, message, pool, device, claim_uid in sorted(changed):
+                about = ", ".join(filter(None, (pool, device, claim_uid)))
+                log.warning("%s: %s %s (%s)", what, error_id, message, about)
+        known = present
+
+    return handle

@@ -36,7 +36,9 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
             f"{NEWER}.DeviceStatusReport",
             f"{NEWER}.DriverFeedback",
         ]
-        for more, wanted in (({}, []), ({"own_kubelet_plugin": True}, ["v1.DRAPlugin"]), (functions, everything)):
+        feedback = f"{NEWER}.DriverFeedback"
+        own = {"own_kubelet_plugin": True}
+        for more, wanted in (({}, [feedback]), (own, [feedback, "v1.DRAPlugin"]), (functions, everything)):
             async with served(serve_device_driver, devices=report_of([]), **more) as plugin, plugin.connect() as agent:
                 info = await agent.register()
                 self.assertEqual((info.type, info.name, info.endpoint), ("DRAPlugin", "sample", ""))
@@ -53,6 +55,26 @@ class RegistrationTest(unittest.IsolatedAsyncioTestCase):
         ):
             with self.assertRaisesRegex(ValueError, wanted):
                 await serve_device_driver(name="sample", devices=report_of([]), **options)
+
+
+class FeedbackTest(unittest.IsolatedAsyncioTestCase):
+    async def test_problems_are_logged_once_without_a_function_for_them(self):
+        def problem(device):
+            return devices.Problem(error_id="NK1503", message="quarantined", pool="node-1", device=device)
+
+        async with served(serve_device_driver, devices=report_of([])) as plugin, plugin.connect() as agent:
+            with self.assertLogs("nodekeeper_sdk", "WARNING") as logged:
+                for names in (["gpu-0"], ["gpu-0", "gpu-1"], ["gpu-1"]):
+                    request = devices.ReportProblemsRequest(problems=[problem(name) for name in names])
+                    await agent.call(f"/{NEWER}.DriverFeedback/ReportProblems", request, devices.ReportProblemsResponse)
+        self.assertEqual(
+            [record.getMessage() for record in logged.records],
+            [
+                "the agent reports a problem: NK1503 quarantined (node-1, gpu-0)",
+                "the agent reports a problem: NK1503 quarantined (node-1, gpu-1)",
+                "a problem has ended: NK1503 quarantined (node-1, gpu-0)",
+            ],
+        )
 
 
 class ReportTest(unittest.IsolatedAsyncioTestCase):

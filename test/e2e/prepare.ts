@@ -43,6 +43,7 @@ const ociRuntimes = join(import.meta.dirname, "oci-runtimes");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
+const goPorted = join(examples, "dra-example-driver");
 
 const only = process.argv.slice(2);
 const unknown = only.filter((name) => !partNames.some((known) => known === name));
@@ -97,6 +98,14 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
       beside: [join(examples, "../sdk-go")],
       package: ".",
       version: requiredVersion(goSample, "google.golang.org/grpc"),
+    }),
+  goPortedDriver: () =>
+    buildGo({
+      name: "dra-example-driver",
+      module: goPorted,
+      beside: [join(examples, "../sdk-go")],
+      package: ".",
+      version: requiredVersion(goPorted, "k8s.io/apimachinery"),
     }),
   pythonSampleDriver: () =>
     preparePython({

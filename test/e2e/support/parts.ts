@@ -22,6 +22,7 @@ export const partNames = [
   "goPodResources",
   "katalystRounds",
   "goSampleDriver",
+  "goPortedDriver",
   "pythonSampleDriver",
   "oldContainerd",
   "containerd",

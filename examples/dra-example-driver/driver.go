@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	nodekeeper "github.com/nodekeeper/nodekeeper/sdk-go"
+	devices "github.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2"
+)
+
+// profile is a kind of simulated devices.
+type profile interface {
+	// pool returns all devices of the node.
+	pool() *devices.Pool
+	// variables returns those that containers with the device get. It refuses configuration that is wrong.
+	variables(device *devices.AllocatedDevice) ([]string, error)
+}
+
+// driver serves the devices of a profile.
+type driver struct {
+	options
+	profile
+	statuses *statuses
+	devices  map[string]*devices.Device
+}
+
+var outsideNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
+	d := &driver{options: o, statuses: newStatuses(), devices: map[string]*devices.Device{}}
+	switch o.profileName {
+	case "gpu":
+		d.profile = gpus{o}
+	case "net":
+		d.profile = networkInterfaces{o}
+	case "cpu":
+		d.profile = numaNodes{o}
+	default:
+		return served, fmt.Errorf("device profile %q is none of gpu, net and cpu", o.profileName)
+	}
+	pool := d.pool()
+	for _, device := range pool.Devices {
+		d.devices[device.Name] = device
+	}
+	served = nodekeeper.DeviceDriver{
+		Devices: func(_ context.Context, send func([]*devices.Pool)) error {
+			send([]*devices.Pool{pool}) // They never change.
+			return nil
+		},
+		Prepare:   d.prepare,
+		Unprepare: d.unprepare,
+	}
+	if o.profileName == "gpu" && o.gpuStatus {
+		served.Status, served.RestoreClaims = d.statuses.value.Report, d.restore
+	}
+	return served, nil
+}
+
+func (d *driver) prepare(_ context.Context, request *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+	uid := request.Claim.GetUid()
+	isAdmin := slices.ContainsFunc(request.Claim.GetRequests(), (*devices.ClaimRequest).GetAdminAccess)
+	response := &devices.PrepareDevicesResponse{Edits: &devices.ContainerEdits{Env: []string{
+		"KUBERNETES_NODE_NAME=" + d.nodeName,
+		"DRA_RESOURCE_DRIVER_NAME=" + d.driverName,
+		fmt.Sprintf("DRA_ADMIN_ACCESS=%t", isAdmin),
+	}}}
+	for _, device := range request.Devices {
+		if _, exists := d.devices[device.Device]; !exists {
+			return nil, fmt.Errorf("there is no device %q", device.Device)
+		}
+		variables, err := d.variables(device)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", device.Device, err)
+		}
+		name := strings.ToUpper(outsideNames.ReplaceAllString(device.Device, "_"))
+		variables = append(variables, fmt.Sprintf("%s_DEVICE_%s_RESOURCE_CLAIM=%s", strings.ToUpper(d.profileName), name, uid))
+		response.Devices = append(response.Devices, nodekeeper.Prepared(device, &devices.ContainerEdits{Env: variables}))
+	}
+	d.statuses.change(func(byClaim byClaim) { byClaim[uid] = d.statusOf(request.Claim, request.Devices) })
+	return response, nil
+}
+
+// Nothing is set up on the node, so there is nothing to undo.
+func (d *driver) unprepare(_ context.Context, request *devices.UnprepareDevicesRequest) error {
+	d.statuses.change(func(byClaim byClaim) { delete(byClaim, request.Claim.GetUid()) })
+	return nil
+}
