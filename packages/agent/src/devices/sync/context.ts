@@ -29,8 +29,17 @@ export interface DeviceContext {
   heartbeat?: typeof watchHeartbeat;
 }
 
+/** Whose slices a sync keeps: those of the node, or those of one driver's pools beyond it. */
+export interface SliceScope {
+  /** Undefined for pools beyond the node. */
+  nodeName: string | undefined;
+  /** Undefined for all drivers of the node. */
+  driver: string | undefined;
+}
+
 /** Dependencies shared by the parts of this directory. */
 export interface SyncContext extends DeviceContext {
+  scope: SliceScope;
   nodeUid: NodeUid;
   /** Names of drivers whose slices must be compared with the desired state, and `EVERY_DRIVER`. */
   queue: WorkQueue;

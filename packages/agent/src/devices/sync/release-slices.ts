@@ -22,7 +22,7 @@ export async function* releaseSlices(options: SliceReleaseOptions): AsyncGenerat
   });
   if (!api) return;
   const { items } = await client.list(api.resource, {
-    fieldSelector: fieldSelectorOf(api, nodeName),
+    fieldSelector: fieldSelectorOf(api, { nodeName, driver: undefined }),
     signal,
   });
   const own = items.filter((item) => knownSlice(api, item, nodeName)?.object !== undefined);
