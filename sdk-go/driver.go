@@ -25,8 +25,8 @@ type DeviceDriver struct {
 	Prepare func(ctx context.Context, request *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error)
 	// Unprepare undoes what Prepare did. It is idempotent, and is also called for claims that were never prepared.
 	Unprepare func(ctx context.Context, request *devices.UnprepareDevicesRequest) error
-	// RestoreClaims gets all recorded claims each time the agent connects, so that the driver needs no checkpoint of its own.
-	// It returns the UIDs of prepared claims whose preparation is lost: they are prepared again. Without it, none are.
+	// RestoreClaims gets all recorded claims each time the agent connects, if there are any, so that the driver needs no
+	// checkpoint of its own. It returns the UIDs of prepared claims whose preparation is lost: they are prepared again. Without it, none are.
 	RestoreClaims func(ctx context.Context, claims []*devices.PreparedClaim) (prepareAgain []string, err error)
 	// Problems gets what the agent refuses of the driver, whenever it changes. An empty list: nothing.
 	Problems func(problems []*devices.Problem)

@@ -2,8 +2,11 @@ package nodekeeper
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	devices "github.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2"
 )
@@ -61,7 +64,33 @@ func (s preparationService) PrepareDevices(ctx context.Context, request *devices
 	if err != nil {
 		return nil, callError(err)
 	}
+	if method, _ := grpc.Method(ctx); strings.HasPrefix(method, "/"+olderContract+".") {
+		if err := checkOlderAgent(response); err != nil {
+			return nil, err
+		}
+	}
 	return response, nil
+}
+
+// checkOlderAgent fails if the answer has edits that an agent of v1alpha1 would ignore: the container would start without them.
+func checkOlderAgent(response *devices.PrepareDevicesResponse) error {
+	refuse := func(what string) error {
+		return status.Errorf(codes.FailedPrecondition, "the driver's answer has %s, which this Nodekeeper agent does not know: update the agent to one of %s", what, contract)
+	}
+	if response.GetEdits() != nil {
+		return refuse("edits of the whole claim")
+	}
+	for _, device := range response.GetDevices() {
+		switch edits := device.GetEdits(); {
+		case len(edits.GetAdditionalGids()) > 0:
+			return refuse("additional_gids")
+		case edits.GetIntelRdt() != nil:
+			return refuse("intel_rdt")
+		case len(edits.GetNetDevices()) > 0:
+			return refuse("net_devices")
+		}
+	}
+	return nil
 }
 
 func (s preparationService) UnprepareDevices(ctx context.Context, request *devices.UnprepareDevicesRequest) (*devices.UnprepareDevicesResponse, error) {

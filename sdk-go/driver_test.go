@@ -203,6 +203,45 @@ func TestPanicsOfTheAuthorAreFailuresOfTheirReportAndCall(t *testing.T) {
 	})
 }
 
+func TestEditsThatAnOlderAgentWouldIgnoreFailItsCall(t *testing.T) {
+	var answer *devices.PrepareDevicesResponse
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Devices: fixed(poolOf("gpu-0")),
+			Prepare: func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+				return answer, nil
+			},
+			Unprepare: func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
+		})
+	})
+	connection := plugin.connect()
+	call := func(contract string) error {
+		path := "/nodekeeper.devices." + contract + ".DevicePreparation/PrepareDevices"
+		return connection.Invoke(t.Context(), path, &devices.PrepareDevicesRequest{}, &devices.PrepareDevicesResponse{})
+	}
+	of := func(edits *devices.ContainerEdits) *devices.PrepareDevicesResponse {
+		return &devices.PrepareDevicesResponse{Devices: []*devices.PreparedDevice{{Device: "gpu-0"}, {Device: "gpu-1", Edits: edits}}}
+	}
+	for name, response := range map[string]*devices.PrepareDevicesResponse{
+		"additional_gids": of(&devices.ContainerEdits{AdditionalGids: []uint32{44}}),
+		"intel_rdt":       of(&devices.ContainerEdits{IntelRdt: &devices.IntelRdt{ClosId: "gold"}}),
+		"net_devices":     of(&devices.ContainerEdits{NetDevices: []*devices.NetDevice{{HostInterfaceName: "eth1", Name: "eth1"}}}),
+		"the whole claim": {Edits: &devices.ContainerEdits{Env: []string{"A=b"}}},
+	} {
+		answer = response
+		if err := call("v1alpha1"); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := call("v1alpha2"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	answer = of(&devices.ContainerEdits{Env: []string{"A=b"}})
+	if err := call("v1alpha1"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestClaims(t *testing.T) {
 	request := &devices.PrepareDevicesRequest{
 		Claim:   &devices.Claim{Namespace: "default", Name: "train", Uid: "u1", Labels: map[string]string{"team": "vision"}},

@@ -175,7 +175,8 @@ it("prepare, restore and unprepare have all of the claim, the last two of the re
   const wanted = claim("running");
   await preparedBy(first, wanted);
   const all = { ...details, pods: [{ ...POD, namespace: "default", serviceAccount: "trainer" }], devices };
-  expect(first.restored).toEqual([[]]);
+  // Nothing was recorded.
+  expect(first.restored).toEqual([]);
   expect(first.prepared).toMatchObject([all]);
   node.cluster.server.store.delete("resourceclaims.resource.k8s.io", "running", "default");
   await node.agent.stop();
@@ -263,7 +264,7 @@ it("UIDs of no claim are refused and named, the others are prepared again", asyn
   await preparedBy(await serve("first"), lost);
   await serve("second", { restore: () => ["no-such-uid", lost.uid] });
   await until("prepared again", () => environment().includes("INSTANCE=second"));
-  expect((await status()).problem).toContain(`was not sent: "no-such-uid"`);
+  expect((await status()).problem).toContain(`was not sent a claim with UID "no-such-uid"`);
 });
 
 it("a driver that fails to restore is asked again, and has no other call before", async () => {
@@ -290,10 +291,16 @@ it("a driver that fails to restore is asked again, and has no other call before"
 
 it("calls of the kubelet wait while a driver restores, and other drivers do not", async () => {
   const mayEnd = Promise.withResolvers<string[]>();
-  const hanging = await serve("first", { restore: () => mayEnd.promise });
-  const own = await serve("other", { name: "other.example.com" });
+  await preparedBy(await serve("first"), claim("running", "device-1"));
+  await node.agent.stop();
+  await node.start();
+  const hanging = await serve("second", { restore: () => mayEnd.promise });
   await until("asked", () => hanging.order.length === 1);
-  await until("the other is ready", () => own.order.length === 1);
+  // A driver without claims is not asked.
+  const own = await serve("other", { name: "other.example.com" });
+  await node.kubelet.untilRegistered("other.example.com");
+  expect(own.order).toEqual([]);
+  await node.kubelet.untilRegistered(DRIVER);
   const wanted = claim("early");
   const answer = node.kubelet.prepare(DRIVER, wanted);
   expect(hanging.order).toEqual(["restore"]);
@@ -314,6 +321,7 @@ it("a claim that an older agent recorded is restored, with its details once it w
   await node.start();
   const second = await serve("second", { restore: everyPrepared });
   await until("prepared again", () => environment().includes("INSTANCE=second"));
-  expect(second.restored).toMatchObject([[{ uid: wanted.uid, isPrepared: true, labels: {}, requests: [] }]]);
+  // With details if its pod was seen before the driver.
+  expect(second.restored).toMatchObject([[{ uid: wanted.uid, isPrepared: true }]]);
   expect(second.prepared).toMatchObject([{ uid: wanted.uid, labels: { team: "a" } }]);
 });

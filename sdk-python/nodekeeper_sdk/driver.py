@@ -37,8 +37,8 @@ async def serve_device_driver(
     prepare:        gets a `devices.PrepareDevicesRequest` and returns a list of `devices.PreparedDevice`, or a
                     `devices.PrepareDevicesResponse`. Idempotent. The message of its error reaches the Events of the pod.
     unprepare:      gets a `devices.UnprepareDevicesRequest`. Idempotent; also called for claims that were never prepared.
-    restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects, so that the
-                    driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
+    restore_claims: gets a list of `devices.PreparedClaim`, all recorded claims, each time the agent connects if there are
+                    any, so that the driver needs no checkpoint of its own. Returns the UIDs of prepared claims whose preparation is lost:
                     they are prepared again. Without it, none are.
     problems:       gets a list of `devices.Problem`: what the agent refuses of the driver, whenever it changes.
     own_kubelet_plugin: the driver registers with the kubelet itself, and the agent only publishes its devices.
@@ -93,6 +93,11 @@ def _add_preparation(kind, prepare, unprepare, restore_claims):
         answer = await turns.call(request.claim.uid, prepare, request)
         return answer if isinstance(answer, api.PrepareDevicesResponse) else api.PrepareDevicesResponse(devices=answer)
 
+    async def answer_older(request):
+        answer = await answer_prepare(request)
+        _check_older_agent(answer)
+        return answer
+
     async def answer_unprepare(request):
         await turns.call(request.claim.uid, unprepare, request)
         return api.UnprepareDevicesResponse()
@@ -102,9 +107,24 @@ def _add_preparation(kind, prepare, unprepare, restore_claims):
         return api.RestoreClaimsResponse(prepare_again=again)
 
     for service in _names(kind, "DevicePreparation", _BOTH):
-        kind.unary(service, "PrepareDevices", api.PrepareDevicesRequest, answer_prepare)
+        is_older = service.startswith(f"{_OLDER}.")
+        answer = answer_older if is_older else answer_prepare
+        kind.unary(service, "PrepareDevices", api.PrepareDevicesRequest, answer)
         kind.unary(service, "UnprepareDevices", api.UnprepareDevicesRequest, answer_unprepare)
         kind.unary(service, "RestoreClaims", api.RestoreClaimsRequest, answer_restore)
+
+
+def _check_older_agent(answer):
+    """Raises if the answer has edits that an agent of v1alpha1 would ignore: the container would start without them."""
+    newer = ["edits of the whole claim"] if answer.HasField("edits") else []
+    for device in answer.devices:
+        fields = (field.name for field, _ in device.edits.ListFields())
+        newer += [name for name in fields if name in ("additional_gids", "intel_rdt", "net_devices")]
+    if newer:
+        raise ValueError(
+            f"the driver's answer has {newer[0]}, which this Nodekeeper agent does not know: "
+            f"update the agent to one of {_NEWER}"
+        )
 
 
 def _add_feedback(kind, problems):

@@ -157,6 +157,29 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
             await next_call
             self.assertEqual(order, ["prepare u1", "prepared", "unprepare u1"])
 
+    async def test_edits_that_an_older_agent_would_ignore_fail_its_call(self):
+        gids = devices.ContainerEdits(additional_gids=[44])
+        older = devices.ContainerEdits(env=["A=b"])
+        of_claim = devices.PrepareDevicesResponse(edits=older)
+        for answer, wanted in (
+            ([devices.PreparedDevice(edits=gids)], "additional_gids"),
+            (of_claim, "the whole claim"),
+            ([devices.PreparedDevice(edits=older)], None),
+        ):
+            functions = {"prepare": lambda _, answer=answer: answer, "unprepare": list}
+            async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:
+
+                async def prepare(package):
+                    path = f"/{package}.DevicePreparation/PrepareDevices"
+                    return await agent.call(path, REQUEST, devices.PrepareDevicesResponse)
+
+                await prepare(NEWER)
+                if wanted is None:
+                    await prepare(OLDER)
+                    continue
+                with self.assertLogs("nodekeeper_sdk", "ERROR"), self.assertRaisesRegex(grpc.aio.AioRpcError, wanted):
+                    await prepare(OLDER)
+
     async def test_stop_iteration_fails_its_call(self):
         functions = {"prepare": lambda _: next(iter([])), "unprepare": list}
         async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:

@@ -356,7 +356,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a claim is answered without its CDI file",
-    file: "packages/agent/src/claims/preparation.ts",
+    file: "packages/agent/src/claims/driver-preparation.ts",
     from: "else directory.write(driver, uid, prepared.cdi);",
     to: "",
     promise: toldPrepared,
@@ -445,8 +445,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "claims that are prepared at one time are not compared",
-    file: "packages/agent/src/claims/preparation.ts",
-    from: "this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);",
+    file: "packages/agent/src/claims/driver-preparation.ts",
+    from: "handOn.refuseConflicts(driver, claim.uid, allocation.devices);",
     to: "",
     promise: exclusive,
     seed: 104,

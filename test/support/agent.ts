@@ -13,6 +13,7 @@ export interface PluginRow {
   state: string;
   registrationSocket?: string;
   problems: string[];
+  driverProblems?: object[];
   error?: string;
   contentBytes: number;
 }

@@ -3,7 +3,14 @@ import {
   PrepareDevicesResponse,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { expect, it } from "vitest";
-import { claimToPrepare, claimToUnprepare, type PreparedClaim, prepareResponse } from "./device-claim.ts";
+import {
+  type ContainerEdits,
+  checkOlderAgent,
+  claimToPrepare,
+  claimToUnprepare,
+  type PreparedClaim,
+  prepareResponse,
+} from "./device-claim.ts";
 
 const device = { request: "req", pool: "worker-1", device: "nic-0" };
 
@@ -57,6 +64,24 @@ it("every edit of a device and of the claim reaches the agent", () => {
 
 it("a list of devices is a claim without edits of its own, and a device may have none", () => {
   expect(sent([device])).toMatchObject({ devices: [{ ...device, edits: undefined }], edits: undefined });
+});
+
+it.each<[string, ContainerEdits]>([
+  ["additionalGids", { additionalGids: [44] }],
+  ["intelRdt", { intelRdt: { closId: "gold" } }],
+  ["netDevices", { netDevices: [{ hostInterfaceName: "eth1" }] }],
+])("an older agent, which would ignore %s, gets an error", (name, edits) => {
+  const second = { ...device, device: "nic-1", edits };
+  expect(() => checkOlderAgent(prepareResponse([device, second]))).toThrow(
+    `the driver's answer has ${name}, which this Nodekeeper agent does not know`,
+  );
+});
+
+it("an older agent gets an error for edits of the claim, and none for what it knows", () => {
+  const edits = { env: { A: "b" } };
+  expect(() => checkOlderAgent(prepareResponse({ devices: [device], edits }))).toThrow("of the whole claim");
+  const known = { ...device, edits: { ...edits, additionalGids: [] }, annotations: { slot: "3" } };
+  expect(() => checkOlderAgent(prepareResponse([device, known]))).not.toThrow();
 });
 
 const claimWith = (parameters: string) =>

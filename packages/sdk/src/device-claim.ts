@@ -208,6 +208,26 @@ export function prepareResponse(
   };
 }
 
+/**
+ * Throws `invalid` if an answer needs an agent of v1alpha2: an older one would ignore these edits, and the container would
+ * start without them.
+ */
+export function checkOlderAgent({ devices = [], edits }: DeepPartial<PrepareDevicesResponse>): void {
+  if (edits) refuseOlderAgent("edits of the whole claim");
+  for (const { edits: own = {} } of devices) {
+    if (own.additionalGids?.length) refuseOlderAgent("additionalGids");
+    if (own.intelRdt) refuseOlderAgent("intelRdt");
+    if (own.netDevices?.length) refuseOlderAgent("netDevices");
+  }
+}
+
+function refuseOlderAgent(what: string): never {
+  throw new NodekeeperError(
+    "invalid",
+    `the driver's answer has ${what}, which this Nodekeeper agent does not know: update the agent to one of nodekeeper.devices.v1alpha2`,
+  );
+}
+
 function editsOf({
   env,
   deviceNodes,

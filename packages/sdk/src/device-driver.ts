@@ -105,7 +105,7 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
       addDeviceService(server, latestDevices, stop);
       if (preparation)
         for (const definition of inEachContract(DevicePreparationDefinition))
-          server.add(definition, preparationService(preparation));
+          server.add(definition, preparationService(preparation, definition.fullName));
       if (health)
         for (const definition of inEachContract(DeviceHealthReportDefinition))
           server.add(definition, deviceHealthService(latestHealth, stop));

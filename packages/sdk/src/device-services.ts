@@ -6,10 +6,11 @@ import {
   ListAndWatchDevicesRequest,
   Pool,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
-import type {
-  DeviceHealthReportServiceImplementation,
-  DevicePreparationServiceImplementation,
-  DeviceStatusReportServiceImplementation,
+import {
+  type DeviceHealthReportServiceImplementation,
+  DevicePreparationDefinition,
+  type DevicePreparationServiceImplementation,
+  type DeviceStatusReportServiceImplementation,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { toServerError } from "@nodekeeper/core/grpc";
 import type { LatestValue } from "@nodekeeper/core/lib";
@@ -17,6 +18,7 @@ import type { Server } from "nice-grpc";
 import {
   type ClaimToPrepare,
   type ClaimToUnprepare,
+  checkOlderAgent,
   claimToPrepare,
   claimToUnprepare,
   type PreparedClaim,
@@ -92,7 +94,7 @@ export interface Preparation {
   /** Unprepares devices. Must be idempotent, and is also called for claims that were never prepared. */
   unprepare: (claim: ClaimToUnprepare, signal: AbortSignal) => Promise<void> | void;
   /**
-   * Called with all recorded claims each time the agent connects, so that the driver needs no checkpoint of its own.
+   * Called with all recorded claims each time the agent connects, if there are any, so that the driver needs no checkpoint of its own.
    * Returns the UIDs of prepared claims that must be prepared again, because their preparation is lost. Default: none are.
    */
   restore?: (claims: RecordedClaim[], signal: AbortSignal) => Promise<string[]> | string[];
@@ -160,16 +162,20 @@ export function deviceEncoder(): (pools: readonly DeepPartial<Pool>[]) => Uint8A
   };
 }
 
-/** Serves the author's preparation. Errors are returned with their message. */
-export function preparationService({
-  prepare,
-  unprepare,
-  restore = () => [],
-}: Preparation): DevicePreparationServiceImplementation {
+/**
+ * Serves the author's preparation. Errors are returned with their message.
+ * @param service the full name under which it is served
+ */
+export function preparationService(
+  { prepare, unprepare, restore = () => [] }: Preparation,
+  service: string,
+): DevicePreparationServiceImplementation {
   return {
     async prepareDevices(request, { signal }) {
       try {
-        return prepareResponse(await prepare(claimToPrepare(request), signal));
+        const response = prepareResponse(await prepare(claimToPrepare(request), signal));
+        if (service !== DevicePreparationDefinition.fullName) checkOlderAgent(response);
+        return response;
       } catch (error) {
         throw toServerError(error);
       }

@@ -1,6 +1,8 @@
 import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import {
   ClaimManager,
+  ClaimProblems,
+  type ClaimProblemsOptions,
   ClaimRecords,
   type ClaimSources,
   ClaimStatusApi,
@@ -17,10 +19,10 @@ import type { AgentContext } from "./context.ts";
 const KUBELET_TIMEOUT_MS = 10_000;
 
 /** Dependencies of preparing claims that other parts provide. */
-type ClaimParts = Pick<ClaimSources, "pods"> & { reportedDevice: DeviceSync["reportedDevice"] } & Pick<
-    DriverStatesOptions,
-    "devices"
-  >;
+interface ClaimParts extends Pick<ClaimSources, "pods"> {
+  reportedDevice: DeviceSync["reportedDevice"];
+  devices: DriverStatesOptions["devices"] & ClaimProblemsOptions["drivers"];
+}
 
 /** The kubelet's DRA plugin on behalf of drivers; undefined if `devices.kubeletPlugin.enabled` is false. */
 export function claimsOf(
@@ -37,8 +39,10 @@ export function claimsOf(
     clock,
     database.isProven,
   );
+  const problems = new ClaimProblems({ records, drivers: devices });
   const statuses = new ClaimStatuses({
     ...common,
+    problems,
     nodeName,
     records,
     store: new ClaimStatusStore(database),
@@ -49,8 +53,9 @@ export function claimsOf(
     ...common,
     client,
     statuses,
+    problems,
     records,
-    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses }),
+    drivers: new DriverStates({ ...common, nodeName, devices, records, statuses, problems }),
     reportedDevice: settings.kubeletPlugin.metadata ? reportedDevice : undefined,
     hostRoot,
     pods,

@@ -53,7 +53,9 @@ export function pluginsPart(
     reporters: manager.status(),
     objects: publisher.status(),
     evictionPlugins: eviction?.plugins.status() ?? [],
-    drivers: devices.sync.status(),
+    drivers: devices.sync
+      .status()
+      .map((driver) => ({ ...driver, problems: devices.sync.problemsOf(driver.name) })),
     now: clock.now(),
     startedAt,
   });

@@ -27,7 +27,8 @@ export function checkInterfaces(spec: Pick<CdiSpec, "devices" | "containerEdits"
 }
 
 /**
- * Throws `invalid` if another prepared claim has an interface of the node that this CDI file names. Call it in the same
+ * Throws `invalid` if another claim has an interface of the node that this CDI file names: it is prepared, or its containers
+ * may not have exited. Call it in the same
  * turn of the event loop as the recording of the claim: of two claims prepared concurrently, the second then finds the
  * first.
  */

@@ -4,6 +4,7 @@ import {
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import type { DriverProblem } from "../devices/index.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import { ClaimRestoration } from "./claim-restoration.ts";
 import { ClaimWorld, DRIVER, recordedDevice } from "./testing/claim-world.ts";
@@ -43,8 +44,12 @@ function restorationWith(...answers: (() => string[] | Promise<string[]>)[]) {
     const prepareAgain = await answers.shift()!();
     return RestoreClaimsResponse.encode(RestoreClaimsResponse.fromPartial({ prepareAgain })).finish();
   };
-  const restoration = new ClaimRestoration({ driver: DRIVER, records, call, log: silentLogger });
-  return { restoration, requests, bytes };
+  let refused: readonly DriverProblem[] = [];
+  const onRefused = (problems: readonly DriverProblem[]) => {
+    refused = problems;
+  };
+  const restoration = new ClaimRestoration({ driver: DRIVER, records, call, onRefused, log: silentLogger });
+  return { restoration, requests, bytes, refused: () => refused };
 }
 
 it("only prepared claims are recorded as lost, also for an agent that is killed then", async () => {
@@ -78,7 +83,17 @@ it("a driver that does not implement the call confirms all, and is called once",
   expect(records.isLost(records.get(DRIVER, uid)!)).toBe(false);
 });
 
+it("a driver without recorded claims is not called, and claims that it gets later are no reason to", async () => {
+  const { restoration, requests } = restorationWith();
+  await restoration.retry(never);
+  await recorded("a");
+  await restoration.done(never);
+  await restoration.retry(never);
+  expect(requests).toEqual([]);
+});
+
 it("calls wait for one that hangs, fail with its failure, and only a retry calls again", async () => {
+  await recorded("a");
   const hanging = Promise.withResolvers<string[]>();
   const { restoration, requests } = restorationWith(
     () => hanging.promise,
@@ -99,12 +114,16 @@ it("calls wait for one that hangs, fail with its failure, and only a retry calls
   expect(requests).toHaveLength(2);
 });
 
-it("UIDs of other claims are refused and named, at most five of them", async () => {
+it("UIDs of other claims are refused, each with its claim; the others count", async () => {
   const uid = await recorded("a");
-  const { restoration } = restorationWith(() => ["1", "2", "3", uid, "4", "5", "6", "7"]);
+  const { restoration, refused } = restorationWith(() => ["1", uid, "2"]);
   await restoration.done(never);
-  expect(restoration.problem).toBe(
-    `driver ${DRIVER}: prepare_again of RestoreClaims has UIDs of claims that it was not sent: "1", "2", "3", "4", "5" and 2 more`,
+  expect(refused()).toEqual(
+    ["1", "2"].map((claimUid) => ({
+      errorId: "NK1507",
+      claimUid,
+      message: `prepare_again of RestoreClaims: the driver was not sent a claim with UID "${claimUid}"`,
+    })),
   );
   expect(records.isLost(records.get(DRIVER, uid)!)).toBe(true);
 });

@@ -2,6 +2,7 @@ import { DriverAnswerRefused, DriverFailed } from "@nodekeeper/api/errors";
 import { RestoreClaimsResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { decodeMessage } from "@nodekeeper/core/grpc";
 import { abortable, codeOf, type Logger, messageOf, quote } from "@nodekeeper/core/lib";
+import type { DriverProblem } from "../devices/index.ts";
 import { restoreMessage } from "./claim-messages.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 
@@ -10,20 +11,22 @@ export interface ClaimRestorationOptions {
   records: Pick<ClaimRecords, "of" | "isLost" | "lose">;
   /** Calls RestoreClaims. Rejects with `unsupported` if the driver does not implement it. */
   call: (request: Uint8Array, about: object) => Promise<Uint8Array>;
+  /** Called with what is refused of the driver's answer. */
+  onRefused: (problems: readonly DriverProblem[]) => void;
   log: Logger;
 }
 
 const MOST_UIDS = 50_000;
 const answerBounds = { repeated: { 1: {} }, most: MOST_UIDS, what: "UIDs" };
-const MOST_NAMED = 5;
+const MOST_REFUSED = 1_000;
+const MOST_LOGGED = 5;
 
 /**
  * Tells a driver once for its connection which claims are prepared, and records those whose preparation it has lost. The
- * first call to the driver waits for it. After a failure, calls fail until it is tried again.
+ * first call to the driver waits for it. After a failure, calls fail until it is tried again. A driver without recorded
+ * claims is not called.
  */
 export class ClaimRestoration {
-  /** Why a part of the driver's answer was refused. */
-  problem: string | undefined;
   readonly #options: ClaimRestorationOptions;
   #attempt: Promise<void> | undefined;
   #hasFailed = false;
@@ -61,7 +64,8 @@ export class ClaimRestoration {
 
   // Returns the UIDs of claims to prepare again.
   async #lost(known: readonly string[]): Promise<string[]> {
-    const { driver, records, call, log } = this.#options;
+    if (known.length === 0) return [];
+    const { driver, records, call } = this.#options;
     const request = restoreMessage(
       records.of(driver),
       (record) => record.state === "prepared" && !records.isLost(record),
@@ -73,19 +77,33 @@ export class ClaimRestoration {
       if (codeOf(error) === "unsupported") return [];
       throw error;
     }
-    const uids = [...new Set(decodeMessage(RestoreClaimsResponse, answer, answerBounds).prepareAgain)];
+    const uids = this.#uidsOf(answer);
     const claims = new Set(known);
-    const unknown = uids.filter((uid) => !claims.has(uid));
-    if (unknown.length > 0) {
-      const more = unknown.length > MOST_NAMED ? ` and ${unknown.length - MOST_NAMED} more` : "";
-      const named = `${unknown.slice(0, MOST_NAMED).map(quote).join(", ")}${more}`;
-      this.problem = `driver ${driver}: prepare_again of RestoreClaims has UIDs of claims that it was not sent: ${named}`;
-      const error = new DriverAnswerRefused({ problem: this.problem });
-      log.warn(
-        { driver, errorId: DriverAnswerRefused.id, err: error },
-        "a part of the driver's answer was refused",
-      );
-    }
+    const unknown = uids.filter((uid) => !claims.has(uid)).slice(0, MOST_REFUSED);
+    this.#refuse(
+      unknown.map((uid) => ({
+        message: `prepare_again of RestoreClaims: the driver was not sent a claim with UID ${quote(uid)}`,
+        claimUid: uid,
+      })),
+    );
     return uids.filter((uid) => claims.has(uid));
+  }
+
+  #uidsOf(answer: Uint8Array): string[] {
+    try {
+      return [...new Set(decodeMessage(RestoreClaimsResponse, answer, answerBounds).prepareAgain)];
+    } catch (error) {
+      this.#refuse([{ message: `RestoreClaims: ${messageOf(error)}` }]);
+      throw error;
+    }
+  }
+
+  #refuse(problems: readonly Omit<DriverProblem, "errorId">[]): void {
+    const { driver, onRefused, log } = this.#options;
+    const errorId = DriverAnswerRefused.id;
+    for (const { message } of problems.slice(0, MOST_LOGGED)) log.warn({ errorId, driver }, message);
+    const more = problems.length - MOST_LOGGED;
+    if (more > 0) log.warn({ errorId, driver }, `${more} more UIDs of prepare_again are refused`);
+    onRefused(problems.map((problem) => ({ errorId, ...problem })));
   }
 }

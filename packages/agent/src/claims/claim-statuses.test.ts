@@ -7,6 +7,7 @@ import { childScope, FakeClock, NodekeeperError, silentLogger } from "@nodekeepe
 import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import { ClaimStatusStore } from "../state/index.ts";
+import { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { statusManager } from "./claim-status-api.ts";
 import { ClaimStatuses } from "./claim-statuses.ts";
@@ -48,7 +49,8 @@ async function setUp(names: readonly string[]) {
   /** An agent with the state of those before it. */
   const start = () => {
     const store = new ClaimStatusStore(world.database);
-    const common = { nodeName: NODE, records, store, api: server, clock, log: silentLogger };
+    const problems = new ClaimProblems({ records, drivers: { setClaimProblems: () => {} } });
+    const common = { nodeName: NODE, problems, records, store, api: server, clock, log: silentLogger };
     const statuses = new ClaimStatuses(common);
     const scope = childScope();
     const running = statuses.run(scope.signal);
@@ -56,7 +58,7 @@ async function setUp(names: readonly string[]) {
       scope.abort();
       await running;
     };
-    return { statuses, stop, stored: () => store.claims().map(({ name }) => name) };
+    return { statuses, problems, stop, stored: () => store.claims().map(({ name }) => name) };
   };
   return { world, records, server, clock, claims, start };
 }
@@ -219,6 +221,29 @@ it("a driver that reports thousands of claims that do not exist holds up no othe
   );
   await until("written", () => server.devices("one").length === 1);
   expect(statuses.problemOf("first.example.com")).toContain("no such claim is prepared");
+  await stop();
+});
+
+it("a status that was reported before its claim was recorded is no problem once it is", async () => {
+  const { world, records, server, start } = await setUp([]);
+  using _world = world;
+  const { statuses, problems, stop } = start();
+  const early = world.claim("early", "nic-0");
+  statuses.reported(DRIVER, [
+    entry(early),
+    entry(early, { device: "nic-9" }),
+    entry({ ...early, uid: "none" }),
+  ]);
+  const refused = () => problems.of(DRIVER).map(({ claimUid, device }) => `${claimUid} ${device}`);
+  expect(refused()).toEqual(["uid-of-early nic-0", "uid-of-early nic-9", "none nic-0"]);
+  const devices = [recordedDevice("nic-0")];
+  await records.save(DRIVER, early, { state: "preparing", devices, cdi: "", pods: [] });
+  expect(refused()).toEqual(["uid-of-early nic-9", "none nic-0"]);
+  expect(statuses.problemOf(DRIVER)).toContain("nic-9");
+  await records.save(DRIVER, early, { state: "prepared", devices, cdi: "", pods: [] });
+  await until("written", () => server.devices("early").length === 1);
+  statuses.reported(DRIVER, [entry(early)]);
+  expect(refused()).toEqual([]);
   await stop();
 });
 

@@ -11,17 +11,20 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { ClaimStatusStore } from "../state/index.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, type ClaimRecords, isEnding } from "./claim-records.ts";
 import { type ClaimStatusApi, statusManager } from "./claim-status-api.ts";
 import type { StatusEntry } from "./device-status.ts";
-import { isAllocated, readStatusReport, type StatusReport } from "./status-report.ts";
+import { isAllocated, type RefusedStatus, readStatusReport, type StatusReport } from "./status-report.ts";
 
 export interface ClaimStatusesOptions {
   nodeName: string;
   records: ClaimRecords;
   store: ClaimStatusStore;
   api: Pick<ClaimStatusApi, "apply">;
+  /** Receives the status that is refused. */
+  problems: Pick<ClaimProblems, "report">;
   queueMetrics?: WorkQueueMetrics | undefined;
   clock: Clock;
   log: Logger;
@@ -67,14 +70,17 @@ export class ClaimStatuses {
     const backoff = retryPolicies.claimStatus;
     this.#queue = new WorkQueue({ name: "claim-status", clock, log, backoff, metrics });
     this.#stored = new Map(store.claims().map((claim) => [keyOf(claim.driver, claim.uid), claim]));
-    records.subscribe((driver, uid) => this.#changed(driver, uid));
+    records.subscribe((driver, uid) => {
+      this.#reconsider(driver, uid);
+      this.#changed(driver, uid);
+    });
   }
 
   /** Takes a driver's report: the status of all its allocated devices. */
   reported(driver: string, devices: readonly DeviceStatus[]): void {
     const before = this.#drivers.get(driver);
     const next = readStatusReport(driver, devices, this.#options);
-    this.#drivers.set(driver, next);
+    this.#setReport(driver, next);
     this.#log(driver, next.refused, before?.refused ?? []);
     if (!before) {
       this.#changedAll(driver);
@@ -87,7 +93,7 @@ export class ClaimStatuses {
 
   /** Removes all entries of a driver that no longer reports the status of its devices. */
   withdrawn(driver: string): void {
-    this.#drivers.set(driver, { entries: new Map(), refused: [] });
+    this.#setReport(driver, { entries: new Map(), refused: [] });
     this.#changedAll(driver);
   }
 
@@ -101,7 +107,7 @@ export class ClaimStatuses {
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */
   problemOf(driver: string): string | undefined {
     const failed = [...this.#failures].find(([key]) => key.startsWith(`${driver}/`));
-    return this.#drivers.get(driver)?.refused[0] ?? this.#holds.get(driver)?.problem ?? failed?.[1];
+    return this.#drivers.get(driver)?.refused[0]?.message ?? this.#holds.get(driver)?.problem ?? failed?.[1];
   }
 
   /** Writes until the signal aborts. */
@@ -110,12 +116,28 @@ export class ClaimStatuses {
     await this.#queue.run(signal, WORKERS, (key) => this.#sync(key, signal));
   }
 
-  #log(driver: string, refused: readonly string[], before: readonly string[]): void {
+  #setReport(driver: string, report: StatusReport): void {
+    this.#drivers.set(driver, report);
+    this.#options.problems.report(driver, "status", report.refused);
+  }
+
+  // The status of a device may be reported before its claim is recorded.
+  #reconsider(driver: string, uid: string): void {
+    const report = this.#drivers.get(driver);
+    const record = this.#options.records.get(driver, uid);
+    if (!report || !record) return;
+    const refused = report.refused.filter(
+      ({ claimUid, entry }) => claimUid !== uid || !entry || !isAllocated(record, entry),
+    );
+    if (refused.length < report.refused.length) this.#setReport(driver, { ...report, refused });
+  }
+
+  #log(driver: string, refused: readonly RefusedStatus[], before: readonly RefusedStatus[]): void {
     const { log } = this.#options;
-    const known = new Set(before);
-    const added = refused.filter((problem) => !known.has(problem));
+    const known = new Set(before.map(({ message }) => message));
+    const added = refused.filter(({ message }) => !known.has(message));
     const fields = { errorId: DeviceStatusRefused.id, driver };
-    for (const problem of added.slice(0, MOST_LOGGED)) log.warn(fields, problem);
+    for (const { message } of added.slice(0, MOST_LOGGED)) log.warn(fields, message);
     const more = added.length - MOST_LOGGED;
     if (more > 0) log.warn(fields, `status refused of ${more} more devices`);
   }

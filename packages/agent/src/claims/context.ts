@@ -3,6 +3,7 @@ import type { DeviceSettings } from "../devices/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { CdiDirectory } from "./cdi-directory.ts";
 import type { ClaimAllocations } from "./claim-allocations.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import type { DeviceReader } from "./device-metadata.ts";
 import type { DriverClient } from "./driver-client.ts";
@@ -40,6 +41,7 @@ export interface ClaimContext {
   drivers: { get(driver: string): { connection?: ConnectedDriver | undefined } | undefined };
   /** Reads devices for their metadata in containers; undefined: containers get none. */
   reportedDevice: DeviceReader | undefined;
+  problems: Pick<ClaimProblems, "preparationFailed">;
   /** Drivers to reconcile. */
   queue: Pick<WorkQueue, "add" | "addAfter">;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */

@@ -32,7 +32,7 @@ export interface DriverClientOptions {
   /** Is notified of calls that were answered, also with an error, and of calls that reached `deadlineMs`. */
   timeouts?: Pick<CallTimeouts, "answered" | "timedOut">;
   /** The driver's claims, if it serves v1alpha2: it is told of them before any other call. */
-  records?: ClaimRestorationOptions["records"] | undefined;
+  restoration?: Pick<ClaimRestorationOptions, "records" | "onRefused"> | undefined;
   log?: Logger;
   clock: Clock;
 }
@@ -58,21 +58,16 @@ export class DriverClient {
 
   constructor(options: DriverClientOptions) {
     this.#options = options;
-    const { driver, records, log = silentLogger } = options;
+    const { driver, restoration, log = silentLogger } = options;
     const call = (request: Uint8Array, about: object) =>
       this.#call("RestoreClaims", request, about, new AbortController().signal);
-    this.#restoration = records && new ClaimRestoration({ driver, records, call, log });
+    this.#restoration = restoration && new ClaimRestoration({ driver, ...restoration, call, log });
     this.#channel = new UnaryChannel(options.endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
   }
 
   /** Whether the driver receives the service accounts of pods. */
   get takesAccounts(): boolean {
     return this.#restoration !== undefined;
-  }
-
-  /** Why a part of an answer was refused. Undefined if none was. */
-  get problem(): string | undefined {
-    return this.#restoration?.problem;
   }
 
   /** Tells the driver of its prepared claims if it serves v1alpha2 and was not told yet, as `ClaimRestoration.retry` does. */

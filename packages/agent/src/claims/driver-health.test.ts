@@ -13,11 +13,15 @@ const cool = { ...hot, healthy: true, message: "" };
 function setUp() {
   const world = new ClaimWorld();
   let changes = 0;
+  let refused: string[] = [];
   const onChange = () => changes++;
   const health = new DriverHealth({
     driver: DRIVER,
     nodeName: NODE,
     onChange,
+    onRefused: (problems) => {
+      refused = problems.map(({ message }) => message);
+    },
     clock: systemClock,
     log: silentLogger,
   });
@@ -41,7 +45,7 @@ function setUp() {
       server.stop();
     };
   };
-  return { world, health, connect, changes: () => changes };
+  return { world, health, connect, changes: () => changes, refused: () => refused };
 }
 
 const tainted = [[`${NODE}/gpu-0`, [{ key: `${DRIVER}/unhealthy`, effect: "NoSchedule" }]]];
@@ -126,4 +130,24 @@ it("a message with hundreds of thousands of empty devices is refused before it i
   scope.abort();
   await following;
   server.forceShutdown();
+});
+
+it("entries that are refused are named, and the others count", async () => {
+  const { world, health, connect, refused } = setUp();
+  using _world = world;
+  const end = await connect([
+    { ...hot, taintEffect: "NoExec" },
+    { ...hot, device: "gpu-1" },
+    { ...hot, pool: NODE },
+  ]);
+  await until("reported", () => health.isKnown);
+  expect(refused()).toEqual([
+    `health refused: device "${NODE}/gpu-0": taint_effect: "NoExec" is not "NoSchedule" or "NoExecute"; no taint is added`,
+    `health refused: device "${NODE}/gpu-0": device: it is reported twice; the last one counts`,
+  ]);
+  expect([...health.taints.keys()].sort()).toEqual([`${NODE}/gpu-0`, `${NODE}/gpu-1`]);
+  await end();
+  const next = await connect([hot]);
+  await until("corrected", () => refused().length === 0);
+  await next();
 });

@@ -1,8 +1,8 @@
 import { DeviceHealthNotReported } from "@nodekeeper/api/errors";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { WatchDeviceHealthResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { type Clock, type Logger, WakeableSleep } from "@nodekeeper/core/lib";
-import type { DeviceTaint } from "../devices/index.ts";
+import { type Clock, type Logger, quote, WakeableSleep } from "@nodekeeper/core/lib";
+import type { DeviceTaint, DriverProblem } from "../devices/index.ts";
 import { ReportStream } from "./report-stream.ts";
 
 /** The health of one device. */
@@ -14,11 +14,14 @@ export interface DriverHealthOptions {
   nodeName: string;
   /** Called with the taints after each change. */
   onChange: (taints: DriverHealth["taints"]) => void;
+  /** Called with what is refused of each report. */
+  onRefused: (problems: readonly DriverProblem[]) => void;
   clock: Clock;
   log: Logger;
 }
 
 const MOST_DEVICES = 50_000;
+const MOST_REFUSED = 1_000;
 const LONGEST_MESSAGE = 1_024;
 // The kubelet considers health older than 30 s unknown.
 const RESEND_MS = 10_000;
@@ -52,6 +55,10 @@ export class DriverHealth {
       message: WatchDeviceHealthResponse,
       bounds,
       onReport: ({ devices }) => this.#take(devices),
+      onUnreadable: (problem) => {
+        const message = `WatchDeviceHealth: ${problem}`;
+        options.onRefused([{ errorId: DeviceHealthNotReported.id, message }]);
+      },
       // The kubelet receives no health without a connection.
       onEnd: () => this.#report([]),
     });
@@ -109,7 +116,8 @@ export class DriverHealth {
   }
 
   #take(reported: readonly DeviceHealth[]): void {
-    const { driver, nodeName, onChange } = this.#options;
+    const { driver, nodeName, onChange, onRefused } = this.#options;
+    onRefused(refusedHealth(reported, nodeName));
     const devices = reported.map(({ pool, device, healthy, message, taintEffect }) => ({
       pool: pool || nodeName,
       device,
@@ -129,6 +137,31 @@ export class DriverHealth {
     this.#devices = devices;
     for (const wake of this.#listeners) wake();
   }
+}
+
+/** Returns what is refused of a report; at most 1,000 problems. */
+function refusedHealth(reported: readonly DeviceHealth[], nodeName: string): DriverProblem[] {
+  const refused: DriverProblem[] = [];
+  const seen = new Set<string>();
+  for (const { pool: reportedPool, device, taintEffect } of reported) {
+    const pool = reportedPool || nodeName;
+    const key = `${pool}/${device}`;
+    const problem = seen.has(key)
+      ? "device: it is reported twice; the last one counts"
+      : isEffect(taintEffect) || taintEffect === ""
+        ? undefined
+        : `taint_effect: ${quote(taintEffect)} is not "NoSchedule" or "NoExecute"; no taint is added`;
+    seen.add(key);
+    if (problem === undefined) continue;
+    const message = `health refused: device ${quote(key)}: ${problem}`;
+    refused.push({ errorId: DeviceHealthNotReported.id, message, pool, device });
+    if (refused.length === MOST_REFUSED) break;
+  }
+  return refused;
+}
+
+function isEffect(effect: string): effect is "NoSchedule" | "NoExecute" {
+  return effect === "NoSchedule" || effect === "NoExecute";
 }
 
 function taintsOf(driver: string, devices: readonly DeviceHealth[]): Map<string, DeviceTaint[]> {

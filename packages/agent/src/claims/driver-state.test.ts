@@ -14,6 +14,7 @@ function connected(world: ClaimWorld, ...versions: string[]) {
     settings: () => defaultDeviceSettings,
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
+    problems: { report: () => {}, forgotten: () => {} },
     records: world.records(),
     clock,
     log: silentLogger,

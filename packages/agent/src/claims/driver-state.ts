@@ -20,6 +20,7 @@ import {
   type TaintReasons,
 } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimRestorationOptions } from "./claim-restoration.ts";
 import { CallTimeouts, DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
@@ -80,6 +81,7 @@ export interface DriverStatesOptions {
   /** Receives the reasons to taint drivers' devices. */
   devices: Pick<DeviceSync["handler"], "setTaints">;
   statuses: StatusSink;
+  problems: Pick<ClaimProblems, "report" | "forgotten">;
   records: ClaimRestorationOptions["records"];
   clock: Clock;
   log: Logger;
@@ -146,11 +148,12 @@ export class DriverStates {
   delete(name: string): void {
     this.#states.delete(name);
     this.#options.statuses.forgotten(name);
+    this.#options.problems.forgotten(name);
   }
 
   /** Connects a registered driver until the signal aborts, it disconnects, or it registers again. */
   connect({ name, versions, endpoint, generation, uid }: PluginRegistration, signal: AbortSignal): void {
-    const { clock, log, records, settings } = this.#options;
+    const { clock, log, problems, records, settings } = this.#options;
     const deadlineMs = () => settings().kubeletPlugin.callTimeout;
     const state = this.#of(name);
     this.disconnect(name, "registered again");
@@ -165,6 +168,10 @@ export class DriverStates {
     const status = state.isLeftAlone ? undefined : serviceOf(versions, DeviceStatusReportDefinition);
     this.#followStatus(state, status, endpoint, scope.signal);
     state.setReasons({});
+    // The driver may be another version.
+    const onRefused: ClaimRestorationOptions["onRefused"] = (refused) =>
+      problems.report(name, "restoration", refused);
+    onRefused([]);
     if (state.isLeftAlone) {
       scope.release();
       return;
@@ -182,7 +189,8 @@ export class DriverStates {
               service: preparation,
               deadlineMs,
               timeouts: state.timeouts,
-              records: preparation === DevicePreparationDefinition.fullName ? records : undefined,
+              restoration:
+                preparation === DevicePreparationDefinition.fullName ? { records, onRefused } : undefined,
               clock,
               log,
             }),
@@ -261,19 +269,21 @@ export class DriverStates {
   }
 
   #followHealth(state: OwnState, service: string | undefined, endpoint: string, signal: AbortSignal): void {
-    const { nodeName, clock, log } = this.#options;
+    const { nodeName, problems, clock, log } = this.#options;
     const driver = state.name;
     if (service === undefined) {
       if (!state.health) return;
       state.health.end();
       state.health = undefined;
       state.setReasons({ byDevice: new Map() });
+      problems.report(driver, "health", []);
       return;
     }
     state.health ??= new DriverHealth({
       driver,
       nodeName,
       onChange: (byDevice) => state.setReasons({ byDevice }),
+      onRefused: (refused) => problems.report(driver, "health", refused),
       clock,
       log,
     });

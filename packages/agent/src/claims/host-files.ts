@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DriverAnswerRefused, HostPathNotTrusted } from "@nodekeeper/api/errors";
 import { messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import { defaultRouteOver } from "./host-interfaces.ts";
+import { defaultRouteOver, defaultRoutes } from "./host-interfaces.ts";
 import { type FollowedPath, followPath, type SeenComponents } from "./host-path.ts";
 
 export interface HostFilesOptions {
@@ -22,6 +22,7 @@ export class HostFiles {
   readonly #options: HostFilesOptions;
   readonly #isExempt: boolean;
   readonly #seen: SeenComponents | undefined;
+  #routes: Promise<ReadonlySet<string>> | undefined;
 
   /**
    * @param isExempt whether owners and modes of paths are not checked
@@ -92,7 +93,10 @@ export class HostFiles {
       throw refusal(field, `"/sys/class/net/${name}" is outside of ${allowed.join(", ")} (${setting})`);
     let carrier: string | undefined;
     try {
-      carrier = await defaultRouteOver(root, name);
+      // Once for all interfaces of a preparation.
+      const routes = (this.#seen && this.#routes) ?? defaultRoutes(root);
+      this.#routes = routes;
+      carrier = await defaultRouteOver(root, name, await routes);
     } catch (error) {
       throw refusal(
         field,

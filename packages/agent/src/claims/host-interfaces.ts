@@ -8,12 +8,15 @@ const ipv6Default = /^0{32} 00 .* (\S+)\s*$/;
 
 /**
  * Returns the interface that carries a default route of the node, if it is this one or one on top of it, such as the
- * bond, bridge or VLAN of a network card. Undefined if there is none. Reads the routing tables `main` of the node's
- * network namespace, which is that of process 1. Throws if they can't be read.
+ * bond, bridge or VLAN of a network card. Undefined if there is none.
  * @param root where the agent sees the host's root directory
+ * @param carriers as `defaultRoutes` returns them
  */
-export async function defaultRouteOver(root: string, name: string): Promise<string | undefined> {
-  const carriers = await defaultRoutes(root);
+export async function defaultRouteOver(
+  root: string,
+  name: string,
+  carriers: ReadonlySet<string>,
+): Promise<string | undefined> {
   const seen = new Set([name]);
   // The set grows while it is iterated.
   for (const each of seen) {
@@ -23,7 +26,11 @@ export async function defaultRouteOver(root: string, name: string): Promise<stri
   return undefined;
 }
 
-async function defaultRoutes(root: string): Promise<Set<string>> {
+/**
+ * Returns the interfaces that carry a default route of the node. Reads the routing tables `main` of the node's network
+ * namespace, which is that of process 1. Throws if they can't be read.
+ */
+export async function defaultRoutes(root: string): Promise<ReadonlySet<string>> {
   const ipv4 = await readFile(join(root, "proc/1/net/route"), "utf8");
   const ipv6 = await readFile(join(root, "proc/1/net/ipv6_route"), "utf8").catch((error) => {
     // A kernel without IPv6.

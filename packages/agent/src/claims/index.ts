@@ -1,3 +1,4 @@
+export { ClaimProblems, type ClaimProblemsOptions } from "./claim-problems.ts";
 export { ClaimRecords } from "./claim-records.ts";
 export { ClaimStatusApi } from "./claim-status-api.ts";
 export { ClaimStatuses } from "./claim-statuses.ts";

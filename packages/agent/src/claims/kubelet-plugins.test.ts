@@ -36,6 +36,7 @@ function setUp(
     settings,
     devices: { setTaints: () => {} },
     statuses: { reported: () => {}, withdrawn: () => {}, forgotten: () => {} },
+    problems: { report: () => {}, forgotten: () => {} },
     records,
   });
   const preparation = {} as Preparation;
@@ -99,6 +100,23 @@ it("a driver that registers again before it was reconciled keeps its plugin", as
   drivers.reconciled(state.name, state.connection, undefined);
   await plugins.keep(state);
   expect(inodes()).toEqual([before]);
+  await end();
+});
+
+it("the plugin of a driver with claims does not wait for the driver, unless a claim is lost", async () => {
+  using world = new ClaimWorld();
+  const { plugins, records, register, end } = setUp(world);
+  const state = register();
+  await plugins.keep(state);
+  expect(state.plugin).toBeUndefined();
+  const claim = world.claim("claim", "gpu-0");
+  await records.save(DRIVER, claim, { state: "prepared", devices: [], pods: [], cdi: "" });
+  await records.lose(DRIVER, claim.uid);
+  await plugins.keep(state);
+  expect(state.plugin).toBeUndefined();
+  await records.save(DRIVER, claim, { state: "prepared", devices: [], pods: [], cdi: "" });
+  await plugins.keep(state);
+  expect(state.plugin).toBeDefined();
   await end();
 });
 

@@ -63,7 +63,7 @@ export class KubeletPlugins {
     if (isLeftAlone) return unwanted;
     // A driver that registers again while its plugin runs keeps the plugin: prepares wait until its claims are
     // reconciled.
-    if (connection) return { ...unwanted, isWanted: connection.isReconciled || plugin !== undefined };
+    if (connection?.isReconciled || (connection && plugin)) return { ...unwanted, isWanted: true };
     const { records, settings } = this.#context;
     const { settleTime, wipeDelay } = settings();
     const own = records.of(name);
@@ -73,6 +73,8 @@ export class KubeletPlugins {
     if (now < settledAt && own.some((record) => records.isLost(record)))
       return { isWanted: false, until: settledAt };
     const isNeeded = own.some(({ state }) => state !== "unprepared");
+    // Whether it ever answers is not known.
+    if (connection) return { ...unwanted, isWanted: isNeeded };
     const until = disconnectedAt + wipeDelay;
     // A driver whose plugin an earlier agent served is expected to connect, like one that was connected.
     const isExpected = disconnectedAt > this.#startedAt || plugin !== undefined;

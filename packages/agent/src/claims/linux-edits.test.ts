@@ -183,6 +183,19 @@ it("hostPaths permits interfaces by their path in /sys/class/net", async () => {
   await expect(prepared(net("bond0.100"), {}, hostWith(["/sys/class/net"]))).rejects.toThrow("default route");
 });
 
+it("the node's routes are read once for all interfaces of a preparation", async () => {
+  const node = join(root, "changing");
+  const route = join(node, "proc/1/net/route");
+  mkdirSync(join(node, "proc/1/net"), { recursive: true });
+  writeFileSync(route, "Iface\tDestination\n");
+  const host = hostWith(["/"], node);
+  const [first, next] = [host.forDriverOf(0), host.forDriverOf(0)];
+  await first.checkInterface("eth2", "f");
+  writeFileSync(route, "eth3\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n");
+  await first.checkInterface("eth3", "f");
+  await expect(next.checkInterface("eth3", "f")).rejects.toThrow("carries a default route");
+});
+
 it("an interface is refused if the agent can't read the node's routes", async () => {
   await expect(prepared(net("eth2"), {}, hostWith(["/"], join(root, "none")))).rejects.toThrow(
     /"eth2" may be the node's uplink: its routes can't be read \(hostRoot\): ENOENT/,

@@ -19,6 +19,7 @@ import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plug
 import { CdiCheck } from "./cdi-check.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimAllocations } from "./claim-allocations.ts";
+import type { ClaimProblems } from "./claim-problems.ts";
 import { ClaimReader, type ClaimReaderClient } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import type { ClaimStatuses } from "./claim-statuses.ts";
@@ -43,6 +44,7 @@ export interface ClaimSources
   extends Pick<DriverContext, "records" | "drivers" | "settings" | "reportedDevice" | "clock" | "log"> {
   client: ClaimReaderClient;
   statuses: ClaimStatuses;
+  problems: ClaimProblems;
   /** Where the agent sees the host's root directory. */
   hostRoot: string;
   /** Pods as the container runtime reports them; undefined if `lifecycle.enabled` is false. */
@@ -149,7 +151,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names].sort().map((driver) => {
-      const problem = this.#sources.statuses.problemOf(driver);
+      const { problems, statuses } = this.#sources;
+      const problem = statuses.problemOf(driver) ?? problems.of(driver)[0]?.message;
       return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), problem);
     });
   }
@@ -208,6 +211,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const { connection } = state;
     let problem: string | undefined;
     try {
+      await this.#plugins.keep(state);
       const restored = connection?.client?.restore(this.#stop.signal) ?? Promise.resolve();
       await restored.finally(() => this.#reconcile(driver));
       if (await this.#ownPlugins.look(state, this.#stop.signal)) this.#queue.addAfter(driver, LOOK_AGAIN_MS);

@@ -181,6 +181,7 @@ class World {
       host: new HostFiles({ root: "/", allowed: ["/"] }),
       drivers: { get: () => ({ connection: this.isConnected ? { uid: 0, client } : undefined }) },
       reportedDevice: (_driver, _pool, name) => ({ name, attributes: { boot: { int: this.boot } } }),
+      problems: { preparationFailed: () => {} },
       queue: { add: () => {}, addAfter: () => {} },
       pods: { readNow: async (uid) => podEntry(uid, this.running.has(uid) ? "running" : undefined) },
       clock: hastyClock(),

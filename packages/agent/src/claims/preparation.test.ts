@@ -1,6 +1,10 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import {
+  type ContainerEdits,
+  type DeepPartial,
+  PrepareDevicesResponse,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Allocation } from "./allocation.ts";
@@ -24,6 +28,8 @@ let isPreparing: boolean;
 let isFailing: boolean;
 let isLifecycleOn: boolean;
 let left: number;
+let edits: DeepPartial<ContainerEdits>;
+let hostRoot: string;
 // What happens while the driver is called, and while the runtime is read.
 let duringCall: (call: string) => unknown;
 let duringRead: () => unknown;
@@ -36,6 +42,8 @@ beforeEach(() => {
   isFailing = false;
   isLifecycleOn = true;
   left = 0;
+  edits = { env: ["A=b"] };
+  hostRoot = "/";
   duringCall = () => {};
   duringRead = () => {};
 });
@@ -48,7 +56,6 @@ function preparationIn(boot: string, reportedDevice?: DeviceReader, isProven = t
     prepare: async ({ name }: ClaimReference, { devices }: Allocation) => {
       calls.push(`prepare ${name}: ${devices.map(({ device }) => device)}`);
       await duringCall(calls.at(-1)!);
-      const edits = { env: ["A=b"] };
       return PrepareDevicesResponse.fromPartial({ devices: devices.map((device) => ({ ...device, edits })) });
     },
     unprepare: async ({ name }: ClaimReference, { devices }: Pick<RecordedClaim, "devices">) => {
@@ -67,13 +74,14 @@ function preparationIn(boot: string, reportedDevice?: DeviceReader, isProven = t
     allocations: new ClaimAllocations(world.reader, records),
     records,
     directory: new CdiDirectory(join(world.directory, "cdi"), join(world.directory, "metadata")),
-    host: new HostFiles({ root: "/", allowed: ["/"] }),
+    host: new HostFiles({ root: hostRoot, allowed: ["/"] }),
     drivers: {
       get: () => ({
         connection: isConnected ? { uid: 0, client: isPreparing ? client : undefined } : undefined,
       }),
     },
     reportedDevice,
+    problems: { preparationFailed: () => {} },
     queue: { add: () => void left++, addAfter: () => {} },
     pods: isLifecycleOn ? reader : undefined,
     clock,
@@ -465,4 +473,23 @@ it("a lost claim is prepared again while its containers run, and keeps the pods 
   expect(files()).toHaveLength(1);
   expect(calls).toEqual(Array(3).fill("prepare running: gpu-0"));
   expect(next.records.get(DRIVER, claim.uid)!.pods.map(({ uid }) => uid)).toEqual(["pod-of-running", "old"]);
+});
+
+it("an interface stays with a claim that is being unprepared until its containers have exited", async () => {
+  hostRoot = join(world.directory, "host");
+  mkdirSync(join(hostRoot, "proc/1/net"), { recursive: true });
+  writeFileSync(join(hostRoot, "proc/1/net/route"), "Iface\tDestination\n");
+  edits = { netDevices: [{ hostInterfaceName: "eth1", name: "eth1" }] };
+  const { preparation } = preparationIn("boot-1");
+  const [first, second] = [world.claim("first", "nic-0"), world.claim("second", "nic-1")];
+  await preparation.prepare(DRIVER, first, never);
+  world.containers.set("pod-of-first", "running");
+  await expect(preparation.unprepare(DRIVER, first, never)).rejects.toThrow("has not exited");
+  const taken = `ResourceClaim default/first of driver ${DRIVER} has the node's interface "eth1"`;
+  await expect(preparation.prepare(DRIVER, second, never)).rejects.toThrow(taken);
+  // The same for an agent that was restarted.
+  await expect(preparationIn("boot-1").preparation.prepare(DRIVER, second, never)).rejects.toThrow(taken);
+  world.containers.set("pod-of-first", "exited");
+  await preparation.unprepare(DRIVER, first, never);
+  expect(await preparation.prepare(DRIVER, second, never)).toHaveLength(1);
 });

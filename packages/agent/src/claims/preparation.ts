@@ -1,28 +1,16 @@
-import { ClaimNotPreparable, DriverFailed } from "@nodekeeper/api/errors";
 import { childScope, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import type { Allocation } from "./allocation.ts";
 import { restoreFile } from "./cdi-check.ts";
-import { refuseTakenInterfaces } from "./claim-interfaces.ts";
 import type { ClaimReference } from "./claim-reader.ts";
-import { type ClaimRecord, isEnding, unprepared } from "./claim-records.ts";
+import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
-import { metadataMounts, metadataOf, POD_CLAIM_NAME } from "./device-metadata.ts";
+import { DriverPreparation } from "./driver-preparation.ts";
 import { HandOn } from "./hand-on.ts";
-import { preparedOf, withoutEdits } from "./prepared-claim.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 import { Unpreparation } from "./unpreparation.ts";
 
 // A UID is part of a file's name.
 const uidPattern = /^[A-Za-z0-9-]{1,64}$/;
-
-/** A claim whose devices of a driver are not prepared, and its record. */
-interface ClaimToPrepare {
-  driver: string;
-  claim: ClaimReference;
-  allocation: Allocation;
-  known: ClaimRecord | undefined;
-}
 
 /**
  * Prepares and unprepares claims, each for one driver. It can be killed between any two steps and resumes after a
@@ -42,13 +30,16 @@ export class Preparation {
   readonly #use: ClaimUse;
   readonly #unpreparation: Unpreparation;
   readonly #handOn: HandOn;
+  readonly #driverPreparation: DriverPreparation;
 
   constructor(context: ClaimContext) {
     this.#context = context;
     const use = new ClaimUse(context);
     this.#use = use;
-    this.#unpreparation = new Unpreparation({ ...context, use });
-    this.#handOn = new HandOn({ ...context, use, unpreparation: this.#unpreparation });
+    const unpreparation = new Unpreparation({ ...context, use });
+    this.#unpreparation = unpreparation;
+    this.#handOn = new HandOn({ ...context, use, unpreparation });
+    this.#driverPreparation = new DriverPreparation({ ...context, use, unpreparation, handOn: this.#handOn });
   }
 
   /**
@@ -76,12 +67,16 @@ export class Preparation {
       underway.throwIfAborted();
       const known = this.#context.records.get(driver, claim.uid);
       if (!this.#context.records.isPrepared(known, allocation.devices))
-        return await this.#prepareAgain({ driver, claim, allocation, known }, signal, underway);
+        return await this.#driverPreparation.run({ driver, claim, allocation, known }, signal, underway);
       // A driver that has registered again may have lost it.
       await this.#context.drivers.get(driver)?.connection?.client?.restored?.(underway);
       const current = this.#context.records.get(driver, claim.uid);
       if (!this.#context.records.isPrepared(current, allocation.devices))
-        return await this.#prepareAgain({ driver, claim, allocation, known: current }, signal, underway);
+        return await this.#driverPreparation.run(
+          { driver, claim, allocation, known: current },
+          signal,
+          underway,
+        );
       await restoreFile(this.#context, current);
       return current.devices;
     });
@@ -207,92 +202,8 @@ export class Preparation {
     const reason = records.isOfOldBoot(record)
       ? "after the machine's restart"
       : "because its driver had lost it";
-    await this.#prepareAgain({ driver, claim: record, allocation, known: record }, signal);
+    await this.#driverPreparation.run({ driver, claim: record, allocation, known: record }, signal);
     log.info({ driver, claim: { namespace, name } }, `claim prepared again ${reason}`);
-  }
-
-  async #prepareAgain(
-    { driver, claim, allocation, known }: ClaimToPrepare,
-    signal: AbortSignal,
-    underway = signal,
-  ): Promise<readonly PreparedDevice[]> {
-    const { allocations, records, directory, host, drivers, log } = this.#context;
-    if (allocation.devices.length === 0)
-      throw new ClaimNotPreparable({ problem: `the claim has no devices of driver ${driver}` });
-    const connection = drivers.get(driver)?.connection;
-    if (!connection) throw new DriverFailed({ driver, problem: "it is not connected to Nodekeeper" });
-    const devices = unprepared(allocation.devices);
-    if (!connection.client && !this.#context.reportedDevice) return devices;
-    // With other devices it is unprepared and recorded like any other.
-    const isLost =
-      known?.state === "prepared" && records.isLost(known) && records.isOf(known, allocation.devices);
-    // The driver may have prepared the recorded devices. With other devices it is not a retry.
-    const isRetry =
-      known?.state === "preparing" && (records.isOfOldBoot(known) || records.isOf(known, allocation.devices));
-    // Deallocated and allocated again without a call by the kubelet, or not yet unprepared.
-    if (known && !isRetry && !isLost) {
-      if (!isEnding(known)) this.#use.checkKnown(known);
-      await this.#unpreparation.run(driver, known, signal);
-    }
-    await connection.client?.restored?.(underway);
-    const { details } = allocation;
-    const pods = connection.client?.takesAccounts
-      ? await allocations.withAccounts(claim, allocation.pods, underway)
-      : allocation.pods;
-    underway.throwIfAborted();
-    // The record that follows reserves the devices: nothing may be awaited in between.
-    this.#handOn.refuseConflicts(driver, claim.uid, allocation.devices);
-    // The record must keep that the kubelet was answered before, and does not call again.
-    if (!isLost) {
-      await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
-      underway.throwIfAborted();
-    }
-    const answer = connection.client
-      ? await connection.client.prepare(claim, { ...allocation, pods }, signal)
-      : withoutEdits(allocation);
-    // A driver that has registered again meanwhile was told that this claim is not prepared.
-    const now = drivers.get(driver)?.connection;
-    if (now && now.client !== connection.client)
-      throw new DriverFailed({ driver, problem: "it registered again while it prepared the claim" });
-    const { namespace, name, uid } = claim;
-    const { metadata, mounts } = this.#metadataOf(driver, claim, allocation);
-    const owner = {
-      driver,
-      namespace,
-      name,
-      uid,
-      boot: records.boot,
-      driverUid: connection.uid,
-      pods,
-      metadata,
-    };
-    const rules = host.forDriverOf(connection.uid);
-    const prepared = await preparedOf(owner, allocation.devices, answer, rules, mounts);
-    refuseTakenInterfaces(prepared.cdi, { driver, uid }, records.all());
-    if (prepared.cdi === "") await directory.remove(driver, uid);
-    else directory.write(driver, uid, prepared.cdi);
-    // Another call may have recorded a pod while the driver was called. Containers of an earlier boot are gone.
-    const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
-    const { pods: recorded = [] } = (isOfOldBoot ? undefined : records.get(driver, uid)) ?? {};
-    const added = recorded.filter((pod) => !pods.some((each) => each.uid === pod.uid));
-    await records.save(driver, claim, { state: "prepared", ...prepared, details, pods: [...pods, ...added] });
-    log.info({ driver, claim: { namespace, name }, devices: devices.length }, "claim prepared");
-    return prepared.devices;
-  }
-
-  #metadataOf(driver: string, { namespace, name, uid }: ClaimReference, allocation: Allocation) {
-    const { reportedDevice, directory } = this.#context;
-    if (!reportedDevice) return {};
-    const claim = {
-      driver,
-      namespace,
-      name,
-      uid,
-      podClaimName: allocation.details?.annotations[POD_CLAIM_NAME],
-    };
-    const metadata = metadataOf(claim, allocation.devices, reportedDevice);
-    const fileOf = (request: string) => directory.metadataOf(driver, uid, request);
-    return { metadata, mounts: metadataMounts(claim, metadata, fileOf) };
   }
 }
 

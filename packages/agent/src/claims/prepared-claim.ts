@@ -1,6 +1,5 @@
-import { DriverAnswerRefused } from "@nodekeeper/api/errors";
 import { PrepareDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { errorIdOf, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { quote } from "@nodekeeper/core/lib";
 import {
   type AllocatedDevice,
   type Allocation,
@@ -16,6 +15,7 @@ import { type CdiEdits, cdiEdits } from "./container-edits.ts";
 import type { MetadataMount } from "./device-metadata.ts";
 import type { HostFiles } from "./host-files.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
+import { checking, RefusedAnswer } from "./refused-answer.ts";
 
 /** The result of preparing a claim. */
 export interface Prepared {
@@ -48,16 +48,15 @@ export async function preparedOf(
   const names = new Set<string>();
   const mounts = new Map(metadata);
   for (const unknown of answered.filter((device) => !allocated.some((each) => sameDevice(each, device))))
-    throw new DriverAnswerRefused({
-      problem: `the driver prepared ${nameOf(unknown)}, which the claim does not have`,
-    });
-  const containerEdits = claimEdits && (await named("the claim", () => cdiEdits(claimEdits, host)));
+    throw new RefusedAnswer(`the driver prepared ${nameOf(unknown)}, which the claim does not have`, unknown);
+  const containerEdits =
+    claimEdits && (await checking("the claim", undefined, () => cdiEdits(claimEdits, host)));
   for (const each of allocated) {
     const { request, pool, device, shareId } = each;
     const identity = { request, pool, device, shareId };
     const [answer, second] = answered.filter((one) => sameDevice(one, identity));
-    if (!answer) throw new DriverAnswerRefused({ problem: `the driver did not prepare ${nameOf(identity)}` });
-    if (second) throw new DriverAnswerRefused({ problem: `the driver prepared ${nameOf(identity)} twice` });
+    if (!answer) throw new RefusedAnswer(`the driver did not prepare ${nameOf(identity)}`, identity);
+    if (second) throw new RefusedAnswer(`the driver prepared ${nameOf(identity)} twice`, identity);
     const ownIds = checkedIds(owner.driver, identity, answer.cdiDeviceIds, host);
     const { edits, annotations } = answer;
     const isAnnotated = Object.keys(annotations).length > 0;
@@ -68,7 +67,7 @@ export async function preparedOf(
       devices.push({ ...each, cdiDeviceIds: ownIds });
       continue;
     }
-    const deviceEdits = await named(nameOf(identity), async () => {
+    const deviceEdits = await checking(nameOf(identity), identity, async () => {
       checkAnnotations(annotations);
       return edits && (await cdiEdits(edits, host));
     });
@@ -98,16 +97,6 @@ export function withoutEdits({ devices }: Allocation): PrepareDevicesResponse {
   });
 }
 
-async function named<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw new NodekeeperError("invalid", `${what}: ${messageOf(error)}`, {
-      id: errorIdOf(error) ?? DriverAnswerRefused.id,
-    });
-  }
-}
-
 // A vendor must start with a letter; a driver's name need not.
 function kindOf(driver: string): string {
   return `k8s.${driver}/claim`;
@@ -119,8 +108,7 @@ function checkedIds(
   ids: string[],
   { isRestricted }: HostFiles,
 ): string[] {
-  const refusal = (message: string) =>
-    new DriverAnswerRefused({ problem: `${nameOf(identity)}: ${message}` });
+  const refusal = (message: string) => new RefusedAnswer(`${nameOf(identity)}: ${message}`, identity);
   if (ids.length > MOST_OWN_IDS) throw refusal(`has more than ${MOST_OWN_IDS} CDI devices`);
   const wrong = ids.find((id) => !cdiId.test(id) || id.length > 512);
   if (wrong !== undefined) throw refusal(`cdiDeviceIds: ${quote(wrong)} is not "<vendor>/<class>=<name>"`);

@@ -22,6 +22,8 @@ export interface ReportStreamOptions<T> {
   message: { decode: (bytes: Uint8Array) => T };
   bounds: MessageBounds;
   onReport: (report: T) => void;
+  /** Called with what is wrong with a report that can't be decoded or is too large, before the stream fails. */
+  onUnreadable: (problem: string) => void;
   /** Called when the stream failed, before it is opened again, and once it was ended by the signal. */
   onEnd: () => void;
   clock: Clock;
@@ -68,7 +70,7 @@ export class ReportStream<T> {
     signal: AbortSignal,
     onMessage: () => void,
   ): Promise<void> {
-    const { method, message, bounds, onReport, onEnd, clock } = this.#options;
+    const { method, onReport, onEnd, clock } = this.#options;
     const call = { method: `${service}/${method}`, request: new Uint8Array() };
     using scope = childScope(signal);
     const stream = streamMessages(endpoint, call, { maxReceiveBytes: MOST_BYTES }, scope.signal);
@@ -76,7 +78,7 @@ export class ReportStream<T> {
       for await (const bytes of pacedReports(stream, clock)) {
         // The last report is yielded after an abort.
         if (signal.aborted) return;
-        const report = decodeMessage(message, bytes, bounds);
+        const report = this.#decode(bytes);
         this.problem = undefined;
         onMessage();
         onReport(report);
@@ -84,6 +86,16 @@ export class ReportStream<T> {
     } finally {
       scope.abort();
       if (signal.aborted) onEnd();
+    }
+  }
+
+  #decode(bytes: Uint8Array): T {
+    const { message, bounds, onUnreadable } = this.#options;
+    try {
+      return decodeMessage(message, bytes, bounds);
+    } catch (error) {
+      onUnreadable(messageOf(error));
+      throw error;
     }
   }
 }

@@ -1,14 +1,22 @@
+import { DeviceStatusRefused } from "@nodekeeper/api/errors";
 import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { messageOf, quote } from "@nodekeeper/core/lib";
+import type { DriverProblem } from "../devices/index.ts";
 import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
 import { type StatusEntry, statusEntry } from "./device-status.ts";
+
+/** The status of a device that is refused. The message names claim, device and field. */
+export interface RefusedStatus extends DriverProblem {
+  /** Undefined if it is not valid; otherwise its device is not allocated to the claim, and may be later. */
+  entry: StatusEntry | undefined;
+}
 
 /** What a driver reported of its allocated devices. */
 export interface StatusReport {
   /** Valid entries, by UID of the claim. Those of devices that are not allocated are kept: they may be later. */
   entries: ReadonlyMap<string, readonly StatusEntry[]>;
-  /** Why entries were refused, each with claim, device and field; at most 1,000. */
-  refused: readonly string[];
+  /** At most 1,000. */
+  refused: readonly RefusedStatus[];
 }
 
 interface Context {
@@ -26,25 +34,28 @@ export function readStatusReport(
   { nodeName, records }: Context,
 ): StatusReport {
   const entries = new Map<string, StatusEntry[]>();
-  const refused: string[] = [];
+  const refused: RefusedStatus[] = [];
   const seen = new Set<string>();
   for (const reported of devices) {
     const { claimUid: uid, device, shareId } = reported;
     const pool = reported.pool || nodeName;
+    let entry: StatusEntry | undefined;
     try {
-      const entry = statusEntry(driver, { ...reported, pool });
+      const valid = statusEntry(driver, { ...reported, pool });
       const key = [uid, pool, device, shareId].join(" ");
       if (seen.has(key)) throw new Error("device: it is reported twice");
       seen.add(key);
       const known = entries.get(uid);
-      if (known) known.push(entry);
-      else entries.set(uid, [entry]);
-      checkAllocated(records.get(driver, uid), entry);
+      if (known) known.push(valid);
+      else entries.set(uid, [valid]);
+      entry = valid;
+      checkAllocated(records.get(driver, uid), valid);
     } catch (error) {
       if (refused.length === MOST_REFUSED) continue;
       const share = shareId === "" ? "" : `, share ${quote(shareId)}`;
       const where = `claim ${quote(uid)}, device ${quote(`${pool}/${device}`)}${share}`;
-      refused.push(`status refused: ${where}: ${messageOf(error)}`);
+      const message = `status refused: ${where}: ${messageOf(error)}`;
+      refused.push({ errorId: DeviceStatusRefused.id, message, claimUid: uid, pool, device, entry });
     }
   }
   return { entries, refused };

@@ -1,6 +1,7 @@
 import { DeviceStatusRefused } from "@nodekeeper/api/errors";
 import { WatchDeviceStatusResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
+import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimStatuses } from "./claim-statuses.ts";
 import { ReportStream } from "./report-stream.ts";
 
@@ -16,7 +17,12 @@ const bounds = { repeated: { 1: { 5: {}, 7: { 2: {} } } }, most: 50_000, what: "
 /** Returns a stream whose reports are passed on. While it is interrupted the last report stays. */
 export function statusStream(
   driver: string,
-  { statuses, clock, log }: { statuses: StatusSink; clock: Clock; log: Logger },
+  {
+    statuses,
+    problems,
+    clock,
+    log,
+  }: { statuses: StatusSink; problems: Pick<ClaimProblems, "report">; clock: Clock; log: Logger },
 ): StatusStream {
   return new ReportStream({
     driver,
@@ -26,6 +32,10 @@ export function statusStream(
     message: WatchDeviceStatusResponse,
     bounds,
     onReport: ({ devices }) => statuses.reported(driver, devices),
+    onUnreadable: (problem) => {
+      const message = `WatchDeviceStatus: ${problem}`;
+      problems.report(driver, "status", [{ errorId: DeviceStatusRefused.id, message }]);
+    },
     onEnd: () => {},
     clock,
     log,

@@ -8,13 +8,13 @@ export type DriverClaims = Frozen<ApiAnswers["claims"][number]>;
 /**
  * Returns the status of a driver.
  * @param state undefined if only records are left of the driver
- * @param statusProblem why the status of its devices is not written
+ * @param reportProblem why the status of its devices is not written, or a part of an answer or report is refused
  */
 export function driverClaims(
   driver: string,
   state: DriverState | undefined,
   records: readonly ClaimRecord[],
-  statusProblem: string | undefined,
+  reportProblem: string | undefined,
 ): DriverClaims {
   const registration = state?.plugin?.registration;
   return {
@@ -23,12 +23,7 @@ export function driverClaims(
     reason: registration?.state === "refused" ? registration.reason : undefined,
     isPreparing: state?.connection?.client !== undefined,
     disconnectedSince: state?.connection ? undefined : state?.disconnectedSince,
-    problem:
-      state?.problem ??
-      state?.connection?.client?.problem ??
-      state?.health?.problem ??
-      state?.statusReport?.problem ??
-      statusProblem,
+    problem: state?.problem ?? state?.health?.problem ?? state?.statusReport?.problem ?? reportProblem,
     unhealthy: state?.health?.unhealthy ?? [],
     claims: records.map(({ namespace, name, uid, state: of, devices, pods, updatedAt }) => ({
       namespace,

@@ -47,8 +47,10 @@ export class Unpreparation {
     const record = records.get(driver, uid);
     const connection = drivers.get(driver)?.connection;
     const { devices, pods, details } = record ?? { devices: [], pods: [] };
-    const save = (state: ClaimRecord["state"]) =>
-      records.save(driver, claim, { state, devices, pods, details, cdi: "", boot: record?.boot });
+    // Until the containers have exited, they may have network interfaces that the text names.
+    const cdi = { unpreparing: record?.cdi ?? "", unprepared: "" };
+    const save = (state: "unpreparing" | "unprepared") =>
+      records.save(driver, claim, { state, devices, pods, details, cdi: cdi[state], boot: record?.boot });
     // Also without a record, which may be lost although the driver has prepared the claim.
     const mayBePrepared = record !== undefined || connection?.client !== undefined || !connection;
     if (mayBePrepared && !(record && isEnding(record))) await save("unpreparing");

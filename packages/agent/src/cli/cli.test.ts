@@ -183,6 +183,34 @@ describe("nodekeeper", () => {
     expect(JSON.parse((await cli("plugins", "list", "-o", "json", "--server", address)).out)).toHaveLength(3);
   });
 
+  it("lists the first problems of drivers with ID, time and place, and all as JSON", async () => {
+    const driverProblems = Array.from({ length: 7 }, (_, at) => ({
+      ...{
+        errorId: "NK1507",
+        claimUid: `uid-${at}`,
+        pool: "n1",
+        device: "gpu-0",
+        message: "no edits\u001b[2J",
+      },
+      since: Date.now() - 3.5 * 60_000,
+    }));
+    const address = await serve([
+      row({ name: "gpu", type: "DRAPlugin", problems: ["NK1507: claim uid-0: no edits"], driverProblems }),
+      row({ name: "good" }),
+    ]);
+    const { out } = await cli("plugins", "list", "--server", address);
+    const lines = out.trimEnd().split("\n");
+    expect(lines.slice(3, 6)).toEqual([
+      "",
+      "PROBLEMS OF gpu: 7",
+      expect.stringMatching(/^ID +SINCE +WHERE +MESSAGE$/),
+    ]);
+    expect(lines[6]).toMatch(/^NK1507 +3m +claim uid-0, device gpu-0 +no edits\\u001b\[2J$/);
+    expect(lines.slice(11)).toEqual(["and 2 more: nodekeeper plugins list -o json"]);
+    const [gpu] = JSON.parse((await cli("plugins", "list", "-o", "json", "--server", address)).out);
+    expect(gpu.driverProblems).toEqual(driverProblems);
+  });
+
   it("names the address when no agent responds", async () => {
     const { status, stderr } = await cli("plugins", "list", "--server", "127.0.0.1:1");
     expect(status).toBe(1);

@@ -3,6 +3,7 @@ import { plainText } from "@nodekeeper/api/text";
 import { age, droppedText, kubeletTexts } from "@nodekeeper/api/wording";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
+import { problemTable } from "./driver-problems.ts";
 import { type Colour, type Output, printAs, type TableFormat, table } from "./output.ts";
 
 export interface DevicesOptions {
@@ -126,6 +127,7 @@ function page(driver: DriverRow, output: Output, now: number): string {
       ]),
     ),
     ...(driver.claims?.claims.length ? ["\n", claimTable(driver.claims, output, now)] : []),
+    ...(driver.claimProblems ? ["\n", problemTable(driver.claimProblems, output, now)] : []),
     ...(problems.length > 0
       ? ["\n", table(output, ["POOL", "DEVICE", "FIELD", "QUARANTINED BECAUSE"], problems)]
       : []),

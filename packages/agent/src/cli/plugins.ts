@@ -1,6 +1,8 @@
+import { plainText } from "@nodekeeper/api/text";
 import { age } from "@nodekeeper/api/wording";
 import type { AgentConnection } from "./agent-connection.ts";
-import { type Colour, type Output, printAs, type TableFormat, table } from "./output.ts";
+import { problemTable } from "./driver-problems.ts";
+import { type Colour, dimLine, type Output, printAs, type TableFormat, table } from "./output.ts";
 import { type PluginRow, problemOf, shownSince, shownState } from "./plugin-row.ts";
 import { pluginsByName } from "./plugins-by-name.ts";
 
@@ -16,7 +18,12 @@ const colours: Record<string, Colour> = {
   failed: "red",
 };
 
-/** `nodekeeper plugins list`: prints one row per plugin, or per socket in the wide table and other formats. */
+const MOST_PROBLEMS = 5;
+
+/**
+ * `nodekeeper plugins list`: prints one row per plugin, or per socket in the wide table and other formats, and the first
+ * problems of each driver.
+ */
 export async function pluginsCommand(
   agent: AgentConnection,
   format: TableFormat,
@@ -42,9 +49,21 @@ function page(all: readonly PluginRow[], wide: boolean, output: Output, now: num
     ...(wide ? [row.registrationSocket ?? "-"] : []),
     problemOf(row) || "-",
   ]);
-  return table(output, headings, cells, (at, column) =>
+  const plugins = table(output, headings, cells, (at, column) =>
     column === 2 ? colours[shownState(rows[at]!)] : undefined,
   );
+  return [plugins, ...all.map((row) => problemsOfDriver(row, output, now))].join("");
+}
+
+// Empty if there are none.
+function problemsOfDriver({ name, driverProblems = [] }: PluginRow, output: Output, now: number): string {
+  if (driverProblems.length === 0) return "";
+  const more = driverProblems.length - MOST_PROBLEMS;
+  return [
+    `\nPROBLEMS OF ${plainText(name)}: ${driverProblems.length}\n`,
+    problemTable(driverProblems.slice(0, MOST_PROBLEMS), output, now),
+    ...(more > 0 ? [dimLine(output, `and ${more} more: nodekeeper plugins list -o json`)] : []),
+  ].join("");
 }
 
 function ageOf(at: number | undefined, now: number): string {

@@ -42,6 +42,8 @@ export { PlanMemory } from "./plan/plan-memory.ts";
 export { type ModelPlan, type ModelPlanInput, planModels } from "./plan/plan-models.ts";
 export type { DeviceSettings } from "./sync/context.ts";
 export { DeviceSync, type DeviceSyncOptions } from "./sync/device-sync.ts";
+export type { PresentProblem } from "./sync/driver-feedback.ts";
+export type { DriverProblem } from "./sync/driver-problems.ts";
 export type { DriverPreparation } from "./sync/drivers.ts";
 export { releaseSlices } from "./sync/release-slices.ts";
 export { type DriverStatus, departedDriver, type PublishedDevice } from "./sync/status.ts";

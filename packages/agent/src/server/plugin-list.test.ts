@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { PresentProblem } from "../devices/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ReporterStatus } from "../reporting/index.ts";
 import { type KnownPlugins, listPlugins } from "./plugin-list.ts";
@@ -127,34 +128,39 @@ it("shows the last message of a driver, and what is wrong with its stream", () =
 });
 
 it("shows how many of a driver's devices are quarantined, and each problem with those that have it", () => {
-  const name = { pool: "p", field: "name", message: "must be a DNS label" };
+  const name = { errorId: "NK1503", pool: "p", message: "name: must be a DNS label", since: 1 } as const;
+  const answer = { errorId: "NK1507", claimUid: "uid-a", since: 2 } as const;
   const driver = {
-    name: "gpu",
-    quarantined: 3,
+    ...{ name: "gpu", messageAt: 5, error: undefined, writeError: undefined, quarantined: 3 },
     problems: [
+      { ...answer, message: "the claim: edits.env[0]: has no name" },
+      { ...answer, pool: "p", device: "gpu-1", message: "the driver did not prepare it" },
       { ...name, device: "Bad Name" },
       // Two problems of one device.
       { ...name, device: "Other Name" },
       { ...name, device: "Other Name" },
-      { pool: "p", device: "gpu-2", field: "", message: "the API server drops bindingConditions" },
-    ],
+      { ...name, errorId: "NK1511", device: "gpu-2", message: "the API server drops bindingConditions" },
+    ] as PresentProblem[],
   };
-  expect(list({ sockets: [registered("DRAPlugin")], drivers: [driver] })[0]?.problems).toEqual([
+  const rowOf = (quarantined: number, problems: PresentProblem[]) =>
+    list({ sockets: [registered("DRAPlugin")], drivers: [{ ...driver, quarantined, problems }] })[0]!;
+  const row = rowOf(3, driver.problems);
+  expect(row.driverProblems).toEqual(driver.problems);
+  expect(row.problems).toEqual([
     "3 devices quarantined",
-    "device Bad Name and 1 more: name: must be a DNS label",
-    "device gpu-2: the API server drops bindingConditions",
+    "NK1507: claim uid-a: the claim: edits.env[0]: has no name",
+    "NK1507: claim uid-a, device gpu-1: the driver did not prepare it",
+    "NK1503: device Bad Name and 1 more: name: must be a DNS label",
+    "NK1511: device gpu-2: the API server drops bindingConditions",
   ]);
-  const problemsOf = (quarantined: number, problems: typeof driver.problems) =>
-    list({ sockets: [registered("DRAPlugin")], drivers: [{ ...driver, quarantined, problems }] })[0]
-      ?.problems;
-  expect(problemsOf(0, [])).toEqual([]);
+  expect([rowOf(0, []).problems, rowOf(0, []).driverProblems]).toEqual([[], undefined]);
   // Of devices that are published.
-  expect(problemsOf(0, driver.problems.slice(-1))).toEqual([
-    "device gpu-2: the API server drops bindingConditions",
+  expect(rowOf(0, driver.problems.slice(-1)).problems).toEqual([
+    "NK1511: device gpu-2: the API server drops bindingConditions",
   ]);
   const many = Array.from({ length: 1_000 }, (_, at) => ({ ...name, device: `Bad ${at}` }));
-  expect(problemsOf(5_000, many)).toEqual([
+  expect(rowOf(5_000, many).problems).toEqual([
     "5000 devices quarantined",
-    "device Bad 0 and others: name: must be a DNS label",
+    "NK1503: device Bad 0 and others: name: must be a DNS label",
   ]);
 });

@@ -1,7 +1,7 @@
 import { ReporterDisconnected } from "@nodekeeper/api/errors";
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
-import { counted } from "@nodekeeper/api/wording";
-import { type DriverStatus, defaultValidation } from "../devices/index.ts";
+import { counted, problemPlace } from "@nodekeeper/api/wording";
+import type { DriverStatus, PresentProblem } from "../devices/index.ts";
 import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
@@ -20,10 +20,10 @@ export interface KnownPlugins {
   reporters: readonly ReporterStatus[];
   objects: readonly Pick<ObjectStatus, "object" | "quarantined" | "contested">[];
   evictionPlugins: readonly EvictionPluginStatus[];
-  drivers: readonly Pick<
-    DriverStatus,
-    "name" | "messageAt" | "error" | "writeError" | "problems" | "quarantined"
-  >[];
+  drivers: readonly (Pick<DriverStatus, "name" | "messageAt" | "error" | "writeError" | "quarantined"> & {
+    /** At most 1,000. */
+    problems: readonly PresentProblem[];
+  })[];
   /** By `keyOf`. */
   calls: ReadonlyMap<string, PluginCalls>;
   /** Wall-clock time, milliseconds. */
@@ -66,7 +66,7 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
       ...(evictionPlugin ? { problems: [...evictionPlugin.problems] } : {}),
-      ...(driver ? { problems: problemsOf(driver) } : {}),
+      ...(driver ? problemsOf(driver) : {}),
       contactAt: reporter?.contactAt ?? evictionPlugin?.answeredAt ?? driver?.messageAt,
       error:
         socket.reason ??
@@ -119,25 +119,25 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
   };
 }
 
+// The last place of a long list may have more of a problem.
+const MOST_PROBLEMS = 1_000;
+
 /**
- * Returns how many devices of a driver are quarantined, and a text for each problem with the devices and pools that have
- * it. Some of these devices are published, such as those without a field that the API server drops.
+ * Returns a driver's problems; as texts, how many devices are quarantined, and each problem with the devices, pools or claims
+ * that have it. Some of these devices are published, such as those without a field that the API server drops.
  */
-function problemsOf({ problems, quarantined }: KnownPlugins["drivers"][number]): string[] {
+function problemsOf({ problems, quarantined }: KnownPlugins["drivers"][number]) {
+  if (problems.length === 0 && quarantined === 0) return {};
   const count = quarantined === 0 ? [] : [`${counted(quarantined, "device")} quarantined`];
-  const reasons = Map.groupBy(problems, ({ field, message }) =>
-    field === "" ? message : `${field}: ${message}`,
-  );
-  // Of a list at its limit, the rest is not known.
-  const isWhole = problems.length < defaultValidation.maxProblems;
-  const texts = [...reasons].map(([reason, those]) => {
-    const places = new Set(those.map(({ pool, device }) => JSON.stringify([pool, device])));
-    const { device, pool } = those[0]!;
-    const where = device === undefined ? `pool ${pool}` : `device ${device}`;
-    const more = isWhole ? (places.size > 1 ? ` and ${places.size - 1} more` : "") : " and others";
-    return `${where}${more}: ${reason}`;
+  const reasons = Map.groupBy(problems, ({ errorId, message }) => `${errorId} ${message}`);
+  const isWhole = problems.length < MOST_PROBLEMS;
+  const texts = [...reasons.values()].map((those) => {
+    const { errorId, message } = those[0]!;
+    const [place, ...others] = new Set(those.map(problemPlace));
+    const more = isWhole ? (others.length > 0 ? ` and ${others.length} more` : "") : " and others";
+    return `${errorId}: ${place ? `${place}${more}: ` : ""}${message}`;
   });
-  return [...count, ...texts];
+  return { problems: [...count, ...texts], driverProblems: [...problems] };
 }
 
 function contentOf(

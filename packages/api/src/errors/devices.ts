@@ -44,7 +44,8 @@ export const SlicesNotAsPlanned = declareError({
 export const DeviceHealthNotReported = declareProblem({
   id: "NK1505",
   title: "A driver does not report the health of its devices",
-  cause: "The health stream ended or failed, or the driver reports more devices than the agent accepts.",
+  cause:
+    "The health stream ended or failed, or the driver reports more devices than the agent accepts. If the message names a device, only that entry is refused, or the effect of its taint.",
   remedy:
     "Check the driver's log. The agent opens the stream again; until then, the kubelet reports the health of these devices as unknown.",
 });

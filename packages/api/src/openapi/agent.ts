@@ -1,4 +1,5 @@
 import * as s from "../schemas/index.ts";
+import { driverProblem } from "./devices.ts";
 
 export const version = s.object({
   version: s.text(),
@@ -83,6 +84,12 @@ export const plugin = s.named(
       ),
     ),
     problems: s.list(s.text(), "Refused parts of its content or conditions, each with the reason."),
+    driverProblems: s.optional(
+      s.list(
+        driverProblem,
+        "Of a device driver: what is not published or accepted as it reported it; at most 1,000. Absent if there is nothing.",
+      ),
+    ),
     error: s.optional(s.text("The last refusal or failed call.")),
     errorId: s.optional(s.text("Its id in docs/errors.md.")),
     errorSince: s.optional(s.time("Since when its calls fail, of a reporter or eviction plugin.")),

@@ -1,5 +1,18 @@
 import * as s from "../schemas/index.ts";
 
+/** What the agent does not publish or accept as a driver reported it. */
+export const driverProblem = s.named(
+  "DriverProblem",
+  s.object({
+    errorId: s.text("Its id in docs/errors.md."),
+    message: s.text(),
+    pool: s.optional(s.text()),
+    device: s.optional(s.text()),
+    claimUid: s.optional(s.text()),
+    since: s.time("Since when it exists, at the earliest the agent's start."),
+  }),
+);
+
 const driver = s.named(
   "Driver",
   s.object({
@@ -40,6 +53,12 @@ const driver = s.named(
         ),
       }),
       "What the API server does not store, or stores differently; at most 100.",
+    ),
+    claimProblems: s.optional(
+      s.list(
+        driverProblem,
+        "What is refused of its answers and reports about claims; at most 1,000. Absent if nothing is.",
+      ),
     ),
   }),
 );

@@ -2,6 +2,7 @@
 export * from "./attribution.ts";
 export * from "./condition.ts";
 export * from "./coverage.ts";
+export * from "./driver-problem.ts";
 export * from "./dropped-text.ts";
 export * from "./ending.ts";
 export * from "./eviction-mode.ts";

@@ -10,6 +10,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { Device } from "../model/model.ts";
 import { type DeviceContext, EVERY_DRIVER, type SyncContext, taintDelayOf } from "./context.ts";
+import type { PresentProblem } from "./driver-feedback.ts";
 import { Drivers } from "./drivers.ts";
 import { sliceHealth, streamHealth } from "./health.ts";
 import { createDeviceMetrics } from "./metrics.ts";
@@ -77,6 +78,11 @@ export class DeviceSync implements Runnable {
       const slices = { slices: cache?.of(name) ?? [], foreign: cache?.foreignOf(name) ?? [] };
       return driverStatus(driver, slices, this.#slices.desired(name), this.#slices.syncOf(name));
     });
+  }
+
+  /** What is not published or accepted as a driver reported it. Empty if the driver is unknown. */
+  problemsOf(driver: string): readonly PresentProblem[] {
+    return this.handler.get(driver)?.feedback.present ?? [];
   }
 
   /** The valid devices of a driver, with the slices that contain them. Empty if the driver is unknown. */

@@ -138,3 +138,24 @@ it("of 10,000 bad devices with long messages it is told as much as fits", async 
   expect(calls[0]).toHaveLength(1_000);
   expect(calls[0]![0]!.message.length).toBeLessThanOrEqual(1_024);
 });
+
+it("problems of claims are told with those of devices, and each keeps its time while it exists", async () => {
+  const feedback = start();
+  const claim = { errorId: "NK1507", message: "edits: are empty", claimUid: "uid-a" } as const;
+  feedback.setClaims([claim]);
+  // What is wrong with the devices is not known yet: the list would not be whole.
+  await clock.step(60_000);
+  expect(calls).toEqual([]);
+  const since = BigInt(clock.now());
+  feedback.set({ ...nothing, problems: [bad("gpu-0")], quarantined: 1 });
+  await until("told", () => calls.length === 1);
+  expect(calls[0]).toMatchObject([
+    { ...claim, pool: "", device: "", since: since - 60_000n },
+    { errorId: "NK1503", device: "gpu-0", claimUid: "", since },
+  ]);
+  feedback.setClaims([]);
+  await clock.step(1_000);
+  await until("told the end", () => calls.length === 2);
+  expect(calls[1]).toMatchObject([{ errorId: "NK1503", since }]);
+  expect(feedback.present).toHaveLength(1);
+});

@@ -1,11 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  DevicesQuarantined,
-  type ErrorId,
-  SliceFieldsDropped,
-  SlicesNotWritten,
-} from "@nodekeeper/api/errors";
-import { droppedText } from "@nodekeeper/api/wording";
 import { ReportProblemsRequest } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { UnaryChannel } from "@nodekeeper/core/grpc";
 import {
@@ -19,6 +12,7 @@ import {
   withDeadline,
 } from "@nodekeeper/core/lib";
 import type { DeviceFindings } from "./device-news.ts";
+import { bounded, type DriverProblem, deviceProblems, MOST_PROBLEMS } from "./driver-problems.ts";
 
 export interface FeedbackOptions {
   driver: string;
@@ -29,45 +23,69 @@ export interface FeedbackOptions {
   log: Logger;
 }
 
-interface Problem {
-  errorId: ErrorId;
-  message: string;
-  pool?: string | undefined;
-  device?: string | undefined;
+/** A problem that exists now. */
+export interface PresentProblem extends DriverProblem {
+  /** Wall milliseconds. */
+  since: number;
 }
 
-const MOST_PROBLEMS = 1_000;
-const LONGEST_MESSAGE = 1_024;
 const CALL_TIMEOUT_MS = 10_000;
 const MIN_INTERVAL_MS = 1_000;
 // The answer is empty.
 const MOST_ANSWER_BYTES = 64 * 1024;
 
 /**
- * Tells a driver which of its devices, slices and fields are not published as it reported them.
+ * The problems of a driver: what is not published of its devices, slices and fields as it reported them, and what is not
+ * accepted of its answers and reports about claims. A driver that serves DriverFeedback is told of them.
  *
- * 1. It sends all problems that exist, at once and whenever they change, at most once a second.
+ * 1. It is sent all problems that exist, at once and whenever they change, at most once a second.
  * 2. A driver that fails or hangs is called again with backoff. Nothing else waits for it.
  */
 export class DriverFeedback {
   readonly #clock: Clock;
   readonly #sleep = new WakeableSleep();
-  // Undefined until the driver's devices were published once.
-  #problems: readonly Problem[] | undefined;
-  // Wall milliseconds, by problem.
-  #since = new Map<string, number>();
+  // Undefined until the driver's devices were published once: the list would not be whole.
+  #devices: readonly DriverProblem[] | undefined;
+  #claims: readonly DriverProblem[] = [];
+  #present: readonly PresentProblem[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** All problems, those of claims first; at most 1,000. */
+  get present(): readonly PresentProblem[] {
+    return this.#present;
+  }
+
+  /** The problems of claims among `present`. */
+  get presentOfClaims(): readonly PresentProblem[] {
+    return this.#present.slice(0, this.#claims.length);
+  }
+
   /** Sets what is wrong with the driver's devices now. */
   set(findings: DeviceFindings): void {
-    const problems = problemsOf(findings);
-    if (this.#problems && isDeepStrictEqual(problems, this.#problems)) return;
+    const problems = deviceProblems(findings);
+    if (this.#devices && isDeepStrictEqual(problems, this.#devices)) return;
+    this.#devices = problems;
+    this.#update();
+  }
+
+  /** Sets what is refused now of the driver's answers and reports about claims. */
+  setClaims(problems: readonly DriverProblem[]): void {
+    const claims = bounded(problems);
+    if (isDeepStrictEqual(claims, this.#claims)) return;
+    this.#claims = claims;
+    this.#update();
+  }
+
+  // A problem that stays keeps its time.
+  #update(): void {
     const now = this.#clock.now();
-    this.#since = new Map(problems.map(keyOf).map((key) => [key, this.#since.get(key) ?? now]));
-    this.#problems = problems;
+    const since = new Map(this.#present.map((problem) => [keyOf(problem), problem.since]));
+    this.#present = [...this.#claims, ...(this.#devices ?? [])]
+      .slice(0, MOST_PROBLEMS)
+      .map((problem) => ({ ...problem, since: since.get(keyOf(problem)) ?? now }));
     this.#sleep.wake();
   }
 
@@ -76,16 +94,16 @@ export class DriverFeedback {
     const clock = this.#clock;
     const channel = new UnaryChannel(endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
     const backoff = new Backoff(retryPolicies.driverReports);
-    let told: readonly Problem[] | undefined;
+    let told: readonly PresentProblem[] | undefined;
     try {
       while (!signal.aborted) {
         this.#sleep.clear();
-        const problems = this.#problems;
-        if (!problems || problems === told) {
+        const problems = this.#present;
+        if (!this.#devices || problems === told) {
           await this.#sleep.wait(clock, Number.POSITIVE_INFINITY, signal);
           continue;
         }
-        const request = this.#encode(problems);
+        const request = encoded(problems);
         try {
           await withDeadline(clock, { ms: CALL_TIMEOUT_MS, name: "ReportProblems" }, signal, (scope) =>
             channel.call(`${service}/ReportProblems`, [request], scope),
@@ -106,42 +124,13 @@ export class DriverFeedback {
       channel.close();
     }
   }
-
-  #encode(problems: readonly Problem[]): Uint8Array {
-    const sent = problems.map((problem) => ({
-      ...problem,
-      since: BigInt(this.#since.get(keyOf(problem)) ?? 0),
-    }));
-    return ReportProblemsRequest.encode(ReportProblemsRequest.fromPartial({ problems: sent })).finish();
-  }
 }
 
-function problemsOf({ problems, refusedSlices, dropped }: DeviceFindings): Problem[] {
-  const found: Problem[] = [
-    ...problems.slice(0, MOST_PROBLEMS).map(({ pool, device, field, message }) => ({
-      errorId: DevicesQuarantined.id,
-      message: field === "" ? message : `${field}: ${message}`,
-      pool,
-      device,
-    })),
-    ...[...refusedSlices].map(([slice, message]) => ({
-      errorId: SlicesNotWritten.id,
-      message: `ResourceSlice ${slice} is not written: ${message}`,
-    })),
-    ...dropped.slice(0, MOST_PROBLEMS).map((field) => ({
-      errorId: SliceFieldsDropped.id,
-      message: `not stored by the API server: ${droppedText(field)}`,
-      pool: field.pool,
-      device: field.device,
-    })),
-  ];
-  return found.slice(0, MOST_PROBLEMS).map((problem) => ({
-    ...problem,
-    // Half of a surrogate pair can't be encoded.
-    message: problem.message.slice(0, LONGEST_MESSAGE).toWellFormed(),
-  }));
+function encoded(present: readonly PresentProblem[]): Uint8Array {
+  const problems = present.map((problem) => ({ ...problem, since: BigInt(problem.since) }));
+  return ReportProblemsRequest.encode(ReportProblemsRequest.fromPartial({ problems })).finish();
 }
 
-function keyOf({ errorId, message, pool = "", device = "" }: Problem): string {
-  return JSON.stringify([errorId, pool, device, message]);
+function keyOf({ errorId, message, pool = "", device = "", claimUid = "" }: DriverProblem): string {
+  return JSON.stringify([errorId, pool, device, claimUid, message]);
 }

@@ -17,6 +17,7 @@ import type { DevicePool } from "../model/model.ts";
 import type { TaintReasons } from "../plan/added-taints.ts";
 import type { SyncContext } from "./context.ts";
 import { Driver } from "./driver.ts";
+import type { DriverProblem } from "./driver-problems.ts";
 import { followDriver, protocolOf, type StreamUpdate } from "./driver-stream.ts";
 import { DriverTaints } from "./driver-taints.ts";
 
@@ -50,6 +51,8 @@ export class Drivers implements PluginHandler {
   readonly #superseded = new Set<Promise<void>>();
   readonly #wipes = new Map<string, Timer>();
   readonly #taints: DriverTaints;
+  // Those that have any; also of drivers that are not registered.
+  readonly #claimProblems = new Map<string, readonly DriverProblem[]>();
   readonly #registered = new WakeableSleep();
   #isStartupOver = false;
 
@@ -97,8 +100,7 @@ export class Drivers implements PluginHandler {
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
     this.#taints.cancel(name);
-    const driver = this.#drivers.get(name) ?? new Driver(name, nodeName, clock);
-    this.#drivers.set(name, driver);
+    const driver = this.#drivers.get(name) ?? this.#add(name);
     const protocol = protocolOf(versions);
     driver.registered(protocol, generation, preparation?.needsNoPreparation ?? false);
     this.#registered.wake();
@@ -185,14 +187,20 @@ export class Drivers implements PluginHandler {
     this.#taints.set(name, reasons, this.#drivers.get(name));
   }
 
+  /** Sets what is refused of a driver's answers and reports about claims. The driver need not be registered. */
+  setClaimProblems(name: string, problems: readonly DriverProblem[]): void {
+    if (problems.length > 0) this.#claimProblems.set(name, problems);
+    else this.#claimProblems.delete(name);
+    this.#drivers.get(name)?.feedback.setClaims(problems);
+  }
+
   /**
    * Adopts the published pools of a driver that has not registered since the agent's start. Its devices are tainted
    * until it registers, and withdrawn at `startupOver`. Does nothing after `startupOver`, or if the driver is known.
    */
   adopt(name: string, pools: readonly DevicePool[]): void {
     if (this.#isStartupOver || this.#drivers.has(name)) return;
-    const driver = new Driver(name, this.#context.nodeName, this.#context.clock);
-    this.#drivers.set(name, driver);
+    const driver = this.#add(name);
     driver.adopt(pools);
     this.#taints.taint(driver);
   }
@@ -219,6 +227,13 @@ export class Drivers implements PluginHandler {
     this.#taints.forget(name);
     this.#context.metrics.messages.remove({ driver: name });
     return true;
+  }
+
+  #add(name: string): Driver {
+    const driver = new Driver(name, this.#context.nodeName, this.#context.clock);
+    driver.feedback.setClaims(this.#claimProblems.get(name) ?? []);
+    this.#drivers.set(name, driver);
+    return driver;
   }
 
   #supersede(name: string, reason: string): Promise<void> | undefined {

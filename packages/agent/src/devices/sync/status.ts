@@ -35,6 +35,7 @@ export function driverStatus(
   const isUnresponsive = unresponsive && (state === "streaming" || state === "ended");
   const pools = desired?.pools.map((pool) => ({ name: pool.name, devices: pool.devices.length })) ?? [];
   const instances = desired?.models.reduce((sum, model) => sum + model.instances.length, 0) ?? 0;
+  const claimProblems = driver.feedback.presentOfClaims;
   const contested = foreign.filter(({ pool }) => pools.some((own) => own.name === pool));
   return {
     name,
@@ -54,6 +55,7 @@ export function driverStatus(
     writeError: sync?.problem?.message,
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
     dropped: [...(desired?.dropped ?? []), ...(sync?.changed ?? [])].slice(0, MOST_SHOWN),
+    ...(claimProblems.length > 0 && { claimProblems }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { problemPlace } from "@nodekeeper/api/wording";
 import { addressOf } from "../../address.ts";
 import type { Live } from "../../live.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
@@ -53,6 +54,7 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
       <Trouble plugin={plugin} most={MOST_PROBLEMS} />
       <Facts facts={facts(row)} exportedAs={`${shown(addressName(row))}: ${typeText(row.type)}`} />
       {row.type === "DRAPlugin" && <DriverLine name={row.name} live={live} />}
+      {row.driverProblems && <DriverProblems problems={row.driverProblems} />}
       {row.type === "EvictionPlugin" && row.name !== "" && live.node?.eviction && (
         <>
           <h3>Last 24 hours</h3>
@@ -98,6 +100,29 @@ function DriverLine({ name, live: { devices } }: { name: string; live: Live }) {
       {driver.slices.length} ResourceSlices.{" "}
       <a href={addressOf("resources", ["devices"], { driver: name })}>Its devices and claims</a>
     </p>
+  );
+}
+
+function DriverProblems({ problems }: { problems: NonNullable<PluginRow["driverProblems"]> }) {
+  const more = problems.length - MOST_PROBLEMS;
+  return (
+    <>
+      <h3>Not published or accepted as the driver reported it: {problems.length}</h3>
+      <Table
+        label="Problems of the driver"
+        columns={["ID", "Since", "Where", "Message"]}
+        rows={problems.slice(0, MOST_PROBLEMS).map((problem, place) => ({
+          key: String(place),
+          cells: [
+            problem.errorId,
+            <Age since={problem.since} />,
+            shown(problemPlace(problem)) || "–",
+            shown(problem.message, 1_000),
+          ],
+        }))}
+      />
+      {more > 0 && <p>and {more} more</p>}
+    </>
   );
 }
 

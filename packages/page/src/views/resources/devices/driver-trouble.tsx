@@ -1,4 +1,4 @@
-import { droppedText } from "@nodekeeper/api/wording";
+import { droppedText, problemPlace } from "@nodekeeper/api/wording";
 import type { ComponentChildren } from "preact";
 import { shown } from "../../../text.ts";
 import type { Driver, DriverClaims } from "./device-state.ts";
@@ -8,14 +8,21 @@ const MOST = 100;
 
 /** Problems of a driver other than its devices, each with its consequence. Empty if there are none. */
 export function DriverTrouble({ driver, claims }: { driver: Driver; claims: DriverClaims | undefined }) {
-  const { isRegistered, error, writeError, refused, foreign, dropped, problems } = driver;
+  const { isRegistered, error, writeError, refused, foreign, dropped, problems, claimProblems = [] } = driver;
   const lines: ComponentChildren[] = [];
   if (!isRegistered)
     lines.push(
       "The driver is disconnected: its devices are tainted after devices.taintDelay, and its ResourceSlices deleted after devices.wipeDelay. Start it again.",
     );
   if (error) lines.push(`Stream: ${shown(error, LONGEST)}`);
-  if (claims?.problem) lines.push(`Claims: ${shown(claims.problem, LONGEST)}`);
+  for (const problem of claimProblems)
+    lines.push(
+      [problem.errorId, shown(problemPlace(problem), 500), shown(problem.message, LONGEST)]
+        .filter(Boolean)
+        .join(": "),
+    );
+  if (claims?.problem && !claimProblems.some(({ message }) => message === claims.problem))
+    lines.push(`Claims: ${shown(claims.problem, LONGEST)}`);
   if (writeError) lines.push(`ResourceSlices can't be written: ${shown(writeError, LONGEST)}`);
   for (const [slice, why] of Object.entries(refused))
     lines.push(`The API server refuses ResourceSlice ${shown(slice)}: ${shown(why, LONGEST)}`);

@@ -3455,7 +3455,7 @@ export const DevicePreparationDefinition = {
     },
     /**
      * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-     * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+     * any other call of this service, and again after a failure; not called if no claim is recorded. The driver confirms a claim by leaving it out of the answer.
      * A driver that does not implement the call confirms all.
      */
     restoreClaims: {
@@ -3492,7 +3492,7 @@ export interface DevicePreparationServiceImplementation<CallContextExt = {}> {
   ): Promise<DeepPartial<UnprepareDevicesResponse>>;
   /**
    * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-   * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+   * any other call of this service, and again after a failure; not called if no claim is recorded. The driver confirms a claim by leaving it out of the answer.
    * A driver that does not implement the call confirms all.
    */
   restoreClaims(
@@ -3524,7 +3524,7 @@ export interface DevicePreparationClient<CallOptionsExt = {}> {
   ): Promise<UnprepareDevicesResponse>;
   /**
    * Tells the driver its recorded claims, so that it needs no checkpoint of its own. Called once for each connection, before
-   * any other call of this service, and again after a failure. The driver confirms a claim by leaving it out of the answer.
+   * any other call of this service, and again after a failure; not called if no claim is recorded. The driver confirms a claim by leaving it out of the answer.
    * A driver that does not implement the call confirms all.
    */
   restoreClaims(
@@ -3629,9 +3629,10 @@ export const DriverFeedbackDefinition = {
   fullName: "nodekeeper.devices.v1alpha2.DriverFeedback",
   methods: {
     /**
-     * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
-     * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
-     * This version of the agent reports problems of devices and slices, not of claims.
+     * Reports what is not published or not accepted of what the driver reported and answered: all present problems, at once and
+     * again whenever they change, at most once per second. An empty list means that there are none. Nothing waits for the
+     * answer; a failed call is repeated. A refused answer of PrepareDevices is a problem until its claim is prepared or
+     * unprepared; a refused part of a report, or of the answer to RestoreClaims, until the next one.
      */
     reportProblems: {
       name: "ReportProblems",
@@ -3646,9 +3647,10 @@ export const DriverFeedbackDefinition = {
 
 export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
   /**
-   * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
-   * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
-   * This version of the agent reports problems of devices and slices, not of claims.
+   * Reports what is not published or not accepted of what the driver reported and answered: all present problems, at once and
+   * again whenever they change, at most once per second. An empty list means that there are none. Nothing waits for the
+   * answer; a failed call is repeated. A refused answer of PrepareDevices is a problem until its claim is prepared or
+   * unprepared; a refused part of a report, or of the answer to RestoreClaims, until the next one.
    */
   reportProblems(
     request: ReportProblemsRequest,
@@ -3658,9 +3660,10 @@ export interface DriverFeedbackServiceImplementation<CallContextExt = {}> {
 
 export interface DriverFeedbackClient<CallOptionsExt = {}> {
   /**
-   * Reports what is not published as the driver reported it: all present problems, at once and again whenever they change, at
-   * most once per second. An empty list means that there are none. Nothing waits for the answer; a failed call is repeated.
-   * This version of the agent reports problems of devices and slices, not of claims.
+   * Reports what is not published or not accepted of what the driver reported and answered: all present problems, at once and
+   * again whenever they change, at most once per second. An empty list means that there are none. Nothing waits for the
+   * answer; a failed call is repeated. A refused answer of PrepareDevices is a problem until its claim is prepared or
+   * unprepared; a refused part of a report, or of the answer to RestoreClaims, until the next one.
    */
   reportProblems(
     request: DeepPartial<ReportProblemsRequest>,
