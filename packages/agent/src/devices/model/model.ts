@@ -114,6 +114,19 @@ export function isBeyondNode({ nodeSelector, allNodes, perDeviceNodeSelection }:
   return nodeSelector !== undefined || allNodes === true || perDeviceNodeSelection === true;
 }
 
+/** Returns the fields of a slice that say which nodes its devices can be used from. */
+export function nodesOf(
+  { nodeSelector, allNodes, perDeviceNodeSelection }: PoolFields,
+  nodeName: string | undefined,
+): Pick<SliceSpec, "nodeName" | "nodeSelector" | "allNodes" | "perDeviceNodeSelection"> {
+  if (nodeName !== undefined) return { nodeName };
+  return {
+    ...(nodeSelector && { nodeSelector }),
+    ...(allNodes && { allNodes }),
+    ...(perDeviceNodeSelection && { perDeviceNodeSelection }),
+  };
+}
+
 /** A pool as its driver reports it. */
 export interface DevicePool {
   name: string;

@@ -23,7 +23,7 @@ export interface PoolReaderOptions {
   driver: string;
   nodeName: string;
   /** Whether the driver may have pools beyond the node. Default: it may not. */
-  allowsBeyondNode?: () => boolean;
+  allowsBeyondNode?: boolean;
   validation?: ValidationOptions;
 }
 
@@ -203,7 +203,7 @@ export class PoolReader {
 
   #refusalOfNodes({ name, fields }: PoolParts): { field: string; message: string } | undefined {
     const { nodeName, allowsBeyondNode } = this.#options;
-    if (!isBeyondNode(fields) || allowsBeyondNode?.()) return problemOfPoolNodes(name, fields, nodeName);
+    if (!isBeyondNode(fields) || allowsBeyondNode) return problemOfPoolNodes(name, fields, nodeName);
     const message = "refused: the setting devices.clusterPools.drivers does not name the driver";
     return { field: "nodes", message };
   }

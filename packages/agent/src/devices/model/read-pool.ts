@@ -33,7 +33,11 @@ const MOST_OPERATIONS = 100;
 // Counting stops if a pool has this many times the allowed devices.
 const TIMES_TOO_MANY = 4;
 
-const selector = message("nodeSelector", (): NodeSelector => ({ nodeSelectorTerms: [] }), nodeSelectorFields)!;
+const selector = message(
+  "nodeSelector",
+  (): NodeSelector => ({ nodeSelectorTerms: [] }),
+  nodeSelectorFields,
+)!;
 const allNodes = flag("allNodes")!;
 const perDevice = flag("perDeviceNodeSelection")!;
 

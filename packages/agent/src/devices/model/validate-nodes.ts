@@ -22,7 +22,11 @@ export function problemOfPoolNodes(
 ): { field: string; message: string } | undefined {
   if (!isBeyondNode(fields)) return undefined;
   const { nodeSelector, allNodes, perDeviceNodeSelection } = fields;
-  const set = [nodeSelector && "nodeSelector", allNodes && "allNodes", perDeviceNodeSelection && "perDeviceNodes"];
+  const set = [
+    nodeSelector && "nodeSelector",
+    allNodes && "allNodes",
+    perDeviceNodeSelection && "perDeviceNodes",
+  ];
   const names = set.filter((each) => each);
   if (names.length > 1) return { field: "nodes", message: `has more than one of ${names.join(", ")}` };
   if (name === "" || name === nodeName)
@@ -74,13 +78,15 @@ function checkNodeSelector({ nodeSelectorTerms: terms }: NodeSelector, path: str
     if (!isLabelName(key)) report(`${path}.matchExpressions`, `${quote(key)} is not a label name`);
     checkValues(operator, values, `${path}.matchExpressions[${key}]`, report);
     for (const value of values)
-      if (!isLabelValue(value)) report(`${path}.matchExpressions[${key}]`, `${quote(value)} is not a label value`);
+      if (!isLabelValue(value))
+        report(`${path}.matchExpressions[${key}]`, `${quote(value)} is not a label value`);
   }
   for (const { key, operator, values = [] } of matchFields) {
     if (key !== "metadata.name") report(`${path}.matchFields`, `${quote(key)} is not "metadata.name"`);
     if (operator !== "In" && operator !== "NotIn")
       report(`${path}.matchFields`, `${quote(operator)} is not In or NotIn`);
-    if (values.length !== 1) report(`${path}.matchFields`, `has ${values.length} values, exactly one is needed`);
+    if (values.length !== 1)
+      report(`${path}.matchFields`, `has ${values.length} values, exactly one is needed`);
   }
 }
 

@@ -2,6 +2,7 @@ import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import type { Device } from "../model/model.ts";
 import type { StoredModel } from "../model/stored-model.ts";
+import type { ClusterPoolsOf } from "./cluster-pools.ts";
 import type { Desired, Driver } from "./driver.ts";
 import type { DriverSync } from "./driver-sync.ts";
 
@@ -29,6 +30,7 @@ export function driverStatus(
   { slices, foreign }: Slices,
   desired: Desired | undefined,
   sync: DriverSync | undefined,
+  cluster: ClusterPoolsOf | undefined,
 ): DriverStatus {
   const { name, standing } = driver;
   const { isRegistered, protocol, messageAt, state, unresponsive } = standing;
@@ -56,6 +58,24 @@ export function driverStatus(
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
     dropped: [...(desired?.dropped ?? []), ...(sync?.changed ?? [])].slice(0, MOST_SHOWN),
     ...(claimProblems.length > 0 && { claimProblems }),
+    ...(cluster && { clusterPools: clusterStatus(name, cluster) }),
+  };
+}
+
+function clusterStatus(
+  driver: string,
+  { lease, holder, isHolder, cache, desired, sync }: ClusterPoolsOf,
+): DriverStatus["clusterPools"] {
+  const slices = cache?.of(driver) ?? [];
+  return {
+    lease,
+    holder,
+    isHolder,
+    pools: desired?.pools.map(({ name, devices }) => ({ name, devices: devices.length })) ?? [],
+    devices: publishedDevices(slices, cache?.foreignOf(driver) ?? []),
+    slices: slices.map(sliceStatus).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    writeError: sync?.problem?.message,
+    refused: Object.fromEntries(sync?.refusedSlices ?? []),
   };
 }
 
