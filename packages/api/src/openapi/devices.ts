@@ -67,7 +67,7 @@ const driver = s.named(
           pools: s.list(s.object({ name: s.text(), devices: s.integer() })),
           devices: s.integer("Devices in complete pools at the API server."),
           slices: s.list(slice),
-          writeError: s.optional(s.text("Why the slices can't be written.")),
+          writeError: s.optional(s.text("Why the Lease can't be had, or the slices can't be written.")),
           refused: s.map(s.text(), "Slices that the API server refuses, with its message."),
         },
         "Its pools beyond the node. Absent if devices.clusterPools.drivers does not name it.",

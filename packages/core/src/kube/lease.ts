@@ -3,6 +3,7 @@ import {
   childScope,
   codeOf,
   type Logger,
+  messageOf,
   type ScopedSignal,
   sleepOrAbort,
   stopped,
@@ -60,6 +61,7 @@ export class LeaseElection {
   /** The Lease of another holder, and when it was first seen like this, monotonic milliseconds. */
   #seen: { version: string; at: number } | undefined;
   #holder: string | undefined;
+  #problem: string | undefined;
 
   constructor(options: LeaseElectionOptions) {
     this.#options = options;
@@ -69,6 +71,11 @@ export class LeaseElection {
   /** Who held the Lease when it was last read. Undefined if nobody did, or it has not been read. */
   get holder(): string | undefined {
     return this.#holder;
+  }
+
+  /** Why the Lease could not be read or acquired last time; undefined if it could, or another process has it. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /**
@@ -82,6 +89,7 @@ export class LeaseElection {
       try {
         const startedAt = clock.monotonic();
         const held = await this.#acquire(signal);
+        this.#problem = undefined;
         if (held) {
           log.info({ lease: name }, "lease is held");
           await this.#hold(held, startedAt, lead, signal);
@@ -89,6 +97,7 @@ export class LeaseElection {
         }
       } catch (error) {
         if (signal.aborted) return;
+        this.#problem = messageOf(error);
         log.warn({ lease: name, err: error }, "lease can't be acquired, retrying");
       }
       const { random = Math.random } = this.#options;

@@ -2,11 +2,10 @@ import { randomUUID } from "node:crypto";
 import { LeaseElection } from "@nodekeeper/core/kube";
 import { childScope, type Runnable, sleepOrAbort, stopped, WorkQueue } from "@nodekeeper/core/lib";
 import { EVERY_DRIVER, type SyncContext } from "./context.ts";
-import type { Desired } from "./driver.ts";
-import type { DriverSync } from "./driver-sync.ts";
 import type { Drivers } from "./drivers.ts";
-import { type Session, Sessions } from "./session.ts";
+import { Sessions } from "./session.ts";
 import { SliceSync } from "./slice-sync.ts";
+import type { ClusterPoolsOf } from "./status.ts";
 
 /** What a holder of a driver's lease has open. */
 interface Term {
@@ -18,19 +17,6 @@ interface Term {
 interface Candidacy {
   election: LeaseElection;
   term: Term | undefined;
-}
-
-/** The publication of one driver's pools beyond the node. */
-export interface ClusterPoolsOf {
-  /** "<namespace>/<name>" */
-  lease: string;
-  /** The identity of the lease's holder, which begins with its node's name. Undefined if it is not known. */
-  holder: string | undefined;
-  isHolder: boolean;
-  /** Undefined unless this agent publishes them. */
-  cache: Session["cache"] | undefined;
-  desired: Desired | undefined;
-  sync: DriverSync | undefined;
 }
 
 const LOOK_MS = 1_000;
@@ -52,13 +38,16 @@ export class ClusterPools implements Runnable {
   constructor(context: Omit<SyncContext, "queue" | "scope">, drivers: Drivers) {
     this.#context = context;
     this.#drivers = drivers;
-    const { client, clock, log, nodeName, settings } = context;
+    const { client, clock, log, nodeName, settings, leaseTimes } = context;
     const { drivers: names, leaseNamespace: namespace } = settings().clusterPools;
     // Not the same after a restart: a write of the process before it may still be under way.
     const identity = `${nodeName}_${randomUUID()}`;
     for (const driver of names) {
       const name = leaseName(driver);
-      const election = new LeaseElection({ client, namespace, name, identity, clock, log });
+      const election = new LeaseElection({
+        ...{ client, namespace, name, identity, clock, log },
+        ...(leaseTimes && { times: leaseTimes }),
+      });
       this.#candidacies.set(driver, { election, term: undefined });
     }
   }
@@ -77,11 +66,14 @@ export class ClusterPools implements Runnable {
     const candidacy = this.#candidacies.get(driver);
     if (!candidacy) return undefined;
     const { election, term } = candidacy;
+    const cache = term?.sessions.current?.cache;
     return {
       lease: `${this.#context.settings().clusterPools.leaseNamespace}/${leaseName(driver)}`,
       holder: election.holder,
       isHolder: term !== undefined,
-      cache: term?.sessions.current?.cache,
+      problem: election.problem,
+      slices: cache?.of(driver) ?? [],
+      foreign: cache?.foreignOf(driver) ?? [],
       desired: term?.slices.desired(driver),
       sync: term?.slices.syncOf(driver),
     };

@@ -105,10 +105,8 @@ export class DeviceSync implements Runnable {
   /** The valid devices of a driver, with the slices that contain them. Empty if the driver is unknown. */
   devicesOf(driver: string): PublishedDevice[] {
     const cluster = this.#clusterPools.of(driver);
-    const stored = [this.#sessions.current?.cache, cluster?.cache].flatMap(
-      (cache) => cache?.of(driver) ?? [],
-    );
-    const slices = slicesByDevice(stored);
+    const ofNode = this.#sessions.current?.cache.of(driver) ?? [];
+    const slices = slicesByDevice([...ofNode, ...(cluster?.slices ?? [])]);
     const pools = [this.#slices.desired(driver), cluster?.desired].flatMap((desired) => desired?.pools ?? []);
     return pools.flatMap(({ name: pool, devices }) =>
       devices.map(({ name, device }) => ({ pool, device, slices: slices.get(`${pool}/${name}`) ?? [] })),

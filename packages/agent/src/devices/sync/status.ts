@@ -2,7 +2,6 @@ import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import type { Device } from "../model/model.ts";
 import type { StoredModel } from "../model/stored-model.ts";
-import type { ClusterPoolsOf } from "./cluster-pools.ts";
 import type { Desired, Driver } from "./driver.ts";
 import type { DriverSync } from "./driver-sync.ts";
 
@@ -20,6 +19,19 @@ interface Slices {
   slices: readonly (StoredSlice | StoredModel)[];
   /** Of other clients, in the driver's pools. */
   foreign: readonly ForeignSlice[];
+}
+
+/** The publication of one driver's pools beyond the node. Empty unless this agent publishes them. */
+export interface ClusterPoolsOf extends Slices {
+  /** "<namespace>/<name>" */
+  lease: string;
+  /** The identity of the lease's holder, which begins with its node's name. Undefined if it is not known. */
+  holder: string | undefined;
+  isHolder: boolean;
+  /** Why the lease can't be read or acquired. */
+  problem: string | undefined;
+  desired: Desired | undefined;
+  sync: DriverSync | undefined;
 }
 
 const MOST_SHOWN = 100;
@@ -58,23 +70,28 @@ export function driverStatus(
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
     dropped: [...(desired?.dropped ?? []), ...(sync?.changed ?? [])].slice(0, MOST_SHOWN),
     ...(claimProblems.length > 0 && { claimProblems }),
-    ...(cluster && { clusterPools: clusterStatus(name, cluster) }),
+    ...(cluster && { clusterPools: clusterStatus(cluster) }),
   };
 }
 
-function clusterStatus(
-  driver: string,
-  { lease, holder, isHolder, cache, desired, sync }: ClusterPoolsOf,
-): DriverStatus["clusterPools"] {
-  const slices = cache?.of(driver) ?? [];
+function clusterStatus({
+  lease,
+  holder,
+  isHolder,
+  problem,
+  slices,
+  foreign,
+  desired,
+  sync,
+}: ClusterPoolsOf): DriverStatus["clusterPools"] {
   return {
     lease,
     holder,
     isHolder,
     pools: desired?.pools.map(({ name, devices }) => ({ name, devices: devices.length })) ?? [],
-    devices: publishedDevices(slices, cache?.foreignOf(driver) ?? []),
+    devices: publishedDevices(slices, foreign),
     slices: slices.map(sliceStatus).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    writeError: sync?.problem?.message,
+    writeError: problem ?? sync?.problem?.message,
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
   };
 }
