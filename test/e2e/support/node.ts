@@ -185,7 +185,8 @@ async function controllers(cluster: ControlPlane): Promise<Child> {
   });
 }
 
-async function schedulerOf(cluster: ControlPlane): Promise<Child> {
+/** kube-scheduler with the rights of its own user; the caller starts it. */
+export async function schedulerOf(cluster: ControlPlane): Promise<Child> {
   const kubeconfig = await kubeconfigOf(cluster, "scheduler", "system:kube-scheduler");
   return new Child({
     name: "kube-scheduler",

@@ -4,6 +4,7 @@ export { type ClusterAccessOptions, loadClusterAccess } from "./cluster-access.t
 export type { EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { ApiStatusError } from "./http-errors.ts";
+export { LeaseElection, type LeaseElectionOptions, type LeaseTimes, leases } from "./lease.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { nodes } from "./nodes.ts";
 export { apiVersionOf, isRecord, recordOf, recordsOf, textOf } from "./objects.ts";
