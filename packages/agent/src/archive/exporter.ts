@@ -1,5 +1,6 @@
 import { ArchiveRefused, ArchiveUnavailable, StateNotWritable } from "@nodekeeper/api/errors";
 import {
+  abortable,
   Backoff,
   type Clock,
   deadlineScope,
@@ -167,7 +168,8 @@ export class ArchiveExporter implements Runnable {
   async #send(request: OtlpRequest, signal: AbortSignal): Promise<Delivery> {
     const { transport, clock, settings, metrics } = this.#options;
     using scope = deadlineScope(clock, { ms: settings.timeout, name: "collector" }, signal);
-    const delivery = await transport.send(request, scope.signal).catch((error): Delivery => {
+    const sending = abortable(transport.send(request, scope.signal), scope.signal);
+    const delivery = await sending.catch((error): Delivery => {
       signal.throwIfAborted();
       return { kind: "unavailable", message: messageOf(error), retryAfterMs: 0 };
     });
