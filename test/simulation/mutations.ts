@@ -401,7 +401,7 @@ export const mutations: readonly Mutation[] = [
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
     promise: relieved,
-    seed: 4,
+    seed: 553,
   },
   {
     name: "an acceptance is not recorded",
@@ -731,7 +731,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (--lock.users === 0) this.#locks.delete(key);",
     to: "",
     promise: bounded,
-    seed: 104,
+    seed: 176,
   },
   {
     name: "bounds: metrics of a plugin that was removed are kept",

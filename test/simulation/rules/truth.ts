@@ -76,7 +76,7 @@ function truthsAbout({ history }: World, { uid, endedBy, endedAt }: PodTruth): T
   const isOnlyOne =
     history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&
     !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at);
-  const isContested = endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at }) => at));
+  const isContested = endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
   return isOnlyOne && !isContested ? ["ours"] : ["ours", ended];
 }
 
@@ -105,6 +105,9 @@ function isAcceptanceKept(world: World, pod: PodTruth): boolean {
 function isUnwritten({ history }: World, { createdAt, endedAt, goneAt = endedAt }: PodTruth): boolean {
   return history.unwritten.some(({ from, to }) => from <= goneAt + UNTIL_RECORDED_MS && to >= createdAt);
 }
+
+// After an outage, the agent is connected with the runtime again within this time.
+const RECONNECTED_MS = 20_000;
 
 /** Returns which evidence about a pod cannot have reached the agent, or was not kept. */
 function lostAbout(world: World, pod: PodTruth): LostEvidence {
@@ -136,8 +139,12 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
   );
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
   const stops = history.stops.filter(({ podUid }) => podUid === uid);
-  // A call that failed, or that the agent's death ended, may have stopped a container.
-  const isUnanswered = stops.some(({ answeredAt }) => answeredAt === undefined);
+  // A call that failed, or that the agent's death ended, may have stopped a container; so may one that waits for a
+  // connection to the runtime when others end the pod.
+  const isUnanswered =
+    stops.some(({ answeredAt }) => answeredAt === undefined) ||
+    (world.runtime.stops !== undefined &&
+      history.runtimeOutages.some(({ from, to }) => from <= endedAt && to + RECONNECTED_MS >= decidedAt));
   const isResponseLost =
     isLost ||
     isInconclusive ||

@@ -58,6 +58,10 @@ export class ContainerStops {
     runtime.subscribe(({ id, type }) => {
       if (type === ContainerEventType.CONTAINER_STARTED_EVENT) this.#startedAt.set(id, process.scheduler.now);
       if (type !== ContainerEventType.CONTAINER_STOPPED_EVENT) return;
+      // A call that was answered too early has succeeded, whoever ends the container.
+      for (const stop of history.stops)
+        if (stop.id === id && stop.isSignalled && stop.answeredAt !== undefined)
+          stop.exitedAt ??= process.scheduler.now;
       for (const callback of this.#onExit.get(id) ?? []) callback();
       this.#onExit.delete(id);
     });

@@ -154,6 +154,8 @@ export class History {
   readonly boots: { at: number; keptUntil: number }[] = [];
   /** When the state directory was read-only, in virtual milliseconds. */
   readonly readOnly: { from: number; to: number }[] = [];
+  /** When the runtime did not answer: it was frozen, or down between two processes. In virtual milliseconds. */
+  readonly runtimeOutages: { from: number; to: number }[] = [];
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -162,6 +164,10 @@ export class History {
 
   note(who: string, what: string): void {
     this.events.push({ at: this.#now(), who, what });
+  }
+
+  addRuntimeOutage(durationMs: number): void {
+    this.runtimeOutages.push({ from: this.#now(), to: this.#now() + durationMs });
   }
 
   /**

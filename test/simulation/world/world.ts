@@ -269,10 +269,13 @@ export class World {
     this.#often("runtimeFreezes", () => {
       history.note("fault", "containerd frozen");
       frozen(this.runtime.process, 15_000);
+      history.addRuntimeOutage(15_000);
     });
     this.#often("runtimeRestarts", () => {
       history.note("fault", "containerd restarted");
-      void this.runtime.restart(machine.between(0, 8_000));
+      const downMs = machine.between(0, 8_000);
+      history.addRuntimeOutage(downMs);
+      void this.runtime.restart(downMs);
     });
     this.#often("wallSteps", () => {
       machine.wallOffset += machine.between(-3_600_000, 3_600_000);
