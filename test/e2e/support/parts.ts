@@ -31,6 +31,7 @@ export const partNames = [
   "busybox",
   "helm",
   "promtool",
+  "otelCollector",
   "dockerRegistry",
   "skopeo",
   "verdaccio",

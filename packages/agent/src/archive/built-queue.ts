@@ -19,7 +19,8 @@ interface Built {
 }
 
 const MOST_ROWS = 256;
-const NOT_KEPT = "they reached the limits of the records on the node before they were exported";
+const NOT_KEPT =
+  "they reached the limits of the records on the node before they were exported, or can't be read";
 // Attributes of a record, about.
 const ATTRIBUTES_BYTES = 800;
 
@@ -75,7 +76,7 @@ export class BuiltQueue {
       const rows = store.next(this.#builtUpTo, MOST_ROWS);
       let bytes = 0;
       for (const [at, row] of rows.entries()) {
-        const records = this.#options.builder.build(row);
+        const records = this.#recordsOf(row);
         if (records === undefined) {
           this.#lose(rows.slice(at));
           break;
@@ -91,6 +92,15 @@ export class BuiltQueue {
     }
   }
 
+  // A damaged row must not keep those after it from being exported.
+  #recordsOf(row: QueuedRecord): ArchiveRecord[] | undefined {
+    try {
+      return this.#options.builder.build(row);
+    } catch {
+      return undefined;
+    }
+  }
+
   #add(row: QueuedRecord, records: readonly ArchiveRecord[]): void {
     this.#builtUpTo = row.id;
     for (const [place, record] of records.entries())
@@ -103,8 +113,8 @@ export class BuiltQueue {
 
   // The first row and those after it as far as they are not kept either.
   #lose(rows: readonly QueuedRecord[]): void {
-    const { builder, store, lost: report } = this.#options;
-    const kept = rows.findIndex((row) => builder.build(row) !== undefined);
+    const { store, lost: report } = this.#options;
+    const kept = rows.findIndex((row) => this.#recordsOf(row) !== undefined);
     const lost = kept < 0 ? rows : rows.slice(0, kept);
     report.add(store.lose(lost[0]!.id, lost.at(-1)!.id, NOT_KEPT), NOT_KEPT);
   }

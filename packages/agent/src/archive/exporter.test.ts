@@ -120,7 +120,7 @@ describe("the exporter", () => {
     const before = sent().length;
     await setup.clock.step(120_000);
     const after = sent().slice(before).flat();
-    const { records } = /^(?<records>\d+) records are missing/.exec(after[0]!)!.groups!;
+    const { records } = /^(?<records>\d+) records missing/.exec(after[0]!)!.groups!;
     expect(Number(records) + after.length - 1).toBe(240);
     expect(after.slice(1)).toEqual(after.slice(1).map((_, at) => `step ${Number(records) + at}`));
     expect(await setup.metric("dropped_records_total")).toEqual({ lost: Number(records) });
@@ -138,7 +138,37 @@ describe("the exporter", () => {
     const messages = sent().flat();
     expect(messages).toHaveLength(3);
     expect([messages[0], messages[2]]).toEqual(["one", "two"]);
-    expect(messages[1]).toMatch(/^2 records are missing between .*: they reached the limits/);
+    expect(messages[1]).toMatch(/^2 records missing between .*: they reached the limits/);
+  });
+
+  it("exports a gap for a record that can't be read, and goes on", async () => {
+    start();
+    await setup.clock.step(0);
+    setup.addStep("one");
+    setup.addRound(1);
+    setup.addStep("two");
+    setup.sources.round = () => {
+      throw new Error("not JSON");
+    };
+    await setup.clock.step(10_000);
+    expect(sent().flat()).toEqual([
+      "one",
+      expect.stringMatching(/^1 record missing .* can't be read$/),
+      "two",
+    ]);
+  });
+
+  it("goes on after a failure of the state database", async () => {
+    start();
+    await setup.clock.step(0);
+    setup.addStep("one");
+    setup.database.connection.exec("ALTER TABLE archive_queue RENAME TO away");
+    await setup.clock.step(5_000);
+    expect(setup.exporter.healthCheck().check().warning).toContain("archive_queue");
+    setup.database.connection.exec("ALTER TABLE away RENAME TO archive_queue");
+    await setup.clock.step(5_000);
+    expect(sent()).toEqual([["one"]]);
+    expect(setup.exporter.healthCheck().check().warning).toBeUndefined();
   });
 
   it("sends what waits at the stop, and gives up on a collector that does not answer", async () => {

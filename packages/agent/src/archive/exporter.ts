@@ -48,7 +48,8 @@ const TRIMMED = "the collector was unavailable, and more records waited than arc
  * 2. Requests are sent one after the other. While the collector is unavailable, they are repeated with growing delays, and
  *    after the delay that it asks for. The queue is bounded: its oldest records are replaced by a record of the gap.
  * 3. Records that the collector can't process are dropped and logged. Those after them are exported.
- * 4. At the stop, what waits is sent in one second, unless the collector is unavailable.
+ * 4. No failure ends the exporter, and with it the agent: also one of the state database is reported and retried.
+ * 5. At the stop, what waits is sent in one second, unless the collector is unavailable.
  */
 export class ArchiveExporter implements Runnable {
   readonly name = "archive";
@@ -76,14 +77,12 @@ export class ArchiveExporter implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { transport, settings, clock } = this.#options;
-    try {
-      await this.#start(signal);
-      while (!signal.aborted) {
-        await this.#drain(signal);
-        await sleepOrAbort(clock, settings.interval, signal);
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
+    await this.#start(signal);
+    while (!signal.aborted) {
+      await this.#drain(signal).catch((error) => {
+        if (!signal.aborted) this.#failed(messageOf(error));
+      });
+      await sleepOrAbort(clock, settings.interval, signal);
     }
     if (this.#failure === undefined) await this.#flush();
     transport[Symbol.dispose]();
@@ -189,7 +188,11 @@ export class ArchiveExporter implements Runnable {
       this.#backoff.reset();
       return;
     }
-    const { message } = delivery;
+    this.#failed(delivery.message);
+  }
+
+  #failed(message: string): void {
+    const { clock, log } = this.#options;
     if (this.#failure?.message !== message)
       log.warn({ errorId: ArchiveUnavailable.id, problem: message }, "failed to export records, retrying");
     this.#failure = { since: this.#failure?.since ?? clock.now(), message };

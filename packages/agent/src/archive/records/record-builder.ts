@@ -1,6 +1,6 @@
 import { isFinal, type PodReference } from "@nodekeeper/api/decide";
 import type { EvictionStep, NodePod, RoundRecord } from "@nodekeeper/api/records";
-import { endingText } from "@nodekeeper/api/wording";
+import { counted, endingText } from "@nodekeeper/api/wording";
 import { readNodePod } from "../../eviction/index.ts";
 import type { ArchiveGap, Mark, QueuedRecord, StoredNodeEvent, StoredNodePod } from "../../state/index.ts";
 import type { ArchiveRecord, EvictionId, RecordContent } from "./archive-record.ts";
@@ -177,7 +177,7 @@ function gapRecord(body: Omit<ArchiveGap, "records"> & Partial<ArchiveGap>, at: 
     event: "nodekeeper.gap",
     at,
     severity: "warn",
-    message: `${records === undefined ? "records" : `${records} records`} are missing ${span}: ${why}`,
+    message: `${records === undefined ? "records" : counted(records, "record")} missing ${span}: ${why}`,
     body,
     attributes: { "nodekeeper.gap.records": records } satisfies DeclaredAttributes,
   };

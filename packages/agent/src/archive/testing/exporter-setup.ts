@@ -69,11 +69,17 @@ export function exporterSetup(settings: Partial<{ maxBatchSize: number; maxQueue
   return {
     ...{ clock, store, database, sources, transport, exporter, logLines, registry },
     addStep(message: string) {
-      const step = { uid: "u1", at: clock.now(), message };
+      const step = { uid: "u1", at: Math.floor(clock.now()), message };
       evictions.save({ state: "{}", steps: [step] }, { maxAgeMs: 1e12, maxBytes: 1e9 });
     },
     addRound(id: number) {
-      const round = { id, at: clock.now(), base: new Uint8Array([1]), body: new Uint8Array([2]), pods: [] };
+      const round = {
+        id,
+        at: Math.floor(clock.now()),
+        base: new Uint8Array([1]),
+        body: new Uint8Array([2]),
+        pods: [],
+      };
       evictions.save(
         { state: "{}", steps: [], round: { ...round, consequence: "effect", plugins: ["p"] } },
         { maxAgeMs: 1e12, maxBytes: 1e9 },
