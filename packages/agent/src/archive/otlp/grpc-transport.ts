@@ -1,4 +1,4 @@
-import { Channel, ChannelCredentials, compressionAlgorithms } from "@grpc/grpc-js";
+import { Channel, ChannelCredentials } from "@grpc/grpc-js";
 import { RetryInfo, Status as RpcStatus } from "@nodekeeper/core/gen/google/rpc/status.ts";
 import {
   ExportLogsServiceRequest,
@@ -14,6 +14,9 @@ import { type Access, readAccess } from "./access-files.ts";
 import { type Delivery, type OtlpRequest, shortened, type Transport } from "./delivery.ts";
 import type { TransportOptions } from "./http-transport.ts";
 
+// grpc.compression_algorithm of the gRPC library.
+const IDENTITY = 0;
+const GZIP = 2;
 const MOST_ANSWER_BYTES = 64 * 1024;
 const RETRY_INFO = "google.rpc.RetryInfo";
 // https://opentelemetry.io/docs/specs/otlp/#failures: the retryable ones, with the failures of a proxy.
@@ -88,8 +91,7 @@ export class GrpcTransport implements Transport {
       "grpc.enable_channelz": 0,
       "grpc.service_config_disable_resolution": 1,
       "grpc.use_local_subchannel_pool": 1,
-      "grpc.default_compression_algorithm":
-        compression === "gzip" ? compressionAlgorithms.gzip : compressionAlgorithms.identity,
+      "grpc.default_compression_algorithm": compression === "gzip" ? GZIP : IDENTITY,
     });
     return this.#channel;
   }
