@@ -1,4 +1,7 @@
+import { decide } from "@nodekeeper/api/decide";
+import type { RoundRecord } from "@nodekeeper/api/records";
 import { afterEach, describe, expect, it } from "vitest";
+import { TestRounds } from "../eviction/testing/rounds.ts";
 import { accepted, exporterSetup } from "./testing/exporter-setup.ts";
 
 let setup: ReturnType<typeof exporterSetup>;
@@ -7,6 +10,23 @@ afterEach(() => setup.close());
 const sent = () => setup.transport.requests.map(({ messages }) => messages);
 const unavailable = (retryAfterMs = 0) =>
   ({ kind: "unavailable", message: "HTTP 503", retryAfterMs }) as const;
+
+/** A round that records the end of an eviction. */
+function endedRound(): RoundRecord {
+  const rounds = new TestRounds([]);
+  rounds.outcomes = [
+    {
+      uid: "u1",
+      namespace: "default",
+      name: "web",
+      result: "terminated",
+      message: "pod deleted",
+      selectedAt: 1,
+    },
+  ];
+  const input = rounds.input({});
+  return { id: 1, input, decision: decide(input) };
+}
 
 function start(settings?: Parameters<typeof exporterSetup>[0]): void {
   setup = exporterSetup(settings);
@@ -156,6 +176,28 @@ describe("the exporter", () => {
       expect.stringMatching(/^1 record missing .* can't be read$/),
       "two",
     ]);
+  });
+
+  it("sends a trace after its logs, repeats it alone, and drops it if the collector takes no traces", async () => {
+    start();
+    setup.sources.round = () => endedRound();
+    let traces = 0;
+    setup.transport.answer = ({ signal }) => (signal === "traces" && ++traces < 3 ? unavailable() : accepted);
+    await setup.clock.step(0);
+    setup.addRound(1);
+    await setup.clock.step(60_000);
+    const signals = setup.transport.requests.map(({ signal }) => signal);
+    expect(signals).toEqual(["logs", "traces", "traces", "traces"]);
+    expect(setup.store.backlog().records).toBe(0);
+
+    setup.transport.answer = ({ signal }) =>
+      signal === "traces" ? { kind: "denied", message: "HTTP 404" } : accepted;
+    setup.addRound(2);
+    await setup.clock.step(60_000);
+    expect(setup.transport.requests.slice(4).map(({ signal }) => signal)).toEqual(["logs", "traces"]);
+    expect(setup.store.backlog().records).toBe(0);
+    expect(setup.exporter.healthCheck().check().warning).toBeUndefined();
+    expect(await setup.metric("dropped_records_total")).toEqual({});
   });
 
   it("goes on after a failure of the state database", async () => {
