@@ -40,6 +40,7 @@ const driver = join(plugins, "dra-driver");
 const katalystRounds = join(plugins, "katalyst-rounds");
 const helm = join(import.meta.dirname, "helm");
 const ociRuntimes = join(import.meta.dirname, "oci-runtimes");
+const collector = join(import.meta.dirname, "collector");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
@@ -138,6 +139,13 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
     }),
   // 19 MB; built from its Go module it would cost minutes.
   promtool: () => fromPackage({ packageName: "prometheus", file: PROMTOOL }),
+  otelCollector: () =>
+    buildGo({
+      name: "otel-collector",
+      module: collector,
+      package: ".",
+      version: requiredVersion(collector, "go.opentelemetry.io/collector/otelcol"),
+    }),
   busybox: () => fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
   // The registries that a release is rehearsed with.
   dockerRegistry: () => fromPackage({ packageName: "docker-registry", file: "usr/bin/docker-registry" }),

@@ -34,6 +34,7 @@ export const partNames = [
   "busybox",
   "helm",
   "promtool",
+  "otelCollector",
   "dockerRegistry",
   "skopeo",
   "verdaccio",

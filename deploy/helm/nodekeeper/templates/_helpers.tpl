@@ -87,6 +87,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.lifecycle.runtimeEndpoint -}}
 {{- $_ := set $settings "runtime" (dict "endpoint" .Values.lifecycle.runtimeEndpoint) -}}
 {{- end -}}
+{{- with .Values.archive -}}
+{{- if .endpoint -}}
+{{- $_ := set $settings "archive" (dict "endpoint" .endpoint "protocol" .protocol) -}}
+{{- if .headersSecretName -}}{{- $_ := set $settings.archive "headersFile" "/etc/nodekeeper-archive/headers" -}}{{- end -}}
+{{- if .caSecretName -}}{{- $_ := set $settings.archive "caFile" "/etc/nodekeeper-archive/ca.crt" -}}{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if .Values.statusServer.remote.enabled -}}
 {{- $_ := merge $settings.server (dict
   "remoteAddress" (printf "0.0.0.0:%v" .Values.statusServer.remote.port)
@@ -132,6 +139,7 @@ evictionApi: {{ and $evicts (has "evictionApi" $killers) }}
 deletion: {{ and $evicts (has "deletion" $killers) }}
 reviews: {{ or (and $isEvictionOn (eq true $eviction.strict)) (ne "" (default "" $settings.server.tlsCertFile)) }}
 remote: {{ .Values.statusServer.remote.enabled }}
+archiveSecrets: {{ and (ne "" .Values.archive.endpoint) (or (ne "" .Values.archive.headersSecretName) (ne "" .Values.archive.caSecretName)) }}
 {{- end -}}
 
 {{/* The drivers whose pools beyond the node any agent may write, as a CEL list. */}}

@@ -3,6 +3,7 @@ export { createKubeClient, type KubeClientOptions } from "./client.ts";
 export { type ClusterAccessOptions, loadClusterAccess } from "./cluster-access.ts";
 export type { EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
+export { send as sendRequest } from "./exchange.ts";
 export { ApiStatusError } from "./http-errors.ts";
 export { LeaseElection, type LeaseElectionOptions, type LeaseTimes, leases } from "./lease.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
