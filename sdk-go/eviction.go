@@ -15,7 +15,7 @@ import (
 // Enough for a few thousand pods of typical size.
 const maxOfferBytes = 64 * 1024 * 1024
 
-// EvictionPlugin has the functions of an eviction plugin; one that is nil requests nothing. Pods are decoded as far as the
+// EvictionPlugin has the functions of an eviction plugin; one that is nil, or returns nil, requests nothing. Pods are decoded as far as the
 // agent's proto files describe them.
 type EvictionPlugin struct {
 	// ThresholdMet is called once per round.
@@ -25,6 +25,9 @@ type EvictionPlugin struct {
 	TopPods func(ctx context.Context, pods []*core.Pod, topN int, scope string) ([]*core.Pod, error)
 	// EvictPods is called once per round, and returns pods to evict regardless of thresholds.
 	EvictPods func(ctx context.Context, pods []*core.Pod) (*eviction.GetEvictPodsResponse, error)
+	// Token returns the token of the plugin's service account, for agents that require one. Tokens expire, so it is called
+	// again at each registration.
+	Token func(ctx context.Context) (string, error)
 	// RoundRequests has the reasons for which the plugin requests an eviction round before the end of the period, because a
 	// threshold was crossed. The agent starts at most one such round per second.
 	RoundRequests <-chan string
@@ -72,11 +75,29 @@ func (s evictionService) ThresholdMet(ctx context.Context, request *eviction.Get
 	if err != nil {
 		return nil, callError(err)
 	}
-	response, err := s.plugin.ThresholdMet(ctx, pods)
+	return answer(s.plugin.ThresholdMet(ctx, pods))
+}
+
+// answer returns the answer of an author's function. Nil is an empty one.
+func answer[T any](response *T, err error) (*T, error) {
 	if err != nil {
 		return nil, reportError(err)
 	}
+	if response == nil {
+		response = new(T)
+	}
 	return response, nil
+}
+
+func (s evictionService) GetToken(ctx context.Context, request *eviction.Empty) (*eviction.GetTokenResponse, error) {
+	if s.plugin.Token == nil {
+		return s.UnimplementedEvictionPluginServer.GetToken(ctx, request)
+	}
+	token, err := s.plugin.Token(ctx)
+	if err != nil {
+		return nil, reportError(err)
+	}
+	return &eviction.GetTokenResponse{Token: token}, nil
 }
 
 func (s evictionService) GetTopEvictionPods(ctx context.Context, request *eviction.GetTopEvictionPodsRequest) (*eviction.GetTopEvictionPodsResponse, error) {
@@ -109,11 +130,7 @@ func (s evictionService) GetEvictPods(ctx context.Context, request *eviction.Get
 	if err != nil {
 		return nil, callError(err)
 	}
-	response, err := s.plugin.EvictPods(ctx, pods)
-	if err != nil {
-		return nil, reportError(err)
-	}
-	return response, nil
+	return answer(s.plugin.EvictPods(ctx, pods))
 }
 
 func decodePods(encoded [][]byte) ([]*core.Pod, error) {

@@ -180,6 +180,8 @@ func TestEvictionPlugin(t *testing.T) {
 			TopPods: func(_ context.Context, pods []*core.Pod, topN int, scope string) ([]*core.Pod, error) {
 				return pods, nil
 			},
+			EvictPods: func(context.Context, []*core.Pod) (*eviction.GetEvictPodsResponse, error) { return nil, nil },
+			Token:     func(context.Context) (string, error) { return "secret", nil },
 		})
 	})
 	connection := plugin.connect()
@@ -198,9 +200,13 @@ func TestEvictionPlugin(t *testing.T) {
 	if err != nil || len(top.TargetPods) != 1 {
 		t.Errorf("top %v: %v", top, err)
 	}
-	_, err = client.GetEvictPods(t.Context(), &eviction.GetEvictPodsRequest{})
-	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("without EvictPods: %v", err)
+	evicted, err := client.GetEvictPods(t.Context(), &eviction.GetEvictPodsRequest{})
+	if err != nil || len(evicted.EvictPods) != 0 {
+		t.Errorf("nil of EvictPods: %v: %v", evicted, err)
+	}
+	token, err := client.GetToken(t.Context(), &eviction.Empty{})
+	if err != nil || token.Token != "secret" {
+		t.Errorf("token %v: %v", token, err)
 	}
 	requests <- "free memory fell below 500 MiB"
 	request, err := rounds.NewRoundRequestsClient(connection).WaitForRequest(t.Context(), &rounds.WaitForRequestRequest{})
@@ -219,6 +225,11 @@ func TestPendingRoundRequestsAreOneAndAClosedChannelRequestsNone(t *testing.T) {
 		requests <- reason
 	}
 	close(requests)
+	for method, err := range unimplemented(t, plugin) {
+		if status.Code(err) != codes.Unimplemented {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
 	request, err := client.WaitForRequest(t.Context(), &rounds.WaitForRequestRequest{})
 	if err != nil || request.Reason != "c" {
 		t.Errorf("requested %v: %v", request, err)
@@ -229,6 +240,16 @@ func TestPendingRoundRequestsAreOneAndAClosedChannelRequestsNone(t *testing.T) {
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("after the channel was closed: %v, %v", request, err)
 	}
+}
+
+// unimplemented returns the errors of the methods without a function.
+func unimplemented(t *testing.T, plugin *served) map[string]error {
+	client := eviction.NewEvictionPluginClient(plugin.connect())
+	_, met := client.ThresholdMet(t.Context(), &eviction.GetThresholdMetRequest{})
+	_, top := client.GetTopEvictionPods(t.Context(), &eviction.GetTopEvictionPodsRequest{})
+	_, evicted := client.GetEvictPods(t.Context(), &eviction.GetEvictPodsRequest{})
+	_, token := client.GetToken(t.Context(), &eviction.Empty{})
+	return map[string]error{"ThresholdMet": met, "GetTopEvictionPods": top, "GetEvictPods": evicted, "GetToken": token}
 }
 
 func fileNames(t *testing.T, directory string) []string {

@@ -77,18 +77,24 @@ func recoverCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, hand
 	return response, err
 }
 
-func reportError(err error) error {
-	message := []rune(err.Error())
-	return status.Error(codes.Internal, string(message[:min(len(message), longestMessage)]))
-}
+func reportError(err error) error { return status.Error(codes.Internal, truncated(err.Error())) }
 
-// callError returns the error of a call that the author's function failed. A gRPC status is kept.
+// callError returns the error of a call that the author's function failed. The code of a gRPC status is kept.
 func callError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, isStatus := status.FromError(err); isStatus {
-		return err
+	failure, isStatus := status.FromError(err)
+	if !isStatus {
+		return reportError(err)
 	}
-	return status.Error(codes.Internal, err.Error())
+	// The message is a header, whose size is limited.
+	proto := failure.Proto()
+	proto.Message = truncated(proto.Message)
+	return status.FromProto(proto).Err()
+}
+
+func truncated(message string) string {
+	runes := []rune(message)
+	return string(runes[:min(len(runes), longestMessage)])
 }

@@ -1,6 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import { until } from "@nodekeeper/testing/until";
 import { ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
@@ -70,7 +73,13 @@ describe("a driver that another program runs", () => {
   afterEach(() => server.forceShutdown());
 
   it.each([
-    ["restarts", "true && true", [], ["feedback", "restore-claims", "unprepare-refused", "clean-end"], 0],
+    [
+      "is not restarted",
+      "true",
+      ["restart"],
+      ["feedback", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
+      1,
+    ],
     [
       "can't be restarted",
       "echo no such unit >&2; false",
@@ -86,13 +95,35 @@ describe("a driver that another program runs", () => {
       skipped,
       status,
     ]);
-    if (status === 1) expect(result.out).toContain("ended with 1: no such unit");
+    const reason = command === "true" ? "its process still runs" : "ended with 1: no such unit";
+    expect(result.out).toContain(reason);
   });
 
   it("is not started twice", async () => {
     const { status, stderr } = await conformance("--command", sample());
     expect([status, stderr]).toEqual([2, expect.stringContaining("a process already listens")]);
   });
+});
+
+it("a driver that the restart command starts in the background outlives the suite, which does not wait for it", async () => {
+  const pid = join(directory, "pid");
+  const script = join(directory, "restart.sh");
+  const start = `exec ${breaking("")} & echo $! > ${pid}`;
+  writeFileSync(script, `[ ! -e ${pid} ] || kill -9 $(cat ${pid})\n${start}\n`);
+  const run = promisify(execFile);
+  // Its output is not this test's.
+  await run("sh", ["-c", `sh ${script} > /dev/null 2>&1`]);
+  try {
+    await until("the driver serves", () => readdirSync(directory).includes("driver.sock"));
+    const main = join(root, "packages/agent/src/main.ts");
+    const words = ["conformance", "driver", directory, "--restart-command", `sh ${script}`, "-o", "json"];
+    const { stdout } = await run(process.execPath, [main, ...words], { timeout: 60_000 });
+    const report: Report = JSON.parse(stdout);
+    expect(namesOf(report, "fail")).toEqual([]);
+    expect(namesOf(report, "pass")).toContain("restart-claims");
+  } finally {
+    process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL");
+  }
 });
 
 it("prints a driver's hostile texts escaped, each in its line", async () => {

@@ -22,10 +22,10 @@ import (
 // NodeName is the name of the cluster's node.
 const NodeName = "dev-node"
 
-const (
-	timeout     = 3 * time.Minute
-	stopTimeout = 15 * time.Second
-)
+const stopTimeout = 15 * time.Second
+
+// For tests of this package.
+var timeout = 3 * time.Minute
 
 // Cluster is a development cluster that runs until the end of the test.
 type Cluster struct {
@@ -60,9 +60,12 @@ func Start(t testing.TB) *Cluster {
 	}
 	t.Cleanup(func() { stop(command) })
 	cluster := &Cluster{PluginDirectory: filepath.Join(directory, "plugins_registry"), t: t}
+	// Ends the wait for the addresses.
+	timer := time.AfterFunc(timeout, func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) })
+	defer timer.Stop()
 	if !cluster.readAddresses(output) {
 		_ = command.Wait()
-		t.Fatalf("%s ended without a cluster: %s", strings.Join(words, " "), problems.String())
+		t.Fatalf("%s ended without a cluster, or has none after %s: %s", strings.Join(words, " "), timeout, problems.String())
 	}
 	return cluster
 }
@@ -154,10 +157,14 @@ func (c *Cluster) PublishedDevices(driver string) ([]string, error) {
 	return names, nil
 }
 
-// Until waits for a condition; an error is not yet the condition. After three minutes it fails the test.
+// Until waits for a condition; an error is not yet the condition. After three minutes it fails the test. It ends the test if
+// that has failed meanwhile, as in a goroutine that serves the plugin.
 func (c *Cluster) Until(what string, look func() (bool, error)) {
 	c.t.Helper()
 	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
+		if c.t.Failed() {
+			c.t.FailNow()
+		}
 		isTrue, err := look()
 		if isTrue && err == nil {
 			return

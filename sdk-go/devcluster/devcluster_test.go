@@ -2,9 +2,14 @@ package devcluster
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	nodekeeper "github.com/nodekeeper/nodekeeper/sdk-go"
 	devices "github.com/nodekeeper/nodekeeper/sdk-go/gen/nodekeeper/devices/v1alpha2"
@@ -33,5 +38,54 @@ func TestDevicesOfADriverArePublished(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// recorder is a test that fails within another one.
+type recorder struct {
+	testing.TB
+	message  string
+	isFailed bool
+}
+
+func (r *recorder) Failed() bool { return r.isFailed }
+func (r *recorder) FailNow()     { r.message = "ended"; runtime.Goexit() }
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.message = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// fatal returns the message with which the function ends its test.
+func fatal(t *testing.T, work func(recorder *recorder)) string {
+	recorder, ended := &recorder{TB: t}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		work(recorder)
+	}()
+	<-ended
+	return recorder.message
+}
+
+func TestAnAgentThatDoesNotBecomeReadyIsNamed(t *testing.T) {
+	before := timeout
+	timeout = 500 * time.Millisecond
+	defer func() { timeout = before }()
+	program := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho still waiting >&2\nexec sleep 1000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NODEKEEPER_AGENT", program)
+	if message := fatal(t, func(recorder *recorder) { Start(recorder) }); !strings.Contains(message, "still waiting") {
+		t.Errorf("%q", message)
+	}
+}
+
+func TestAWaitEndsWithItsTest(t *testing.T) {
+	message := fatal(t, func(recorder *recorder) {
+		recorder.isFailed = true
+		(&Cluster{t: recorder}).Until("never", func() (bool, error) { return false, nil })
+	})
+	if message != "ended" {
+		t.Errorf("%q", message)
 	}
 }

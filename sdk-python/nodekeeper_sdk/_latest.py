@@ -29,7 +29,7 @@ class Latest:
     def fail(self, message):
         """Fails the streams that have the current value, and calls, until the next value."""
         self._number += 1
-        self._failure, self._failed_at = ReportFailed(message), self._number
+        self._failure, self._failed_at = message, self._number
         self._wake()
 
     def stop(self):
@@ -39,14 +39,14 @@ class Latest:
 
     async def get(self):
         """Returns the value, waiting for the first one. Raises ReportFailed while the report fails."""
-        if self._failure:
-            raise self._failure
+        if self._failure is not None:
+            raise ReportFailed(self._failure)
         value, _ = await self._after(0)
         return value
 
     async def each(self):
         """Yields the value and each later one. If the report failed before, waits until it is restarted."""
-        seen = self._failed_at if self._failure else 0
+        seen = self._failed_at if self._failure is not None else 0
         while True:
             value, seen = await self._after(seen)
             yield value
@@ -57,8 +57,8 @@ class Latest:
                 raise Stopping("the plugin is stopping")
             if self._value_at > seen:
                 return self._value, self._value_at
-            if self._failure and self._failed_at > seen:
-                raise self._failure
+            if self._failure is not None and self._failed_at > seen:
+                raise ReportFailed(self._failure)
             await self._changed.wait()
 
     def _wake(self):

@@ -54,6 +54,7 @@ class Kind:
         self.versions = versions
         self.max_request_bytes = max_request_bytes
         self.reports = []
+        self.log = logging.getLogger("nodekeeper_sdk")
         self._methods = {}
 
     def report(self, report, response, field_name):
@@ -93,7 +94,7 @@ class Kind:
             try:
                 return await answer(message)
             except Exception as error:
-                logging.getLogger("nodekeeper_sdk").exception("%s failed", method)
+                self.log.exception("%s failed", method)
                 await _abort(context, error)
 
         handler = grpc.unary_unary_rpc_method_handler(
@@ -113,6 +114,7 @@ async def _abort(context, error):
 async def serve(options, kind):
     """Serves until it is cancelled, and removes the socket then. Raises if the plugin can't be served, or if another process
     takes its socket."""
+    kind.log = options.log
     if options.socket_path is None:
         _socket.remove_stale_sockets(options.socket_dir, options.name)
     path = options.socket_path or _socket.instance_path(options.socket_dir, options.name)

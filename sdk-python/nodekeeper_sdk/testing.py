@@ -39,20 +39,44 @@ class DevCluster(contextlib.AbstractContextManager):
             process = subprocess.Popen(
                 [*_program(), "dev", *options], stdout=subprocess.PIPE, stderr=problems, text=True, start_new_session=True
             )
+            stack.callback(process.stdout.close)
             stack.callback(_stop, process)
+            # Ends the wait for the addresses.
+            timer = threading.Timer(_TIMEOUT, _signal, [process, signal.SIGKILL])
+            timer.start()
             addresses = _addresses(process.stdout)
+            timer.cancel()
             if len(addresses) < 2:
                 process.wait()
                 problems.seek(0)
-                raise RuntimeError(f"nodekeeper dev ended without a cluster: {problems.read()}")
+                raise RuntimeError(f"nodekeeper dev ended without a cluster, or has none after {_TIMEOUT} s: {problems.read()}")
             self.api_server, self.agent = addresses["API server"], addresses["agent"]
             # What follows is discarded.
             threading.Thread(target=process.stdout.read, daemon=True).start()
+            self._plugins = []
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error):
         self._stack.close()
+
+    def start(self, *command):
+        """Starts a plugin, which gets SIGTERM at the end of the `with` block. Returns its `subprocess.Popen`."""
+        plugin = subprocess.Popen(command, start_new_session=True)
+        self._stack.callback(_stop, plugin)
+        self._plugins.append(plugin)
+        return plugin
+
+    def until(self, what, look):
+        """As the function `until`. Raises RuntimeError if a plugin that was started has ended."""
+
+        def look_beside_plugins():
+            for plugin in self._plugins:
+                if plugin.poll() is not None:
+                    raise RuntimeError(f"{' '.join(plugin.args)} ended with {plugin.returncode}")
+            return look()
+
+        return until(what, look_beside_plugins)
 
     def published_devices(self, driver):
         """Returns the names of the devices in the driver's ResourceSlices."""
@@ -97,11 +121,14 @@ def _addresses(lines):
 
 
 def _stop(process):
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
+    _signal(process, signal.SIGTERM)
     try:
         process.wait(_STOP_TIMEOUT)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _signal(process, signal.SIGKILL)
         process.wait()
-    process.stdout.close()
+
+
+def _signal(process, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 from unittest import mock
 
@@ -22,7 +23,7 @@ from nodekeeper_sdk import (
     serve_reporter_plugin,
     status,
 )
-from nodekeeper_sdk import _registration, _socket
+from nodekeeper_sdk import _latest, _registration, _socket
 from nodekeeper_sdk.gen.nodekeeper.eviction.v1alpha1 import api_pb2 as rounds
 from nodekeeper_sdk.gen.reporterplugin.v1alpha1 import api_pb2 as reports
 from tests.served import report_of, served
@@ -148,12 +149,45 @@ class UnregisteredTest(unittest.TestCase):
                 self.assertIn(wanted, texts[0])
 
 
+class LatestTest(unittest.IsolatedAsyncioTestCase):
+    async def test_the_traceback_of_a_failure_does_not_grow(self):
+        latest = _latest.Latest()
+        latest.fail("the bus is gone")
+
+        async def length():
+            try:
+                await latest.get()
+            except _latest.ReportFailed as error:
+                return len(traceback.extract_tb(error.__traceback__))
+
+        self.assertEqual(await length(), await length())
+
+
 class EvictionTest(unittest.IsolatedAsyncioTestCase):
+    async def test_what_is_not_served_is_unimplemented_and_none_requests_nothing(self):
+        functions = {"threshold_met": lambda pods: None, "top_pods": lambda *_: None}
+        async with served(serve_eviction_plugin, **functions) as plugin, plugin.connect() as agent:
+            request = evictions.GetThresholdMetRequest()
+            response = await agent.call(f"{EVICTION}/ThresholdMet", request, evictions.ThresholdMetResponse)
+            self.assertEqual(response, evictions.ThresholdMetResponse())
+            request = evictions.GetTopEvictionPodsRequest(topN=1)
+            response = await agent.call(f"{EVICTION}/GetTopEvictionPods", request, evictions.GetTopEvictionPodsResponse)
+            self.assertEqual(list(response.target_pods), [])
+            for method, request, response in (
+                ("GetEvictPods", evictions.GetEvictPodsRequest(), evictions.GetEvictPodsResponse),
+                ("GetToken", evictions.Empty(), evictions.GetTokenResponse),
+            ):
+                with self.assertRaises(grpc.aio.AioRpcError) as raised:
+                    await agent.call(f"{EVICTION}/{method}", request, response)
+                self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+
     async def test_answers_of_a_round(self):
         requests = asyncio.Queue()
         options = {
             "threshold_met": lambda pods: evictions.ThresholdMetResponse(met_type=evictions.HARD_MET, observed_value=len(pods)),
             "top_pods": lambda pods, _top_n, _scope: pods,
+            "evict_pods": lambda pods: None,
+            "token": lambda: "secret",
             "round_requests": requests,
         }
         async with served(serve_eviction_plugin, **options) as plugin, plugin.connect() as agent:
@@ -168,9 +202,10 @@ class EvictionTest(unittest.IsolatedAsyncioTestCase):
             request = evictions.GetTopEvictionPodsRequest(active_pods=[b"", b""], topN=1)
             response = await agent.call(f"{EVICTION}/GetTopEvictionPods", request, evictions.GetTopEvictionPodsResponse)
             self.assertEqual(list(response.target_pods), [b""])
-            with self.assertRaises(grpc.aio.AioRpcError) as raised:
-                await agent.call(f"{EVICTION}/GetEvictPods", evictions.GetEvictPodsRequest(), evictions.GetEvictPodsResponse)
-            self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+            response = await agent.call(f"{EVICTION}/GetEvictPods", evictions.GetEvictPodsRequest(), evictions.GetEvictPodsResponse)
+            self.assertEqual(list(response.evict_pods), [])
+            response = await agent.call(f"{EVICTION}/GetToken", evictions.Empty(), evictions.GetTokenResponse)
+            self.assertEqual(response.token, "secret")
             requests.put_nowait("free memory fell below 500 MiB")
             method = "/nodekeeper.eviction.v1alpha1.RoundRequests/WaitForRequest"
             response = await agent.call(method, rounds.WaitForRequestRequest(), rounds.RoundRequest)

@@ -13,12 +13,13 @@ import {
   startBlock,
   writeFilesOf,
 } from "../support/doc-blocks.ts";
+import { coffeeLanguages, writeCoffeeProject } from "./support/coffee-project.ts";
 import { imageName } from "./support/container-image.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { snippetsOf } from "./support/doc-snippets.ts";
 import { freePort } from "./support/free-port.ts";
 import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
-import { pathOf } from "./support/parts.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -93,17 +94,37 @@ describe.skipIf(missingForNode())(`${page} on a real node`, () => {
     await run("npm", words, { cwd: project, env });
   }
 
-  it("ends with a running pod that has the machine", async () => {
+  // The agent runs in one terminal, the driver of each language in another.
+  it("ends with a running pod that has the machine, in each language", async () => {
     expect(await runBlock(install!, project, admin)).toEqual([]);
     expect(await runBlock(connect!, project, onNode)).toEqual([]);
     await using terminals = new AsyncDisposableStack();
-    const opened = [agent!, driver!].map((block) => terminals.use(startBlock(block, project, onNode)));
-    await eventually(async () => {
-      const problems = await runBlock(registered!, project, onNode);
-      expect(problems, opened.map((terminal) => terminal.output().slice(-4_000)).join("\n\n")).toEqual([]);
-    });
-    expect(await runBlock(apply!, project, admin)).toEqual([]);
-    expect(await runBlock(logs!, project, admin)).toEqual([]);
-    await cluster.kubectl.run("delete", "pod", "barista");
+    const agentTerminal = terminals.use(startBlock(agent!, project, onNode));
+    for (const { cwd, block } of await drivers()) {
+      await using driverTerminal = startBlock(block, cwd, onNode);
+      const printed = () =>
+        [agentTerminal, driverTerminal].map((each) => each.output().slice(-4_000)).join("\n\n");
+      await eventually(async () => {
+        expect(await runBlock(registered!, project, onNode), printed()).toEqual([]);
+        // Not that of the driver before.
+        expect(driverTerminal.output(), printed()).toContain("registered");
+      });
+      expect(await runBlock(apply!, project, admin), printed()).toEqual([]);
+      expect(await runBlock(logs!, project, admin)).toEqual([]);
+      await cluster.kubectl.run("delete", "--wait", "-f", join(project, "pod.yaml"));
+    }
   });
+
+  /** Where the driver of each language is started, and the page's block with its command. */
+  async function drivers(): Promise<{ cwd: string; block: typeof driver & {} }[]> {
+    const found = [{ cwd: project, block: driver! }];
+    for (const language of coffeeLanguages) {
+      if (missingParts(language === "go" ? "goSampleDriver" : "pythonSampleDriver")) continue;
+      const { directory: cwd, env, scripts } = await writeCoffeeProject(language, join(directory, language));
+      if (language === "go")
+        await run("sh", ["-c", scripts.build!], { cwd, env: { ...process.env, ...env } });
+      found.push({ cwd, block: { ...driver!, text: scripts.start! } });
+    }
+    return found;
+  }
 });

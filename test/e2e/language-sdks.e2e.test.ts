@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readMarkdown } from "../../scripts/docs/markdown.ts";
+import { writeCoffeeProject } from "./support/coffee-project.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 const execute = promisify(execFile);
@@ -91,47 +91,21 @@ it.for(samples)("the sample driver in $language keeps the contract", async (samp
   }
 });
 
-/** What docs/first-driver.md does in a language other than JavaScript. */
-const coffee = [
-  {
-    language: "go",
-    files: ["main.go", "main_test.go"],
-    missing: missingGo,
-    env: () => ({ CGO_ENABLED: "0", GOFLAGS: "-trimpath", GOWORK: "off" }),
-    // The module's own tests are not in the project.
-    commands: [
-      ["go", "vet", "."],
-      ["go", "test", "-count=1", "."],
-    ],
-  },
-  {
-    language: "python",
-    files: ["main.py", "test_main.py"],
-    missing: missingPython,
-    env: (project: string) => ({
-      PYTHONPATH: `${join(project, "sdk-python")}:${pathOf("pythonSampleDriver")}`,
-    }),
-    commands: [["python3", "-m", "unittest", "test_main"]],
-  },
-];
-
 describe("docs/first-driver.md", () => {
-  let project: string;
+  let directory: string;
   beforeEach(() => {
-    project = mkdtempSync(join(tmpdir(), "nk-coffee-"));
+    directory = mkdtempSync(join(tmpdir(), "nk-coffee-"));
   });
-  afterEach(() => rmSync(project, { recursive: true, force: true }));
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  it.for(coffee)("its driver in $language passes its test", async (sample, { skip }) => {
-    if (sample.missing) skip(sample.missing);
-    const { language, files, commands } = sample;
-    const create = join(root, "packages/create-plugin/src/main.ts");
-    const choices = ["--kind", "driver", "--language", language, "--name", "coffee.example.com"];
-    await output(root, {}, "node", create, project, ...choices);
-    const { blocks } = readMarkdown(readFileSync(join(root, "docs/first-driver.md"), "utf8"));
-    const programs = blocks.filter((block) => block.language === language);
-    expect(programs).toHaveLength(files.length);
-    for (const [index, { text }] of programs.entries()) writeFileSync(join(project, files[index]!), text);
-    for (const words of commands) await output(project, sample.env(project), ...words);
+  it.for([
+    { language: "go", missing: missingGo, ran: /^ok {2}\t/m },
+    { language: "python", missing: missingPython, ran: /^Ran 2 tests/m },
+  ] as const)("its driver in $language passes its test, which npm test runs", async (sample, { skip }) => {
+    const { language, missing, ran } = sample;
+    if (missing) skip(missing);
+    const project = await writeCoffeeProject(language, join(directory, "coffee"));
+    expect(await output(project.directory, project.env, "npm", "test")).toMatch(ran);
+    if (project.scripts.check) await output(project.directory, project.env, "npm", "run", "check");
   });
 });

@@ -72,6 +72,7 @@ beforeAll(async () => {
     },
     replacements: [
       [/\/tmp\/nkdev/g, join(project, "nkdev")],
+      [/\/tmp\/coffee/g, join(project, "coffee")],
       [/(?<=--pack-destination )\/tmp/g, project],
       [/\/tmp(?=\/nodekeeper-)/g, project],
       [/127\.0\.0\.1:10377/g, `127.0.0.1:${await freePort()}`],

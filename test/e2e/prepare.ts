@@ -156,6 +156,14 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
       release: "bookworm",
       libraries: ["libgpgme11", "libassuan0", "libdevmapper1.02.1"],
     }),
+  // Builds images of Dockerfiles. The package's other dependencies are programs that it does not need here.
+  buildah: () =>
+    fromPackage({
+      packageName: "buildah",
+      file: "usr/bin/buildah",
+      release: "bookworm",
+      libraries: ["libgpgme11", "libassuan0", "libdevmapper1.02.1"],
+    }),
   verdaccio: () =>
     prepareNpmProgram({
       name: "verdaccio",

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join, matchesGlob } from "node:path";
+import { basename, dirname, join, matchesGlob } from "node:path";
 import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -244,6 +244,32 @@ describe("a project", () => {
     expect(files).toContain(file);
     expect(files.filter((name) => /test_|_test\.|pycache|README|generate|buf\./.test(name))).toEqual([]);
   });
+
+  // Each stands for its language's tool: it succeeds, or as Python 3.12 exits with 5, if there are no tests.
+  it.each([
+    ["go", "bin/go", "main_test.go", '[ "$*" = "test ." ] && ! [ -e main_test.go ]'],
+    [
+      "python",
+      ".venv/bin/python",
+      "test_main.py",
+      '[ "$*" = "-m unittest" ] && [ ! -e test_main.py ] && exit 5',
+    ],
+  ] as const)(
+    "in %s runs the tests in its language, if there are any",
+    async (language, tool, file, script) => {
+      const project = join(directory, "new");
+      await writeProject({ language, kind: "driver", name: "tea", directory: project }, source);
+      rmSync(join(project, "plugin.test.mjs"));
+      mkdirSync(dirname(join(project, tool)), { recursive: true });
+      writeFileSync(join(project, tool), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      const { scripts } = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+      const env = { ...process.env, PATH: `${join(project, "bin")}:${process.env.PATH}` };
+      const test = async () => await promisify(execFile)("sh", ["-c", scripts.test], { cwd: project, env });
+      await test();
+      writeFileSync(join(project, file), "");
+      await expect(test()).rejects.toThrow("Command failed");
+    },
+  );
 
   it("is tested by the actions that test this repository", async () => {
     const project = join(directory, "new");

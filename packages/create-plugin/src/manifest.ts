@@ -4,12 +4,16 @@ import type { Language } from "./templates.ts";
 // Used by `npm run check` of TypeScript projects. Node runs TypeScript without compilation.
 const typescriptTools = { typescript: "^7.0.2", "@types/node": "^24.0.0" };
 
-/** Scripts that build and start the project. */
+/** Scripts that build, start and test the project. */
 interface Scripts {
   build?: string;
   check?: string;
   start: string;
+  test: string;
 }
+
+// The test of the template, until the author removes it.
+const nodeTest = "node --test --test-force-exit";
 
 /**
  * Returns the project's package.json. Projects in other languages need it for the test. @param version version of
@@ -25,18 +29,29 @@ export function manifestOf(choices: Choices, version: string): unknown {
     private: true,
     type: "module",
     engines: { node: ">=24" },
-    scripts: { ...scriptsOf(choices), test: "node --test --test-force-exit" },
+    scripts: scriptsOf(choices),
     ...(language === "typescript" ? { dependencies: { "@nodekeeper/sdk": wanted } } : {}),
     devDependencies: language === "typescript" ? { ...testing, ...typescriptTools } : testing,
   };
 }
 
-/** Returns the scripts that build and start the project. */
+/** Returns the scripts that build, start and test the project. */
 export function scriptsOf({ language, name }: Choices): Scripts {
-  if (language === "typescript") return { check: "tsc", start: "node main.ts" };
-  if (language === "go") return { build: `go build -o ${name} .`, check: "go vet .", start: `./${name}` };
+  if (language === "typescript") return { check: "tsc", start: "node main.ts", test: nodeTest };
+  if (language === "go")
+    return {
+      build: `go build -o ${name} .`,
+      check: "go vet .",
+      start: `./${name}`,
+      test: `go test . && ${nodeTest}`,
+    };
   const steps = ["python3 -m venv .venv", ".venv/bin/pip install --quiet -r requirements.txt"];
-  return { build: steps.join(" && "), start: ".venv/bin/python main.py" };
+  return {
+    build: steps.join(" && "),
+    start: ".venv/bin/python main.py",
+    // Since Python 3.12 the exit status is 5 if there are no tests.
+    test: `(.venv/bin/python -m unittest || [ $? -eq 5 ]) && ${nodeTest}`,
+  };
 }
 
 /** Returns the lines of the project's .gitignore. */

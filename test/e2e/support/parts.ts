@@ -38,6 +38,7 @@ export const partNames = [
   "dockerRegistry",
   "skopeo",
   "verdaccio",
+  "buildah",
 ] as const;
 export type PartName = (typeof partNames)[number];
 /** What `startControlPlane` starts, and the definition that it installs. */

@@ -133,6 +133,7 @@ export class Bench implements AsyncDisposable {
       service: this.service(DevicePreparationDefinition),
       clock: this.clock,
       signal: this.signal,
+      restoresFirst: this.isOwn,
       onLeftPrepared: this.options.onLeftPrepared,
     });
     return this.#calls;

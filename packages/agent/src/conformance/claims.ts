@@ -12,6 +12,9 @@ export interface StreamedDevice {
   device: Device;
 }
 
+/** Bytes that are no message: field 1 has more bytes than follow. */
+export const malformedRequest = Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07, 0x01]);
+
 const CLAIM_NAMESPACE = "nodekeeper-conformance";
 
 /**

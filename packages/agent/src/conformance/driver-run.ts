@@ -2,6 +2,7 @@ import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib"
 import type { ConformanceOptions } from "./bench.ts";
 import { OwnProcess } from "./driver-process.ts";
 import { SocketPlace } from "./find-socket.ts";
+import { HeldConnection } from "./held-connection.ts";
 
 const START_MS = 30_000;
 const END_MS = 10_000;
@@ -56,6 +57,8 @@ export class DriverRun implements AsyncDisposable {
       await this.#vacant(signal);
       return await this.#started(command, signal);
     }
+    const before = await this.#place.find();
+    using held = before === undefined ? undefined : await HeldConnection.open(before);
     const process = new OwnProcess(restartCommand ?? "false");
     try {
       const how = await withDeadline(
@@ -66,6 +69,12 @@ export class DriverRun implements AsyncDisposable {
       );
       if (how !== 0)
         throw new NodekeeperError("invalid", `--restart-command ended with ${how}: ${process.output}`);
+      if (held) await Promise.race([held.closed, this.#clock.sleep(END_MS, signal)]);
+      if (held?.isOpen)
+        throw new NodekeeperError(
+          "invalid",
+          "--restart-command did not restart the driver: its process still runs",
+        );
     } finally {
       process.kill("SIGKILL");
     }

@@ -14,6 +14,8 @@ export interface PreparationCallsOptions {
   service: string;
   clock: Clock;
   signal: AbortSignal;
+  /** Whether each connection begins with RestoreClaims, as the agent's. Its failure has a rule of its own. */
+  restoresFirst: boolean;
   /** Called at the end with the devices of claims that could not be unprepared, and the reason. */
   onLeftPrepared: (devices: readonly string[], reason: string) => void;
 }
@@ -27,6 +29,8 @@ export class PreparationCalls implements AsyncDisposable {
   readonly #options: PreparationCallsOptions;
   #channel: UnaryChannel;
   readonly #claims = new Map<string, PrepareDevicesRequest>();
+  // Of the present connection.
+  #restored: Promise<unknown> | undefined;
 
   constructor(options: PreparationCallsOptions) {
     this.#options = options;
@@ -36,10 +40,12 @@ export class PreparationCalls implements AsyncDisposable {
   reconnect(endpoint: string): void {
     this.#channel.close();
     this.#channel = new UnaryChannel(endpoint, { maxReceiveBytes: MOST_BYTES });
+    this.#restored = undefined;
   }
 
   /** @param added encoded fields to append to the request */
   async prepare(request: PrepareDevicesRequest, added = new Uint8Array()): Promise<PrepareDevicesResponse> {
+    await this.#restoreFirst();
     this.#claims.set(request.claim!.uid, request);
     const bytes = Buffer.concat([PrepareDevicesRequest.encode(request).finish(), added]);
     return PrepareDevicesResponse.decode(await this.call("PrepareDevices", bytes));
@@ -67,12 +73,24 @@ export class PreparationCalls implements AsyncDisposable {
     const request = RestoreClaimsRequest.fromPartial({
       claims: claims.map((claim) => ({ ...claim, isPrepared: true })),
     });
-    const answer = await this.call("RestoreClaims", RestoreClaimsRequest.encode(request).finish());
-    return RestoreClaimsResponse.decode(answer).prepareAgain;
+    const answered = this.#call("RestoreClaims", RestoreClaimsRequest.encode(request).finish());
+    this.#restored = answered.catch(() => {});
+    return RestoreClaimsResponse.decode(await answered).prepareAgain;
   }
 
   /** Calls a method with the kubelet's timeout. */
   async call(method: string, bytes: Uint8Array, parent = this.#options.signal): Promise<Uint8Array> {
+    await this.#restoreFirst();
+    return await this.#call(method, bytes, parent);
+  }
+
+  async #restoreFirst(): Promise<void> {
+    if (this.#options.restoresFirst && !this.#restored)
+      await this.restore([...this.#claims.values()]).catch(() => {});
+    await this.#restored;
+  }
+
+  async #call(method: string, bytes: Uint8Array, parent = this.#options.signal): Promise<Uint8Array> {
     const { service, clock } = this.#options;
     return await withDeadline(clock, { ms: KUBELET_TIMEOUT_MS, name: method }, parent, (signal) =>
       this.#channel.call(`${service}/${method}`, [bytes], signal),

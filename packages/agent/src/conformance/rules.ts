@@ -43,7 +43,8 @@ export const rules = {
     source: `${stream}, DeviceDriver.ListAndWatchDevices`,
   },
   health: {
-    contract: "the health of streamed devices is sent at once, with messages of at most 1,024 characters",
+    contract:
+      "the health of streamed devices is sent at once, once for each device and to each stream, with messages of at most 1,024 characters",
     source: `${claims}, DeviceHealthReport`,
   },
   feedback: {

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,22 +30,61 @@ const refuse = (why: string) => new ServerError(Status.INTERNAL, why);
 
 let directory: string;
 let server: Server | undefined;
+/** In front of the server: its connections can be closed as by a process that ends and is started again. */
+let proxy: DriverProxy;
 /** Devices that the suite could not unprepare. */
 let left: string[];
 beforeEach(() => {
   left = [];
   directory = mkdtempSync(join(tmpdir(), "nkc-"));
+  proxy = new DriverProxy(join(directory, "driver.sock"), join(directory, ".server.sock"));
 });
 afterEach(() => {
+  proxy.close();
   server?.forceShutdown();
   rmSync(directory, { recursive: true, force: true });
 });
+
+class DriverProxy {
+  readonly #sockets = new Set<Socket>();
+  readonly #server;
+
+  constructor(place: string, to: string) {
+    this.#server = createServer((socket) => {
+      const other = connect(to);
+      for (const [one, peer] of [
+        [socket, other],
+        [other, socket],
+      ] as const) {
+        this.#sockets.add(one);
+        one.on("error", () => {});
+        one.once("close", () => {
+          this.#sockets.delete(one);
+          peer.destroy();
+        });
+        one.pipe(peer);
+      }
+    }).listen(place);
+  }
+
+  /** Closes all connections. New ones are accepted. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.#server.close();
+    this.cut();
+  }
+}
 
 /** What tests of broken drivers use. */
 interface Trouble {
   /** Makes time pass quickly until the next finding, because the driver does not answer. */
   hang(signal: AbortSignal): Promise<never>;
   crash(): void;
+  /** Ends the process, and starts it again at once. */
+  crashAndStart(): void;
   clock: FakeClock;
 }
 
@@ -63,11 +103,15 @@ async function check(
       isHanging = true;
       return untilCancelled(signal);
     },
-    crash: () => server?.forceShutdown(),
+    crash() {
+      proxy.close();
+      server?.forceShutdown();
+    },
+    crashAndStart: () => proxy.cut(),
     clock,
   };
   const place = join(directory, "driver.sock");
-  server = await serveTestDriver(place, change(trouble));
+  server = await serveTestDriver(join(directory, ".server.sock"), change(trouble));
   const findings: Finding[] = [];
   const all = {
     place,
@@ -133,6 +177,36 @@ it("without preparation, no claim is prepared", async () => {
     result: "skip",
     message: "--no-prepare",
   });
+});
+
+it("without preparation, it is still noticed that a listed service is not served", async () => {
+  const findings = await check(() => ({ prepare: undefined }), { prepares: false });
+  expect(rulesOf(findings, "fail")).toEqual(["versions-served"]);
+});
+
+it.each([
+  [true, []],
+  [false, ["prepare"]],
+])("with idle: %s, a driver is told of its claims before any other call", async (idle, failed) => {
+  let isTold = false;
+  const findings = await check(
+    () => ({
+      async restore() {
+        isTold = true;
+        return {};
+      },
+      async prepare({ devices }) {
+        if (!isTold) throw refuse("no claims yet");
+        return answerFor(devices);
+      },
+      async unprepare() {
+        if (!isTold) throw refuse("no claims yet");
+        return {};
+      },
+    }),
+    { idle },
+  );
+  expect(rulesOf(findings, "fail")).toEqual(failed);
 });
 
 it("claims have the configuration, and none stays prepared", async () => {
@@ -279,6 +353,50 @@ const breaches: [RuleId, string, Breach][] = [
           const isLate = ++streams > 2;
           yield isLate ? poolOf("gpu-1") : poolOf("gpu-0", "gpu-1");
           await (isLate && streams === 3 ? hang(signal) : untilCancelled(signal));
+        },
+      };
+    },
+  ],
+  [
+    "whole-state-again",
+    "the devices of later streams have other attributes",
+    ({ hang }) => {
+      let streams = 0;
+      const devices = (model: string) => ({
+        pools: [
+          { devices: ["gpu-0", "gpu-1"].map((name) => ({ name, attributes: { model: { string: model } } })) },
+        ],
+      });
+      return {
+        async *devices(_, { signal }) {
+          const isLate = ++streams > 2;
+          yield devices(isLate ? "none" : "alpha");
+          await (isLate && streams === 3 ? hang(signal) : untilCancelled(signal));
+        },
+      };
+    },
+  ],
+  [
+    "health",
+    "a device that is both healthy and not",
+    () => ({
+      async *health(_, { signal }) {
+        yield { devices: [true, false].map((healthy) => ({ device: "gpu-0", healthy })) };
+        await untilCancelled(signal);
+      },
+    }),
+  ],
+  [
+    "health",
+    "only changes in later streams",
+    ({ hang }) => {
+      let streams = 0;
+      return {
+        async *health(_, { signal }) {
+          // The first shows that the service is served.
+          const isLate = ++streams > 2;
+          yield isLate ? {} : { devices: [{ device: "gpu-0", healthy: true }] };
+          await (isLate ? hang(signal) : untilCancelled(signal));
         },
       };
     },
@@ -538,6 +656,30 @@ const breaches: [RuleId, string, Breach][] = [
       async prepare({ devices }) {
         if ((devices[0]?.pool.length ?? 0) > 1_000) crash();
         return answerFor(devices);
+      },
+    }),
+  ],
+  [
+    "long-names",
+    "a crash, after which it is started again",
+    ({ crashAndStart }) => ({
+      async prepare({ devices }) {
+        if ((devices[0]?.pool.length ?? 0) > 1_000) crashAndStart();
+        return answerFor(devices);
+      },
+    }),
+  ],
+  [
+    "malformed-request",
+    "a crash, after which it is started again",
+    ({ crashAndStart }) => ({
+      decodePrepare(bytes) {
+        try {
+          return Request.decode(bytes);
+        } catch (error) {
+          crashAndStart();
+          throw error;
+        }
       },
     }),
   ],

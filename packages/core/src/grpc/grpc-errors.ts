@@ -52,7 +52,9 @@ const statuses: Record<ErrorCode, Status> = {
   internal: Status.INTERNAL,
 };
 
-/** Returns the gRPC error with which a service of the agent responds if its work throws. */
+/** Returns the gRPC error with which a service responds if its work throws. Its message is truncated to 500 characters. */
 export function toServerError(error: unknown): ServerError {
-  return new ServerError(statuses[codeOf(error)], messageOf(error));
+  // It is sent as a header, whose size is limited. grpc-js throws for half of a surrogate pair.
+  const details = messageOf(error).slice(0, longestDetails).toWellFormed();
+  return new ServerError(statuses[codeOf(error)], details);
 }

@@ -1,11 +1,11 @@
 import { counted } from "@nodekeeper/api/wording";
-import { type CheckedPools, contractOf } from "../../devices/index.ts";
+import { type CheckedDevice, type CheckedPools, contractOf } from "../../devices/index.ts";
 import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
 import { RuleBroken } from "../finding.ts";
 import type { Watch } from "../watch.ts";
+import { checkSame, FIRST_MESSAGE_MS } from "./same-state.ts";
 
-const FIRST_MESSAGE_MS = 10_000;
 const MOST_SHOWN = 3;
 
 export const deviceChecks: readonly Check[] = [
@@ -38,10 +38,10 @@ export const deviceChecks: readonly Check[] = [
     rule: "whole-state-again",
     needs: ["first-message"],
     async run(bench) {
-      await checkSame(bench, bench.devices!);
+      await checkSame(bench, bench.devices!, () => watchOf(bench), partsOf);
       bench.devices?.[Symbol.dispose]();
       using first = watchOf(bench);
-      await checkSame(bench, first);
+      await checkSame(bench, first, () => watchOf(bench), partsOf);
       bench.devices = watchOf(bench);
       await bench.devices.after(0, FIRST_MESSAGE_MS);
       return undefined;
@@ -55,35 +55,15 @@ function watchOf(bench: Bench): Watch<CheckedPools> {
   );
 }
 
-// Devices may come and go meanwhile: differences count if they last.
-async function checkSame(bench: Bench, known: Watch<CheckedPools>): Promise<void> {
-  using second = watchOf(bench);
-  const until = bench.clock.monotonic() + FIRST_MESSAGE_MS;
-  let [one, other] = [await known.after(0, FIRST_MESSAGE_MS), await second.after(0, FIRST_MESSAGE_MS)];
-  for (;;) {
-    const difference = differenceOf(one.value, other.value);
-    if (difference === undefined) return;
-    try {
-      const ms = until - bench.clock.monotonic();
-      await Promise.any([known.after(one.number, ms), second.after(other.number, ms)]);
-    } catch {
-      throw new RuleBroken(difference);
-    }
-    [one, other] = [await known.after(0, 0), await second.after(0, 0)];
-  }
+function partsOf({ pools }: CheckedPools): Map<string, string> {
+  return new Map(
+    pools.flatMap(({ name, fields, devices, counterSets }): [string, string][] => [
+      [`pool ${name}`, JSON.stringify([fields, counterSets.map(({ fingerprint }) => fingerprint).sort()])],
+      ...devices.map((each): [string, string] => [`device ${name}/${each.name}`, contentOf(each)]),
+    ]),
+  );
 }
 
-function differenceOf(one: CheckedPools, other: CheckedPools): string | undefined {
-  const [first, second] = [one, other].map((pools) => new Set(namesOf(pools)));
-  const missing = [...first!].find((name) => !second!.has(name));
-  if (missing !== undefined) return `the second stream lacks ${missing}`;
-  const added = [...second!].find((name) => !first!.has(name));
-  return added === undefined ? undefined : `the second stream has ${added}, which the first lacks`;
-}
-
-function namesOf({ pools }: CheckedPools): string[] {
-  return pools.flatMap(({ name, devices }) => [
-    `pool ${name}`,
-    ...devices.map((device) => `device ${name}/${device.name}`),
-  ]);
+function contentOf({ fingerprint, device: { taints = [] } }: CheckedDevice): string {
+  return JSON.stringify([fingerprint, taints.map(({ key, value, effect }) => [key, value, effect])]);
 }

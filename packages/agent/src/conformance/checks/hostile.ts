@@ -8,8 +8,9 @@ import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
 import { checkAnswer } from "../answer-check.ts";
 import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
-import { claimOf } from "../claims.ts";
+import { claimOf, malformedRequest } from "../claims.ts";
 import { RuleBroken, Skipped } from "../finding.ts";
+import { HeldConnection } from "../held-connection.ts";
 import type { RuleId } from "../rules.ts";
 import { claimOfOne } from "./preparation.ts";
 
@@ -107,13 +108,13 @@ export const hostileChecks: readonly Check[] = [
     rule: "malformed-request",
     needs,
     async run(bench) {
-      const bytes = Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07, 0x01]);
-      const error = await bench.preparation.call("PrepareDevices", bytes).then(
+      using held = await HeldConnection.open(bench.socket);
+      const error = await bench.preparation.call("PrepareDevices", malformedRequest).then(
         () => undefined,
         (reason) => reason,
       );
-      await bench.checkServes();
-      if (!error) throw new RuleBroken("the bytes 0a ff ff ff ff 07 01 were accepted");
+      await checkSurvived(bench, held);
+      if (!error) throw new RuleBroken(`the bytes ${malformedRequest.toString("hex")} were accepted`);
       if (codeOf(error) === "deadline") throw error;
       return undefined;
     },
@@ -133,6 +134,7 @@ function oneOf(bench: Bench): AllocatedDevice {
 // Each claim gets an error or a valid answer, is unprepared, and the driver serves afterwards.
 async function survives(bench: Bench, claims: readonly PrepareDevicesRequest[]): Promise<string> {
   let refused = 0;
+  using held = await HeldConnection.open(bench.socket);
   for (const claim of claims) {
     try {
       const answer = await bench.preparation.prepare(claim);
@@ -143,15 +145,22 @@ async function survives(bench: Bench, claims: readonly PrepareDevicesRequest[]):
       if (!isAnswered) throw error;
       refused++;
     }
-    await bench.checkServes();
+    await checkSurvived(bench, held);
     await bench.preparation.unprepare(claim).catch((error) => {
       if (codeOf(error) === "deadline") throw error;
     });
   }
-  await bench.checkServes();
+  await checkSurvived(bench, held);
   return refused === 0
     ? "answered"
     : refused === claims.length
       ? "refused"
       : `${refused} of ${claims.length} refused`;
+}
+
+// A process that has crashed may have been started again. A call makes sure that the end of a connection has arrived.
+async function checkSurvived(bench: Bench, held: HeldConnection): Promise<void> {
+  await bench.checkServes();
+  if (!held.isOpen)
+    throw new RuleBroken("the driver's process closed its connections: it has ended, and was started again");
 }

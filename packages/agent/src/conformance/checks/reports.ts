@@ -20,8 +20,8 @@ import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
 import { RuleBroken } from "../finding.ts";
 import { claimOfOne } from "./preparation.ts";
+import { checkSame, FIRST_MESSAGE_MS } from "./same-state.ts";
 
-const FIRST_MESSAGE_MS = 10_000;
 const CALL_MS = 10_000;
 const LONGEST_MESSAGE = 1_024;
 // Answers are empty.
@@ -32,21 +32,33 @@ export const reportChecks: readonly Check[] = [
     rule: "health",
     needs: ["first-message"],
     async run(bench) {
-      using watch = bench.watch({
-        method: `${bench.service(DeviceHealthReportDefinition)}/WatchDeviceHealth`,
-        request: WatchDeviceHealthRequest.encode({}).finish(),
-        read: (bytes) => WatchDeviceHealthResponse.decode(bytes).devices,
-      });
+      const open = () =>
+        bench.watch({
+          method: `${bench.service(DeviceHealthReportDefinition)}/WatchDeviceHealth`,
+          request: WatchDeviceHealthRequest.encode({}).finish(),
+          read: (bytes) => WatchDeviceHealthResponse.decode(bytes).devices,
+        });
+      using watch = open();
       const { value } = await watch.after(0, FIRST_MESSAGE_MS);
       const known = await deviceNames(bench);
+      const seen = new Set<string>();
       for (const { pool, device, message, taintEffect } of value) {
         const name = `${pool || bench.options.nodeName}/${device}`;
         if (!known.has(name)) throw new RuleBroken(`${quote(name)} is not a streamed device`);
+        if (seen.has(name)) throw new RuleBroken(`${name} is duplicated`);
+        seen.add(name);
         if (message.length > LONGEST_MESSAGE)
           throw new RuleBroken(`${name}: a message of ${message.length} characters`);
         if (!["", "NoSchedule", "NoExecute"].includes(taintEffect))
           throw new RuleBroken(`${name}: ${quote(taintEffect)} is not an effect of a taint`);
       }
+      // Whether a device is healthy may change at any time.
+      await checkSame(
+        bench,
+        watch,
+        open,
+        (devices) => new Map(devices.map(({ pool, device }) => [`device ${pool}/${device}`, ""])),
+      );
       return counted(value.length, "device");
     },
   },

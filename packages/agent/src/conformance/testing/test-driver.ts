@@ -31,7 +31,8 @@ export interface DriverParts {
   health: DeviceHealthReportServiceImplementation["watchDeviceHealth"];
   status: DeviceStatusReportServiceImplementation["watchDeviceStatus"] | undefined;
   feedback: DriverFeedbackServiceImplementation["reportProblems"];
-  prepare: DevicePreparationServiceImplementation["prepareDevices"];
+  /** Undefined: DevicePreparation is not served. */
+  prepare: DevicePreparationServiceImplementation["prepareDevices"] | undefined;
   unprepare: DevicePreparationServiceImplementation["unprepareDevices"];
   restore: DevicePreparationServiceImplementation["restoreClaims"];
   decodePrepare: (bytes: Uint8Array) => PrepareDevicesRequest;
@@ -103,19 +104,21 @@ export async function serveTestDriver(path: string, changed: Partial<DriverParts
   if (parts.status) server.add(DeviceStatusReportDefinition, { watchDeviceStatus: parts.status });
   server.add(DriverFeedbackDefinition, { reportProblems: parts.feedback });
   const { prepareDevices, ...methods } = DevicePreparationDefinition.methods;
-  server.add(
-    {
-      ...DevicePreparationDefinition,
-      methods: {
-        prepareDevices: {
-          ...prepareDevices,
-          requestType: { ...PrepareDevicesRequest, decode: parts.decodePrepare },
+  const { prepare, unprepare, restore } = parts;
+  if (prepare)
+    server.add(
+      {
+        ...DevicePreparationDefinition,
+        methods: {
+          prepareDevices: {
+            ...prepareDevices,
+            requestType: { ...PrepareDevicesRequest, decode: parts.decodePrepare },
+          },
+          ...methods,
         },
-        ...methods,
-      },
-    } as unknown as typeof DevicePreparationDefinition,
-    { prepareDevices: parts.prepare, unprepareDevices: parts.unprepare, restoreClaims: parts.restore },
-  );
+      } as unknown as typeof DevicePreparationDefinition,
+      { prepareDevices: prepare, unprepareDevices: unprepare, restoreClaims: restore },
+    );
   await server.listen(`unix:${path}`);
   return server;
 }
