@@ -121,7 +121,7 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
     );
   };
 
-  /** A template for an interface by its name, with a configuration. */
+  /** A template for an interface by its name, with a configuration whose keys are sorted, as kubectl does: docs/devices.md. */
   const createTemplate = (template: string, { name }: VethPair, parameters: ApiObject) => {
     const expression = `device.attributes["${DRIVER}"].ifName == "${name}" && device.attributes["${DRIVER}"].mtu >= 1500`;
     const exactly = { deviceClassName: DRIVER, selectors: [{ cel: { expression } }] };
