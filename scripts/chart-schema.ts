@@ -18,6 +18,8 @@ export function chartSchema(file: string): string {
   values.config = config;
   values.reporting!.properties!.inTreePlugins = valueIn(config, "reporting", "inTreePlugins");
   values.lifecycle!.properties!.runtimeEndpoint = valueIn(config, "runtime", "endpoint");
+  for (const name of ["endpoint", "protocol"])
+    values.archive!.properties![name] = valueIn(config, "archive", name);
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
 

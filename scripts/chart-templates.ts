@@ -12,6 +12,7 @@ const conditions: Readonly<Record<string, string>> = {
   "nodekeeper-reviews": "$uses.reviews",
   "nodekeeper-resource-claims": "$uses.kubeletPlugin",
   "nodekeeper-device-status": "$uses.deviceStatus",
+  "nodekeeper-cluster-pools": "$uses.clusterPools",
   "nodekeeper-metrics-reader": "$uses.remote",
   "nodekeeper-status-reader": "$uses.remote",
 };
@@ -91,6 +92,10 @@ function templated(text: string): string {
         : `${indent}${key}: {{ include "nodekeeper.serviceAccount" . }}`,
     )
     .replaceAll(/^( +)namespace: nodekeeper$/gm, '$1namespace: {{ include "nodekeeper.namespace" . }}')
+    .replace(
+      /^( +- name: clusterPoolDrivers\n +expression:) "\[\]"$/m,
+      '$1 {{ include "nodekeeper.clusterPoolDrivers" . | quote }}',
+    )
     .replaceAll('"system:serviceaccount:nodekeeper:nodekeeper"', '"{{ include "nodekeeper.user" . }}"')
     .replace(
       /^metadata:\n {2}name: .*$/m,

@@ -2,6 +2,7 @@ import { glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { acceptedDifferences } from "../test/e2e/katalyst/differences.ts";
 import { alertsPage } from "./alerts-page.ts";
+import { archivePage } from "./archive-page.ts";
 import { chartSchema, chartSettings } from "./chart-schema.ts";
 import { chartTemplates } from "./chart-templates.ts";
 import { chartValuesPage } from "./chart-values-page.ts";
@@ -44,6 +45,7 @@ const parts: Readonly<Record<string, (present: string) => string | Promise<strin
   "deploy/helm/nodekeeper/files/settings.json": chartSettings,
   "deploy/helm/nodekeeper/values.schema.json": chartSchema,
   "docs/alerts.md": alertsPage,
+  "docs/archive.md": archivePage,
   "docs/commands.md": commandsPage,
   "docs/configuration.md": configurationPage,
   "docs/errors.md": errorsPage,

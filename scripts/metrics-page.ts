@@ -14,6 +14,7 @@ interface Metric {
 }
 
 const titles: Record<string, string> = {
+  archive: "Archive",
   claims: "Claims",
   config: "Configuration",
   devices: "Devices",
@@ -57,6 +58,7 @@ function declaredMetrics(): Promise<Metric[]> {
       kubeconfig,
       stateDir: join(directory, "state"),
       runtimeEndpoint: "unix:///nowhere.sock",
+      archiveEndpoint: "http://127.0.0.1:1",
       devicesKubeletPluginEnabled: "true",
       evictionSoftEvictionNotifyPath: join(directory, "notices"),
     };

@@ -28,6 +28,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     "intree",
     "policy",
     "pod-usage",
+    "archive",
     "eviction",
     "claims",
     "devices",

@@ -191,6 +191,28 @@ it("cleans all nodes that a selector matches, and deletes a CustomNodeResource i
   expect(names("nodes").sort()).toEqual([NODE, "worker-2"]);
 });
 
+it("deletes slices of pools beyond the nodes with all nodes, none of which owns them", async () => {
+  const beyond = (name: string, manager: object) => {
+    const whole = slice(name, manager);
+    const { nodeName: _, ...spec } = whole.spec;
+    return { ...whole, spec: { ...spec, allNodes: true } };
+  };
+  cluster.server.store.put(beyond("ours", { labels: { "app.kubernetes.io/managed-by": "nodekeeper" } }));
+  cluster.server.store.put(beyond("theirs", {}));
+  expect((await uninstall("--node", NODE)).status).toBe(0);
+  expect((await uninstall("--all-nodes", "-l", "!pool")).status).toBe(0);
+  expect((await uninstall("--all-nodes", "--dry-run")).lines).toContain(
+    "cluster: would be removed: ResourceSlice ours",
+  );
+  expect(names(SLICES).sort()).toEqual(["ours", "theirs"]);
+  const done = await uninstall("--all-nodes");
+  expect(done).toEqual({
+    status: 0,
+    lines: ["cluster: removed: ResourceSlice ours", "1 node, 1 item removed"],
+  });
+  expect(names(SLICES)).toEqual(["theirs"]);
+});
+
 const isObject = ({ resource }: RequestInfo) => resource?.plural === "customnoderesources";
 const refusal = (status: number, reason: string) => ({
   status,

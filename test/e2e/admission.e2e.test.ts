@@ -119,6 +119,13 @@ describe.skipIf(missing)("the policies of deploy/admission-policies.yaml", () =>
     expect(own).toMatchObject({ status: expect.toSatisfy((status: number) => status < 300) });
   });
 
+  it("keep pools beyond the node to the drivers that they name, of which there are none as they are", async () => {
+    const slice = sliceOf(OWN, "beyond") as { spec: object };
+    const write = post(slices, { ...slice, spec: { ...slice.spec, nodeName: undefined, allNodes: true } });
+    const { status, message } = await send(write, tokenOf(OWN));
+    expect([status, message]).toEqual([422, expect.stringContaining("may not write resourceslices")]);
+  });
+
   it("do not concern other clients", async () => {
     await cluster.admin.patch(`${nodes}/${OTHER}`, { metadata: { labels: { by: "an-operator" } } });
   });

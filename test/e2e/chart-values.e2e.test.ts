@@ -606,6 +606,30 @@ describe.skipIf(missing)("the chart's values", () => {
     expect(await deadlineOf("uninstall.activeDeadlineSeconds=null")).toBeUndefined();
   });
 
+  it("exports records with the headers and authorities of Secrets, which need not exist", async () => {
+    const objects = await render(
+      "archive.endpoint=https://collector:4318",
+      "archive.protocol=grpc",
+      "archive.headersSecretName=tenant",
+      "archive.caSecretName=authority",
+    );
+    const { containers, volumes } = named(objects, "DaemonSet")!.spec.template.spec;
+    const { archive } = parse(named(objects, "ConfigMap")!.data["config.yaml"]);
+    expect(archive).toEqual({
+      endpoint: "https://collector:4318",
+      protocol: "grpc",
+      caFile: "/etc/nodekeeper-archive/ca.crt",
+      headersFile: "/etc/nodekeeper-archive/headers",
+    });
+    const { projected } = (volumes as ApiObject[]).find(({ name }) => name === "archive")!;
+    expect(projected.sources.map(({ secret }: ApiObject) => [secret.name, secret.optional])).toEqual([
+      ["tenant", true],
+      ["authority", true],
+    ]);
+    const mounts = (containers[0].volumeMounts as ApiObject[]).filter(({ name }) => name === "archive");
+    expect(mounts).toEqual([{ name: "archive", mountPath: "/etc/nodekeeper-archive", readOnly: true }]);
+  });
+
   it("passes helm lint", async () => {
     await execute(pathOf("helm"), ["lint", "--strict", chart]);
     await execute(pathOf("helm"), ["lint", "--strict", chart, ...all.flatMap((value) => ["--set", value])]);

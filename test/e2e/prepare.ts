@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { printProgress } from "../../scripts/programs.ts";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
@@ -39,6 +39,8 @@ const plugins = join(import.meta.dirname, "goplugins");
 const driver = join(plugins, "dra-driver");
 const katalystRounds = join(plugins, "katalyst-rounds");
 const helm = join(import.meta.dirname, "helm");
+const ociRuntimes = join(import.meta.dirname, "oci-runtimes");
+const collector = join(import.meta.dirname, "collector");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
@@ -118,6 +120,15 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
   containerd: () => fromPackage({ packageName: "containerd", file: CONTAINERD, release: "trixie" }),
   newContainerd: () => fromPackage({ packageName: "containerd", file: CONTAINERD, release: "sid" }),
   runc: () => fromPackage({ packageName: "runc", file: "usr/sbin/runc" }),
+  // No release of Debian has these versions yet.
+  netContainerd: async () => {
+    const module = "github.com/containerd/containerd/v2";
+    const programs = ["containerd", "containerd-shim-runc-v2", "ctr"] as const;
+    const version = requiredVersion(ociRuntimes, module);
+    const group = { name: "containerd", module: ociRuntimes, version, programs, parent: `${module}/cmd` };
+    return (await buildGoPrograms({ ...group, tags: ["no_btrfs"] })).containerd;
+  },
+  netRunc: () => buildRunc(),
   cniPlugins: () => fromPackage({ packageName: "containernetworking-plugins", file: "usr/lib/cni/ptp" }),
   helm: () =>
     buildGo({
@@ -128,6 +139,13 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
     }),
   // 19 MB; built from its Go module it would cost minutes.
   promtool: () => fromPackage({ packageName: "prometheus", file: PROMTOOL }),
+  otelCollector: () =>
+    buildGo({
+      name: "otel-collector",
+      module: collector,
+      package: ".",
+      version: requiredVersion(collector, "go.opentelemetry.io/collector/otelcol"),
+    }),
   busybox: () => fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
   // The registries that a release is rehearsed with.
   dockerRegistry: () => fromPackage({ packageName: "docker-registry", file: "usr/bin/docker-registry" }),
@@ -189,6 +207,26 @@ function buildKubernetes<Name extends string>(
     [`${symbols}.gitTreeState`]: "clean",
   };
   return buildGoPrograms({ name: "kubernetes", module, programs, version, stamps });
+}
+
+// It has parts in C, and libseccomp, which is linked into it.
+async function buildRunc(): Promise<Part> {
+  const library = await fromPackage({ packageName: "libseccomp-dev", file: "usr/include/seccomp.h" });
+  if ("missing" in library) return library;
+  const root = join(library.path, "../../..");
+  const name = "github.com/opencontainers/runc";
+  return await buildGo({
+    name: "runc",
+    module: ociRuntimes,
+    package: name,
+    version: requiredVersion(ociRuntimes, name),
+    tags: ["seccomp"],
+    env: {
+      CGO_ENABLED: "1",
+      PKG_CONFIG_PATH: globSync(join(root, "usr/lib/*/pkgconfig")).join(":"),
+      PKG_CONFIG_SYSROOT_DIR: root,
+    },
+  });
 }
 
 async function cnrDefinition(): Promise<Part> {

@@ -8,6 +8,16 @@ export const settingValues: readonly unknown[] = [
   ...["1Mi", "2Mi", "16M", "1e7", "1e7Mi", "12mi", "-1Mi", "1.5Gi"],
   ...["info", "debug", "deletion", "NoExecute", "worker-1", "Worker-1", `${"a.".repeat(127)}a`, "a..b"],
   ...["127.0.0.1:80", "[::1]:80", "host:65536", "unix:///run/a.sock", "example.com", "example.com/x"],
+  ...[
+    "http://collector:4318",
+    "https://[::1]/otlp",
+    "ftp://collector",
+    "http://a b",
+    "grpc",
+    "http",
+    "gzip",
+    "none",
+  ],
   ...[[], ["a"], ["a", "a"], ["*", "-a"], [""], [5], ["/a"], ["a=b"], ["a=b,c"], Array(300).fill("a")],
   ...[
     ["example.com/gpu=GPU"],

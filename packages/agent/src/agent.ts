@@ -3,6 +3,7 @@ import { type LogLevel, type Runnable, runInOrder } from "@nodekeeper/core/lib";
 import {
   type AgentSummary,
   agentContext,
+  archivePart,
   type ContextOptions,
   configurationPart,
   devicesPart,
@@ -45,6 +46,7 @@ export interface Agent extends Runnable {
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const context = await agentContext(options);
+  const archive = await archivePart(context);
   const lifecycle = lifecyclePart(context);
   const eviction = evictionPart(context, lifecycle);
   const devices = devicesPart(context, { lifecycle, eviction });
@@ -58,9 +60,19 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       reporting.manager.settingsChanged();
     },
   });
-  // In start order: plugins register only after their consumers run.
+  // In start order: plugins register only after their consumers run, and what they record is exported at the stop.
   const usage = podUsagePart(context, lifecycle);
-  const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, usage, configuration];
+  const parts = [
+    context.part,
+    archive,
+    reporting,
+    devices,
+    lifecycle,
+    eviction,
+    plugins,
+    usage,
+    configuration,
+  ];
   const present = parts.filter((part) => part !== undefined);
   const summarized = { reporting, lifecycle, eviction, plugins };
   const servers = statusServersOf(context, present, summarized, options.page);

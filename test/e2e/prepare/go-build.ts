@@ -13,6 +13,10 @@ interface GoBuild {
   version: string;
   /** `-X` values of the linker. */
   stamps?: Readonly<Record<string, string>>;
+  /** Build tags. */
+  tags?: readonly string[];
+  /** In place of the usual variables. */
+  env?: Readonly<Record<string, string>>;
   /** Builds nothing: what is not in the cache is missing. */
   onlyCached?: boolean;
 }
@@ -29,6 +33,8 @@ export interface GoPrograms<Name extends string> extends GoBuild {
   /** The directory's name in the cache. */
   name: string;
   programs: readonly Name[];
+  /** The path of their packages, without their names. Default: that of the module. */
+  parent?: string;
 }
 
 const NO_GO = "Go is not installed";
@@ -44,8 +50,8 @@ export async function buildGo(program: GoProgram): Promise<Part> {
 export async function buildGoPrograms<Name extends string>(
   group: GoPrograms<Name>,
 ): Promise<Record<Name, Part>> {
-  const { programs } = group;
-  const packages = programs.map((name) => `./${name}`);
+  const { programs, parent = "." } = group;
+  const packages = programs.map((name) => `${parent}/${name}`);
   const built = await buildOnce({ ...group, packages, files: programs });
   const parts = programs.map((name) => [
     name,
@@ -108,22 +114,26 @@ export async function downloadModule(module: string, version: string): Promise<P
 }
 
 async function build(
-  { name, module, stamps = {}, packages, files }: OneBuild,
+  { name, module, stamps = {}, tags = [], env = {}, packages, files }: OneBuild,
   directory: string,
 ): Promise<void> {
   const symbols = Object.entries(stamps).map(([symbol, value]) => ` -X ${symbol}=${value}`);
-  const args = ["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", `-s -w${symbols.join("")}`];
+  const flags = [
+    `-ldflags=-s -w${symbols.join("")}`,
+    ...(tags.length > 0 ? [`-tags=${tags.join(",")}`] : []),
+  ];
+  const args = ["build", "-v", "-trimpath", "-buildvcs=false", ...flags];
   // Of several packages Go names the files itself; a single one may have another name than its directory.
   const output = files.length === 1 ? join(directory, files[0]!) : `${directory}/`;
   await run("nice", ["-n", "19", "go", ...args, "-o", output, ...packages], {
     cwd: module,
-    env: { CGO_ENABLED: "0", GOFLAGS: "", GOWORK: "off" },
+    env: { CGO_ENABLED: "0", GOFLAGS: "", GOWORK: "off", ...env },
     progress: (lines) => `  still building ${name}: ${lines} packages and downloads so far`,
   });
 }
 
-function digestOf({ module, beside = [], stamps, packages }: OneBuild, goVersion: string): string {
-  const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages]));
+function digestOf({ module, beside = [], stamps, tags, packages }: OneBuild, goVersion: string): string {
+  const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages, ...(tags ?? [])]));
   for (const directory of [module, ...beside]) {
     const sources = readdirSync(directory, { recursive: true, encoding: "utf8" })
       .filter((name) => /(\.go|\.s|go\.mod|go\.sum)$/.test(name) && !name.endsWith("_test.go"))

@@ -13,8 +13,13 @@ const execute = promisify(execFile);
 const NAMESPACE = "k8s.io";
 const DEADLINE_MS = 180_000;
 
-/** 1.6, 1.7 and 2.x. */
-export type ContainerdPart = "oldContainerd" | "containerd" | "newContainerd";
+/** 1.6, 1.7, 2.1, and one that moves network interfaces, with a runc that does. */
+export type ContainerdPart = "oldContainerd" | "containerd" | "newContainerd" | "netContainerd";
+
+/** The runc that a containerd is run with. */
+export function runcOf(part: ContainerdPart): "runc" | "netRunc" {
+  return part === "netContainerd" ? "netRunc" : "runc";
+}
 
 export interface ContainerdOptions {
   /** In front of what runs in another machine's namespaces. */
@@ -40,7 +45,7 @@ export class Containerd {
     this.#enter = enter;
     this.#ctr = join(dirname(binary), "ctr");
     // Its shim and runc are found by PATH; those of the machine come after.
-    this.#path = [dirname(binary), dirname(pathOf("runc")), process.env.PATH].join(":");
+    this.#path = [dirname(binary), dirname(pathOf(runcOf(part))), process.env.PATH].join(":");
     this.socket = join(directory, "containerd.sock");
     this.podCgroup = `/${basename(dirname(directory))}-${basename(directory)}`;
     this.process = new Child({
@@ -76,7 +81,7 @@ export class Containerd {
       await containerd.process.until("serving", () => containerd.ctr("version"));
       const image = await writeImage(directory, pathOf("busybox"));
       // 2.x imports by its transfer service, which is configured for its default snapshotter alone.
-      const local = part === "newContainerd" ? ["--local"] : [];
+      const local = isSecond(part) ? ["--local"] : [];
       await containerd.ctr("image", "import", ...local, "--snapshotter", "native", image);
     } catch (error) {
       await containerd.stop();
@@ -126,6 +131,10 @@ export class Containerd {
   }
 }
 
+function isSecond(part: ContainerdPart): boolean {
+  return part === "newContainerd" || part === "netContainerd";
+}
+
 interface Places {
   directory: string;
   socket: string;
@@ -143,7 +152,7 @@ state = "${directory}/state"
 [ttrpc]
   address = "${socket}.ttrpc"
 `;
-  if (part !== "newContainerd") {
+  if (!isSecond(part)) {
     const cdi = part === "containerd" ? "\n  enable_cdi = true" : "";
     const cri = 'plugins."io.containerd.grpc.v1.cri"';
     return `version = 2

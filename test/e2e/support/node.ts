@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { AdminClient, type ApiObject } from "./admin-client.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { Child } from "./child.ts";
-import { Containerd } from "./containerd.ts";
+import { Containerd, type ContainerdPart, runcOf } from "./containerd.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { freePort } from "./free-port.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
@@ -12,11 +12,14 @@ import { Machine } from "./node/machine.ts";
 import { machineAddress, writeNetwork } from "./node/network.ts";
 import { missingParts, type PartName, pathOf } from "./parts.ts";
 
+/** Those that the kubelet works with. */
+export type NodeContainerd = Exclude<ContainerdPart, "oldContainerd">;
+
 export interface NodeOptions {
   /** Default "worker-1". */
   name?: string;
   /** Default: 1.7. */
-  containerd?: "containerd" | "newContainerd";
+  containerd?: NodeContainerd;
   /** Fields of the KubeletConfiguration in place of the usual ones. */
   kubelet?: ApiObject;
 }
@@ -48,15 +51,13 @@ export interface ClusterNode {
 
 const parts: readonly PartName[] = [
   ...(["etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition"] as const),
-  ...(["kubelet", "kubeScheduler", "kubeControllerManager", "runc", "cniPlugins", "busybox"] as const),
+  ...(["kubelet", "kubeScheduler", "kubeControllerManager", "cniPlugins", "busybox"] as const),
 ];
 
 /** Why no node with this containerd can be started here; undefined where it can. */
-export function missingForNode(
-  containerd: "containerd" | "newContainerd" = "containerd",
-): string | undefined {
+export function missingForNode(containerd: NodeContainerd = "containerd"): string | undefined {
   if (process.getuid?.() !== 0) return "only root can run containers";
-  return missingParts(...parts, containerd);
+  return missingParts(...parts, containerd, runcOf(containerd));
 }
 
 /** Starts containerd, kubelet, kube-scheduler and kube-controller-manager beside a control plane, and waits for the Node. */
@@ -184,7 +185,8 @@ async function controllers(cluster: ControlPlane): Promise<Child> {
   });
 }
 
-async function schedulerOf(cluster: ControlPlane): Promise<Child> {
+/** kube-scheduler with the rights of its own user; the caller starts it. */
+export async function schedulerOf(cluster: ControlPlane): Promise<Child> {
   const kubeconfig = await kubeconfigOf(cluster, "scheduler", "system:kube-scheduler");
   return new Child({
     name: "kube-scheduler",

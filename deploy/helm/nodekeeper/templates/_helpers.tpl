@@ -75,13 +75,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "reporting" (dict
     "inTreePlugins" .Values.reporting.inTreePlugins
     "kubelet" (dict "configFile" (ternary "" "/etc/nodekeeper-kubelet/config" (eq .Values.hostPaths.kubeletConfig ""))))
-  "devices" (dict "kubeletPlugin" (dict
-    "enabled" .Values.devices.kubeletPlugin.enabled
-    "deviceStatus" .Values.devices.kubeletPlugin.deviceStatus))
+  "devices" (dict
+    "clusterPools" (dict
+      "drivers" .Values.devices.clusterPools.drivers
+      "leaseNamespace" (include "nodekeeper.namespace" .))
+    "kubeletPlugin" (dict
+      "enabled" .Values.devices.kubeletPlugin.enabled
+      "deviceStatus" .Values.devices.kubeletPlugin.deviceStatus))
   "eviction" (dict "enabled" .Values.eviction.enabled "dryRunPlugins" (ternary (list "*") (list) .Values.eviction.dryRun))
 -}}
 {{- if .Values.lifecycle.runtimeEndpoint -}}
 {{- $_ := set $settings "runtime" (dict "endpoint" .Values.lifecycle.runtimeEndpoint) -}}
+{{- end -}}
+{{- with .Values.archive -}}
+{{- if .endpoint -}}
+{{- $_ := set $settings "archive" (dict "endpoint" .endpoint "protocol" .protocol) -}}
+{{- if .headersSecretName -}}{{- $_ := set $settings.archive "headersFile" "/etc/nodekeeper-archive/headers" -}}{{- end -}}
+{{- if .caSecretName -}}{{- $_ := set $settings.archive "caFile" "/etc/nodekeeper-archive/ca.crt" -}}{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if .Values.statusServer.remote.enabled -}}
 {{- $_ := merge $settings.server (dict
@@ -120,6 +131,7 @@ lifecycle: {{ eq true $settings.lifecycle.enabled }}
 kubeletReporter: {{ $kubelet }}
 kubeletPlugin: {{ $kubeletPlugin }}
 deviceStatus: {{ and $kubeletPlugin (eq true $settings.devices.kubeletPlugin.deviceStatus) }}
+clusterPools: {{ gt (len $settings.devices.clusterPools.drivers) 0 }}
 deviceMetadata: {{ and $kubeletPlugin (eq true (default false $settings.devices.kubeletPlugin.metadata)) }}
 host: {{ or $kubelet $system $isEvictionOn $kubeletPlugin }}
 eviction: {{ $isEvictionOn }}
@@ -127,6 +139,13 @@ evictionApi: {{ and $evicts (has "evictionApi" $killers) }}
 deletion: {{ and $evicts (has "deletion" $killers) }}
 reviews: {{ or (and $isEvictionOn (eq true $eviction.strict)) (ne "" (default "" $settings.server.tlsCertFile)) }}
 remote: {{ .Values.statusServer.remote.enabled }}
+archiveSecrets: {{ and (ne "" .Values.archive.endpoint) (or (ne "" .Values.archive.headersSecretName) (ne "" .Values.archive.caSecretName)) }}
+{{- end -}}
+
+{{/* The drivers whose pools beyond the node any agent may write, as a CEL list. */}}
+{{- define "nodekeeper.clusterPoolDrivers" -}}
+{{- $settings := include "nodekeeper.configuration" . | fromYaml -}}
+{{- $settings.devices.clusterPools.drivers | toJson -}}
 {{- end -}}
 
 {{/* The container runtime mounts files of it, so it has the same path on the host. */}}

@@ -1,3 +1,4 @@
+export { archivePart } from "./archive.ts";
 export { configurationPart } from "./configuration.ts";
 export { agentContext, type ContextOptions, FIELD_MANAGER } from "./context.ts";
 export { devicesPart } from "./devices.ts";

@@ -67,8 +67,28 @@ export async function cleanNode(
   return result;
 }
 
+/** Removes the ResourceSlices of pools beyond the nodes, which no node's agent owns. As `cleanNode`. */
+export async function cleanCluster(
+  client: KubeApiClient,
+  cleaning: Omit<Cleaning, "nodeName">,
+): Promise<Omit<NodeResult, "node">> {
+  const removed: string[] = [];
+  try {
+    await withAttempts(cleaning, async () => {
+      for await (const name of releaseSlices({ ...cleaning, client, nodeName: undefined }))
+        removed.push(`ResourceSlice ${name}`);
+    });
+  } catch (error) {
+    return { removed, error: messageWithId(error) };
+  }
+  return { removed };
+}
+
 /** Tries again if the object was changed meanwhile, or once the server accepts requests again. */
-async function withAttempts({ clock, signal }: Cleaning, step: () => Promise<void>): Promise<void> {
+async function withAttempts(
+  { clock, signal }: Omit<Cleaning, "nodeName">,
+  step: () => Promise<void>,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await step();

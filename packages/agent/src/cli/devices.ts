@@ -1,6 +1,6 @@
 import type { ApiAnswers } from "@nodekeeper/api/openapi";
 import { plainText } from "@nodekeeper/api/text";
-import { age, droppedText, kubeletTexts } from "@nodekeeper/api/wording";
+import { age, counted, droppedText, kubeletTexts } from "@nodekeeper/api/wording";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { AgentConnection } from "./agent-connection.ts";
 import { problemTable } from "./driver-problems.ts";
@@ -107,6 +107,7 @@ function page(driver: DriverRow, output: Output, now: number): string {
       "Devices",
       `${driver.reported} reported, ${driver.devices} published, ${driver.quarantined} quarantined`,
     ),
+    ...(driver.clusterPools ? clusterLines(driver.clusterPools).map((text) => line("Cluster", text)) : []),
     ...(driver.claims ? kubeletLines(driver.claims).map((text) => line("Kubelet", text)) : []),
     ...(driver.claims?.unhealthy ?? []).map(({ pool, device, message }) =>
       line("Unhealthy", `${pool}/${device}${message ? `: ${message}` : ""}`),
@@ -119,7 +120,7 @@ function page(driver: DriverRow, output: Output, now: number): string {
     table(
       output,
       ["SLICE", "POOL", "GENERATION", "DEVICES"],
-      driver.slices.map((slice) => [
+      [...driver.slices, ...(driver.clusterPools?.slices ?? [])].map((slice) => [
         slice.name,
         slice.pool || "-",
         String(slice.generation),
@@ -132,6 +133,25 @@ function page(driver: DriverRow, output: Output, now: number): string {
       ? ["\n", table(output, ["POOL", "DEVICE", "FIELD", "QUARANTINED BECAUSE"], problems)]
       : []),
   ].join("");
+}
+
+function clusterLines({
+  lease,
+  holder,
+  isHolder,
+  pools,
+  devices,
+  writeError,
+  refused,
+}: NonNullable<DriverStatus["clusterPools"]>): string[] {
+  const reported = pools.reduce((sum, pool) => sum + pool.devices, 0);
+  const byThis = `${counted(pools.length, "pool")} beyond the node, published by this agent: ${reported} devices reported, ${devices} published`;
+  const byOther = `pools beyond the node are published by ${holder === undefined ? "no agent that is known" : `the agent on ${holder.split("_")[0]}`}`;
+  return [
+    `${isHolder ? byThis : byOther} (Lease ${lease})`,
+    ...(writeError ? [`problem: ${writeError}`] : []),
+    ...Object.entries(refused).map(([name, why]) => `refused: ${name}: ${why}`),
+  ];
 }
 
 function kubeletLines({ kubelet, reason, problem, claims }: DriverClaims): string[] {

@@ -22,6 +22,11 @@ const statusPermissions: AccessQuestion[] = [
   ...["list", "watch"].map((verb) => ({ verb, group: "resource.k8s.io", resource: "resourceclaims" })),
 ];
 
+function leasePermissions(namespace: string): AccessQuestion[] {
+  const resource = { group: "coordination.k8s.io", resource: "leases", namespace };
+  return ["get", "create", "update"].map((verb) => ({ verb, ...resource }));
+}
+
 /** Returns the permissions that the agent needs with this configuration. */
 export function requiredPermissions(configuration: AgentConfiguration): AccessQuestion[] {
   const { nodeName, eviction, server, devices } = configuration;
@@ -38,6 +43,7 @@ export function requiredPermissions(configuration: AgentConfiguration): AccessQu
       group: "resource.k8s.io",
       resource: "resourceslices",
     })),
+    ...(devices.clusterPools.drivers.length > 0 ? leasePermissions(devices.clusterPools.leaseNamespace) : []),
     ...(devices.kubeletPlugin.enabled
       ? [
           { verb: "get", group: "resource.k8s.io", resource: "resourceclaims" },

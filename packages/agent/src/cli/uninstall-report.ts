@@ -21,6 +21,7 @@ export class UninstallReport {
   readonly #options: ReportOptions;
   readonly #verb: string;
   readonly #results = new Map<string, NodeResult>();
+  #cluster: NodeResult | undefined;
   #shownAt: number;
 
   constructor(options: ReportOptions) {
@@ -39,19 +40,25 @@ export class UninstallReport {
     printMessage(`${this.#results.size} of ${counted(names.length, "node")} done`);
   }
 
+  /** Adds what was removed that belongs to no node. In JSON and YAML it has no node's name. */
+  addCluster(result: Omit<NodeResult, "node">): void {
+    this.#cluster = { node: "", ...result };
+    if (this.#options.format === "text") this.#printNode({ ...result, node: "cluster" });
+  }
+
   /** Prints the rest. Returns whether every node was cleaned. */
   finish(): boolean {
     const { names, format, run } = this.#options;
-    const results = names.flatMap((name) => this.#results.get(name) ?? []);
-    const failed = results.filter(({ error }) => error !== undefined).length;
+    const nodes = names.flatMap((name) => this.#results.get(name) ?? []);
+    const isEmpty = !this.#cluster?.error && this.#cluster?.removed.length === 0;
+    const results = this.#cluster && !isEmpty ? [...nodes, this.#cluster] : nodes;
+    const failed = nodes.filter(({ error }) => error !== undefined).length;
     const total = results.reduce((sum, { removed }) => sum + removed.length, 0);
     const left = failed > 0 ? `; ${counted(failed, "node")} not cleaned` : "";
     if (format !== "text") printValue(run.output, format, results);
     else
-      run.output.write(
-        `${counted(results.length, "node")}, ${counted(total, "item")} ${this.#verb}${left}\n`,
-      );
-    return failed === 0;
+      run.output.write(`${counted(nodes.length, "node")}, ${counted(total, "item")} ${this.#verb}${left}\n`);
+    return failed === 0 && this.#cluster?.error === undefined;
   }
 
   #printNode({ node, removed, error }: NodeResult): void {

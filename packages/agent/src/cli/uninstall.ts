@@ -24,7 +24,7 @@ import { FIELD_MANAGER } from "../assembly/index.ts";
 import { loadConfiguration } from "../config/index.ts";
 import { podResource } from "../eviction/index.ts";
 import { DirectoryLock } from "../state/index.ts";
-import { cleanNode } from "./clean-node.ts";
+import { cleanCluster, cleanNode } from "./clean-node.ts";
 import type { CommandRun } from "./follow.ts";
 import type { PageFormat } from "./output.ts";
 import { configurationSources } from "./settings-options.ts";
@@ -77,6 +77,9 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
     let isClean = false;
     try {
       await cleanAll(names, report, { client, configuration, isDryRun, run });
+      // Agents of the nodes that are not selected may go on publishing them.
+      if (allNodes && selector === undefined)
+        report.addCluster(await cleanCluster(client, { isDryRun, clock: run.clock, signal: run.signal }));
     } finally {
       isClean = report.finish();
     }

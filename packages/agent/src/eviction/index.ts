@@ -45,7 +45,8 @@ export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./obs
 export type { NodePods, Tainter } from "./parts.ts";
 export { namingNode, podResource } from "./pod-resource.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
-export { PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
+export { hardRefusals } from "./records/consequence.ts";
+export { PodHistory, type PodHistoryOptions, readNodePod } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";
 export { RecordQueries } from "./records/record-queries.ts";
 export type { EvictionPage } from "./records/recorded-evictions.ts";

@@ -198,6 +198,19 @@ const definitions = `
     name TEXT NOT NULL,
     uid  INTEGER NOT NULL,        -- of the user that the name belongs to, until the plugin's grace period ends
     PRIMARY KEY (type, name)
+  ) STRICT;
+  -- Records to export, in their order: see ArchiveStore. Empty unless the archive is configured.
+  CREATE TABLE archive_queue (
+    id     INTEGER PRIMARY KEY AUTOINCREMENT,
+    record TEXT NOT NULL,         -- identifies the record wherever it is exported to
+    kind   TEXT NOT NULL,         -- round, pod, step, claim, mark, coverage, gap
+    at     INTEGER NOT NULL,      -- milliseconds since the epoch
+    key    TEXT NOT NULL,         -- of the row in the kind's table
+    body   TEXT                   -- as JSON; NULL if it is read from that row
+  ) STRICT;
+  CREATE TABLE archive_source (
+    kind TEXT PRIMARY KEY,
+    last INTEGER NOT NULL         -- of the newest row that was queued: its ID, age or time
   ) STRICT;`;
 
 /** The file has a schema that this version does not support. */
@@ -222,7 +235,7 @@ export function isNew(connection: DatabaseSync, path: string): boolean {
 }
 
 /** Tables that files of older agents do not have. */
-export const addedTables: readonly string[] = ["claim_status"];
+export const addedTables: readonly string[] = ["claim_status", "archive_queue", "archive_source"];
 
 // With a default, so that an older agent can use the file after this one.
 const addedColumns = [{ table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" }];

@@ -37,13 +37,15 @@ const insertOld = (database: DatabaseSync, uid: string) =>
     )
     .run(...Object.values({ ...claim, uid }));
 
-// A file of an agent before the column `details` and the table of statuses.
+// A file of an agent before the column `details` and the tables of statuses and of the archive.
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nko-"));
   path = join(directory, "nodekeeper.db");
   raw = new DatabaseSync(path);
   createSchema(raw);
-  raw.exec("ALTER TABLE claim DROP COLUMN details; DROP TABLE claim_status");
+  raw.exec(
+    "ALTER TABLE claim DROP COLUMN details; DROP TABLE claim_status; DROP TABLE archive_queue; DROP TABLE archive_source",
+  );
   insertOld(raw, "1");
 });
 afterEach(() => rmSync(directory, { recursive: true }));

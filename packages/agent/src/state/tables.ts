@@ -49,5 +49,7 @@ export const tables: Readonly<Record<string, TableFacts>> = {
   record_coverage: { holds: "since when records are complete", isRecord: true },
   record_gap: { holds: "gaps in the records", isRecord: true },
   continuity: { holds: "the number of commits" },
+  archive_queue: { holds: "records to export", readable: "body IS NULL OR json_valid(body)" },
+  archive_source: { holds: "which records were queued for export" },
   plugin_name: { holds: "the users that names of plugins belong to" },
 };

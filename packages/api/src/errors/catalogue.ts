@@ -1,3 +1,4 @@
+import * as archive from "./archive.ts";
 import * as configuration from "./configuration.ts";
 import type { Problem } from "./declare.ts";
 import * as devices from "./devices.ts";
@@ -28,4 +29,5 @@ export const problemGroups: readonly ProblemGroup[] = [
   { title: "Eviction", problems: eviction },
   { title: "Status server, local API and commands", problems: server },
   { title: "Reporting", problems: reporting },
+  { title: "Archive", problems: archive },
 ];

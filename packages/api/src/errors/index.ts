@@ -1,3 +1,4 @@
+export * from "./archive.ts";
 export { type ProblemGroup, problemGroups } from "./catalogue.ts";
 export * from "./configuration.ts";
 export type { DeclaredError, Problem } from "./declare.ts";

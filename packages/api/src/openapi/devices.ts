@@ -13,6 +13,13 @@ export const driverProblem = s.named(
   }),
 );
 
+const slice = s.object({
+  name: s.text(),
+  pool: s.text(),
+  generation: s.integer(),
+  devices: s.integer(),
+});
+
 const driver = s.named(
   "Driver",
   s.object({
@@ -29,10 +36,7 @@ const driver = s.named(
     reported: s.integer("Valid devices that the driver reports."),
     devices: s.integer("Devices in complete pools at the API server: what the scheduler sees."),
     pools: s.list(s.object({ name: s.text(), devices: s.integer() })),
-    slices: s.list(
-      s.object({ name: s.text(), pool: s.text(), generation: s.integer(), devices: s.integer() }),
-      "The agent's ResourceSlices, as the API server has them.",
-    ),
+    slices: s.list(slice, "The agent's ResourceSlices, as the API server has them."),
     foreign: s.list(s.text(), "Slices of other clients in the same pools."),
     quarantined: s.integer(
       "Devices that are not published: they are invalid, refused, or would be allocated on other terms without a field.",
@@ -53,6 +57,21 @@ const driver = s.named(
         ),
       }),
       "What the API server does not store, or stores differently; at most 100.",
+    ),
+    clusterPools: s.optional(
+      s.object(
+        {
+          lease: s.text('"<namespace>/<name>"'),
+          holder: s.optional(s.text('Holder of the lease, "<node>_<instance>"; absent if it is not known.')),
+          isHolder: s.flag("Whether this agent publishes them. The following is empty otherwise."),
+          pools: s.list(s.object({ name: s.text(), devices: s.integer() })),
+          devices: s.integer("Devices in complete pools at the API server."),
+          slices: s.list(slice),
+          writeError: s.optional(s.text("Why the Lease can't be had, or the slices can't be written.")),
+          refused: s.map(s.text(), "Slices that the API server refuses, with its message."),
+        },
+        "Its pools beyond the node. Absent if devices.clusterPools.drivers does not name it.",
+      ),
     ),
     claimProblems: s.optional(
       s.list(

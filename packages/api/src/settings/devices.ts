@@ -1,4 +1,4 @@
-import { boolean, byteSize, duration, path, paths } from "./leaf.ts";
+import { boolean, byteSize, duration, path, paths, text, textList } from "./leaf.ts";
 import { section } from "./section.ts";
 
 /** `devices`: drivers, their ResourceSlices, and claims for their devices. */
@@ -23,6 +23,33 @@ export const devicesSection = section(
       applied: "live",
     }),
     maxMessageSize: byteSize("64Mi", "64Ki", "256Mi", { about: "Maximum size of a message from a driver." }),
+    clusterPools: section(
+      "Pools of devices beyond the node, such as those behind a switch. One agent publishes those of a driver, elected by a Lease.",
+      {
+        drivers: textList(
+          [],
+          {
+            pattern: /^(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+            expected: "names of drivers",
+            placeholder: "<driver,...>",
+            maxItems: 16,
+          },
+          {
+            about:
+              "Drivers that may report such pools. It needs the right to get, create and update leases in leaseNamespace.",
+          },
+        ),
+        leaseNamespace: text(
+          "nodekeeper",
+          {
+            pattern: /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+            expected: "the name of a namespace",
+            placeholder: "<namespace>",
+          },
+          { about: "Namespace of the Leases." },
+        ),
+      },
+    ),
     kubeletPlugin: section("The kubelet's DRA plugin in place of drivers that stream their devices.", {
       enabled: boolean(false, {
         about:

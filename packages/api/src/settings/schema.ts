@@ -1,3 +1,4 @@
+import { archiveSection } from "./archive.ts";
 import { devicesSection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { inTreeReporterNames } from "./in-tree-plugins.ts";
@@ -221,6 +222,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       }),
     }),
   ),
+  archive: archiveSection,
   devices: devicesSection,
   eviction: evictionSection,
   reporting: section("Reporter plugins and the objects their reports are published to.", {

@@ -36,6 +36,8 @@ export const retryPolicies = {
   eviction: { baseMs: 500, maxMs: 15_000, jitter: 0 },
   /** Writing an Event. */
   event: { baseMs: 1_000, maxMs: 10_000, isOfFleet: true },
+  /** Exporting records to a collector, which all agents share. */
+  archive: { baseMs: 1_000, maxMs: 60_000, isOfFleet: true },
 
   /** Restoring content that another client keeps changing. */
   objectRepair: { baseMs: 500, maxMs: 60_000 },

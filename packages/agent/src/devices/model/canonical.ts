@@ -6,9 +6,11 @@ import type {
   Device,
   DeviceAttribute,
   DeviceCapacity,
+  DeviceNodes,
   DeviceTaint,
   Int64,
   NodeAllocatableResource,
+  NodeSelectorRequirement,
   PoolFields,
 } from "./model.ts";
 
@@ -42,6 +44,8 @@ export class Canonical {
     for (const { counterSet, counters, compatibilityGroups = [] } of device.consumesCounters ?? []) {
       add("consumes", [counterSet, this.#counters(counters), ...compatibilityGroups]);
     }
+    const nodes = nodesText(device);
+    if (nodes !== "") parts.push("nodes", nodes);
     if (device.bindsToNode) parts.push("bindsToNode");
     add("bindingConditions", device.bindingConditions ?? []);
     add("bindingFailureConditions", device.bindingFailureConditions ?? []);
@@ -95,10 +99,29 @@ export class Canonical {
 }
 
 /** Returns a text that is equal if the pools' fields mean the same. */
-export function fieldsText({ partitionTypeAttribute = "", skipNodeOperations = [] }: PoolFields): string {
-  if (partitionTypeAttribute === "" && skipNodeOperations.length === 0) return "";
-  return JSON.stringify([partitionTypeAttribute, skipNodeOperations.toSorted()]);
+export function fieldsText({
+  partitionTypeAttribute = "",
+  skipNodeOperations = [],
+  perDeviceNodeSelection,
+  ...nodes
+}: PoolFields): string {
+  const where = perDeviceNodeSelection ? "perDevice" : nodesText({ ...nodes, nodeName: undefined });
+  if (partitionTypeAttribute === "" && skipNodeOperations.length === 0 && where === "") return "";
+  return JSON.stringify([partitionTypeAttribute, skipNodeOperations.toSorted(), where]);
 }
+
+function nodesText({ nodeName = "", nodeSelector, allNodes = false }: Undefinable<DeviceNodes>): string {
+  if (nodeName === "" && !nodeSelector && !allNodes) return "";
+  const requirements = (list: NodeSelectorRequirement[] = []) =>
+    list.map(({ key, operator, values = [] }) => [key, operator, values]);
+  const terms = (nodeSelector?.nodeSelectorTerms ?? []).map(({ matchExpressions, matchFields }) => [
+    requirements(matchExpressions),
+    requirements(matchFields),
+  ]);
+  return JSON.stringify([nodeName, terms, allNodes]);
+}
+
+type Undefinable<Type> = { [Key in keyof Type]?: Type[Key] | undefined };
 
 /** Returns whether stored taints satisfy the desired ones. If a desired taint has no time, any stored time does. */
 export function sameTaints(desired: DeviceTaint[] | undefined, stored: DeviceTaint[] | undefined): boolean {

@@ -5,6 +5,7 @@ import { checkedDevice } from "./checked-device.ts";
 import type { CounterSet, Device, PoolFields } from "./model.ts";
 import type { Report } from "./validate-capacity.ts";
 import { checkDevice } from "./validate-device.ts";
+import { checkNodesOfDevice } from "./validate-nodes.ts";
 
 /** What the rules for a device depend on besides the device. */
 export interface DeviceContext {
@@ -12,6 +13,8 @@ export interface DeviceContext {
   driver: string;
   counterSets: ReadonlyMap<string, CounterSet>;
   partitionTypeAttribute: string | undefined;
+  /** Whether each device has its own nodes. */
+  perDeviceNodeSelection: boolean;
   /** Equal for contexts in which every device has the same result. */
   key: string;
 }
@@ -30,14 +33,20 @@ const noProblems: ExaminedDevice["problems"] = [];
 
 export function contextOf(
   driver: string,
-  { partitionTypeAttribute }: PoolFields,
+  { partitionTypeAttribute, perDeviceNodeSelection = false }: PoolFields,
   counterSets: CheckedCounterSet[],
 ): DeviceContext {
   return {
     driver,
     counterSets: new Map(counterSets.map(({ set }) => [set.name, set])),
     partitionTypeAttribute,
-    key: JSON.stringify([driver, partitionTypeAttribute, counterSets.map(({ fingerprint }) => fingerprint)]),
+    perDeviceNodeSelection,
+    key: JSON.stringify([
+      driver,
+      partitionTypeAttribute,
+      perDeviceNodeSelection,
+      counterSets.map(({ fingerprint }) => fingerprint),
+    ]),
   };
 }
 
@@ -50,6 +59,7 @@ export function examineDevice(device: Device, context: DeviceContext, canonical:
     if (problems.length < MAX_PROBLEMS) problems.push({ field, message });
   };
   checkDevice(device, canonical, report);
+  checkNodesOfDevice(device, context.perDeviceNodeSelection, report);
   if (device.consumesCounters) checkConsumption(device, context, report);
   if (problems) return { name, problems };
   const kept = withoutShadowed(device, context.driver, report);

@@ -60,7 +60,32 @@ export interface NodeAllocatableResource {
   overhead?: { perPod?: string; perContainer?: string };
 }
 
-export interface Device {
+/** As in core/v1. */
+export interface NodeSelectorRequirement {
+  key: string;
+  operator: string;
+  values?: string[];
+}
+
+export interface NodeSelectorTerm {
+  matchExpressions?: NodeSelectorRequirement[];
+  matchFields?: NodeSelectorRequirement[];
+}
+
+/** As in core/v1; that of a ResourceSlice has exactly one term. */
+export interface NodeSelector {
+  nodeSelectorTerms: NodeSelectorTerm[];
+}
+
+/** The nodes that devices can be used from. A valid one has exactly one field. */
+export interface DeviceNodes {
+  nodeName?: string;
+  nodeSelector?: NodeSelector;
+  allNodes?: boolean;
+}
+
+/** `DeviceNodes` are set only in a pool with `perDeviceNodeSelection`. */
+export interface Device extends DeviceNodes {
   name: string;
   attributes?: Record<string, DeviceAttribute>;
   capacity?: Record<string, DeviceCapacity>;
@@ -78,9 +103,31 @@ export interface PoolFields {
   /** "<domain>/<identifier>" */
   partitionTypeAttribute?: string;
   skipNodeOperations?: string[];
+  /** Exactly one of these three is set in a pool beyond the node, none in a pool of the node. */
+  nodeSelector?: NodeSelector;
+  allNodes?: boolean;
+  perDeviceNodeSelection?: boolean;
 }
 
-/** A pool as its driver reports it. All of its devices belong to this node. */
+/** Returns whether a pool's devices can be used from other nodes. */
+export function isBeyondNode({ nodeSelector, allNodes, perDeviceNodeSelection }: PoolFields): boolean {
+  return nodeSelector !== undefined || allNodes === true || perDeviceNodeSelection === true;
+}
+
+/** Returns the fields of a slice that say which nodes its devices can be used from. */
+export function nodesOf(
+  { nodeSelector, allNodes, perDeviceNodeSelection }: PoolFields,
+  nodeName: string | undefined,
+): Pick<SliceSpec, "nodeName" | "nodeSelector" | "allNodes" | "perDeviceNodeSelection"> {
+  if (nodeName !== undefined) return { nodeName };
+  return {
+    ...(nodeSelector && { nodeSelector }),
+    ...(allNodes && { allNodes }),
+    ...(perDeviceNodeSelection && { perDeviceNodeSelection }),
+  };
+}
+
+/** A pool as its driver reports it. */
 export interface DevicePool {
   name: string;
   fields?: PoolFields;
@@ -98,11 +145,12 @@ export interface SlicePool {
   resourceSliceCount: number;
 }
 
-/** The spec of a ResourceSlice of one node. */
+/** The spec of a ResourceSlice. */
 export interface SliceSpec extends PoolFields {
   driver: string;
   pool: SlicePool;
-  nodeName: string;
+  /** Absent for a pool beyond the node. */
+  nodeName?: string;
   /** A slice has devices or shared counters, not both. */
   devices?: Device[];
   sharedCounters?: CounterSet[];

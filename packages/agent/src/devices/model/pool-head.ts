@@ -2,6 +2,7 @@ import type { CheckedPool } from "./checked.ts";
 import type { ExaminedDevice } from "./examine-device.ts";
 import { featuresIn } from "./feature-bits.ts";
 import { limits } from "./limits.ts";
+import { isBeyondNode } from "./model.ts";
 import { checkDevices } from "./validate.ts";
 
 /** The devices of a large pool's first slice, known before the others are read. */
@@ -22,8 +23,8 @@ export function headSizeOf(devices: number): number | undefined {
 }
 
 /**
- * Returns the head of a pool. Undefined if one of its devices is invalid, or if it needs features, which the server may
- * not store.
+ * Returns the head of a pool. Undefined if one of its devices is invalid, if it needs features, which the server may
+ * not store, or if the pool is one beyond the node, which another agent may publish.
  * @param devices number of devices of the whole pool
  */
 export function headOf(
@@ -31,6 +32,7 @@ export function headOf(
   examined: readonly ExaminedDevice[],
   devices: number,
 ): PoolHead | undefined {
+  if (isBeyondNode(fields)) return undefined;
   const valid = checkDevices(name, examined, examined.length, () => {});
   const pool = { name, fields, devices: valid, counterSets: [] };
   if (valid.length < examined.length || featuresIn({ pools: [pool] }).length > 0) return undefined;

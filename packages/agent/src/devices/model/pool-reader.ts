@@ -2,13 +2,13 @@ import { completed, messageOf, StepMeter, type Steps } from "@nodekeeper/core/li
 import { Canonical } from "./canonical.ts";
 import type { CheckedPool, CheckedPools } from "./checked.ts";
 import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
-import type { CounterSet, DeviceProblem } from "./model.ts";
+import { type CounterSet, type DeviceProblem, isBeyondNode } from "./model.ts";
 import { PoolBytes } from "./pool-bytes.ts";
 import { headOf, headSizeOf, type PoolHead } from "./pool-head.ts";
 import { readCounterSet, readDevice } from "./read-device.ts";
 import { FieldReader } from "./read-fields.ts";
 import type { DeviceMessage } from "./read-message.ts";
-import { readPool } from "./read-pool.ts";
+import { type PoolParts, readPool } from "./read-pool.ts";
 import {
   checkDevices,
   checkingCounterSets,
@@ -17,10 +17,13 @@ import {
   refusalOfPool,
   type ValidationOptions,
 } from "./validate.ts";
+import { problemOfPoolNodes } from "./validate-nodes.ts";
 
 export interface PoolReaderOptions {
   driver: string;
   nodeName: string;
+  /** Whether the driver may have pools beyond the node. Default: it may not. */
+  allowsBeyondNode?: boolean;
   validation?: ValidationOptions;
 }
 
@@ -151,9 +154,8 @@ export class PoolReader {
     const sink: ProblemSink = (problem) => {
       if (problems.length < this.#validation.maxProblems) problems.push(problem);
     };
-    const refusal = parts.ofOtherNodes
-      ? { field: "nodes", message: "refused: the agent publishes devices of its own node only" }
-      : refusalOfPool({ name, fields }, names, at, this.#validation);
+    const refusal =
+      this.#refusalOfNodes(parts) ?? refusalOfPool({ name, fields }, names, at, this.#validation);
     if (refusal) return { problem: { pool: name.slice(0, 253), ...refusal }, quarantined: starts.length };
     const sets: CounterSet[] = [];
     try {
@@ -197,6 +199,13 @@ export class PoolReader {
       problems,
       quarantined: starts.length + parts.others - checked.length,
     };
+  }
+
+  #refusalOfNodes({ name, fields }: PoolParts): { field: string; message: string } | undefined {
+    const { nodeName, allowsBeyondNode } = this.#options;
+    if (!isBeyondNode(fields) || allowsBeyondNode) return problemOfPoolNodes(name, fields, nodeName);
+    const message = "refused: the setting devices.clusterPools.drivers does not name the driver";
+    return { field: "nodes", message };
   }
 
   // Returns a lookup of devices that were in the pool before, at any position. It is cheapest if the order is

@@ -6,6 +6,9 @@ import type {
   DeviceCapacity,
   DeviceTaint,
   NodeAllocatableResource,
+  NodeSelector,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
   RequestPolicy,
 } from "./model.ts";
 import {
@@ -20,7 +23,6 @@ import {
   message,
   messages,
   optionalText,
-  type Read,
   readFields,
   text,
   texts,
@@ -34,7 +36,7 @@ import {
 
 /** Reads one Device, from the reader's position to `end`. Throws if the bytes are not a message. */
 export function readDevice(reader: FieldReader, end: number): Device {
-  const device: Device & Foreign = { name: "" };
+  const device: Device = { name: "" };
   readFields(reader, end, device, deviceFields);
   return device;
 }
@@ -133,17 +135,24 @@ const nodeAllocatableFields: Fields<NodeAllocatableResource> = [
   message("overhead", () => ({}), [undefined, optionalText("perPod"), optionalText("perContainer")]),
 ];
 
-/** Set by fields that make a device usable from other nodes. Validation refuses it. */
-export interface Foreign {
-  ofOtherNodes?: boolean;
-}
+const requirementFields: Fields<NodeSelectorRequirement> = [
+  undefined,
+  text("key"),
+  text("operator"),
+  texts("values"),
+];
+const requirement = (): NodeSelectorRequirement => ({ key: "", operator: "" });
 
-const ofOtherNodes: Read<Device & Foreign> = (reader, into) => {
-  into.ofOtherNodes = true;
-  reader.skip(BYTES);
-};
+export const nodeSelectorFields: Fields<NodeSelector> = [
+  undefined,
+  messages("nodeSelectorTerms", (): NodeSelectorTerm => ({}), [
+    undefined,
+    messages("matchExpressions", requirement, requirementFields),
+    messages("matchFields", requirement, requirementFields),
+  ]),
+];
 
-const deviceFields: Fields<Device & Foreign> = [
+const deviceFields: Fields<Device> = [
   undefined,
   text("name"),
   map("attributes", (): DeviceAttribute => ({}), entry(attributeFields)),
@@ -154,9 +163,9 @@ const deviceFields: Fields<Device & Foreign> = [
     (): CounterConsumption => ({ counterSet: "", counters: {} }),
     consumptionFields,
   ),
-  { wireType: BYTES, read: ofOtherNodes },
-  { wireType: BYTES, read: ofOtherNodes },
-  flag("ofOtherNodes"),
+  optionalText("nodeName"),
+  message("nodeSelector", (): NodeSelector => ({ nodeSelectorTerms: [] }), nodeSelectorFields),
+  flag("allNodes"),
   flag("bindsToNode"),
   texts("bindingConditions"),
   texts("bindingFailureConditions"),

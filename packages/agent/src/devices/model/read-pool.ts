@@ -1,12 +1,21 @@
-import type { PoolFields } from "./model.ts";
-import { appended, BYTES, type FieldReader, type Fields, readFields, text, VARINT } from "./read-fields.ts";
+import type { NodeSelector, PoolFields } from "./model.ts";
+import { nodeSelectorFields } from "./read-device.ts";
+import {
+  appended,
+  BYTES,
+  type FieldReader,
+  type Fields,
+  flag,
+  message,
+  readFields,
+  text,
+  VARINT,
+} from "./read-fields.ts";
 
 /** The parts of a Pool's bytes. Its devices and counter sets are not decoded. */
 export interface PoolParts {
   name: string;
   fields: PoolFields;
-  /** Whether a field refers to other nodes. */
-  ofOtherNodes: boolean;
   /** Offsets at which the fields of devices start and end. */
   starts: number[];
   ends: number[];
@@ -24,11 +33,13 @@ const MOST_OPERATIONS = 100;
 // Counting stops if a pool has this many times the allowed devices.
 const TIMES_TOO_MANY = 4;
 
-const ofOtherNodes = (reader: FieldReader, into: PoolParts, wireType: number) => {
-  if (wireType === BYTES) reader.skip(BYTES);
-  else if (!reader.bool()) return;
-  into.ofOtherNodes = true;
-};
+const selector = message(
+  "nodeSelector",
+  (): NodeSelector => ({ nodeSelectorTerms: [] }),
+  nodeSelectorFields,
+)!;
+const allNodes = flag("allNodes")!;
+const perDevice = flag("perDeviceNodeSelection")!;
 
 const poolFields: Fields<PoolParts> = [
   undefined,
@@ -62,9 +73,9 @@ const poolFields: Fields<PoolParts> = [
         throw new RangeError(`it has more than ${MOST_COUNTER_SETS} counter sets`);
     },
   },
-  { wireType: BYTES, read: (reader, into) => ofOtherNodes(reader, into, BYTES) },
-  { wireType: VARINT, read: (reader, into) => ofOtherNodes(reader, into, VARINT) },
-  { wireType: VARINT, read: (reader, into) => ofOtherNodes(reader, into, VARINT) },
+  { wireType: BYTES, read: (reader, { fields }) => selector.read(reader, fields) },
+  { wireType: VARINT, read: (reader, { fields }) => allNodes.read(reader, fields) },
+  { wireType: VARINT, read: (reader, { fields }) => perDevice.read(reader, fields) },
   {
     wireType: BYTES,
     read(reader, { fields }) {
@@ -92,7 +103,6 @@ export function readPool(reader: FieldReader, limit: number): PoolParts {
   const parts: PoolParts = {
     name: "",
     fields: {},
-    ofOtherNodes: false,
     starts: [],
     ends: [],
     others: 0,

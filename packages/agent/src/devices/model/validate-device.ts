@@ -3,7 +3,6 @@ import type { Canonical } from "./canonical.ts";
 import { isQualifiedName, isSemanticVersion } from "./field-names.ts";
 import { limits } from "./limits.ts";
 import type { Counters, Device, DeviceAttribute, DeviceTaint, NodeAllocatableResource } from "./model.ts";
-import type { Foreign } from "./read-device.ts";
 import { checkCapacity, type Report, readQuantity } from "./validate-capacity.ts";
 
 const taintEffects = ["None", "NoSchedule", "NoExecute"];
@@ -12,7 +11,7 @@ const taintEffects = ["None", "NoSchedule", "NoExecute"];
  * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.37 enforces them. It follows
  * the API's documentation where that is stricter: a name has at most one slash, and timestamps are not guessed.
  */
-export function checkDevice(device: Device & Foreign, canonical: Canonical, report: Report): void {
+export function checkDevice(device: Device, canonical: Canonical, report: Report): void {
   if (!isDnsLabel(device.name)) report("name", `${quote(device.name)} is not a DNS label`);
   const { attributes, capacity } = device;
   // No arrays of entries, because a driver's first message has tens of thousands of these.
@@ -38,8 +37,6 @@ export function checkDevice(device: Device & Foreign, canonical: Canonical, repo
   }
   if (device.taints) checkTaints(device.taints, report);
   if (device.consumesCounters) checkConsumption(device.consumesCounters, report);
-  if (device.ofOtherNodes)
-    report("nodes", "must not be set: the device belongs to this node, as its pool does");
   checkBindingConditions(device, report);
   for (const name in device.nodeAllocatableResources) {
     checkNodeAllocatable(name, device.nodeAllocatableResources[name]!, device, report);

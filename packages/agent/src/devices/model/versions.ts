@@ -23,7 +23,7 @@ export function encodeSlice(version: SliceVersion, metadata: ObjectMeta, spec: S
 export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec {
   const raw = (typeof object.spec === "object" ? (object.spec ?? {}) : {}) as Partial<SliceSpec>;
   const { driver, pool, nodeName, devices, sharedCounters } = raw;
-  const { partitionTypeAttribute, skipNodeOperations } = raw;
+  const { partitionTypeAttribute, skipNodeOperations, nodeSelector, allNodes, perDeviceNodeSelection } = raw;
   return {
     driver: driver ?? "",
     pool: {
@@ -31,7 +31,10 @@ export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec
       generation: pool?.generation ?? 0,
       resourceSliceCount: pool?.resourceSliceCount ?? 0,
     },
-    nodeName: nodeName ?? "",
+    ...(nodeName && { nodeName }),
+    ...(nodeSelector && { nodeSelector }),
+    ...(allNodes && { allNodes }),
+    ...(perDeviceNodeSelection && { perDeviceNodeSelection }),
     ...(partitionTypeAttribute && { partitionTypeAttribute }),
     ...(skipNodeOperations && { skipNodeOperations }),
     ...(devices && { devices: version === "v1beta1" ? devices.map(fromBasic) : devices }),

@@ -14,10 +14,11 @@ import { targetsOf } from "./targets.ts";
 
 export interface PlanInput {
   driver: string;
-  nodeName: string;
+  /** Undefined if these are pools beyond the node. */
+  nodeName: string | undefined;
   /** With unique names, as `checkPools` returns them. */
   pools: readonly CheckedPool[];
-  /** Exactly the slices of the driver that this node published. */
+  /** Exactly the slices of the driver that this node published, or those of its pools beyond the node. */
   stored: readonly StoredSlice[];
   /** Slices of the driver on this node that other clients published. */
   foreign?: readonly ForeignSlice[];
@@ -127,7 +128,7 @@ function planPool(
     const spec: SliceSpec = {
       driver,
       pool: { name: pool.name, generation: next, resourceSliceCount: count },
-      nodeName,
+      ...(nodeName !== undefined && { nodeName }),
       ...pool.fields,
       ...contentOf(target, taintsBefore),
     };

@@ -1,7 +1,7 @@
 import { shortHash } from "../model/mapped-names.ts";
 
 /*
- * Slices are named "<index>-<driver>-<node>-<hash>". The scheduler visits slices in the order of their names, so the
+ * Slices are named "<index>-<driver>-<node>-<hash>", in pools beyond the node "<index>-<driver>-cluster-<hash>". The scheduler visits slices in the order of their names, so the
  * index comes first, as a fixed number of hexadecimal digits. Names are deterministic, so that a second creation of the
  * same slice conflicts with the first instead of creating a duplicate.
  */
@@ -12,11 +12,14 @@ export const firstCounterIndex = 0xf0000;
 const DIGITS = 5;
 const LONGEST_NAME = 253;
 
-/** Returns the suffix that the names of a pool's slices share. */
-export function nameSuffix(driver: string, nodeName: string, poolKey: string): string {
-  const digest = shortHash(JSON.stringify([driver, nodeName, poolKey]));
+/**
+ * Returns the suffix that the names of a pool's slices share.
+ * @param nodeName undefined for pools beyond the node, whose slices have the same names on all nodes
+ */
+export function nameSuffix(driver: string, nodeName: string | undefined, poolKey: string): string {
+  const digest = shortHash(JSON.stringify([driver, nodeName ?? null, poolKey]));
   const room = LONGEST_NAME - DIGITS - digest.length - 2;
-  const readable = `${driver}-${nodeName}`
+  const readable = `${driver}-${nodeName ?? "cluster"}`
     .toLowerCase()
     .slice(0, room)
     .replace(/[-.]+$/, "");

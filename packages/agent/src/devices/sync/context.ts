@@ -1,6 +1,6 @@
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { watchHeartbeat } from "@nodekeeper/core/grpc";
-import type { EventInput, KubeApiClient, Watcher, WatchTarget } from "@nodekeeper/core/kube";
+import type { EventInput, KubeApiClient, LeaseTimes, Watcher, WatchTarget } from "@nodekeeper/core/kube";
 import type { Clock, Logger, LoopTurns, WorkQueue } from "@nodekeeper/core/lib";
 import type { DeviceMetrics } from "./metrics.ts";
 import type { NodeUid } from "./node-uid.ts";
@@ -25,12 +25,23 @@ export interface DeviceContext {
    * features, milliseconds. Default 10 min.
    */
   recheckMs?: number;
+  /** Times of the elections for pools beyond the node. Default: those of `LeaseElection`. */
+  leaseTimes?: LeaseTimes;
   /** Default `watchHeartbeat`. Replaced in tests whose clock does not wait for answers. */
   heartbeat?: typeof watchHeartbeat;
 }
 
+/** Whose slices a sync keeps: those of the node, or those of one driver's pools beyond it. */
+export interface SliceScope {
+  /** Undefined for pools beyond the node. */
+  nodeName: string | undefined;
+  /** Undefined for all drivers of the node. */
+  driver: string | undefined;
+}
+
 /** Dependencies shared by the parts of this directory. */
 export interface SyncContext extends DeviceContext {
+  scope: SliceScope;
   nodeUid: NodeUid;
   /** Names of drivers whose slices must be compared with the desired state, and `EVERY_DRIVER`. */
   queue: WorkQueue;

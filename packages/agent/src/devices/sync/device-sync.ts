@@ -9,6 +9,7 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { Device } from "../model/model.ts";
+import { ClusterPools } from "./cluster-pools.ts";
 import { type DeviceContext, EVERY_DRIVER, type SyncContext, taintDelayOf } from "./context.ts";
 import type { PresentProblem } from "./driver-feedback.ts";
 import { Drivers } from "./drivers.ts";
@@ -37,20 +38,30 @@ export class DeviceSync implements Runnable {
   readonly #context: SyncContext;
   readonly #sessions: Sessions;
   readonly #slices: SliceSync;
+  readonly #clusterPools: ClusterPools;
 
   constructor(agent: DeviceContext, { registry, queueMetrics: metrics }: DeviceSyncOptions) {
     // Preserves integers beyond 2^53 when slices are compared and written.
     const client = parsingWith(agent.client, parseWithBigInts);
     const { clock, log, nodeName } = agent;
-    const context: SyncContext = {
+    const common = {
       ...agent,
       client,
       nodeUid: new NodeUid(client, nodeName),
       metrics: createDeviceMetrics(registry, () => this.status()),
+    };
+    const context: SyncContext = {
+      ...common,
+      scope: { nodeName, driver: undefined },
       queue: new WorkQueue({ name: "devices", untimed: EVERY_DRIVER, clock, log, metrics }),
     };
     this.#context = context;
-    const drivers = new Drivers(context);
+    const add = (driver: string) => {
+      context.queue.add(driver);
+      this.#clusterPools.add(driver);
+    };
+    const drivers = new Drivers({ ...context, queue: { add } });
+    this.#clusterPools = new ClusterPools(common, drivers);
     this.handler = drivers;
     this.#sessions = new Sessions({ ...context, drivers });
     this.#slices = new SliceSync({ ...context, drivers, sessions: this.#sessions });
@@ -63,7 +74,12 @@ export class DeviceSync implements Runnable {
       this.#slices.startupOver();
     });
     try {
-      await Promise.all([this.#slices.run(signal), this.#sessions.run(signal), this.#taintAbsent(signal)]);
+      await Promise.all([
+        this.#slices.run(signal),
+        this.#sessions.run(signal),
+        this.#taintAbsent(signal),
+        this.#clusterPools.run(signal),
+      ]);
     } finally {
       startup.cancel();
       await this.handler.stop();
@@ -76,7 +92,8 @@ export class DeviceSync implements Runnable {
     return this.handler.list().map((driver) => {
       const { name } = driver;
       const slices = { slices: cache?.of(name) ?? [], foreign: cache?.foreignOf(name) ?? [] };
-      return driverStatus(driver, slices, this.#slices.desired(name), this.#slices.syncOf(name));
+      const desired = this.#slices.desired(name);
+      return driverStatus(driver, slices, desired, this.#slices.syncOf(name), this.#clusterPools.of(name));
     });
   }
 
@@ -87,8 +104,10 @@ export class DeviceSync implements Runnable {
 
   /** The valid devices of a driver, with the slices that contain them. Empty if the driver is unknown. */
   devicesOf(driver: string): PublishedDevice[] {
-    const slices = slicesByDevice(this.#sessions.current?.cache.of(driver) ?? []);
-    const pools = this.#slices.desired(driver)?.pools ?? [];
+    const cluster = this.#clusterPools.of(driver);
+    const ofNode = this.#sessions.current?.cache.of(driver) ?? [];
+    const slices = slicesByDevice([...ofNode, ...(cluster?.slices ?? [])]);
+    const pools = [this.#slices.desired(driver), cluster?.desired].flatMap((desired) => desired?.pools ?? []);
     return pools.flatMap(({ name: pool, devices }) =>
       devices.map(({ name, device }) => ({ pool, device, slices: slices.get(`${pool}/${name}`) ?? [] })),
     );
@@ -144,14 +163,14 @@ export class DeviceSync implements Runnable {
 
   // Returns false if the published slices are not known yet.
   async #adoptAbsent(signal: AbortSignal): Promise<boolean> {
-    const { client, nodeName } = this.#context;
+    const { client, nodeName, scope } = this.#context;
     const session = this.#sessions.current;
     if (!session?.cache.isSynced) return false;
     const isAbsent = (driver: string) => this.handler.get(driver) === undefined;
     if (![...session.cache.drivers()].some(isAbsent)) return true;
     const { api } = session;
     // Full objects, because the slices are written again with a taint.
-    const { items } = await listSlices(client, api, nodeName, signal);
+    const { items } = await listSlices(client, api, scope, signal);
     for (const [driver, pools] of publishedPools(api, items, nodeName))
       if (isAbsent(driver)) this.handler.adopt(driver, pools);
     return true;

@@ -20,6 +20,7 @@ export class DriverFeedback {
   readonly #notice: DriverNotice<readonly PresentProblem[]>;
   // Undefined until the driver's devices were published once: the list would not be whole.
   #devices: readonly DriverProblem[] | undefined;
+  #clusterPools: readonly DriverProblem[] = [];
   #claims: readonly DriverProblem[] = [];
   #present: readonly PresentProblem[] = [];
 
@@ -46,6 +47,14 @@ export class DriverFeedback {
     this.#update();
   }
 
+  /** Sets what is wrong with the driver's pools beyond the node. Undefined while another agent publishes them. */
+  setClusterPools(findings: DeviceFindings | undefined): void {
+    const problems = findings ? deviceProblems(findings) : [];
+    if (isDeepStrictEqual(problems, this.#clusterPools)) return;
+    this.#clusterPools = problems;
+    this.#update();
+  }
+
   /** Sets what is refused now of the driver's answers and reports about claims. */
   setClaims(problems: readonly DriverProblem[]): void {
     const claims = bounded(problems);
@@ -58,7 +67,7 @@ export class DriverFeedback {
   #update(): void {
     const now = this.#clock.now();
     const since = new Map(this.#present.map((problem) => [keyOf(problem), problem.since]));
-    this.#present = [...this.#claims, ...(this.#devices ?? [])]
+    this.#present = [...this.#claims, ...(this.#devices ?? []), ...this.#clusterPools]
       .slice(0, MOST_PROBLEMS)
       .map((problem) => ({ ...problem, since: since.get(keyOf(problem)) ?? now }));
     if (this.#devices) this.#notice.set(this.#present);

@@ -2,7 +2,13 @@ import { type Clock, inTurns, type LoopTurns } from "@nodekeeper/core/lib";
 import type { CheckedDevice, CheckedPool, CheckedPools } from "../model/checked.ts";
 import { poolsOfNamedResources } from "../model/decode-named-resources.ts";
 import { type Feature, featuresIn } from "../model/feature-bits.ts";
-import type { Device, DevicePool, DeviceProblem, NamedResources } from "../model/model.ts";
+import {
+  type Device,
+  type DevicePool,
+  type DeviceProblem,
+  isBeyondNode,
+  type NamedResources,
+} from "../model/model.ts";
 import type { PoolHead } from "../model/pool-head.ts";
 import { PoolReader } from "../model/pool-reader.ts";
 import { checkPools, defaultValidation } from "../model/validate.ts";
@@ -44,6 +50,7 @@ export class Driver {
   /** Reports problems of its devices to the driver. */
   readonly feedback: DriverFeedback;
   readonly #nodeName: string;
+  readonly #allowsBeyondNode: boolean;
   #reader: PoolReader;
   #message: DriverMessage | undefined;
   #isRead = true;
@@ -66,16 +73,30 @@ export class Driver {
   #skipping: { from: CheckedPools; pools: CheckedPools } | undefined;
   #isWithdrawn = false;
 
-  constructor(name: string, nodeName: string, clock: Clock) {
+  /** @param allowsBeyondNode whether it may have pools beyond the node */
+  constructor(name: string, nodeName: string, clock: Clock, allowsBeyondNode = false) {
     this.name = name;
+    this.#allowsBeyondNode = allowsBeyondNode;
     this.feedback = new DriverFeedback(clock);
     this.#standing = new DriverStanding(clock);
     this.#nodeName = nodeName;
-    this.#reader = new PoolReader({ driver: name, nodeName });
+    this.#reader = this.#newReader();
   }
 
   get standing(): Readonly<Standing> {
     return this.#standing.current;
+  }
+
+  /** Whether it is registered and answers, so that what it last reported is what it has. */
+  get isPresent(): boolean {
+    const { isRegistered, unresponsive, state } = this.standing;
+    const isStreaming = state === "streaming" || state === "ended";
+    return isRegistered && isStreaming && !unresponsive && !this.#isMissing && !this.#isWithdrawn;
+  }
+
+  /** Whether it is present and reports pools beyond the node. */
+  get hasClusterPools(): boolean {
+    return this.isPresent && (this.#checked?.pools.some(({ fields }) => isBeyondNode(fields)) ?? false);
   }
 
   /** Whether its slices must be deleted: the wipe delay has passed, or it no longer publishes through the agent. */
@@ -167,7 +188,12 @@ export class Driver {
     this.#made = undefined;
     // A message being read stays in use.
     this.#releaseLast = undefined;
-    this.#reader = new PoolReader({ driver: this.name, nodeName: this.#nodeName });
+    this.#reader = this.#newReader();
+  }
+
+  #newReader(): PoolReader {
+    const allowsBeyondNode = this.#allowsBeyondNode;
+    return new PoolReader({ driver: this.name, nodeName: this.#nodeName, allowsBeyondNode });
   }
 
   /**
@@ -289,7 +315,8 @@ export class Driver {
     let quarantined = 0;
     if (this.#message?.protocol === "namedResources") models = this.#message.models;
     else {
-      const pools = reported.pools.map(({ name, devices, counterSets }) => ({
+      const ofNode = reported.pools.filter(({ fields }) => !isBeyondNode(fields));
+      const pools = ofNode.map(({ name, devices, counterSets }) => ({
         name,
         devices: devices.map(({ device }) => device),
         sharedCounters: counterSets.map(({ set }) => set),

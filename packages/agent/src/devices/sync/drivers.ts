@@ -230,7 +230,8 @@ export class Drivers implements PluginHandler {
   }
 
   #add(name: string): Driver {
-    const driver = new Driver(name, this.#context.nodeName, this.#context.clock);
+    const { clock, nodeName, settings } = this.#context;
+    const driver = new Driver(name, nodeName, clock, settings().clusterPools.drivers.includes(name));
     driver.feedback.setClaims(this.#claimProblems.get(name) ?? []);
     this.#drivers.set(name, driver);
     return driver;

@@ -4,14 +4,15 @@ import { discoverSliceApi, fieldSelectorOf, knownSlice } from "./slice-api.ts";
 
 export interface SliceReleaseOptions {
   client: KubeApiClient;
-  nodeName: string;
+  /** Undefined for the slices of pools beyond the nodes, of all drivers. */
+  nodeName: string | undefined;
   /** Whether to write nothing. */
   isDryRun: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Deletes a node's ResourceSlices that the agent published. Those of other clients stay. Yields the name of each, once it
+ * Deletes a node's ResourceSlices that the agent published, or those of pools beyond the nodes that any agent did. Those of other clients stay. Yields the name of each, once it
  * is deleted; none if the API server does not serve ResourceSlices. Idempotent.
  */
 export async function* releaseSlices(options: SliceReleaseOptions): AsyncGenerator<string, void> {
@@ -20,9 +21,9 @@ export async function* releaseSlices(options: SliceReleaseOptions): AsyncGenerat
     if (codeOf(error) === "unsupported") return undefined;
     throw error;
   });
-  if (!api) return;
+  if (!api || (api.version === "v1alpha2" && nodeName === undefined)) return;
   const { items } = await client.list(api.resource, {
-    fieldSelector: fieldSelectorOf(api, nodeName),
+    fieldSelector: fieldSelectorOf(api, { nodeName, driver: undefined }),
     signal,
   });
   const own = items.filter((item) => knownSlice(api, item, nodeName)?.object !== undefined);

@@ -1,6 +1,6 @@
 import type { CheckedDevice, CheckedPool } from "../model/checked.ts";
 import { type Feature, featuresIn, needs, taintsOf } from "../model/feature-bits.ts";
-import type { SliceSpec } from "../model/model.ts";
+import { nodesOf, type SliceSpec } from "../model/model.ts";
 import { decodeSpec, encodeSlice } from "../model/versions.ts";
 import { droppedFields } from "../plan/features.ts";
 import { nameSuffix, sliceName } from "../plan/slice-names.ts";
@@ -99,7 +99,7 @@ export async function learnFeatures(
 // Takes the first pool that needs each feature. The server treats a feature alike in all pools.
 function specsFor(
   driver: string,
-  nodeName: string,
+  nodeName: string | undefined,
   pools: readonly CheckedPool[],
   features: readonly Feature[],
 ): SliceSpec[] {
@@ -117,7 +117,11 @@ function specsFor(
     const consumer =
       fields.partitionTypeAttribute && devices.find((device) => needs(device, "DRAPartitionableDevices"));
     if (consumer) chosen.add(consumer);
-    const common = { driver, pool: { name, generation: 1, resourceSliceCount: 1 }, nodeName };
+    const common = {
+      driver,
+      pool: { name, generation: 1, resourceSliceCount: 1 },
+      ...nodesOf(fields, nodeName),
+    };
     // Counter sets that no device consumes yet. A slice has either counter sets or devices.
     if (chosen.size === 0 && counterSets.length > 0)
       return { ...common, sharedCounters: [counterSets[0]!.set] };

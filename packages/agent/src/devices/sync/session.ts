@@ -92,16 +92,16 @@ export class Sessions {
 
   // Resolves when the server's version has changed, or the session is no longer needed.
   async #open(api: SliceApi, server: string, signal: AbortSignal): Promise<void> {
-    const { clock, nodeName, queue, watch } = this.#context;
+    const { clock, scope, queue, watch } = this.#context;
     const features = this.#features.get(server) ?? new ServerFeatures();
     this.#features.set(server, features);
-    const cache = new SliceCache({ api, nodeName, features, queue, clock });
+    const cache = new SliceCache({ api, nodeName: scope.nodeName, features, queue, clock });
     const requests = new SliceRequests({ ...this.#context, api, cache });
     const session: Session = { api, cache, requests, writer: new SliceWriter({ requests, cache }), features };
     const ending = new AbortController();
     const watcher = watch({
       resource: api.resource,
-      fieldSelector: fieldSelectorOf(api, nodeName),
+      fieldSelector: fieldSelectorOf(api, scope),
       parse: parseWithBigInts,
       handler: cache,
     });
@@ -126,7 +126,7 @@ export class Sessions {
     isWatching: () => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, drivers, log, nodeName, queue } = this.#context;
+    const { client, clock, drivers, log, scope, queue } = this.#context;
     let comparedAt = clock.monotonic();
     let periodMs = this.#period();
     while (!signal.aborted) {
@@ -150,7 +150,7 @@ export class Sessions {
         // server down.
         if (!isDue || !cache.isSynced) continue;
         // A list from the server's cache suffices: the watch reports the changes of the last seconds.
-        const { items, resourceVersion } = await listSlices(client, api, nodeName, signal);
+        const { items, resourceVersion } = await listSlices(client, api, scope, signal);
         cache.onReplace(items, resourceVersion);
         features.doubt();
         queue.add(EVERY_DRIVER);

@@ -6,6 +6,7 @@ import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
 import { type StoredModel, storedModel } from "../model/stored-model.ts";
 import { decodeSpec, type SliceVersion, sliceVersions, storedSlice } from "../model/versions.ts";
 import { nameSuffix, poolKey } from "../plan/slice-names.ts";
+import type { SliceScope } from "./context.ts";
 
 export const group = "resource.k8s.io";
 const kind = "ResourceSlice";
@@ -18,11 +19,12 @@ export interface SliceApi {
   resource: ApiResource;
 }
 
-/** A slice of this node, as the cache stores it. */
+/** A slice, as the cache stores it. */
 export interface KnownSlice {
   uid: string;
   driver: string;
-  nodeName: string;
+  /** Undefined if it is one of a pool beyond the node. */
+  nodeName: string | undefined;
   resourceVersion: string;
   /** Undefined for a slice that another client published; only its place in the pool is stored, as `foreign`. */
   object: StoredSlice | StoredModel | undefined;
@@ -40,22 +42,27 @@ export async function discoverSliceApi(client: KubeApiClient, signal: AbortSigna
   });
 }
 
-/** Returns the field selector for the slices of a node. */
-export function fieldSelectorOf({ version }: SliceApi, nodeName: string): string {
-  return version === "v1alpha2" ? `nodeName=${nodeName}` : `spec.nodeName=${nodeName}`;
+/** Returns the field selector for slices of a scope. v1alpha2 has no pools beyond the node. */
+export function fieldSelectorOf({ version }: SliceApi, { nodeName, driver }: SliceScope): string {
+  if (version === "v1alpha2") return `nodeName=${nodeName}`;
+  const ofNode = `spec.nodeName=${nodeName ?? ""}`;
+  return driver === undefined ? ofNode : `${ofNode},spec.driver=${driver}`;
 }
 
-/** Lists a node's slices of any client, from the API server's cache. */
-export function listSlices(client: KubeApiClient, api: SliceApi, nodeName: string, signal: AbortSignal) {
-  const fieldSelector = fieldSelectorOf(api, nodeName);
+/** Lists the slices of a scope, those of any client, from the API server's cache. */
+export function listSlices(client: KubeApiClient, api: SliceApi, scope: SliceScope, signal: AbortSignal) {
+  const fieldSelector = fieldSelectorOf(api, scope);
   return client.list(api.resource, { fieldSelector, resourceVersion: "0", signal });
 }
 
-/** Returns what the cache stores of an object. Undefined if the object has no UID. */
+/**
+ * Returns what the cache stores of an object. Undefined if the object has no UID.
+ * @param nodeName undefined for slices of pools beyond the node
+ */
 export function knownSlice(
   { version }: SliceApi,
   object: KubeObject,
-  nodeName: string,
+  nodeName: string | undefined,
   canonical = new Canonical(),
 ): KnownSlice | undefined {
   const { uid, resourceVersion = "", name = "" } = object.metadata;
@@ -68,7 +75,7 @@ export function knownSlice(
     if (isOurs) return { ...common, object: { ...stored, metadata }, foreign: undefined };
     return { ...common, object: undefined, foreign: { name, metadata, pool: "", generation: 0 } };
   }
-  const { driver, pool, nodeName: node = "" } = decodeSpec(version, object);
+  const { driver, pool, nodeName: node } = decodeSpec(version, object);
   const common = { uid, resourceVersion, driver, nodeName: node };
   if (hasLabel(metadata) || name.endsWith(nameSuffix(driver, nodeName, poolKey(pool.name)))) {
     const stored = storedSlice(version, object, canonical);
@@ -79,8 +86,9 @@ export function knownSlice(
   return { ...common, object: undefined, foreign };
 }
 
-/** Returns whether a slice has the agent's label and the Node as its controller. */
-export function isMarked(metadata: ObjectMeta, nodeName: string): boolean {
+/** Returns whether a slice has the agent's label and, unless its pool is one beyond the node, the Node as its controller. */
+export function isMarked(metadata: ObjectMeta, nodeName: string | undefined): boolean {
+  if (nodeName === undefined) return hasLabel(metadata);
   const owner = metadata.ownerReferences?.find(({ kind, name }) => kind === "Node" && name === nodeName);
   return hasLabel(metadata) && owner?.controller === true;
 }

@@ -8,7 +8,8 @@ import { type KnownSlice, knownSlice, type SliceApi } from "./slice-api.ts";
 
 export interface SliceCacheOptions {
   api: SliceApi;
-  nodeName: string;
+  /** Undefined for slices of pools beyond the node. */
+  nodeName: string | undefined;
   /** Features of the server. Doubted after the watch is reopened, because the server may have been restarted. */
   features: { doubt(): void };
   /**

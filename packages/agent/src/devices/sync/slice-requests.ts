@@ -6,7 +6,7 @@ import type { SyncContext } from "./context.ts";
 import { isMarked, isStale, knownSlice, managedByLabel, type SliceApi } from "./slice-api.ts";
 import type { SliceCache } from "./slice-cache.ts";
 
-interface Context extends Pick<SyncContext, "client" | "nodeName" | "nodeUid" | "metrics"> {
+interface Context extends Pick<SyncContext, "client" | "scope" | "nodeUid" | "metrics"> {
   api: SliceApi;
   cache: SliceCache;
 }
@@ -23,15 +23,22 @@ export class SliceRequests {
     return this.#context.api;
   }
 
-  get nodeName(): string {
-    return this.#context.nodeName;
+  /** Undefined for slices of pools beyond the node. */
+  get nodeName(): string | undefined {
+    return this.#context.scope.nodeName;
   }
 
-  /** Returns the metadata of a slice to write: the stored metadata, the agent's label, and the Node as owner. */
+  /**
+   * Returns the metadata of a slice to write: the stored metadata, the agent's label, and the Node as owner unless the
+   * pool is one beyond the node.
+   */
   async metadataOf(slice: string | SliceIdentity, signal: AbortSignal): Promise<ObjectMeta> {
-    const { nodeName, nodeUid } = this.#context;
+    const { scope, nodeUid } = this.#context;
+    const { nodeName } = scope;
     if (typeof slice !== "string" && isMarked(slice.metadata, nodeName)) return slice.metadata;
     const stored: ObjectMeta = typeof slice === "string" ? { name: slice } : slice.metadata;
+    const labels = { ...stored.labels, ...managedByLabel };
+    if (nodeName === undefined) return { ...stored, labels };
     const owner = {
       apiVersion: "v1",
       kind: "Node",
@@ -44,7 +51,7 @@ export class SliceRequests {
     );
     return {
       ...stored,
-      labels: { ...stored.labels, ...managedByLabel },
+      labels,
       ownerReferences: [...others, owner],
     };
   }
@@ -108,14 +115,16 @@ export class SliceRequests {
 
   // Lists by name, because the agent needs permission to list anyway.
   async #reread(name: string, uid: string, signal: AbortSignal): Promise<void> {
-    const { client, cache, nodeName } = this.#context;
+    const { client, cache, scope } = this.#context;
     const { items } = await client.list(this.api.resource, {
       fieldSelector: `metadata.name=${name}`,
       signal,
     });
     const [object] = items;
     if (uid !== "" && object?.metadata.uid !== uid) cache.deleted(name, uid);
-    if (object && knownSlice(this.api, object, nodeName)?.nodeName === nodeName) cache.read(object);
+    const known = object && knownSlice(this.api, object, scope.nodeName);
+    if (!known || known.nodeName !== scope.nodeName) return;
+    if (scope.driver === undefined || known.driver === scope.driver) cache.read(object);
   }
 }
 

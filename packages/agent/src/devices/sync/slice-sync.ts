@@ -1,9 +1,11 @@
 import { SliceFieldsDropped, SlicesNotAsPlanned, SlicesNotWritten } from "@nodekeeper/api/errors";
 import type { Feature } from "../model/feature-bits.ts";
+import { isBeyondNode } from "../model/model.ts";
 import { EVERY_DRIVER, type SyncContext } from "./context.ts";
 import { type Desired, nothingDesired } from "./driver.ts";
 import { DriverSync, type WriteResult } from "./driver-sync.ts";
 import type { Drivers } from "./drivers.ts";
+import { ScopedDesired } from "./scoped-desired.ts";
 import { learnFeatures } from "./server-features.ts";
 import type { Session, Sessions } from "./session.ts";
 
@@ -15,11 +17,13 @@ const WORKERS = 4;
 export class SliceSync {
   readonly #context: Context;
   readonly #syncs = new Map<string, DriverSync>();
+  readonly #scoped: ScopedDesired;
   readonly #knownCallbacks = new Set<() => void>();
   #isStartupOver = false;
 
   constructor(context: Context) {
     this.#context = context;
+    this.#scoped = new ScopedDesired(context.scope.nodeName === undefined);
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -53,13 +57,17 @@ export class SliceSync {
   desired(name: string): Desired | undefined {
     const session = this.#context.sessions.current;
     if (!session) return undefined;
-    const driver = this.#context.drivers.get(name);
-    if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
+    const { drivers, scope } = this.#context;
+    const driver = drivers.get(name);
     const { api, features } = session;
     const isOld = api.version === "v1alpha2";
+    // Pools beyond the node stay while the driver is away: another node's may have them.
+    if (scope.nodeName === undefined && (isOld || !driver?.isPresent)) return undefined;
+    if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
     const without = new Set([...features.missing, ...(this.#syncs.get(name)?.without ?? [])]);
     const unknown = isOld ? new Set<Feature>() : features.unknownOf(driver.features());
-    return driver.desired({ isOld, without, unknown });
+    const desired = driver.desired({ isOld, without, unknown });
+    return desired && this.#scoped.of(desired);
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
@@ -79,8 +87,8 @@ export class SliceSync {
     try {
       const driver = this.#context.drivers.get(name);
       // Reads the UID for new slices while the message is read. On failure, creating them fails with the same error.
-      if (driver?.standing.messageAt !== undefined && session.cache.of(name).length === 0)
-        nodeUid.read(signal).catch(() => {});
+      const isNew = driver?.standing.messageAt !== undefined && session.cache.of(name).length === 0;
+      if (isNew && this.#context.scope.nodeName !== undefined) nodeUid.read(signal).catch(() => {});
       const wasKnown = driver?.reported() !== undefined;
       let first: Promise<void> | undefined;
       await driver?.read(turns, (head) => {
@@ -121,7 +129,11 @@ export class SliceSync {
   }
 
   #addAll(): void {
-    const { queue } = this.#context;
+    const { queue, scope } = this.#context;
+    if (scope.driver !== undefined) {
+      queue.add(scope.driver);
+      return;
+    }
     const stored = this.#context.sessions.current?.cache.drivers() ?? [];
     for (const driver of new Set([...stored, ...this.#context.drivers.list().map(({ name }) => name)]))
       queue.add(driver);
@@ -143,7 +155,9 @@ export class SliceSync {
       if (delayMs < Number.POSITIVE_INFINITY) queue.addAfter(name, delayMs);
       return;
     }
-    const { without, isNew } = await learnFeatures(session, name, reported.pools, signal);
+    const isBeyond = this.#context.scope.nodeName === undefined;
+    const pools = reported.pools.filter(({ fields }) => isBeyondNode(fields) === isBeyond);
+    const { without, isNew } = await learnFeatures(session, name, pools, signal);
     const isRefused = [...features.unknownOf(driver.features())].some((feature) => !without.has(feature));
     sync.asked(question, without, isRefused, clock.monotonic());
     if (isRefused) queue.addAfter(name, sync.askDelay(question, clock.monotonic()));
@@ -171,6 +185,7 @@ export class SliceSync {
       // A sync of the driver before the delay ends does not retry refused devices.
       const retryInMs = sync.retryDelay(now);
       if (retryInMs !== undefined) queue.addAfter(name, retryInMs);
+      if (this.#context.scope.nodeName === undefined) return;
       const known = this.#context.drivers.get(name);
       if ((!known || known.isWithdrawn) && this.#context.drivers.withdrawn(name)) this.#syncs.delete(name);
       return;
@@ -203,7 +218,9 @@ export class SliceSync {
     }
     const sync = this.#syncOf(name);
     const findings = sync.findings(desired);
-    this.#context.drivers.get(name)?.feedback.set(findings);
+    const feedback = this.#context.drivers.get(name)?.feedback;
+    if (this.#context.scope.nodeName === undefined) feedback?.setClusterPools(findings);
+    else feedback?.set(findings);
     for (const { reason, errorId, message } of sync.news(name, findings, now)) {
       log.warn({ errorId, driver: name, message }, "not all that a driver reports is published");
       notify({ type: "Warning", reason, message });

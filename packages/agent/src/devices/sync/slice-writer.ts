@@ -49,8 +49,13 @@ export class SliceWriter {
     memory: DriverSlices,
     signal: AbortSignal,
   ): Promise<WriteResult> {
-    const { version } = this.#session.requests.api;
-    if (version === "v1alpha2") return await writeModels(this.#session, driver, desired.models, signal);
+    const { api, nodeName } = this.#session.requests;
+    const { version } = api;
+    if (version === "v1alpha2") {
+      // It has no pools beyond the node.
+      if (nodeName === undefined) return nothingWritten();
+      return await writeModels(this.#session, nodeName, driver, desired.models, signal);
+    }
     const result = nothingWritten();
     const refusals = new Map<string, number>();
     const common = { ...this.#session, version, memory, result, refusals, signal };
@@ -79,8 +84,9 @@ export class SliceWriter {
     const { requests, cache } = this.#session;
     const { version } = requests.api;
     const hasSlices = cache.of(driver).length > 0 || cache.foreignOf(driver).length > 0;
-    if (version === "v1alpha2" || hasSlices || memory.refused.size > 0) return;
-    const plan = planFirstSlice(driver, requests.nodeName, head);
+    const { nodeName } = requests;
+    if (nodeName === undefined || version === "v1alpha2" || hasSlices || memory.refused.size > 0) return;
+    const plan = planFirstSlice(driver, nodeName, head);
     const result = nothingWritten();
     const refusals = new Map<string, number>();
     await new PoolRound({ ...this.#session, version, plan, memory, result, refusals, signal }).attempt();
@@ -97,12 +103,12 @@ export class SliceWriter {
 /** Brings the slices of one driver to the desired state on a 1.30 server, one write at a time. */
 async function writeModels(
   { requests, cache }: Session,
+  nodeName: string,
   driver: string,
   models: readonly NamedResources[],
   signal: AbortSignal,
 ): Promise<WriteResult> {
   const result = nothingWritten();
-  const { nodeName } = requests;
   const stored = cache.of(driver) as StoredModel[];
   const plan = planModels({ driver, nodeName, models, stored });
   const attempt = async (name: string, write: () => Promise<void>) => {

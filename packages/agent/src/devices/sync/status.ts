@@ -21,6 +21,19 @@ interface Slices {
   foreign: readonly ForeignSlice[];
 }
 
+/** The publication of one driver's pools beyond the node. Empty unless this agent publishes them. */
+export interface ClusterPoolsOf extends Slices {
+  /** "<namespace>/<name>" */
+  lease: string;
+  /** The identity of the lease's holder, which begins with its node's name. Undefined if it is not known. */
+  holder: string | undefined;
+  isHolder: boolean;
+  /** Why the lease can't be read or acquired. */
+  problem: string | undefined;
+  desired: Desired | undefined;
+  sync: DriverSync | undefined;
+}
+
 const MOST_SHOWN = 100;
 
 /** Returns the status of a driver, from its slices at the API server and the state of its writes. */
@@ -29,6 +42,7 @@ export function driverStatus(
   { slices, foreign }: Slices,
   desired: Desired | undefined,
   sync: DriverSync | undefined,
+  cluster: ClusterPoolsOf | undefined,
 ): DriverStatus {
   const { name, standing } = driver;
   const { isRegistered, protocol, messageAt, state, unresponsive } = standing;
@@ -56,6 +70,29 @@ export function driverStatus(
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
     dropped: [...(desired?.dropped ?? []), ...(sync?.changed ?? [])].slice(0, MOST_SHOWN),
     ...(claimProblems.length > 0 && { claimProblems }),
+    ...(cluster && { clusterPools: clusterStatus(cluster) }),
+  };
+}
+
+function clusterStatus({
+  lease,
+  holder,
+  isHolder,
+  problem,
+  slices,
+  foreign,
+  desired,
+  sync,
+}: ClusterPoolsOf): DriverStatus["clusterPools"] {
+  return {
+    lease,
+    holder,
+    isHolder,
+    pools: desired?.pools.map(({ name, devices }) => ({ name, devices: devices.length })) ?? [],
+    devices: publishedDevices(slices, foreign),
+    slices: slices.map(sliceStatus).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    writeError: problem ?? sync?.problem?.message,
+    refused: Object.fromEntries(sync?.refusedSlices ?? []),
   };
 }
 

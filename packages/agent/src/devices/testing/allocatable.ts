@@ -44,7 +44,7 @@ export function allocatable(
   const specs = slices
     .toSorted((a, b) => compareText(a.metadata.name ?? "", b.metadata.name ?? ""))
     .map((object) => specOf(object))
-    .filter((spec) => spec.nodeName === nodeName);
+    .filter((spec) => isUsableFrom(spec, nodeName));
   const pools = Map.groupBy(specs, ({ driver, pool }) => JSON.stringify([driver, pool.name]));
   for (const key of [...pools.keys()].sort(compareText)) {
     const { verdict, devices } = judge(pools.get(key)!, toleratesTaints);
@@ -52,6 +52,12 @@ export function allocatable(
     answer.devices.push(...devices.map(({ name }) => name));
   }
   return answer;
+}
+
+// Of a pool with nodes of its own for each device, or a selector by labels, only that it is not another node's.
+function isUsableFrom(spec: SliceSpec, nodeName: string): boolean {
+  if (spec.nodeName !== undefined) return spec.nodeName === nodeName;
+  return spec.allNodes === true || spec.nodeSelector !== undefined || spec.perDeviceNodeSelection === true;
 }
 
 function judge(

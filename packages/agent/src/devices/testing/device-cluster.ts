@@ -7,11 +7,13 @@ import {
   type Device,
   DeviceDriverDefinition,
   type ListAndWatchDevicesResponse,
+  type Pool,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
   createKubeClient,
   createKubeMetrics,
   type KubeObject,
+  type LeaseTimes,
   loadClusterAccess,
   Watcher,
   type WatchHandler,
@@ -90,6 +92,14 @@ export class TestDriver {
     this.#server = server;
   }
 
+  /** Reports pools. */
+  reportPools(pools: DeepPartial<Pool>[]): void {
+    this.#message = { pools };
+    this.#mode = "stream";
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
   /** Reports devices in the node's pool, or a number of generated devices. */
   report(devices: number | DeepPartial<Device>[], mode: StreamMode = "stream") {
     const list =
@@ -117,6 +127,9 @@ export interface Setup {
   faults?: (request: RequestInfo) => Fault | undefined;
   server?: DevApiServer;
   recheckMs?: number;
+  /** Of the agent. Default `NODE`. */
+  nodeName?: string;
+  leaseTimes?: LeaseTimes;
   /** Whether the watch reports nothing after its first list. */
   deaf?: boolean;
   /** How far the agent's clock is ahead of the real one, milliseconds. */
@@ -186,7 +199,8 @@ export async function setUp(setup: Setup = {}) {
           { ...common, metrics, client },
           { ...target, handler: setup.deaf ? deafened(handler) : handler },
         ),
-      nodeName: NODE,
+      nodeName: setup.nodeName ?? NODE,
+      ...(setup.leaseTimes && { leaseTimes: setup.leaseTimes }),
       settings: () => ({
         ...defaultDeviceSettings,
         minWriteInterval: 20,

@@ -27,7 +27,12 @@ function pluginsOfEffects({ input, decision }: RoundRecord): string[] {
   ];
 }
 
-function pluginsRefused({ input, decision }: RoundRecord): string[] {
+function pluginsRefused(record: RoundRecord): string[] {
+  return hardRefusals(record).map(({ plugin }) => plugin);
+}
+
+/** Returns the refusals of hard requests for pods of the node. Pure. */
+export function hardRefusals({ input, decision }: RoundRecord): Refusal[] {
   const hard = new Set(
     decision.thresholds.filter(({ metType }) => metType === "hard").map(({ plugin }) => plugin),
   );
@@ -38,7 +43,7 @@ function pluginsRefused({ input, decision }: RoundRecord): string[] {
   );
   const isHard = ({ plugin, uid, reason }: Refusal) =>
     !inconsequential.has(reason) && (hard.has(plugin) || forced.has(keyOf(plugin, uid)));
-  return decision.refusals.filter(isHard).map(({ plugin }) => plugin);
+  return decision.refusals.filter(isHard);
 }
 
 function keyOf(plugin: string, uid: string): string {

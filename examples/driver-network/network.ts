@@ -1,0 +1,185 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual, promisify } from "node:util";
+import type {
+  AllocatedDevice,
+  ClaimToPrepare,
+  ClaimToUnprepare,
+  ContainerEdits,
+  DevicePool,
+  DeviceStatus,
+  PreparedDevice,
+  RecordedClaim,
+} from "@nodekeeper/sdk";
+import { configurationOf } from "./configuration.ts";
+import { attributesOf, deviceName, interfaceName, type NodeInterfaces } from "./interfaces.ts";
+
+const execute = promisify(execFile);
+
+export interface NetworkOptions {
+  /** The driver's name. */
+  driver: string;
+  interfaces: NodeInterfaces;
+  /** Where the hook is installed; the container runtime has it under the same path, and only root may change it. */
+  directory: string;
+  /** Whether the container runtime moves interfaces; otherwise, and where it does not know how to, the hook does. */
+  usesNetDevices: boolean;
+  intervalMs: number;
+}
+
+type Device = NonNullable<DevicePool["devices"]>[number];
+type Claimed = Pick<AllocatedDevice, "pool" | "device" | "configuration">;
+
+/** What a network driver publishes, prepares and reports. It keeps nothing on disk: the agent has the claims. */
+export class Network {
+  readonly #options: NetworkOptions;
+  readonly #hook: string;
+  /** Devices that were prepared, by UID of the claim. */
+  readonly #claims = new Map<string, Claimed[]>();
+  readonly #published = new Map<string, Device>();
+  // Without the claims, a status would be empty and remove the earlier one.
+  readonly #restored = Promise.withResolvers<void>();
+
+  constructor(options: NetworkOptions) {
+    this.#options = options;
+    this.#hook = join(options.directory, "move-interface.sh");
+  }
+
+  /** Puts the hook where the container runtime finds it, at once: a container may be starting. */
+  async install(): Promise<void> {
+    await mkdir(this.#options.directory, { recursive: true, mode: 0o755 });
+    const fresh = `${this.#hook}.${process.pid}`;
+    await copyFile(join(import.meta.dirname, "move-interface.sh"), fresh);
+    await rename(fresh, this.#hook);
+  }
+
+  /** The interfaces that are free or allocated, again after each change. */
+  devices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
+    return this.#changes(signal, async () => [{ devices: await this.#devices() }]);
+  }
+
+  /** The status of all allocated interfaces, again after each change. */
+  async *status(signal: AbortSignal): AsyncGenerator<DeviceStatus[]> {
+    await Promise.race([
+      this.#restored.promise,
+      new Promise((resolve) => signal.addEventListener("abort", resolve)),
+    ]);
+    yield* this.#changes(signal, () => this.#statuses());
+  }
+
+  /** Nothing changes on the node before a container starts, so that a claim can be prepared any number of times. */
+  async prepare({ uid, devices }: ClaimToPrepare): Promise<PreparedDevice[]> {
+    this.#restored.resolve();
+    const interfaces = await this.#options.interfaces.read();
+    const prepared = devices.map(({ request, pool, device, configuration, adminAccess }) => {
+      // For monitoring: the interface stays where it is.
+      if (adminAccess) return { request, pool, device };
+      const host = interfaceName(device);
+      const link = interfaces.get(host)?.link;
+      if (!link) throw new Error(`the node has no free network interface ${host}`);
+      return {
+        request,
+        pool,
+        device,
+        edits: this.#edits(host, configurationOf({ device, configuration }, host, link)),
+      };
+    });
+    this.#claims.set(uid, claimed(devices));
+    return prepared;
+  }
+
+  /** Moves the interfaces back, if the container runtime did not do so when the container ended. */
+  async unprepare({ uid, devices }: ClaimToUnprepare): Promise<void> {
+    const ended = [...claimed(devices), ...(this.#claims.get(uid) ?? [])];
+    for (const device of new Set(ended.map(({ device }) => device)))
+      await execute(this.#hook, ["back", this.#options.driver, interfaceName(device)], { timeout: 30_000 });
+    this.#claims.delete(uid);
+  }
+
+  /** Nothing is lost with this process. */
+  restore(claims: RecordedClaim[]): string[] {
+    this.#claims.clear();
+    for (const { uid, devices } of claims) this.#claims.set(uid, claimed(devices));
+    this.#restored.resolve();
+    return [];
+  }
+
+  #edits(host: string, { name, addresses, mtu, routes }: ReturnType<typeof configurationOf>): ContainerEdits {
+    const { driver, usesNetDevices } = this.#options;
+    const settings = [
+      ...(mtu === undefined ? [] : ["mtu", String(mtu)]),
+      ...addresses.flatMap((address) => ["address", address]),
+      ...routes.flatMap(({ destination, gateway = "-" }) => ["route", destination, gateway]),
+    ];
+    // The first argument is the name of the program.
+    const hook = (action: string, ...args: string[]) => ({
+      path: this.#hook,
+      args: ["move-interface.sh", action, driver, host, ...args],
+      timeout: 30,
+    });
+    return {
+      ...(usesNetDevices ? { netDevices: [{ hostInterfaceName: host, name }] } : {}),
+      hooks: [
+        { hookName: "createRuntime", ...hook("in", name, ...settings) },
+        { hookName: "poststop", ...hook("back") },
+      ],
+    };
+  }
+
+  async #devices(): Promise<Device[]> {
+    const interfaces = await this.#options.interfaces.read();
+    const allocated = new Set([...this.#claims.values()].flat().map(({ device }) => device));
+    // An allocated one stays published while it is moved.
+    for (const device of this.#published.keys()) if (!allocated.has(device)) this.#published.delete(device);
+    for (const each of interfaces.values()) {
+      const name = deviceName(each.name);
+      this.#published.set(name, { name, attributes: await attributesOf(each) });
+    }
+    return [...this.#published.values()].sort((a, b) => (a.name! < b.name! ? -1 : 1));
+  }
+
+  async #statuses(): Promise<DeviceStatus[]> {
+    const interfaces = await this.#options.interfaces.read();
+    return [...this.#claims].flatMap(([claimUid, devices]) =>
+      devices.map(({ pool, device }) => {
+        const found = interfaces.get(interfaceName(device));
+        const condition = (status: "True" | "False", reason: string, message: string) => [
+          { type: "Ready", status, reason, message },
+        ];
+        if (!found?.inPod) {
+          const where = found ? "is on the node: no container has it" : "is not on the node";
+          const reason = found ? "NotInPod" : "Missing";
+          return { claimUid, pool, device, conditions: condition("False", reason, `The interface ${where}`) };
+        }
+        const { link, inPod } = found;
+        const ips = link.addr_info
+          .filter(({ scope }) => scope === "global")
+          .map(({ local, prefixlen }) => `${local}/${prefixlen}`);
+        const carrier = link.flags.includes("LOWER_UP") ? "The link is up" : "The link has no carrier";
+        return {
+          claimUid,
+          pool,
+          device,
+          conditions: condition("True", "InPod", carrier),
+          networkData: { interfaceName: inPod, ips: ips.slice(0, 16), hardwareAddress: link.address ?? "" },
+        };
+      }),
+    );
+  }
+
+  async *#changes<T>(signal: AbortSignal, read: () => Promise<T>): AsyncGenerator<T> {
+    let last: T | undefined;
+    for (;;) {
+      const now = await read();
+      if (!isDeepStrictEqual(now, last)) yield now;
+      last = now;
+      await sleep(this.#options.intervalMs, undefined, { signal });
+    }
+  }
+}
+
+function claimed(devices: readonly AllocatedDevice[]): Claimed[] {
+  return devices.filter(({ adminAccess }) => !adminAccess);
+}

@@ -1,0 +1,98 @@
+import type { AgentConfiguration, EvictionSettings } from "@nodekeeper/api/settings";
+import { type Clock, type Logger, messageOf, type Registry } from "@nodekeeper/core/lib";
+import { EvictionRecords } from "../eviction/index.ts";
+import { ArchiveStore, EvictionStore, HistoryStore, type StateDatabase } from "../state/index.ts";
+import { ArchiveExporter } from "./exporter.ts";
+import { createArchiveMetrics } from "./metrics.ts";
+import { GrpcTransport } from "./otlp/grpc-transport.ts";
+import { HttpTransport } from "./otlp/http-transport.ts";
+import type { Origin } from "./otlp/logs.ts";
+import { attributesOf } from "./records/otlp-values.ts";
+import { type ArchiveSources, RecordBuilder } from "./records/record-builder.ts";
+
+export interface ArchiveOptions {
+  settings: AgentConfiguration["archive"];
+  recordSettings: () => EvictionSettings["records"];
+  database: StateDatabase;
+  registry: Registry;
+  version: string;
+  nodeName: string;
+  /** Reads the UID of the Node. */
+  nodeUid: (signal: AbortSignal) => Promise<string | undefined>;
+  clock: Clock;
+  log: Logger;
+}
+
+// Records are exported without the UID while the API server can't be reached.
+const UID_RETRY_MS = 60_000;
+
+/** Builds the exporter of the agent's records. */
+export function createArchive(options: ArchiveOptions): ArchiveExporter {
+  const { settings, database, registry, version, clock } = options;
+  const store = new ArchiveStore(database, clock);
+  const { endpoint, caFile, headersFile, compression } = settings;
+  const transportOptions = { endpoint, caFile, headersFile, compression, userAgent: `nodekeeper/${version}` };
+  return new ArchiveExporter({
+    ...options,
+    store,
+    builder: new RecordBuilder(sourcesOf(options), settings.traces),
+    transport:
+      settings.protocol === "grpc"
+        ? new GrpcTransport(transportOptions)
+        : new HttpTransport(transportOptions),
+    origin: originOf(options),
+    metrics: createArchiveMetrics(registry, {
+      queued: () => store.backlog().records,
+      lagSeconds: () => Math.max(clock.now() - (store.backlog().oldestAt ?? clock.now()), 0) / 1_000,
+    }),
+  });
+}
+
+function sourcesOf({ database, recordSettings, clock, log }: ArchiveOptions): ArchiveSources {
+  const evictions = new EvictionStore(database);
+  const records = new EvictionRecords({ store: evictions, settings: recordSettings, clock, log });
+  const history = new HistoryStore(database);
+  return {
+    round(id) {
+      const [found] = records.rounds({ after: id - 1, limit: 1 });
+      return found?.id === id ? found : undefined;
+    },
+    selection({ uid, selectedAt }) {
+      for (const round of records.roundsOfPod(uid)) if (round.input.now === selectedAt) return round;
+      return undefined;
+    },
+    pod: (uid) => history.pod(uid),
+    events: (uid) => history.events(uid),
+    steps: (uid) => evictions.steps(uid),
+    podOfUid: (uid) => evictions.podOfUid(uid) ?? history.pod(uid),
+  };
+}
+
+function originOf({ settings, version, nodeName, nodeUid, clock, log }: ArchiveOptions): ArchiveOriginReader {
+  let uid: string | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  return async (signal) => {
+    if (uid === undefined && clock.monotonic() - askedAt >= UID_RETRY_MS) {
+      askedAt = clock.monotonic();
+      uid = await nodeUid(signal).catch((error) => {
+        signal.throwIfAborted();
+        log.warn(
+          { err: error, problem: messageOf(error) },
+          "failed to read the Node's UID for exported records",
+        );
+        return undefined;
+      });
+    }
+    const configured = settings.attributes.map((text) => text.split(/=(.*)/s, 2) as [string, string]);
+    const attributes = attributesOf({
+      "service.name": "nodekeeper",
+      "service.version": version,
+      "k8s.node.name": nodeName,
+      "k8s.node.uid": uid,
+      ...Object.fromEntries(configured),
+    });
+    return { version, resource: { attributes } };
+  };
+}
+
+type ArchiveOriginReader = (signal: AbortSignal) => Promise<Origin>;

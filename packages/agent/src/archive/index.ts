@@ -1,0 +1,1 @@
+export { type ArchiveOptions, createArchive } from "./archive.ts";

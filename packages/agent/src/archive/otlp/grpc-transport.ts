@@ -1,0 +1,130 @@
+import { Channel, ChannelCredentials } from "@grpc/grpc-js";
+import { RetryInfo, Status as RpcStatus } from "@nodekeeper/core/gen/google/rpc/status.ts";
+import {
+  ExportLogsServiceRequest,
+  LogsServiceDefinition,
+} from "@nodekeeper/core/gen/opentelemetry/v1/logs.ts";
+import {
+  ExportTraceServiceRequest,
+  TraceServiceDefinition,
+} from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
+import { messageOf } from "@nodekeeper/core/lib";
+import { ClientError, createClient, Metadata, Status } from "nice-grpc";
+import { type Access, readAccess } from "./access-files.ts";
+import { type Delivery, type OtlpRequest, shortened, type Transport } from "./delivery.ts";
+import type { TransportOptions } from "./http-transport.ts";
+
+// grpc.compression_algorithm of the gRPC library.
+const IDENTITY = 0;
+const GZIP = 2;
+const MOST_ANSWER_BYTES = 64 * 1024;
+const RETRY_INFO = "google.rpc.RetryInfo";
+// https://opentelemetry.io/docs/specs/otlp/#failures: the retryable ones, with the failures of a proxy.
+const unavailable: ReadonlySet<Status> = new Set([
+  Status.CANCELLED,
+  Status.DEADLINE_EXCEEDED,
+  Status.ABORTED,
+  Status.OUT_OF_RANGE,
+  Status.UNAVAILABLE,
+  Status.DATA_LOSS,
+]);
+const refused: ReadonlySet<Status> = new Set([Status.INVALID_ARGUMENT, Status.FAILED_PRECONDITION]);
+
+/** OTLP over gRPC. */
+export class GrpcTransport implements Transport {
+  readonly #options: TransportOptions;
+  #channel: Channel | undefined;
+  #ca: string | undefined;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+  }
+
+  async send(request: OtlpRequest, signal: AbortSignal): Promise<Delivery> {
+    let retryAfterMs: number | undefined;
+    try {
+      const access = await readAccess(this.#options);
+      const options = {
+        metadata: Metadata(access.headers),
+        signal,
+        onTrailer: (trailer: Metadata) => {
+          retryAfterMs = retryDelayOf(trailer);
+        },
+      };
+      return await this.#export(request, this.#channelFor(access), options);
+    } catch (error) {
+      signal.throwIfAborted();
+      return deliveryOf(error, retryAfterMs);
+    }
+  }
+
+  async #export(
+    { signal, body }: OtlpRequest,
+    channel: Channel,
+    options: { metadata: Metadata; signal: AbortSignal; onTrailer: (trailer: Metadata) => void },
+  ): Promise<Delivery> {
+    if (signal === "logs") {
+      const client = createClient(LogsServiceDefinition, channel);
+      const { partialSuccess } = await client.export(ExportLogsServiceRequest.decode(body), options);
+      const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0n);
+      return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
+    }
+    const client = createClient(TraceServiceDefinition, channel);
+    const { partialSuccess } = await client.export(ExportTraceServiceRequest.decode(body), options);
+    const rejected = Number(partialSuccess?.rejectedSpans ?? 0n);
+    return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
+  }
+
+  #channelFor({ ca }: Access): Channel {
+    if (this.#channel && ca === this.#ca) return this.#channel;
+    this.#channel?.close();
+    this.#ca = ca;
+    const { endpoint, compression, userAgent } = this.#options;
+    const { protocol, hostname, port } = new URL(endpoint);
+    const isSecure = protocol === "https:";
+    const credentials = isSecure
+      ? ChannelCredentials.createSsl(ca === undefined ? null : Buffer.from(ca))
+      : ChannelCredentials.createInsecure();
+    this.#channel = new Channel(`dns:${hostname}:${port || (isSecure ? 443 : 80)}`, credentials, {
+      "grpc.primary_user_agent": userAgent,
+      "grpc.max_receive_message_length": MOST_ANSWER_BYTES,
+      "grpc.enable_channelz": 0,
+      "grpc.service_config_disable_resolution": 1,
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.default_compression_algorithm": compression === "gzip" ? GZIP : IDENTITY,
+    });
+    return this.#channel;
+  }
+
+  [Symbol.dispose](): void {
+    this.#channel?.close();
+  }
+}
+
+function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery {
+  if (!(error instanceof ClientError))
+    return { kind: "unavailable", message: shortened(messageOf(error)), retryAfterMs: 0 };
+  const { code, details } = error;
+  const message = shortened(`${Status[code]}: ${details}`);
+  if (unavailable.has(code)) return { kind: "unavailable", message, retryAfterMs: retryAfterMs ?? 0 };
+  // Without a delay the request exceeds a limit.
+  if (code === Status.RESOURCE_EXHAUSTED)
+    return retryAfterMs === undefined
+      ? { kind: "tooLarge", message }
+      : { kind: "unavailable", message, retryAfterMs };
+  return { kind: refused.has(code) ? "refused" : "denied", message };
+}
+
+// Undefined if the receiver asked for none.
+function retryDelayOf(trailer: Metadata): number | undefined {
+  const bytes = trailer.get("grpc-status-details-bin");
+  if (!(bytes instanceof Uint8Array)) return undefined;
+  try {
+    const info = RpcStatus.decode(bytes).details.find(({ typeUrl }) => typeUrl.endsWith(RETRY_INFO));
+    if (info === undefined) return undefined;
+    const { seconds = 0n, nanos = 0 } = RetryInfo.decode(info.value).retryDelay ?? {};
+    return Number(seconds) * 1_000 + nanos / 1e6;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,184 @@
+import { isFinal, type PodReference } from "@nodekeeper/api/decide";
+import type { EvictionStep, NodePod, RoundRecord } from "@nodekeeper/api/records";
+import { counted, endingText } from "@nodekeeper/api/wording";
+import { readNodePod } from "../../eviction/index.ts";
+import type { ArchiveGap, Mark, QueuedRecord, StoredNodeEvent, StoredNodePod } from "../../state/index.ts";
+import type { ArchiveRecord, EvictionId, RecordContent } from "./archive-record.ts";
+import { type DeclaredAttributes, podAttributes } from "./attributes.ts";
+import { evictionTrace } from "./eviction-trace.ts";
+import { RoundRecords } from "./round-records.ts";
+
+/** Reads the rows that queued records refer to. */
+export interface ArchiveSources {
+  /** Undefined if it is no longer kept, or can't be read. */
+  round(id: number): RoundRecord | undefined;
+  /** Undefined if it is no longer kept. */
+  pod(uid: string): StoredNodePod | undefined;
+  events(uid: string): StoredNodeEvent[];
+  steps(uid: string): EvictionStep[];
+  /** Returns the round that selected a pod. Undefined if it is no longer kept. */
+  selection(eviction: EvictionId): RoundRecord | undefined;
+  /** Undefined if no round concerns it. */
+  podOfUid(uid: string): PodReference | undefined;
+}
+
+/** A ResourceClaim as exported. */
+interface ArchivedClaim extends PodReference {
+  driver: string;
+  state: "prepared" | "unprepared";
+  pods: PodReference[];
+  /** "<pool>/<device>" */
+  devices: string[];
+  updatedAt: number;
+}
+
+/** Builds the exported records of queued ones. */
+export class RecordBuilder {
+  readonly #sources: ArchiveSources;
+  readonly #hasTraces: boolean;
+  #rounds = new RoundRecords();
+
+  /** @param hasTraces whether evictions have traces */
+  constructor(sources: ArchiveSources, hasTraces: boolean) {
+    this.#sources = sources;
+    this.#hasTraces = hasTraces;
+  }
+
+  /** Forgets what was built, to build it again. */
+  restart(): void {
+    this.#rounds = new RoundRecords();
+  }
+
+  /**
+   * Returns the records of a queued one: none if all of a round was exported before. Undefined if what it refers to is no
+   * longer kept. Pass them in their order.
+   */
+  build(queued: QueuedRecord): ArchiveRecord[] | undefined {
+    const { id: sequence, record, kind, key } = queued;
+    const whole = (built: RecordContent, suffix = ""): ArchiveRecord => ({
+      ...built,
+      body: JSON.stringify(built.body),
+      id: suffix === "" ? record : `${record}-${suffix}`,
+      attributes: { ...built.attributes, "nodekeeper.record.sequence": sequence },
+    });
+    if (kind === "round") {
+      const round = this.#sources.round(Number(key));
+      return round && this.#rounds.of(round).map((one) => this.#traced(whole(one.record, one.suffix), round));
+    }
+    const built = this.#one(queued);
+    return built && [whole(built)];
+  }
+
+  #traced(record: ArchiveRecord, round: RoundRecord): ArchiveRecord {
+    const { eviction } = record;
+    const outcome = round.input.outcomes.find(
+      (one) => one.uid === eviction?.uid && one.selectedAt === eviction.selectedAt && isFinal(one),
+    );
+    if (!this.#hasTraces || eviction === undefined || outcome === undefined) return record;
+    const selection = this.#sources.selection(eviction);
+    const steps = this.#sources.steps(eviction.uid);
+    return {
+      ...record,
+      trace: evictionTrace({ eviction, outcome, endedBy: round.input.now, selection, steps }),
+    };
+  }
+
+  #one({ kind, key, at, body: text }: QueuedRecord): RecordContent | undefined {
+    const body = text === null ? undefined : JSON.parse(text);
+    switch (kind) {
+      case "pod":
+        return this.#pod(key, at);
+      case "step":
+        return this.#step(body);
+      case "claim":
+        return claimRecord(body);
+      case "mark":
+        return markRecord(body);
+      default:
+        return gapRecord(body, at);
+    }
+  }
+
+  #pod(uid: string, at: number): RecordContent | undefined {
+    const stored = this.#sources.pod(uid);
+    const pod = stored && readNodePod(stored);
+    if (!pod) return undefined;
+    const { namespace, name, ending } = pod;
+    const reason = ending.reason || ending.disruption?.reason;
+    return {
+      event: "nodekeeper.pod.ended",
+      at,
+      severity: "info",
+      message: `${namespace}/${name}: ${endOf(pod)}`,
+      body: { kind: "pod", pod, events: this.#sources.events(uid), steps: this.#sources.steps(uid) },
+      attributes: {
+        ...podAttributes(pod, pod.pod),
+        "nodekeeper.reason": reason || undefined,
+      } satisfies DeclaredAttributes,
+    };
+  }
+
+  #step(body: EvictionStep): RecordContent {
+    const { uid, at, message } = body;
+    const pod = this.#sources.podOfUid(uid);
+    const attributes: DeclaredAttributes = pod ? podAttributes(pod) : { "k8s.pod.uid": uid };
+    const title = pod ? `${pod.namespace}/${pod.name}: ${message}` : message;
+    return { event: "nodekeeper.eviction.step", at, severity: "info", message: title, body, attributes };
+  }
+}
+
+// Who terminated it is in the decisions about it, which may be exported later.
+function endOf(pod: NodePod): string {
+  return endingText(pod, { by: "unknown", why: "" });
+}
+
+function claimRecord(body: ArchivedClaim): RecordContent {
+  const { driver, uid, namespace, name, state, pods, devices, updatedAt } = body;
+  const [pod] = pods;
+  return {
+    event: "nodekeeper.claim",
+    at: updatedAt,
+    severity: "info",
+    message: `claim ${namespace}/${name} ${state} by ${driver}: ${devices.join(", ")}`,
+    body,
+    attributes: {
+      ...(pods.length === 1 && pod ? podAttributes(pod) : { "k8s.namespace.name": namespace }),
+      "nodekeeper.driver": driver,
+      "nodekeeper.claim.uid": uid,
+      "nodekeeper.claim.name": name,
+      "nodekeeper.result": state,
+    } satisfies DeclaredAttributes,
+  };
+}
+
+function markRecord(stored: Mark): RecordContent {
+  // Absent members are stored as null.
+  const entries = Object.entries(stored).filter(([, value]) => value !== null);
+  const body = Object.fromEntries(entries) as unknown as Mark;
+  const { at, kind, title, plugin, round } = body;
+  return {
+    event: "nodekeeper.mark",
+    at,
+    severity: kind === "agentStartedAfterKill" ? "warn" : "info",
+    message: title,
+    body,
+    attributes: {
+      "nodekeeper.plugin": plugin,
+      "nodekeeper.round": round,
+      "nodekeeper.result": kind,
+    } satisfies DeclaredAttributes,
+  };
+}
+
+function gapRecord(body: Omit<ArchiveGap, "records"> & Partial<ArchiveGap>, at: number): RecordContent {
+  const { from, to, why, records } = body;
+  const span = `between ${new Date(from).toISOString()} and ${new Date(to).toISOString()}`;
+  return {
+    event: "nodekeeper.gap",
+    at,
+    severity: "warn",
+    message: `${records === undefined ? "records" : counted(records, "record")} missing ${span}: ${why}`,
+    body,
+    attributes: { "nodekeeper.gap.records": records } satisfies DeclaredAttributes,
+  };
+}

@@ -1,0 +1,172 @@
+import { type KubeObject, recordOf } from "@nodekeeper/core/kube";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, expect, it } from "vitest";
+import { allocatable } from "../testing/allocatable.ts";
+import { NODE, type Setup, setUp, specOf, type TestDriver, tearDown } from "../testing/device-cluster.ts";
+
+afterEach(tearDown);
+
+const DRIVER = "fabric.example.com";
+const OTHER = "worker-2";
+// The others look soon, so that no test waits.
+const leaseTimes = { durationMs: 900, deadlineMs: 600, renewMs: 100, lookMs: 100 };
+const clusterPools = { drivers: [DRIVER], leaseNamespace: "nodekeeper" };
+const settings = { clusterPools };
+
+type Agent = Awaited<ReturnType<typeof setUp>>;
+
+/** Agents of two nodes at one API server, each with a driver that sees the same fabric. */
+async function twoNodes(setup: Setup = {}): Promise<{ one: Agent; two: Agent; drivers: TestDriver[] }> {
+  const one = await setUp({ settings, leaseTimes, ...setup });
+  one.server.seedNode(OTHER);
+  one.server.store.put({ apiVersion: "v1", kind: "Namespace", metadata: { name: "nodekeeper" } });
+  const two = await setUp({ settings, leaseTimes, nodeName: OTHER, server: one.server });
+  return { one, two, drivers: [await one.driver("one"), await two.driver("two")] };
+}
+
+const fabric = (...names: string[]) => ({
+  name: "fabric",
+  allNodes: true,
+  devices: names.map((name) => ({ name })),
+});
+const poolsOf = (agent: Agent) => agent.sync.status()[0]?.clusterPools;
+const ofFabric = (slices: KubeObject[]) => slices.filter((slice) => specOf(slice).pool.name === "fabric");
+const devicesOn = (agent: Agent, node: string) => allocatable(agent.slices(), node).devices.sort();
+
+it("a pool for all nodes is published once, without a node and without an owner, and is allocatable on each", async () => {
+  const { one, two, drivers } = await twoNodes();
+  for (const [at, agent] of [one, two].entries()) {
+    drivers[at]!.reportPools([fabric("port-0", "port-1"), { devices: [{ name: `local-${at}` }] }]);
+    await agent.register(DRIVER, drivers[at]!);
+  }
+  await until("published", () => devicesOn(one, NODE).length === 3 && devicesOn(one, OTHER).length === 3);
+  expect(devicesOn(one, NODE)).toEqual(["local-0", "port-0", "port-1"]);
+  expect(devicesOn(one, OTHER)).toEqual(["local-1", "port-0", "port-1"]);
+  const [slice, ...more] = ofFabric(one.slices());
+  expect(more).toEqual([]);
+  expect(slice!.spec).toMatchObject({ driver: DRIVER, allNodes: true });
+  expect(specOf(slice!).nodeName).toBeUndefined();
+  expect(slice!.metadata.ownerReferences).toBeUndefined();
+  await until(
+    "both know the holder",
+    () => poolsOf(one)?.holder && poolsOf(one)?.holder === poolsOf(two)?.holder,
+  );
+  expect([poolsOf(one)?.isHolder, poolsOf(two)?.isHolder].filter((each) => each)).toHaveLength(1);
+});
+
+it("the next holder takes the slices over: they are never missing, and its changes follow", async () => {
+  const { one, two, drivers } = await twoNodes();
+  drivers[0]!.reportPools([fabric("port-0", "port-1")]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, OTHER).length === 2);
+  drivers[1]!.reportPools([fabric("port-0", "port-1")]);
+  await two.register(DRIVER, drivers[1]!);
+  const [before] = ofFabric(one.slices());
+  const deletions: string[] = [];
+  const writes = one.writes.length;
+  await one.stop();
+  await until("taken over", () => poolsOf(two)?.isHolder && poolsOf(two)?.devices === 2);
+  for (const { method, path } of one.writes.slice(writes)) if (method === "DELETE") deletions.push(path);
+  expect(deletions).toEqual([]);
+  expect(ofFabric(two.slices()).map(({ metadata }) => metadata)).toEqual([before!.metadata]);
+  drivers[1]!.reportPools([fabric("port-0", "port-1", "port-2")]);
+  await until("changed", () => devicesOn(two, NODE).length === 3);
+  expect(ofFabric(two.slices())[0]!.metadata.uid).toBe(before!.metadata.uid);
+});
+
+it("a holder whose driver is away steps down, and deletes nothing", async () => {
+  const { one, two, drivers } = await twoNodes();
+  drivers[0]!.reportPools([fabric("port-0")]);
+  const registration = await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 1);
+  one.sync.handler.deregister(registration, "its socket is gone");
+  await until("stepped down", () => poolsOf(one) === undefined || poolsOf(one)?.isHolder === false);
+  // Longer than the wipe delay of the node's own slices.
+  await until("forgotten", () => one.sync.status().length === 0);
+  expect(devicesOn(one, OTHER)).toEqual(["port-0"]);
+  drivers[1]!.reportPools([fabric("port-0", "port-1")]);
+  await two.register(DRIVER, drivers[1]!);
+  await until("taken over", () => devicesOn(two, NODE).length === 2);
+});
+
+it("a pool that the holder's driver no longer reports is removed, and the lease is free", async () => {
+  const { one, drivers } = await twoNodes();
+  drivers[0]!.reportPools([fabric("port-0"), { devices: [{ name: "local" }] }]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 2);
+  drivers[0]!.reportPools([{ devices: [{ name: "local" }] }]);
+  await until("removed", () => ofFabric(one.slices()).length === 0);
+  expect(devicesOn(one, NODE)).toEqual(["local"]);
+  await until("free", () => {
+    const [lease] = one.server.store.list("leases.coordination.k8s.io");
+    return recordOf(lease?.spec).holderIdentity === "";
+  });
+});
+
+it("a driver that the setting does not name is told why its pool is refused", async () => {
+  const agent = await setUp({ settings: { clusterPools: { ...clusterPools, drivers: [] } }, leaseTimes });
+  const driver = await agent.driver("fabric");
+  driver.reportPools([fabric("port-0"), { devices: [{ name: "local" }] }]);
+  await agent.register(DRIVER, driver);
+  await until("published", () => agent.devices().length === 1);
+  expect(agent.sync.status()[0]).toMatchObject({
+    problems: [{ pool: "fabric", field: "nodes", message: /devices.clusterPools.drivers/ }],
+  });
+  expect(agent.server.store.list("leases.coordination.k8s.io")).toEqual([]);
+});
+
+it("why a lease can't be had is shown", async () => {
+  const agent = await setUp({ settings, leaseTimes });
+  const driver = await agent.driver("fabric");
+  driver.reportPools([fabric("port-0")]);
+  await agent.register(DRIVER, driver);
+  await until("shown", () => /namespaces? .*nodekeeper/.test(poolsOf(agent)?.writeError ?? ""));
+  agent.server.store.put({ apiVersion: "v1", kind: "Namespace", metadata: { name: "nodekeeper" } });
+  await until("published", () => poolsOf(agent)?.devices === 1);
+  expect(poolsOf(agent)?.writeError).toBeUndefined();
+});
+
+it("slices of another client in such a pool are superseded only by the holder, those of other drivers stay", async () => {
+  const { one, drivers } = await twoNodes();
+  drivers[0]!.reportPools([
+    {
+      name: "rack",
+      nodeSelector: { terms: [{ matchExpressions: [{ key: "rack", operator: "Exists" }] }] },
+      devices: [{ name: "port" }],
+    },
+    {
+      name: "split",
+      perDeviceNodes: true,
+      devices: [
+        { name: "left", nodeName: NODE },
+        { name: "right", nodeName: OTHER },
+      ],
+    },
+  ]);
+  const foreign = (driver: string, name: string) => ({
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    metadata: { name },
+    spec: {
+      driver,
+      allNodes: true,
+      pool: { name: "rack", generation: 7, resourceSliceCount: 1 },
+      devices: [{ name: "x" }],
+    },
+  });
+  one.server.store.put(foreign(DRIVER, "same-driver"));
+  one.server.store.put(foreign("other.example.com", "other-driver"));
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => !one.slices().some(({ metadata }) => metadata.name === "same-driver"));
+  await until("whole", () => poolsOf(one)?.devices === 3);
+  const names = one.slices().map((slice) => specOf(slice).pool.name);
+  expect(names.sort()).toEqual(["rack", "rack", "split"]);
+  const split = one.slices().find((slice) => specOf(slice).pool.name === "split");
+  expect(split!.spec).toMatchObject({
+    perDeviceNodeSelection: true,
+    devices: [
+      { name: "left", nodeName: NODE },
+      { name: "right", nodeName: OTHER },
+    ],
+  });
+});
