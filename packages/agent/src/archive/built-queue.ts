@@ -117,6 +117,8 @@ export class BuiltQueue {
     const kept = rows.findIndex((row) => this.#recordsOf(row) !== undefined);
     const lost = kept < 0 ? rows : rows.slice(0, kept);
     report.add(store.lose(lost[0]!.id, lost.at(-1)!.id, NOT_KEPT), NOT_KEPT);
+    // The first row that is kept is built again.
+    this.#options.builder.restart();
   }
 
   #fitting(): number {

@@ -1,7 +1,7 @@
 import { decide } from "@nodekeeper/api/decide";
 import type { RoundRecord } from "@nodekeeper/api/records";
 import { afterEach, describe, expect, it } from "vitest";
-import { TestRounds } from "../eviction/testing/rounds.ts";
+import { evictPod, TestRounds, testPod } from "../eviction/testing/rounds.ts";
 import { accepted, exporterSetup } from "./testing/exporter-setup.ts";
 
 let setup: ReturnType<typeof exporterSetup>;
@@ -175,6 +175,21 @@ describe("the exporter", () => {
       "one",
       expect.stringMatching(/^1 record missing .* can't be read$/),
       "two",
+    ]);
+  });
+
+  it("exports a refusal also if the round before it is no longer kept", async () => {
+    start();
+    const rounds = new TestRounds([testPod("kept", { isStatic: true })]);
+    const input = rounds.input({ p: { pods: [evictPod("kept", { force: true })] } });
+    setup.sources.round = (id) => (id === 1 ? undefined : { id, input, decision: decide(input) });
+    await setup.clock.step(0);
+    setup.addRound(1);
+    setup.addRound(2);
+    await setup.clock.step(10_000);
+    expect(sent().flat()).toEqual([
+      expect.stringMatching(/^1 record missing/),
+      expect.stringMatching(/^default\/kept requested eviction refused/),
     ]);
   });
 
