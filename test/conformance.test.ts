@@ -35,7 +35,7 @@ it("the sample driver keeps the contract, while the health of its devices change
   const report: Report = JSON.parse(out);
   expect([stderr, report.checks.filter(({ result }) => result === "fail")]).toEqual(["", []]);
   // It has no status to report.
-  expect(namesOf(report, "skip")).toEqual(["status"]);
+  expect(namesOf(report, "skip")).toEqual(["allocations", "status"]);
   expect(status).toBe(0);
   expect(readdirSync(directory)).toEqual([]);
 });
@@ -70,12 +70,18 @@ describe("a driver that another program runs", () => {
   afterEach(() => server.forceShutdown());
 
   it.each([
-    ["restarts", "true && true", [], ["feedback", "restore-claims", "unprepare-refused", "clean-end"], 0],
+    [
+      "restarts",
+      "true && true",
+      [],
+      ["feedback", "allocations", "restore-claims", "unprepare-refused", "clean-end"],
+      0,
+    ],
     [
       "can't be restarted",
       "echo no such unit >&2; false",
       ["restart"],
-      ["feedback", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
+      ["feedback", "allocations", "restore-claims", "unprepare-refused", "restart-claims", "clean-end"],
       1,
     ],
   ])("%s", async (_, command, failed, skipped, status) => {

@@ -76,7 +76,8 @@ function truthsAbout({ history }: World, { uid, endedBy, endedAt }: PodTruth): T
   const isOnlyOne =
     history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&
     !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at);
-  const isContested = endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
+  const isContested =
+    endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
   return isOnlyOne && !isContested ? ["ours"] : ["ours", ended];
 }
 

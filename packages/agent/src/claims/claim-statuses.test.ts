@@ -280,6 +280,8 @@ it("a claim that waits to be bound has a status, which stays from then on until 
   history.push(server.devices("one"));
   expect(history).toEqual(history.map(() => ["nic-0"]));
   expect(second.stored()).toEqual(["one"]);
+  second.statuses.reported(DRIVER, [entry(claim, { data: '{"of":"later"}' })]);
+  await until("changed at once", () => server.entries.get("one")?.[0]?.data?.of === "later");
   server.allocated.delete("one");
   await clock.step(60_000);
   await until("removed", () => second.stored().length === 0);

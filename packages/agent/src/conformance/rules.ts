@@ -50,6 +50,10 @@ export const rules = {
     contract: "ReportProblems is answered",
     source: `${claims}, DriverFeedback`,
   },
+  allocations: {
+    contract: "ReportAllocations is answered within 10 s, with a claim and when it is gone",
+    source: `${claims}, DeviceBinding`,
+  },
   prepare: {
     contract: "PrepareDevices of a streamed device succeeds, within the kubelet's 45 s",
     source: `${claims}, DevicePreparation.PrepareDevices`,

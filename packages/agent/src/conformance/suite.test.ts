@@ -174,7 +174,7 @@ it("only the devices that may be prepared are", async () => {
   });
   server?.forceShutdown();
   const wrong = await check(() => parts, { only: ["gpu-7"] });
-  expect(rulesOf(wrong, "fail")).toEqual(["prepare"]);
+  expect(rulesOf(wrong, "fail")).toEqual(["allocations", "prepare"]);
 });
 
 it("names the devices that could not be unprepared", async () => {
@@ -336,6 +336,25 @@ const breaches: [RuleId, string, Breach][] = [
         throw refuse("no, I am right");
       },
     }),
+  ],
+  [
+    "allocations",
+    "an error when the claim is gone",
+    () => {
+      let isTold = false;
+      return {
+        async *devices(_, { signal }) {
+          const conditions = { bindingConditions: ["Attached"], bindingFailureConditions: ["Failed"] };
+          yield { pools: [{ devices: [{ name: "gpu-0", ...conditions }] }] };
+          await untilCancelled(signal);
+        },
+        async allocations({ claims }) {
+          if (isTold && claims.length === 0) throw refuse("it is attached already");
+          isTold = claims.length > 0;
+          return {};
+        },
+      };
+    },
   ],
   [
     "prepare",

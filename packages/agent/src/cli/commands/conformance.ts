@@ -19,7 +19,7 @@ export function declareConformance(program: Command, { output, fail }: CommandCo
     .option("--restart-command <command>", "command that restarts a driver that runs already")
     .option(
       "--idle",
-      "the driver serves no pods: also call RestoreClaims and ReportProblems, as with --command",
+      "the driver serves no pods: also call RestoreClaims, ReportAllocations and ReportProblems, as with --command",
     )
     .option("--no-prepare", "do not prepare and unprepare devices")
     .option("--device <names...>", "prepare only these devices: <device> or <pool>/<device>")

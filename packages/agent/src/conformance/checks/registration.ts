@@ -1,5 +1,6 @@
 import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
+  DeviceBindingDefinition,
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
   DeviceStatusReportDefinition,
@@ -19,12 +20,18 @@ const optional = [
   DevicePreparationDefinition,
   DeviceHealthReportDefinition,
   DeviceStatusReportDefinition,
+  DeviceBindingDefinition,
   DriverFeedbackDefinition,
 ];
 const streams: Readonly<Record<string, string>> = {
   [DeviceDriverDefinition.name]: "ListAndWatchDevices",
   [DeviceHealthReportDefinition.name]: "WatchDeviceHealth",
   [DeviceStatusReportDefinition.name]: "WatchDeviceStatus",
+};
+// Calls that tell a driver all there is: only one that serves no pods is told of nothing.
+const notices: Readonly<Record<string, string>> = {
+  [DeviceBindingDefinition.name]: "ReportAllocations",
+  [DriverFeedbackDefinition.name]: "ReportProblems",
 };
 const FAMILY = "nodekeeper.devices.";
 // Long enough for an answer that a method is not implemented.
@@ -105,6 +112,7 @@ function partsOf(version: string): Service | undefined {
 async function isServed(bench: Bench, { contract, name }: Service): Promise<boolean> {
   const service = `${contract}.${name}`;
   const stream = streams[name];
+  const notice = notices[name];
   try {
     if (stream) {
       using watch = bench.watch({
@@ -113,8 +121,8 @@ async function isServed(bench: Bench, { contract, name }: Service): Promise<bool
         read: () => true,
       });
       await watch.after(0, ANSWER_MS);
-    } else if (name === DriverFeedbackDefinition.name) {
-      if (bench.isOwn) await callOnce(bench, `${service}/ReportProblems`, new Uint8Array());
+    } else if (notice) {
+      if (bench.isOwn) await callOnce(bench, `${service}/${notice}`, new Uint8Array());
     } else if (bench.options.prepares) {
       const { claim } = claimOf([]);
       const request = UnprepareDevicesRequest.encode({ claim, pods: [], devices: [] }).finish();
@@ -126,7 +134,8 @@ async function isServed(bench: Bench, { contract, name }: Service): Promise<bool
   }
 }
 
-async function callOnce(bench: Bench, method: string, request: Uint8Array): Promise<void> {
+/** Calls a method of the driver. */
+export async function callOnce(bench: Bench, method: string, request: Uint8Array): Promise<void> {
   const channel = new UnaryChannel(bench.endpoint, { maxReceiveBytes: 1024 * 1024 });
   try {
     await withDeadline(bench.clock, { ms: ANSWER_MS, name: method }, bench.signal, (signal) =>

@@ -1,31 +1,33 @@
 import { DriverAnswerRefused } from "@nodekeeper/api/errors";
 import { counted } from "@nodekeeper/api/wording";
 import {
+  type ClaimToBind,
+  type DeepPartial,
+  DeviceBindingDefinition,
   DeviceHealthReportDefinition,
   type DeviceStatus,
   DeviceStatusReportDefinition,
   DriverFeedbackDefinition,
   type PrepareDevicesRequest,
+  ReportAllocationsRequest,
   ReportProblemsRequest,
   WatchDeviceHealthRequest,
   WatchDeviceHealthResponse,
   WatchDeviceStatusRequest,
   WatchDeviceStatusResponse,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { UnaryChannel } from "@nodekeeper/core/grpc";
 import { isRecord } from "@nodekeeper/core/kube";
-import { messageOf, quote, withDeadline } from "@nodekeeper/core/lib";
+import { messageOf, quote } from "@nodekeeper/core/lib";
 import { statusEntry } from "../../claims/index.ts";
 import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
+import { claimOf } from "../claims.ts";
 import { RuleBroken } from "../finding.ts";
 import { claimOfOne } from "./preparation.ts";
+import { callOnce } from "./registration.ts";
 
 const FIRST_MESSAGE_MS = 10_000;
-const CALL_MS = 10_000;
 const LONGEST_MESSAGE = 1_024;
-// Answers are empty.
-const MOST_ANSWER_BYTES = 10 * 1024;
 
 export const reportChecks: readonly Check[] = [
   {
@@ -61,23 +63,34 @@ export const reportChecks: readonly Check[] = [
         message: "reported by nodekeeper conformance",
         device: "none",
       };
-      const channel = new UnaryChannel(bench.endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
-      try {
-        for (const problems of [[problem], []]) {
-          const request = ReportProblemsRequest.encode(
-            ReportProblemsRequest.fromPartial({ problems }),
-          ).finish();
-          await withDeadline(bench.clock, { ms: CALL_MS, name: "ReportProblems" }, bench.signal, (signal) =>
-            channel.call(method, [request], signal),
-          );
-        }
-      } finally {
-        channel.close();
+      for (const problems of [[problem], []]) {
+        const message = ReportProblemsRequest.fromPartial({ problems });
+        await callOnce(bench, method, ReportProblemsRequest.encode(message).finish());
       }
       return undefined;
     },
   },
+  {
+    rule: "allocations",
+    needs: ["get-info", "versions", "valid-devices"],
+    async run(bench) {
+      const method = `${bench.service(DeviceBindingDefinition)}/ReportAllocations`;
+      bench.checkIsOwn();
+      // As for a claim that is deallocated before it is prepared.
+      const waiting = bench.options.prepares ? claimsToBind(bench) : [];
+      for (const claims of [waiting, []]) {
+        const message = ReportAllocationsRequest.fromPartial({ claims });
+        await callOnce(bench, method, ReportAllocationsRequest.encode(message).finish());
+      }
+      return counted(waiting.length, "claim");
+    },
+  },
 ];
+
+function claimsToBind(bench: Bench): DeepPartial<ClaimToBind>[] {
+  const device = bench.streamed(0).find(({ device }) => device.bindingConditions?.length);
+  return device ? [{ ...claimOf([bench.allocated(device)]), allocatedAt: BigInt(bench.clock.now()) }] : [];
+}
 
 /** With a prepared claim, if the driver prepares devices. */
 export const statusCheck: Check = {

@@ -4,6 +4,8 @@ import {
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/api.ts";
 import {
   type AllocatedDevice,
+  DeviceBindingDefinition,
+  type DeviceBindingServiceImplementation,
   DeviceHealthReportDefinition,
   type DeviceHealthReportServiceImplementation,
   DevicePreparationDefinition,
@@ -30,6 +32,7 @@ export interface DriverParts {
   devices: DeviceDriverServiceImplementation["listAndWatchDevices"];
   health: DeviceHealthReportServiceImplementation["watchDeviceHealth"];
   status: DeviceStatusReportServiceImplementation["watchDeviceStatus"] | undefined;
+  allocations: DeviceBindingServiceImplementation["reportAllocations"];
   feedback: DriverFeedbackServiceImplementation["reportProblems"];
   prepare: DevicePreparationServiceImplementation["prepareDevices"];
   unprepare: DevicePreparationServiceImplementation["unprepareDevices"];
@@ -41,6 +44,7 @@ export const services = [
   DevicePreparationDefinition,
   DeviceHealthReportDefinition,
   DeviceStatusReportDefinition,
+  DeviceBindingDefinition,
   DriverFeedbackDefinition,
 ].map(({ name }) => `${CONTRACT}.${name}`);
 
@@ -82,6 +86,7 @@ function goodParts(): DriverParts {
       yield {};
       await untilCancelled(signal);
     },
+    allocations: async () => ({}),
     feedback: async () => ({}),
     prepare: async ({ devices }) => ({ devices: devices.map((device) => preparedDevice(device)) }),
     unprepare: async () => ({}),
@@ -101,6 +106,7 @@ export async function serveTestDriver(path: string, changed: Partial<DriverParts
   server.add(DeviceDriverDefinition, { listAndWatchDevices: parts.devices });
   server.add(DeviceHealthReportDefinition, { watchDeviceHealth: parts.health });
   if (parts.status) server.add(DeviceStatusReportDefinition, { watchDeviceStatus: parts.status });
+  server.add(DeviceBindingDefinition, { reportAllocations: parts.allocations });
   server.add(DriverFeedbackDefinition, { reportProblems: parts.feedback });
   const { prepareDevices, ...methods } = DevicePreparationDefinition.methods;
   server.add(

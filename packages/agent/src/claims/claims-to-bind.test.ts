@@ -1,0 +1,198 @@
+import type { KubeObject, WatchTarget } from "@nodekeeper/core/kube";
+import { childScope, type ScopedSignal, silentLogger, untilAborted } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { ClaimReference } from "./claim-reader.ts";
+import type { ClaimRecords } from "./claim-records.ts";
+import { ClaimsToBind } from "./claims-to-bind.ts";
+import { ClaimWorld, DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";
+
+const OTHER = "other.example.com";
+
+let world: ClaimWorld;
+let records: ClaimRecords;
+let scope: ScopedSignal;
+let running: Promise<void>;
+/** Open watches, by namespace and field selector. */
+const watches = new Map<string, WatchTarget>();
+let toBind: ClaimsToBind;
+let changes = 0;
+
+beforeEach(() => {
+  world = new ClaimWorld();
+  records = world.records();
+});
+afterEach(async () => {
+  scope.abort();
+  await running;
+  expect(watches.size).toBe(0);
+  world[Symbol.dispose]();
+});
+
+function start(unprepared: readonly ClaimReference[] = []): void {
+  changes = 0;
+  toBind = new ClaimsToBind({
+    nodeName: NODE,
+    records,
+    unprepared: () => unprepared,
+    watch: (target) => ({
+      lastError: undefined,
+      async run(signal) {
+        const key = `${target.namespace ?? ""} ${target.fieldSelector}`;
+        watches.set(key, target);
+        await untilAborted(signal);
+        watches.delete(key);
+      },
+    }),
+    log: silentLogger,
+  });
+  toBind.subscribe(() => {
+    changes++;
+  });
+  scope = childScope();
+  running = toBind.run(scope.signal);
+}
+
+const podWatch = () => watches.get(` spec.nodeName=,status.nominatedNodeName=${NODE}`)!.handler;
+const claimWatch = (name: string) => watches.get(`default metadata.name=${name}`)!.handler;
+/** Lets an aborted watch end. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+const pod = (uid: string, ...claims: string[]): KubeObject => ({
+  metadata: { namespace: "default", name: uid, uid },
+  spec: {
+    serviceAccountName: "workload",
+    resourceClaims: claims.map((name) => ({ resourceClaimName: name })),
+  },
+});
+
+const result = (driver: string, device: string, ...bindingConditions: string[]) => ({
+  request: "req",
+  driver,
+  pool: NODE,
+  device,
+  ...(bindingConditions.length > 0 && { bindingConditions }),
+});
+
+const claim = (name: string, pods: readonly string[], ...results: object[]): KubeObject => ({
+  metadata: { namespace: "default", name, uid: `uid-of-${name}` },
+  status: {
+    ...(results.length > 0 && {
+      allocation: { allocationTimestamp: "2026-03-01T12:00:00Z", devices: { results } },
+    }),
+    reservedFor: pods.map((uid) => ({ resource: "pods", name: uid, uid })),
+  },
+});
+
+const namesOf = (driver = DRIVER) => toBind.of(driver).map(({ name }) => name);
+const bound = (...names: string[]) => names.map((name) => result(DRIVER, name, "Attached"));
+
+async function prepared(driver: string, name: string): Promise<void> {
+  const reference = { namespace: "default", name, uid: `uid-of-${name}` };
+  const devices = [recordedDevice("gpu-0")];
+  await records.save(driver, reference, { state: "prepared", devices, cdi: "", pods: [] });
+}
+
+it("claims are complete once the pods and all of their claims are read", () => {
+  start();
+  expect(toBind.isComplete).toBe(false);
+  podWatch().onReplace([pod("one", "one", "missing")], "1");
+  claimWatch("one").onReplace([claim("one", ["one"], ...bound("gpu-0"))], "1");
+  expect(toBind.isComplete).toBe(false);
+  claimWatch("missing").onReplace([], "1");
+  expect(toBind.isComplete).toBe(true);
+  expect(toBind.of(DRIVER)).toMatchObject([
+    {
+      namespace: "default",
+      name: "one",
+      uid: "uid-of-one",
+      pods: [{ uid: "one", serviceAccount: "workload" }],
+      devices: [{ device: "gpu-0", bindingConditions: ["Attached"] }],
+      allocatedAt: Date.parse("2026-03-01T12:00:00Z"),
+    },
+  ]);
+});
+
+it("only devices with binding conditions, of claims that are reserved for a pod that waits, count", () => {
+  start();
+  podWatch().onReplace([pod("one", "one", "used", "plain", "free")], "1");
+  claimWatch("one").onReplace([claim("one", ["one"], ...bound("gpu-0"), result(DRIVER, "gpu-1"))], "1");
+  claimWatch("used").onReplace([claim("used", ["another"], ...bound("gpu-2"))], "1");
+  claimWatch("plain").onReplace([claim("plain", ["one"], result(DRIVER, "gpu-3"))], "1");
+  claimWatch("free").onReplace([claim("free", [])], "1");
+  expect(toBind.of(DRIVER).map(({ devices }) => devices.map(({ device }) => device))).toEqual([["gpu-0"]]);
+  expect(namesOf(OTHER)).toEqual([]);
+  claimWatch("used").onUpsert(claim("used", ["another", "one"], ...bound("gpu-2")));
+  expect(namesOf()).toEqual(["one", "used"]);
+});
+
+it("a claim stays when its pod was bound, until each of its drivers has prepared it", async () => {
+  start();
+  podWatch().onReplace([pod("one", "one")], "1");
+  const both = [...bound("gpu-0"), result(OTHER, "nic-0", "Linked")];
+  claimWatch("one").onReplace([claim("one", ["one"], ...both)], "1");
+  podWatch().onDelete(pod("one", "one"));
+  await settle();
+  expect([namesOf(), namesOf(OTHER)]).toEqual([["one"], ["one"]]);
+  const before = changes;
+  await prepared(DRIVER, "one");
+  expect([namesOf(), namesOf(OTHER)]).toEqual([[], ["one"]]);
+  expect(changes).toBeGreaterThan(before);
+  await records.remove(DRIVER, "uid-of-one");
+  expect(namesOf()).toEqual([]);
+  podWatch().onUpsert(pod("two", "one"));
+  claimWatch("one").onUpsert(claim("one", ["one", "two"], ...both));
+  expect(namesOf()).toEqual(["one"]);
+  podWatch().onDelete(pod("two", "one"));
+  await prepared(DRIVER, "one");
+  await prepared(OTHER, "one");
+  await settle();
+  expect(namesOf(OTHER)).toEqual([]);
+  expect([...watches.keys()]).toEqual([` spec.nodeName=,status.nominatedNodeName=${NODE}`]);
+});
+
+it("a claim that is prepared for one pod is one as long as another waits", async () => {
+  start();
+  podWatch().onReplace([pod("two", "one")], "1");
+  await prepared(DRIVER, "one");
+  claimWatch("one").onReplace([claim("one", ["one", "two"], ...bound("gpu-0"))], "1");
+  expect(namesOf()).toEqual(["one"]);
+  // The first pod ends before the second is bound: the driver must prepare it again.
+  await records.remove(DRIVER, "uid-of-one");
+  podWatch().onDelete(pod("two", "one"));
+  expect(namesOf()).toEqual(["one"]);
+});
+
+it.each<[string, () => void]>([
+  ["deallocated", () => claimWatch("one").onUpsert(claim("one", ["one"]))],
+  ["deleted", () => claimWatch("one").onDelete(claim("one", []))],
+  [
+    "replaced",
+    () => {
+      const other = claim("one", ["one"], ...bound("gpu-0"));
+      claimWatch("one").onReplace([{ ...other, metadata: { ...other.metadata, uid: "another" } }], "1");
+    },
+  ],
+])("a claim that was %s is none, and not read any more without a pod", async (_, end) => {
+  start();
+  podWatch().onReplace([pod("one", "one")], "1");
+  claimWatch("one").onReplace([claim("one", ["one"], ...bound("gpu-0"))], "1");
+  podWatch().onDelete(pod("one", "one"));
+  expect(namesOf()).toEqual(["one"]);
+  end();
+  await settle();
+  expect(namesOf()).toEqual([]);
+  expect(watches.size).toBe(1);
+});
+
+it("a claim of an earlier agent stays without a pod if it is allocated, and is dropped otherwise", async () => {
+  start(["bound", "plain", "gone"].map((name) => ({ namespace: "default", name, uid: `uid-of-${name}` })));
+  podWatch().onReplace([], "1");
+  expect(toBind.isComplete).toBe(false);
+  claimWatch("bound").onReplace([claim("bound", ["one"], ...bound("gpu-0"))], "1");
+  claimWatch("plain").onReplace([claim("plain", ["one"], result(DRIVER, "gpu-1"))], "1");
+  claimWatch("gone").onReplace([], "1");
+  await settle();
+  expect(toBind.isComplete).toBe(true);
+  expect(namesOf()).toEqual(["bound"]);
+  expect(watches.size).toBe(2);
+});
