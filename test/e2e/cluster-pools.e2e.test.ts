@@ -41,7 +41,7 @@ describe.skipIf(missing)("pools beyond the node", () => {
     scheduler.start();
     ends.push(() => scheduler.stop());
     for (const nodeName of NODES) {
-      const flags = { "devices-cluster-pools-drivers": DRIVER, "eviction-enabled": "false" };
+      const flags = { "devices-cluster-pools-drivers": DRIVER };
       const agent = await AgentProcess.start(cluster, { nodeName, flags });
       agents.set(nodeName, agent);
       ends.push(() => agent.child.stop());
@@ -92,9 +92,6 @@ describe.skipIf(missing)("pools beyond the node", () => {
               name: "port",
               exactly: {
                 deviceClassName: DRIVER,
-                selectors: [
-                  { cel: { expression: `device.attributes["${DRIVER}"].?kind.orValue("") == ""` } },
-                ],
                 count: 1,
               },
             },
@@ -108,6 +105,8 @@ describe.skipIf(missing)("pools beyond the node", () => {
       metadata: { name },
       spec: {
         nodeSelector: { "kubernetes.io/hostname": node },
+        // No kubelet runs.
+        tolerations: [{ operator: "Exists" }],
         resourceClaims: [{ name: "port", resourceClaimName: name }],
         containers: [{ name: "app", image: "app", resources: { claims: [{ name: "port" }] } }],
       },

@@ -62,7 +62,7 @@ it.skipIf(missing)("it keeps the contract", async () => {
   const directory = mkdtempSync(join(tmpdir(), "nkc-"));
   try {
     const main = join(import.meta.dirname, "../../packages/agent/src/main.ts");
-    const command = `${pathOf("goPortedDriver")} --node-name worker-1 --gpu-device-status --socket-dir ${directory}`;
+    const command = `${pathOf("goPortedDriver")} --node-name worker-1 --gpu-device-status --binding-conditions --socket-dir ${directory}`;
     const words = ["conformance", "driver", directory, "--command", command];
     const { stdout } = await promisify(execFile)(process.execPath, [main, ...words]);
     // It has no health to report.

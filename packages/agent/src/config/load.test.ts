@@ -46,6 +46,7 @@ describe("sources", () => {
         settleTime: 30_000,
         minWriteInterval: 200,
         maxMessageSize: 64 * 1024 * 1024,
+        clusterPools: { drivers: [], leaseNamespace: "nodekeeper" },
         kubeletPlugin: {
           enabled: false,
           registryDirectory: "/var/lib/kubelet/plugins_registry",

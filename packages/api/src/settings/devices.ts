@@ -29,7 +29,7 @@ export const devicesSection = section(
         drivers: textList(
           [],
           {
-            pattern: /^(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+            pattern: /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/,
             expected: "names of drivers",
             placeholder: "<driver,...>",
             maxItems: 16,
