@@ -4,6 +4,7 @@ import { type ClaimsNode, startClaimsNode } from "./support/node/claims-node.ts"
 import { UpstreamCase } from "./support/node/upstream/case.ts";
 import { claimRows } from "./support/node/upstream/claim-rows.ts";
 import { healthRows, withoutHealthRow } from "./support/node/upstream/health-rows.ts";
+import { Observed } from "./support/node/upstream/observed.ts";
 import { registrationRows } from "./support/node/upstream/registration-rows.ts";
 import type { AbsentRow, Row, RunRow } from "./support/node/upstream/row.ts";
 import { SharedRestart } from "./support/node/upstream/shared-restart.ts";
@@ -38,58 +39,50 @@ it("has each case of upstream once", () => {
 
 describe.skipIf(missingForNode("newContainerd"))("upstream's cases of DRA on a node", () => {
   let on: ClaimsNode;
+  let observed: Observed;
+  const results = new Map<RunRow, Promise<void>>();
 
   beforeAll(async () => {
     on = await startClaimsNode({ containerd: "newContainerd" });
-  });
-  afterAll(() => on?.stop());
-
-  /** Starts all cases in front of the first test, each of which waits for its own. */
-  function together(prefix: string, rows: readonly RunRow[]): void {
-    const results = new Map<RunRow, Promise<void>>();
-    beforeAll(() => {
-      const restart = new SharedRestart(on.node, rows.length);
-      for (const [at, row] of rows.entries()) {
-        const result = runCase(
-          new UpstreamCase(on, `${prefix}-${at}`, row.restarts ? restart : undefined),
-          row,
-        );
-        // Each test reports its own.
-        result.catch(() => {});
-        results.set(row, result);
-      }
-    });
-    afterAll(async () => {
-      await Promise.allSettled(results.values());
-    });
-    it.each(rows.map((row) => [title(row), row] as const))("%s", async (_title, row) => {
-      await results.get(row);
-    });
-  }
-
-  describe("while the kubelet runs", () =>
-    together(
+    observed = new Observed(on);
+    const restarting = runs.filter(({ restarts }) => restarts);
+    const restart = new SharedRestart(on.node, restarting.length);
+    start("restarts", restarting, restart);
+    // What comes after the restart takes minutes, in which the others run.
+    if (restarting.length > 0) await restart.done;
+    start(
       "runs",
       runs.filter(({ restarts }) => !restarts),
-    ));
+    );
+  });
+  afterAll(async () => {
+    await Promise.allSettled(results.values());
+    await on?.stop();
+  });
 
-  describe("while the kubelet restarts", () =>
-    together(
-      "restarts",
-      runs.filter(({ restarts }) => restarts),
-    ));
+  function start(prefix: string, rows: readonly RunRow[], restart?: SharedRestart): void {
+    for (const [at, row] of rows.entries()) {
+      const result = runCase(new UpstreamCase(on, observed, `${prefix}-${at}`, restart), row);
+      // Its own test reports it.
+      result.catch(() => {});
+      results.set(row, result);
+    }
+  }
 
-  describe.runIf(wanted(withoutHealthRow))("with a kubelet without ResourceHealthStatus", () => {
-    beforeAll(async () => {
-      const file = on.node.path("/var/lib/kubelet/config.yaml");
-      const configuration = JSON.parse(readFileSync(file, "utf8"));
-      configuration.featureGates.ResourceHealthStatus = false;
-      await on.node.kubelet.kill();
-      writeFileSync(file, JSON.stringify(configuration));
-      on.node.kubelet.start();
-      await on.node.ready();
-    });
-    together("gate", [withoutHealthRow]);
+  it.each(runs.map((row) => [title(row), row] as const))("%s", async (_title, row) => {
+    await results.get(row);
+  });
+
+  it.runIf(wanted(withoutHealthRow))(title(withoutHealthRow), async () => {
+    await Promise.allSettled(results.values());
+    const file = on.node.path("/var/lib/kubelet/config.yaml");
+    const configuration = JSON.parse(readFileSync(file, "utf8"));
+    configuration.featureGates.ResourceHealthStatus = false;
+    await on.node.kubelet.kill();
+    writeFileSync(file, JSON.stringify(configuration));
+    on.node.kubelet.start();
+    await on.node.ready();
+    await runCase(new UpstreamCase(on, observed, "gate"), withoutHealthRow);
   });
 
   it.skip.each(

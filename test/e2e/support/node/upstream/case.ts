@@ -5,8 +5,9 @@ import { expect } from "vitest";
 import { ApiError, type ApiObject } from "../../admin-client.ts";
 import { createDeviceClass, resources } from "../claims.ts";
 import type { ClaimsNode } from "../claims-node.ts";
-import { container, pod, podsPath, untilDeleted } from "../workloads.ts";
+import { container, pod, podsPath } from "../workloads.ts";
 import { CaseDriver, type CaseDriverOptions, type Outcome } from "./case-driver.ts";
+import type { Observed } from "./observed.ts";
 import type { SharedRestart } from "./shared-restart.ts";
 
 const claimsPath = `${resources}/namespaces/default/resourceclaims`;
@@ -26,17 +27,19 @@ export interface CasePodOptions {
 export class UpstreamCase {
   readonly on: ClaimsNode;
   readonly name: string;
+  readonly #observed: Observed;
   readonly #restart: SharedRestart | undefined;
   #hasRestarted = false;
   readonly #drivers: CaseDriver[] = [];
   readonly #pods = new Set<string>();
-  readonly #classes = new Set<string>();
+  readonly #classes = new Map<string, Promise<void>>();
   readonly #touched = new Map<string, number>();
 
   /** @param restart if the case restarts the kubelet */
-  constructor(on: ClaimsNode, name: string, restart?: SharedRestart) {
+  constructor(on: ClaimsNode, observed: Observed, name: string, restart?: SharedRestart) {
     this.on = on;
     this.name = name;
+    this.#observed = observed;
     this.#restart = restart;
   }
 
@@ -72,18 +75,17 @@ export class UpstreamCase {
     return this.newDriver({ ownDirectory });
   }
 
-  registrations({ name }: CaseDriver): number {
-    const lines = this.on.agent.logged();
-    return lines.filter(({ msg, driver }) => msg === "registered with the kubelet" && driver === name).length;
+  /** How often the kubelet has registered the agent for a driver. */
+  registrations({ name }: CaseDriver): Promise<number> {
+    return this.#observed.registrationsOf(name);
   }
 
   untilRegistered(driver: CaseDriver, times = 1): Promise<void> {
-    return eventually(() => expect(this.registrations(driver)).toBeGreaterThanOrEqual(times));
+    return eventually(async () => expect(await this.registrations(driver)).toBeGreaterThanOrEqual(times));
   }
 
-  async slices({ name }: CaseDriver): Promise<ApiObject[]> {
-    const { items } = await this.on.cluster.admin.get(`${resources}/resourceslices`);
-    return items.filter(({ spec }: ApiObject) => spec.driver === name);
+  slices({ name }: CaseDriver): Promise<ApiObject[]> {
+    return this.#observed.slicesOf(name);
   }
 
   untilNoSlices(driver: CaseDriver): Promise<void> {
@@ -95,8 +97,9 @@ export class UpstreamCase {
     const { name = this.name, stays = false, requests = 1, exactly } = options;
     const { admin } = this.on.cluster;
     for (const { name: driver } of drivers) {
-      if (!this.#classes.has(driver)) await createDeviceClass(this.on.cluster, driver);
-      this.#classes.add(driver);
+      const created = this.#classes.get(driver) ?? createDeviceClass(this.on.cluster, driver);
+      this.#classes.set(driver, created);
+      await created;
     }
     const requestsOf = ({ name: deviceClassName }: CaseDriver, of: number) =>
       Array.from({ length: requests }, (_, at) => ({
@@ -126,11 +129,11 @@ export class UpstreamCase {
   }
 
   untilDeleted(name = this.name): Promise<void> {
-    return untilDeleted(this.on.cluster, name);
+    return eventually(async () => expect((await this.#observed.pod(name))?.status).toBeUndefined());
   }
 
-  async phase(name = this.name): Promise<string> {
-    return (await this.on.cluster.admin.get(`${podsPath}/${name}`)).status.phase;
+  async phase(name = this.name): Promise<string | undefined> {
+    return (await this.#observed.pod(name))?.status.phase;
   }
 
   untilPhase(phase: "Running" | "Succeeded", name = this.name): Promise<void> {
@@ -149,8 +152,8 @@ export class UpstreamCase {
 
   /** What the kubelet reports of each device of the pod's container. */
   async health(name = this.name): Promise<string[]> {
-    const { status } = await this.on.cluster.admin.get(`${podsPath}/${name}`);
-    const of = status.containerStatuses?.[0].allocatedResourcesStatus ?? [];
+    const pod = await this.#observed.pod(name);
+    const of = pod?.status.containerStatuses?.[0].allocatedResourcesStatus ?? [];
     return of.flatMap(({ resources }: ApiObject) => resources.map(({ health }: ApiObject) => health));
   }
 
@@ -177,14 +180,14 @@ export class UpstreamCase {
     if (!this.#hasRestarted) this.#restart?.leave();
     for (const driver of this.#drivers) driver.relent();
     for (const name of this.#pods) await gone(admin.delete(`${podsPath}/${name}`));
-    for (const name of this.#pods) await untilDeleted(this.on.cluster, name);
+    for (const name of this.#pods) await this.untilDeleted(name);
     for (const name of this.#pods) await gone(admin.delete(`${claimsPath}/${name}`));
     for (const driver of this.#drivers) await driver.end();
   }
 
   // A change of a pod makes the kubelet look at it at once. After a failed call it would do so only 60 to 90 s later.
   async #touch(name: string): Promise<void> {
-    if (Date.now() - (this.#touched.get(name) ?? 0) < 2_000) return;
+    if (Date.now() - (this.#touched.get(name) ?? 0) < 5_000) return;
     this.#touched.set(name, Date.now());
     const annotations = { touched: String(Date.now()) };
     await gone(this.on.cluster.admin.patch(`${podsPath}/${name}`, { metadata: { annotations } }));

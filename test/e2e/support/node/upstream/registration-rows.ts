@@ -49,7 +49,7 @@ export const registrationRows: readonly Row[] = [
     restarts: true,
     async run(own) {
       const driver = await own.driver();
-      const before = own.registrations(driver);
+      const before = await own.registrations(driver);
       await own.restartKubelet();
       await own.untilRegistered(driver, before + 1);
       await own.pod([driver]);

@@ -4,14 +4,19 @@ import type { ClusterNode } from "../../node.ts";
 export class SharedRestart {
   readonly #node: ClusterNode;
   readonly #whileDown: Array<() => unknown> = [];
-  readonly #done = Promise.withResolvers<void>();
+  readonly #restarted = Promise.withResolvers<void>();
   #awaited: number;
 
   constructor(node: ClusterNode, cases: number) {
     this.#node = node;
     this.#awaited = cases;
     // Cases that are not at their restart yet do not wait for it.
-    this.#done.promise.catch(() => {});
+    this.done.catch(() => {});
+  }
+
+  /** Resolves when the kubelet is ready again. */
+  get done(): Promise<void> {
+    return this.#restarted.promise;
   }
 
   /** Waits for the restart; `whileDown` runs between the kubelet's end and its start. */
@@ -25,14 +30,14 @@ export class SharedRestart {
       }
     });
     this.leave();
-    await this.#done.promise;
+    await this.done;
     if (failure) throw failure.error;
   }
 
   /** Does not wait any longer for a case that failed before its restart. */
   leave(): void {
     this.#awaited--;
-    if (this.#awaited === 0) this.#restart().then(this.#done.resolve, this.#done.reject);
+    if (this.#awaited === 0) this.#restart().then(this.#restarted.resolve, this.#restarted.reject);
   }
 
   async #restart(): Promise<void> {

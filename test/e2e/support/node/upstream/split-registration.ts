@@ -6,7 +6,7 @@ import {
   DevicePreparationDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
-import { createServer } from "nice-grpc";
+import { createServer, ServerError, Status } from "nice-grpc";
 
 type Call = "getInfo" | "notifyRegistrationStatus";
 
@@ -53,6 +53,6 @@ export class SplitRegistration {
   #call(call: Call): void {
     const fails = this.failing === call;
     this.outcomes.push(`${call} ${fails ? "failed" : "succeeded"}`);
-    if (fails) throw new Error(`simulated failure of ${call}`);
+    if (fails) throw new ServerError(Status.UNAVAILABLE, `simulated failure of ${call}`);
   }
 }
