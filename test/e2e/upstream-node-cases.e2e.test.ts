@@ -77,7 +77,8 @@ describe.skipIf(missingForNode("newContainerd"))("upstream's cases of DRA on a n
     await Promise.allSettled(results.values());
     const file = on.node.path("/var/lib/kubelet/config.yaml");
     const configuration = JSON.parse(readFileSync(file, "utf8"));
-    configuration.featureGates.ResourceHealthStatus = false;
+    const off = { ResourceHealthStatus: false, ResourceHealthStatusMessage: false };
+    Object.assign(configuration.featureGates, off);
     await on.node.kubelet.kill();
     writeFileSync(file, JSON.stringify(configuration));
     on.node.kubelet.start();

@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DevicePool } from "@nodekeeper/sdk";
 import type { AgentProcess } from "../../agent-process.ts";
 import { ClaimDriver } from "../claim-driver.ts";
+import { CountedSocket } from "./counted-socket.ts";
 import { SplitRegistration } from "./split-registration.ts";
 
 type Call = "prepare" | "unprepare";
@@ -12,6 +12,8 @@ export interface CaseDriverOptions {
   devices?: DevicePool["devices"];
   /** A directory for the driver's socket: then it registers on another socket, as upstream's cases with two sockets. */
   ownDirectory?: string;
+  /** Whether connections to that socket are counted. */
+  counted?: boolean;
 }
 
 const fourDevices = Array.from({ length: 4 }, (_, at) => ({ name: `device-${at}` }));
@@ -27,16 +29,19 @@ export class CaseDriver {
   readonly #agent: AgentProcess;
   readonly #devices: NonNullable<DevicePool["devices"]>;
   readonly #socketPath: string | undefined;
+  readonly #counted: CountedSocket | undefined;
   #served: ClaimDriver | undefined;
   #held: { call: Call; release: PromiseWithResolvers<void> } | undefined;
 
-  constructor(agent: AgentProcess, name: string, { devices, ownDirectory }: CaseDriverOptions = {}) {
+  constructor(agent: AgentProcess, name: string, { devices, ownDirectory, counted }: CaseDriverOptions = {}) {
     this.#agent = agent;
     this.name = name;
     this.#devices = devices ?? fourDevices;
     if (!ownDirectory) return;
     this.#socketPath = join(ownDirectory, `${name}.sock`);
-    this.registration = new SplitRegistration(agent.pluginDirectory, name, this.#socketPath);
+    if (counted) this.#counted = new CountedSocket(`${this.#socketPath}.counted`, this.#socketPath);
+    const endpoint = this.#counted?.path ?? this.#socketPath;
+    this.registration = new SplitRegistration(agent.pluginDirectory, name, endpoint);
   }
 
   async start(): Promise<void> {
@@ -50,6 +55,7 @@ export class CaseDriver {
       onUnprepare: () => this.#call("unprepare"),
     });
     await this.#served.ready;
+    await this.#counted?.start();
   }
 
   /** Stops the service; a separate registration stays. */
@@ -62,6 +68,7 @@ export class CaseDriver {
   async end(): Promise<void> {
     this.relent();
     this.registration?.stop();
+    this.#counted?.stop();
     await this.stop();
   }
 
@@ -95,15 +102,9 @@ export class CaseDriver {
     return this.#served?.calls.at(-1)?.devices.map(({ shareId }) => shareId) ?? [];
   }
 
-  /** Inodes of the agent's connections to the driver. */
-  connections(): string[] {
-    const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
-    // Num RefCount Protocol Flags Type St Inode Path; flags of a listening socket: 00010000.
-    const columns = lines.map((line) => line.trim().split(/\s+/));
-    const own = columns.filter(
-      ([, , , flags, , , , path]) => flags === "00000000" && path?.includes(this.name),
-    );
-    return own.map((each) => each[6]!).sort();
+  /** How many connections the agent has opened to the separate socket so far. */
+  get connections(): number {
+    return this.#counted?.accepted ?? 0;
   }
 
   async #call(call: Call): Promise<void> {

@@ -69,10 +69,10 @@ export class UpstreamCase {
   }
 
   /** A driver that registers on one socket and serves on another, which is not started. */
-  newSplitDriver(): CaseDriver {
+  newSplitDriver(options: Pick<CaseDriverOptions, "counted"> = {}): CaseDriver {
     const ownDirectory = join(this.on.cluster.directory, "own");
     mkdirSync(ownDirectory, { recursive: true });
-    return this.newDriver({ ownDirectory });
+    return this.newDriver({ ...options, ownDirectory });
   }
 
   /** How often the kubelet has registered the agent for a driver. */
