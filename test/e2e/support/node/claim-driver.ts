@@ -11,12 +11,14 @@ import {
 export interface ClaimDriverOptions {
   name: string;
   socketDir: string;
+  /** Default: a socket in `socketDir`, on which it registers. */
+  socketPath?: string;
   pool: DevicePool;
   /** The variables of a container for a device. Default: ACCELERATOR with its name. */
   env?: (device: ClaimToPrepare["devices"][number]) => Record<string, string>;
-  /** Called with each call of the agent. */
-  onPrepare?: (claim: ClaimToPrepare) => void;
-  onUnprepare?: (claim: ClaimToUnprepare) => void;
+  /** Called with each call of the agent, which waits for them. */
+  onPrepare?: (claim: ClaimToPrepare) => unknown;
+  onUnprepare?: (claim: ClaimToUnprepare) => unknown;
 }
 
 /** A driver in the test's process: its devices are files that do what /dev/null does. It records what is prepared. */
@@ -27,37 +29,43 @@ export class ClaimDriver {
   readonly calls: ClaimToPrepare[] = [];
   readonly #plugin: Plugin;
   readonly #devices: readonly string[];
-  #unhealthy: string | undefined;
+  #unhealthy: readonly string[] = [];
   #changed = Promise.withResolvers<void>();
 
-  constructor({ name, socketDir, pool, env, onPrepare, onUnprepare }: ClaimDriverOptions) {
+  constructor({ name, socketDir, socketPath, pool, env, onPrepare, onUnprepare }: ClaimDriverOptions) {
     this.#devices = (pool.devices ?? []).map((device) => device.name!);
     const health = () => this.#health();
     this.#plugin = serveDeviceDriver({
       name,
       socketDir,
+      ...(socketPath ? { socketPath } : {}),
       async *devices() {
         yield [pool];
       },
-      prepare: (claim) => {
-        onPrepare?.(claim);
+      prepare: async (claim) => {
+        await onPrepare?.(claim);
         this.calls.push(claim);
         this.prepared.set(claim.uid, claim);
         return claim.devices.map((each) => preparedOf(each, env?.(each) ?? { ACCELERATOR: each.device }));
       },
-      unprepare: (claim) => {
-        onUnprepare?.(claim);
+      unprepare: async (claim) => {
+        await onUnprepare?.(claim);
         this.prepared.delete(claim.uid);
       },
       health,
     });
   }
 
-  /** Reports a device as unhealthy, with a taint that repels pods; without a name all are healthy again. */
-  setUnhealthy(device?: string): void {
-    this.#unhealthy = device;
+  /** Reports devices as unhealthy, with a taint that repels pods; all others are healthy again. */
+  setUnhealthy(...devices: readonly string[]): void {
+    this.#unhealthy = devices;
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
+  }
+
+  /** Resolves when its socket is served. */
+  get ready(): Promise<void> {
+    return this.#plugin.ready;
   }
 
   stop(): Promise<void> {
@@ -69,7 +77,7 @@ export class ClaimDriver {
       const changed = this.#changed.promise;
       yield this.#devices.map((device) => ({
         device,
-        healthy: device !== this.#unhealthy,
+        healthy: !this.#unhealthy.includes(device),
         taintEffect: "NoSchedule" as const,
       }));
       await changed;
