@@ -21,7 +21,7 @@ const group = "resource.k8s.io";
 const versions = ["v1", "v1beta2", "v1beta1"] as const;
 
 export type ClaimReaderClient = Pick<KubeApiClient, "resolve" | "get" | "forgetDiscovery">;
-export type ClaimStatusClient = ClaimReaderClient & Pick<KubeApiClient, "apply">;
+export type ClaimStatusClient = ClaimReaderClient & Pick<KubeApiClient, "apply" | "jsonPatch">;
 
 // Without a limit, an entire burst of claims would be read before the first one is prepared.
 const MOST_AT_ONCE = 4;

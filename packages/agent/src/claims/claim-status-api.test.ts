@@ -1,6 +1,6 @@
 import { type ApiResource, ApiStatusError, type KubeObject } from "@nodekeeper/core/kube";
 import { type ErrorCode, NodekeeperError } from "@nodekeeper/core/lib";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ClaimStatusApi } from "./claim-status-api.ts";
 
 const claim = { namespace: "default", name: "claim", uid: "uid-1" };
@@ -27,6 +27,9 @@ function apiOf(versions: string[], apply: (resource: ApiResource, body: KubeObje
     forgetDiscovery: () => {},
     get: async () => stored,
     apply: async (resource, body) => apply(resource, body),
+    jsonPatch: async () => {
+      throw new Error("not expected");
+    },
   });
 }
 
@@ -92,4 +95,104 @@ it.each<[string, Error, object]>([
     throw error;
   });
   await expect(api.apply(claim, [device], options, signal)).rejects.toMatchObject(expected);
+});
+
+describe("a claim whose allocation the API server changes in an apply", () => {
+  const { manager } = options;
+  const other = { driver: "other.example.com", pool: "p", device: "d" };
+  const keyOf = ({ driver, pool, device: name }: typeof device) =>
+    `k:${JSON.stringify({ device: name, driver, pool })}`;
+  const managed = (by: string, operation: string, ...entries: (typeof device)[]) => ({
+    manager: by,
+    operation,
+    subresource: "status",
+    fieldsV1: { "f:status": { "f:devices": Object.fromEntries(entries.map((each) => [keyOf(each), {}])) } },
+  });
+  const changed = new ApiStatusError(
+    "invalid",
+    "PATCH: 422: status.allocation: Invalid value: {}: field is immutable",
+    {
+      httpStatus: 422,
+      summary: {
+        reason: "Invalid",
+        kind: "resourceclaims",
+        name: "claim",
+        causes: [{ reason: "FieldValueInvalid", message: "Invalid value: {}: field is immutable" }],
+      },
+    },
+    undefined,
+  );
+  const tests = [
+    { op: "test", path: "/metadata/uid", value: "uid-1" },
+    { op: "test", path: "/metadata/resourceVersion", value: "7" },
+  ];
+
+  /** An API of which every apply is refused, with the patches that it gets. */
+  function refusing(devices: object[] | undefined, managedFields: object[]) {
+    const calls: string[] = [];
+    const patches: unknown[] = [];
+    const metadata = { ...claim, resourceVersion: "7", managedFields };
+    const found = { metadata, status: { allocation: {}, ...(devices && { devices }) } } as KubeObject;
+    const api = new ClaimStatusApi({
+      resolve: async () => served("v1"),
+      forgetDiscovery: () => {},
+      get: async () => found,
+      apply: async () => {
+        calls.push("apply");
+        throw changed;
+      },
+      jsonPatch: async (_resource, name, patch, { fieldManager, namespace, subresource } = {}) => {
+        calls.push("patch");
+        expect([name, namespace, subresource, fieldManager]).toEqual(["claim", "default", "status", manager]);
+        patches.push(patch);
+        return { ...found, status: { devices: [device] } };
+      },
+    });
+    return { api, calls, patches };
+  }
+
+  it("gets its first entry by a patch of nothing else", async () => {
+    const { api, calls, patches } = refusing(undefined, []);
+    expect(await api.apply(claim, [device], options, signal)).toBe("stored");
+    expect(calls).toEqual(["apply", "patch"]);
+    const added = [
+      { op: "add", path: "/status/devices", value: [] },
+      { op: "add", path: "/status/devices/-", value: device },
+    ];
+    expect(patches).toEqual([[...tests, ...added]]);
+  });
+
+  it("keeps entries of other clients where they are, and loses those of ours that are gone", async () => {
+    const gone = { ...device, device: "nic-9" };
+    const { api, calls, patches } = refusing(
+      [gone, other, device],
+      [managed("someone", "Apply", other), managed(manager, "Update", gone, device)],
+    );
+    const data = { mtu: 9000 };
+    const next = { ...device, device: "nic-1" };
+    await api.apply(claim, [{ ...device, data }, next], options, signal);
+    // No apply removes what a patch has written.
+    expect(calls).toEqual(["patch"]);
+    expect(patches).toEqual([
+      [
+        ...tests,
+        { op: "replace", path: "/status/devices/2", value: { ...device, data } },
+        { op: "remove", path: "/status/devices/0" },
+        { op: "add", path: "/status/devices/-", value: next },
+      ],
+    ]);
+  });
+
+  it("loses all entries of ours when it is unprepared, and then nothing is written any more", async () => {
+    const last = refusing([device], [managed(manager, "Update", device)]);
+    expect(await last.api.apply(claim, [], options, signal)).toBe("removed");
+    expect(last.patches).toEqual([[...tests, { op: "remove", path: "/status/devices/0" }]]);
+  });
+
+  it("an entry of another client is not taken over", async () => {
+    const { api, patches } = refusing([device], [managed("someone", "Apply", device)]);
+    const failed = api.apply(claim, [device], options, signal);
+    await expect(failed).rejects.toMatchObject({ id: "NK1521", code: "conflict" });
+    expect(patches).toEqual([]);
+  });
 });

@@ -1,9 +1,16 @@
 import { createHash } from "node:crypto";
 import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
-import { ApiStatusError, type KubeObject, recordOf, recordsOf } from "@nodekeeper/core/kube";
+import {
+  type ApiResource,
+  ApiStatusError,
+  type KubeObject,
+  recordOf,
+  recordsOf,
+} from "@nodekeeper/core/kube";
 import { codeOf, messageOf, type NodekeeperError } from "@nodekeeper/core/lib";
 import { type AllocatedDevice, allocationOf } from "./allocation.ts";
 import { ClaimReader, type ClaimReference, type ClaimStatusClient, missingClaim } from "./claim-reader.ts";
+import { isAllocationChanged, isPatched, statusPatch } from "./claim-status-patch.ts";
 import type { StatusCondition, StatusEntry } from "./device-status.ts";
 
 const LONGEST_MANAGER = 128;
@@ -55,13 +62,22 @@ export class ClaimStatusApi {
     if (!entries) return "kept";
     const live = entriesOf(found);
     const devices = entries.map((entry) => timed(entry, find(live, entry), now));
+    const options = { subresource: "status", fieldManager: manager, signal };
+    const patched = async (resource: ApiResource) => {
+      const patch = statusPatch(found, manager, devices);
+      if (patch.length === 0) return found;
+      return await this.#client.jsonPatch(resource, name, patch, { ...options, namespace });
+    };
     // An empty status would still be a field of ours.
     const status = devices.length === 0 ? {} : { status: { devices } };
     const body = { metadata: { namespace, name, uid }, ...status };
-    const options = { subresource: "status", fieldManager: manager, signal };
     const written = await this.#reader.inServedVersion(signal, async (resource) => {
       try {
-        return await this.#client.apply(resource, body, options);
+        if (isPatched(found, manager)) return await patched(resource);
+        return await this.#client.apply(resource, body, options).catch((error) => {
+          if (!isAllocationChanged(error)) throw error;
+          return patched(resource);
+        });
       } catch (error) {
         if (codeOf(error) === "notFound") throw missingClaim(error, resource, name);
         throw refusalOf(error) ?? error;

@@ -96,6 +96,18 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       return await objectCall(resource, request, callOptions);
     },
 
+    async jsonPatch(resource, name, patch, { fieldManager: manager = fieldManager, ...callOptions } = {}) {
+      const request = {
+        method: "PATCH",
+        path: objectPath(resource, { name, ...callOptions }),
+        query: { fieldManager: manager },
+        body: patch,
+        contentType: "application/json-patch+json",
+        verb: "patch",
+      };
+      return await objectCall(resource, request, callOptions);
+    },
+
     async delete(resource, name, deleteOptions = {}) {
       const path = objectPath(resource, { name, namespace: deleteOptions.namespace });
       const request = { method: "DELETE", path, body: deletionOf(deleteOptions), verb: "delete" };

@@ -18,6 +18,7 @@ export type {
   CallOptions,
   DeleteOptions,
   GroupVersionKind,
+  JsonPatchOperation,
   KubeApiClient,
   KubeClient,
   KubeObject,

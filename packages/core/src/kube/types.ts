@@ -144,12 +144,24 @@ export interface KubeClient {
     patch: unknown,
     options?: CallOptions & { namespace?: string; subresource?: string },
   ): Promise<KubeObject>;
+  /** JSON patch (RFC 6902). */
+  jsonPatch(
+    resource: ApiResource,
+    name: string,
+    patch: readonly JsonPatchOperation[],
+    options?: CallOptions & { namespace?: string; subresource?: string; fieldManager?: string },
+  ): Promise<KubeObject>;
   delete(
     resource: ApiResource,
     name: string,
     options?: DeleteOptions & { namespace?: string },
   ): Promise<void>;
 }
+
+/** An operation of RFC 6902. The server refuses the whole patch if a `test` fails. */
+export type JsonPatchOperation =
+  | { op: "add" | "replace" | "test"; path: string; value: unknown }
+  | { op: "remove"; path: string };
 
 /** A watch event. Its object has at least metadata. */
 export interface WatchEvent {
