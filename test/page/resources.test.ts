@@ -85,6 +85,32 @@ describe("plugins", () => {
     open.expectNoProblems();
   });
 
+  it("a driver has what is not published as it reported it, each with ID, time and place", async () => {
+    const driver = serveDeviceDriver({
+      name: "sloppy.example.com",
+      socketDir: node.agent.pluginDir,
+      log: silentLogger,
+      async *devices() {
+        yield [{ devices: [{ name: "d-0" }, { name: "Bad<b>Name" }] }];
+      },
+    });
+    try {
+      await using open = await OpenPage.open(browser, node.agent.address);
+      await open.goTo("#/plugins/sloppy.example.com");
+      await open.see("Not published or accepted as the driver reported it: 1");
+      const row = open.page.getByRole("row", { name: /NK1503/ });
+      await expect.poll(() => row.textContent()).toMatch(/ ago[\s\S]*device Bad<b>Name[\s\S]*name: /);
+      for (const width of [360, 1280]) {
+        await open.page.setViewportSize({ width, height: 800 });
+        await eventually(async () => expect(await overflow(open.page)).toEqual({ pixels: 0, of: [] }));
+      }
+      expect(await accessibilityProblems(open.page)).toEqual([]);
+      open.expectNoProblems();
+    } finally {
+      await driver.stop();
+    }
+  });
+
   it("1,200 devices of a driver are shown in pages, and the arrow keys lead through them", async () => {
     const driver: Plugin = serveDeviceDriver({
       name: "many.example.com",
