@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ServerCredentials } from "@grpc/grpc-js";
 import { RetryInfo, Status as RpcStatus } from "@nodekeeper/core/gen/google/rpc/status.ts";
 import {
   ExportLogsServiceRequest,
@@ -218,6 +219,21 @@ describe("OTLP over gRPC", () => {
       message: "RESOURCE_EXHAUSTED: quota",
       retryAfterMs: 3_500,
     });
+  });
+
+  it.skipIf(!hasOpenssl)("trusts the authority of the file alone, also after a renewal", async () => {
+    const [authority, other] = [makeAuthority(directory, "one"), makeAuthority(directory, "two")];
+    const { cert, key } = authority.issue("localhost", "DNS:localhost");
+    grpc = createGrpcServer();
+    grpc.add(LogsServiceDefinition, { export: async () => ({}) });
+    const pairs = [{ cert_chain: Buffer.from(cert), private_key: Buffer.from(key) }];
+    const port = await grpc.listen("localhost:0", ServerCredentials.createSsl(null, pairs));
+    const caFile = join(directory, "ca.crt");
+    writeFileSync(caFile, other.ca);
+    transport = new GrpcTransport(optionsFor(`https://localhost:${port}`, { caFile }));
+    expect(await transport.send(logs, signal)).toMatchObject({ kind: "unavailable" });
+    writeFileSync(caFile, authority.ca);
+    expect(await transport.send(logs, signal)).toMatchObject({ kind: "accepted" });
   });
 
   it("is denied by a server without the service, and unavailable without a server", async () => {
