@@ -102,9 +102,9 @@ export class CaseDriver {
     return this.#served?.calls.at(-1)?.devices.map(({ shareId }) => shareId) ?? [];
   }
 
-  /** How many connections the agent has opened to the separate socket so far. */
+  /** How many connections the agent has used to the separate socket so far. */
   get connections(): number {
-    return this.#counted?.accepted ?? 0;
+    return this.#counted?.used ?? 0;
   }
 
   async #call(call: Call): Promise<void> {

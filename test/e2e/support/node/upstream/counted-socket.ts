@@ -1,16 +1,19 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A socket that passes connections on to another one, and counts them. */
+/**
+ * A socket that passes connections on to another one, and counts those that carry data: the agent also connects at intervals
+ * to learn whether a process listens, and sends nothing.
+ */
 export class CountedSocket {
   readonly path: string;
-  accepted = 0;
+  used = 0;
   readonly #sockets = new Set<Socket>();
   readonly #server;
 
   constructor(path: string, target: string) {
     this.path = path;
     this.#server = createServer((socket) => {
-      this.accepted++;
+      socket.once("data", () => this.used++);
       const passed = connect(target);
       for (const [from, to] of [
         [socket, passed],

@@ -139,8 +139,7 @@ export const registrationRows: readonly Row[] = [
     ...once,
     expected:
       "two pods are prepared, unprepared and have health over the connections that the driver had before",
-    differs:
-      "the agent has one connection for streams, one for calls and one for probes; they are kept, and no call opens another",
+    differs: "the agent keeps separate connections to a driver, such as for probes; a claim opens no other",
     run: (own: UpstreamCase) => keepsConnections(own, at === 1),
   })),
 ];
