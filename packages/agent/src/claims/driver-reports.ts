@@ -4,11 +4,12 @@ import {
   DeviceHealthReportDefinition,
   DeviceStatusReportDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import type { Clock, Logger } from "@nodekeeper/core/lib";
+import { Backoff, type Clock, type Logger, retryPolicies } from "@nodekeeper/core/lib";
 import { type DeviceSettings, serviceOf, type TaintReasons } from "../devices/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
 import type { AllocationReports } from "./allocation-reports.ts";
 import type { ClaimProblems } from "./claim-problems.ts";
+import type { DriverClient } from "./driver-client.ts";
 import { DriverHealth } from "./driver-health.ts";
 import { type StatusSink, type StatusStream, statusStream } from "./status-stream.ts";
 
@@ -36,8 +37,11 @@ interface Reporter extends Reports {
   setReasons: (change: Partial<TaintReasons>) => void;
 }
 
-/** The socket and the versions of a registration. */
-type Served = Pick<PluginRegistration, "endpoint" | "versions">;
+/** What a registered driver serves. */
+interface Served extends Pick<PluginRegistration, "endpoint" | "versions"> {
+  /** Undefined if it does not prepare devices. */
+  client: Pick<DriverClient, "restored"> | undefined;
+}
 
 /** Follows what connected drivers report of their devices, and has them told of allocations. */
 export class DriverReports {
@@ -91,7 +95,7 @@ export class DriverReports {
 
   #status(
     { name: driver, statusReport: before }: Reporter,
-    { endpoint, versions }: Served,
+    { endpoint, versions, client }: Served,
     signal: AbortSignal,
   ): StatusStream | undefined {
     const { settings, statuses, log } = this.#options;
@@ -107,8 +111,26 @@ export class DriverReports {
       return undefined;
     }
     const status = before ?? statusStream(driver, this.#options);
-    this.#track(status.follow(endpoint, service, signal));
+    this.#track(
+      this.#restored(client, signal).then(
+        () => status.follow(endpoint, service, signal),
+        () => {},
+      ),
+    );
     return status;
+  }
+
+  // A driver that does not know its claims yet would report that none has a status.
+  async #restored(client: Served["client"], signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(retryPolicies.driverReports);
+    for (;;)
+      try {
+        return await client?.restored(signal);
+      } catch {
+        signal.throwIfAborted();
+        // The claims are restored again before the next call that prepares or unprepares.
+        await this.#options.clock.sleep(backoff.next(), signal);
+      }
   }
 
   /** Resolves when nothing is followed any more. */

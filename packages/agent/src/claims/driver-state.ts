@@ -136,13 +136,27 @@ export class DriverStates {
     const preparation = serviceOf(versions, DevicePreparationDefinition);
     state.needsNoPreparation = !state.isLeftAlone && !preparation;
     const scope = childScope(signal);
-    const served = { endpoint, versions: state.isLeftAlone ? [] : versions };
-    Object.assign(state, this.#reports.follow(state, served, scope.signal));
-    state.setReasons({});
     // The driver may be another version.
     const onRefused: ClaimRestorationOptions["onRefused"] = (refused) =>
       problems.report(name, "restoration", refused);
     onRefused([]);
+    const takesClaims = preparation === DevicePreparationDefinition.fullName;
+    const client =
+      state.isLeftAlone || preparation === undefined
+        ? undefined
+        : new DriverClient({
+            driver: name,
+            endpoint,
+            service: preparation,
+            deadlineMs,
+            timeouts: state.timeouts,
+            restoration: takesClaims ? { records, onRefused } : undefined,
+            clock,
+            log,
+          });
+    const served = { endpoint, versions: state.isLeftAlone ? [] : versions, client };
+    Object.assign(state, this.#reports.follow(state, served, scope.signal));
+    state.setReasons({});
     if (state.isLeftAlone) {
       scope.release();
       return;
@@ -151,20 +165,7 @@ export class DriverStates {
       generation,
       uid,
       endpoint,
-      client:
-        preparation === undefined
-          ? undefined
-          : new DriverClient({
-              driver: name,
-              endpoint,
-              service: preparation,
-              deadlineMs,
-              timeouts: state.timeouts,
-              restoration:
-                preparation === DevicePreparationDefinition.fullName ? { records, onRefused } : undefined,
-              clock,
-              log,
-            }),
+      client,
       scope,
       reconciled: Promise.withResolvers(),
       isReconciled: false,

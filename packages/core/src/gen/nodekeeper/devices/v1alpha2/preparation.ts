@@ -3801,6 +3801,7 @@ export const DeviceStatusReportDefinition = {
      * `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
      * with the allocation. A device that is absent has no status.
      * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
+     * Called once RestoreClaims has succeeded, if it is due.
      */
     watchDeviceStatus: {
       name: "WatchDeviceStatus",
@@ -3819,6 +3820,7 @@ export interface DeviceStatusReportServiceImplementation<CallContextExt = {}> {
    * `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
    * with the allocation. A device that is absent has no status.
    * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
+   * Called once RestoreClaims has succeeded, if it is due.
    */
   watchDeviceStatus(
     request: WatchDeviceStatusRequest,
@@ -3832,6 +3834,7 @@ export interface DeviceStatusReportClient<CallOptionsExt = {}> {
    * `status.devices` of their ResourceClaims, and removes it with the preparation; that of a device with binding conditions,
    * with the allocation. A device that is absent has no status.
    * The last status stays while the driver is disconnected. A device that breaks a rule below is refused, not the others.
+   * Called once RestoreClaims has succeeded, if it is due.
    */
   watchDeviceStatus(
     request: DeepPartial<WatchDeviceStatusRequest>,
