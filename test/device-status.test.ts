@@ -188,3 +188,49 @@ it("a missing right is reported once, and nothing is written in a loop", async (
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(attempts).toBe(1);
 });
+
+it("a driver that was restarted is asked for the status once it knows its claims", async () => {
+  await node.start();
+  const known = new Set<string>();
+  const serveAgain = async () => {
+    const driver = serveDeviceDriver({
+      name: DRIVER,
+      socketDir: node.agent.pluginDir,
+      async *devices() {
+        yield [{ devices: [{ name: "nic-0" }] }];
+      },
+      prepare: ({ uid, devices }) => {
+        known.add(uid);
+        return devices.map(({ request, pool, device }) => ({ request, pool, device }));
+      },
+      unprepare: ({ uid }) => void known.delete(uid),
+      async restore(claims) {
+        // It has to find out what became of them first.
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        for (const { uid } of claims) known.add(uid);
+        return [];
+      },
+      async *status(signal) {
+        for (; !signal.aborted; await new Promise((resolve) => setTimeout(resolve, 20)))
+          yield [...known].map((uid) => entry(uid));
+      },
+    });
+    node.drivers.push(driver);
+    await driver.ready;
+    return driver;
+  };
+  const first = await serveAgain();
+  const wanted = claim("one", ["nic-0"]);
+  await node.kubelet.prepare(DRIVER, wanted);
+  await until("written", () => entriesOf("one").length === 1);
+  const version = versionOf("one");
+  await first.stop();
+  known.clear();
+  await serveAgain();
+  await until("restored", () => known.size === 1);
+  const other = claim("two", ["nic-0"]);
+  known.add(other.uid);
+  // A later report has arrived: those before it have changed nothing.
+  await until("reported", async () => (await problem())?.includes(other.uid));
+  expect(versionOf("one")).toBe(version);
+});

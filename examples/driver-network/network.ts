@@ -39,8 +39,6 @@ export class Network {
   /** Devices that were prepared, by UID of the claim. */
   readonly #claims = new Map<string, Claimed[]>();
   readonly #published = new Map<string, Device>();
-  // Without the claims, a status would be empty and remove the earlier one.
-  readonly #restored = Promise.withResolvers<void>();
 
   constructor(options: NetworkOptions) {
     this.#options = options;
@@ -61,17 +59,12 @@ export class Network {
   }
 
   /** The status of all allocated interfaces, again after each change. */
-  async *status(signal: AbortSignal): AsyncGenerator<DeviceStatus[]> {
-    await Promise.race([
-      this.#restored.promise,
-      new Promise((resolve) => signal.addEventListener("abort", resolve)),
-    ]);
-    yield* this.#changes(signal, () => this.#statuses());
+  status(signal: AbortSignal): AsyncGenerator<DeviceStatus[]> {
+    return this.#changes(signal, () => this.#statuses());
   }
 
   /** Nothing changes on the node before a container starts, so that a claim can be prepared any number of times. */
   async prepare({ uid, devices }: ClaimToPrepare): Promise<PreparedDevice[]> {
-    this.#restored.resolve();
     const interfaces = await this.#options.interfaces.read();
     const prepared = devices.map(({ request, pool, device, configuration, adminAccess }) => {
       // For monitoring: the interface stays where it is.
@@ -102,7 +95,6 @@ export class Network {
   restore(claims: RecordedClaim[]): string[] {
     this.#claims.clear();
     for (const { uid, devices } of claims) this.#claims.set(uid, claimed(devices));
-    this.#restored.resolve();
     return [];
   }
 

@@ -6,7 +6,7 @@ import {
   DeviceStatusReportDefinition,
   DriverFeedbackDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
-import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
+import { abortable, LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import { CallSite } from "./author-error.ts";
 import { type AllocationHandler, bindingService } from "./device-allocations.ts";
 import { feedbackService, type ProblemHandler, problemLog } from "./device-problems.ts";
@@ -38,6 +38,7 @@ export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation>
   health?: Report<DeviceHealth>;
   /**
    * Yields the status of all allocated devices, and again after each change. A device that is left out has no status.
+   * Called when the agent asks for it, after `restore`.
    * Needs `prepare` and `unprepare`, or `onAllocations`, which have the UIDs of claims.
    */
   status?: Report<DeviceStatus>;
@@ -106,6 +107,8 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
   const latestDevices = new LatestValue<DevicePool[]>();
   const latestHealth = new LatestValue<DeviceHealth[]>();
   const latestStatus = new LatestValue<DeviceStatus[]>();
+  // The author's report begins when the agent asks for it, which is after `restore`.
+  const statusAsked = Promise.withResolvers<void>();
   let handler = onProblems;
   return {
     type: "DRAPlugin",
@@ -127,7 +130,11 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
         for (const definition of inEachContract(DeviceHealthReportDefinition))
           server.add(definition, deviceHealthService(latestHealth, stop));
       // v1alpha1 has no such service.
-      if (status) server.add(DeviceStatusReportDefinition, deviceStatusService(latestStatus, stop));
+      if (status)
+        server.add(
+          DeviceStatusReportDefinition,
+          deviceStatusService(latestStatus, statusAsked.resolve, stop),
+        );
       if (onAllocations) server.add(DeviceBindingDefinition, bindingService(onAllocations));
       // One for all sockets: a new one would log known problems again.
       handler ??= problemLog(log);
@@ -140,7 +147,12 @@ function kindOf(options: DeviceDriverOptions): PluginKind {
           ? [runReport(health, latestHealth, { clock, log: log.child({ report: "health" }) }, stop)]
           : []),
         ...(status
-          ? [runReport(status, latestStatus, { clock, log: log.child({ report: "status" }) }, stop)]
+          ? [
+              abortable(statusAsked.promise, stop).then(
+                () => runReport(status, latestStatus, { clock, log: log.child({ report: "status" }) }, stop),
+                () => {},
+              ),
+            ]
           : []),
       ]);
     },

@@ -212,13 +212,18 @@ export function deviceHealthService(
   };
 }
 
-/** Serves the status of allocated devices from the latest value. See `deviceHealthService`. */
+/**
+ * Serves the status of allocated devices from the latest value. See `deviceHealthService`.
+ * @param onAsked called when the agent asks for it
+ */
 export function deviceStatusService(
   latest: LatestValue<DeviceStatus[]>,
+  onAsked: () => void,
   stop: AbortSignal,
 ): DeviceStatusReportServiceImplementation {
   return {
     async *watchDeviceStatus(_request, { signal }) {
+      onAsked();
       for await (const devices of valuesOf(latest, signal, stop))
         yield {
           devices: devices.map(({ data, conditions = [], ...each }) => ({
