@@ -69,7 +69,11 @@ export class OtelCollector {
     child.stderr.on("data", (text) => {
       this.#output += text;
     });
-    await until("the collector", () => this.#output.slice(from).includes("Everything is ready"), {
+    const isReady = () => {
+      if (child.exitCode !== null) throw new Error(`the collector exited: ${this.#output.slice(from)}`);
+      return this.#output.slice(from).includes("Everything is ready");
+    };
+    await until("the collector", isReady, {
       explain: () => this.#output,
     });
   }
