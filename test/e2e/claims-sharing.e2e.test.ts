@@ -38,7 +38,9 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
   let stop: (() => Promise<void>) | undefined;
 
   beforeAll(async () => {
-    ({ cluster, node, agent, stop } = await startClaimsNode());
+    ({ cluster, node, agent, stop } = await startClaimsNode({
+      flags: { "devices-cluster-pools-drivers": "fabric.example.com" },
+    }));
   });
   let caseEnd: (() => unknown) | undefined;
   afterEach(async () => {
@@ -116,6 +118,17 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
     await remove("first");
     expect([...own.prepared.values()]).toMatchObject([{ name: "both" }]);
     await remove("second");
+    await untilUnprepared(own);
+  });
+
+  it("a device of a pool beyond the node is prepared on the node that the pod runs on", async () => {
+    const pool = { name: "fabric", allNodes: true, devices: [{ name: "accelerator-0" }] };
+    const own = await serve("fabric", { pool, env: (device) => ({ ACCELERATOR_POOL: device.pool }) });
+    await createPod("fabric", "fabric");
+    const output = await outputOf(await untilPodReady(cluster, "fabric"));
+    expect(output).toContain("ACCELERATOR_POOL=fabric");
+    expect(output).toMatch(/^accelerator-0$/m);
+    await remove("fabric");
     await untilUnprepared(own);
   });
 

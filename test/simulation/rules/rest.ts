@@ -14,10 +14,18 @@ type Field = [name: string, value: string];
 // An agent that cannot know which plugins to wait for removes no taint for a minute after its start (docs/eviction.md).
 const UNTIL_REMOVED_MS = 65_000;
 
+// What is due is written after this.
+const UNTIL_WRITTEN_MS = 5_000;
+
 export const rest: readonly Rule[] = [
   {
     promise: "After quiet, what plugins last reported is what is published, and nothing else.",
-    atRest: ({ api, reporters, history }) => {
+    atRest: ({ api, reporters, history, machine, reporterGraceMs }) => {
+      // An agent that was started since then keeps what nobody reports: the state of the one before may be lost.
+      const keptSince = machine.scheduler.now - reporterGraceMs - UNTIL_WRITTEN_MS;
+      const mayKeep = history.lives.some(({ startedAt }) => startedAt >= keptSince);
+      const isKept = (key: string) =>
+        mayKeep && reporters.some(({ name, value }) => value === undefined && key.endsWith(`/${name}`));
       const cnr = api.store.get(CNRS, NODE) as {
         status?: { resources?: { capacity?: Record<string, string> } };
       };
@@ -46,13 +54,13 @@ export const rest: readonly Rule[] = [
         ...differences(
           "capacity",
           reported.map(({ name, value }) => [`widgets.example/${name}`, `${value}`]),
-          Object.entries(published).filter(([key]) => !isOfLiar(reporters, key)),
+          Object.entries(published).filter(([key]) => !isOfLiar(reporters, key) && !isKept(key)),
         ),
         ...differences(
           "label",
           reported.map(({ name, value }) => [`example.dev/${name}`, `v${value}`]),
           Object.entries(labels).filter(
-            ([key]) => key.startsWith("example.dev/") && !isOfLiar(reporters, key),
+            ([key]) => key.startsWith("example.dev/") && !isOfLiar(reporters, key) && !isKept(key),
           ),
         ),
       ];

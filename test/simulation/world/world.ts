@@ -171,6 +171,11 @@ export class World {
     return this.#isCalm;
   }
 
+  /** How long the agent keeps what a reporter that is away has published, and after its start what nobody reports. */
+  get reporterGraceMs(): number {
+    return this.plan.calmMs < CALM_MS ? SHORT_GRACE_MS : GRACE_MS;
+  }
+
   /**
    * Returns the plugins that may have requested a pod in a period, in virtual milliseconds, of those that run in the
    * agent: nobody hears what they answer.
@@ -433,7 +438,7 @@ export class World {
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
       reporting: {
         inTreePlugins: this.host.isWatched ? [SYSTEM_REPORTER] : [],
-        pluginGracePeriod: `${this.plan.calmMs < CALM_MS ? SHORT_GRACE_MS : GRACE_MS}ms`,
+        pluginGracePeriod: `${this.reporterGraceMs}ms`,
       },
       devices: this.devices.settings,
       eviction: evictionSection(settings, this.policies.file, this.host.isWatched),
