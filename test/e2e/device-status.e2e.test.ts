@@ -13,7 +13,7 @@ import { claiming, claimSpec, createDeviceClass, resources } from "./support/nod
 import { startClaimsNode } from "./support/node/claims-node.ts";
 import { pod, podsPath, untilDeleted, untilPodReady } from "./support/node/workloads.ts";
 import { missingForNode } from "./support/node.ts";
-import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+import { installOptionalRights } from "./support/nodekeeper-install.ts";
 import { controlPlaneParts, missingParts } from "./support/parts.ts";
 
 const DRIVER = "nic.example.com";
@@ -63,7 +63,7 @@ describe.skipIf(missingParts(...controlPlaneParts))("the status of devices in ku
     const cluster = await startControlPlane({ flags });
     ends.push(() => cluster.stop());
     await cluster.addNode(NODE);
-    await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+    await installOptionalRights(cluster);
     const agent = await AgentProcess.start(cluster, {
       nodeName: NODE,
       flags: {

@@ -25,6 +25,12 @@ export function installNodekeeper(
   return uid;
 }
 
+/** Adds the rights that only some settings need, of roles of the namespace that `installNodekeeper` makes. */
+export async function installOptionalRights(cluster: ControlPlane): Promise<void> {
+  await installNodekeeper(cluster);
+  await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+}
+
 async function install({ kubectl, admin }: ControlPlane, definition: string): Promise<string> {
   await kubectl.run("apply", "--server-side", "-f", definition, "-f", rbacFile);
   await kubectl.run("wait", "--for=condition=Established", "--timeout=30s", "-f", definition);

@@ -69,7 +69,9 @@ const UNTIL_STOPPED_MS = 1_000 * LONGEST_GRACE_S + 30_000 + UNTIL_RECORDED_MS;
  * eviction is the subject: another one may have been decided and given up after the first, or others may have ended the
  * pod before or while its containers were stopped.
  */
-function truthsAbout({ history }: World, { uid, endedBy, endedAt }: PodTruth): Truth[] {
+function truthsAbout(world: World, pod: PodTruth): Truth[] {
+  const { history } = world;
+  const { uid, endedBy, endedAt } = pod;
   const ended = endedBy ?? "alive";
   const last = history.stopped(uid).at(-1);
   if (!last) return [ended];
@@ -78,7 +80,8 @@ function truthsAbout({ history }: World, { uid, endedBy, endedAt }: PodTruth): T
     !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at);
   const isContested =
     endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
-  return isOnlyOne && !isContested ? ["ours"] : ["ours", ended];
+  // Of a stop that could not be recorded, only the end of the pod is known.
+  return isOnlyOne && !isContested && !isUnwritten(world, pod) ? ["ours"] : ["ours", ended];
 }
 
 // An acceptance is recorded as soon as the whole response has arrived.

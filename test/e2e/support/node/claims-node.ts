@@ -1,7 +1,7 @@
 import type { AgentProcess } from "../agent-process.ts";
 import { type ControlPlane, startControlPlane } from "../control-plane.ts";
 import { type ClusterNode, type NodeOptions, startNode } from "../node.ts";
-import { optionalRbacFile } from "../nodekeeper-install.ts";
+import { installOptionalRights } from "../nodekeeper-install.ts";
 
 /** A cluster of one node, on which the agent prepares claims for the kubelet. */
 export interface ClaimsNode {
@@ -24,7 +24,7 @@ export async function startClaimsNode({
   try {
     const cluster = await startControlPlane();
     ends.push(() => cluster.stop());
-    await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+    await installOptionalRights(cluster);
     const node = await startNode(cluster, options);
     ends.push(() => node.stop());
     const agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true", ...flags });
