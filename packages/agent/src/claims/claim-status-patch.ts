@@ -49,14 +49,14 @@ export function statusPatch<Entry extends EntryKey>(
   const { uid, resourceVersion } = claim.metadata;
   const status = recordOf(claim.status);
   const live = recordsOf(status.devices);
-  const own = new Set([...ownedBy(claim, manager, "Update"), ...ownedBy(claim, manager, "Apply")]);
+  const { own, others } = owners(claim, manager);
   const places = new Map(live.map((entry, at) => [keyOf(entry as unknown as EntryKey), at]));
   const added: JsonPatchOperation[] = [];
   const kept = new Set<string>();
   for (const entry of wanted) {
     const key = keyOf(entry);
     const at = places.get(key);
-    if (at !== undefined && !own.has(key))
+    if (at !== undefined && (!own.has(key) || others.has(key)))
       throw new DeviceStatusNotWritten(
         { problem: `another client has written the status of ${entry.pool}/${entry.device}` },
         { code: "conflict" },
@@ -68,7 +68,7 @@ export function statusPatch<Entry extends EntryKey>(
   }
   // From the end, so that the places before stay the same.
   const removed = [...places]
-    .filter(([key]) => own.has(key) && !kept.has(key))
+    .filter(([key]) => own.has(key) && !others.has(key) && !kept.has(key))
     .map(([, at]): JsonPatchOperation => ({ op: "remove", path: `/status/devices/${at}` }))
     .reverse();
   const replaced = added.filter(({ op }) => op === "replace");
@@ -83,6 +83,14 @@ export function statusPatch<Entry extends EntryKey>(
     ...removed,
     ...appended,
   ];
+}
+
+function owners(claim: KubeObject, manager: string): { own: Set<string>; others: Set<string> } {
+  const own = new Set<string>();
+  const others = new Set<string>();
+  for (const { manager: by = "", operation = "" } of claim.metadata.managedFields ?? [])
+    for (const key of ownedBy(claim, by, operation)) (by === manager ? own : others).add(key);
+  return { own, others };
 }
 
 function ownedBy({ metadata }: KubeObject, manager: string, operation: string): Set<string> {

@@ -76,9 +76,9 @@ export async function uninstallCommand(options: UninstallOptions, run: CommandRu
     const report = new UninstallReport({ names, isDryRun, format: options.output, run });
     let isClean = false;
     try {
-      await cleanAll(names, report, { client, configuration, isDryRun, run });
+      const isFree = await cleanAll(names, report, { client, configuration, isDryRun, run });
       // Agents of the nodes that are not selected may go on publishing them.
-      if (allNodes && selector === undefined)
+      if (allNodes && selector === undefined && isFree)
         report.addCluster(await cleanCluster(client, { isDryRun, clock: run.clock, signal: run.signal }));
     } finally {
       isClean = report.finish();
@@ -96,15 +96,18 @@ interface Uninstall {
   run: CommandRun;
 }
 
-/** Cleans each node once no agent runs on it. Throws once nothing is under way. */
+/** Cleans each node once no agent runs on it. Returns whether none runs any more. Throws once nothing is under way. */
 async function cleanAll(
   names: readonly string[],
   report: UninstallReport,
   { client, configuration, isDryRun, run: { clock, signal } }: Uninstall,
-): Promise<void> {
+): Promise<boolean> {
   const places = new Semaphore({ permits: NODES_AT_ONCE });
-  const refusal = (node: string, agent: string) =>
+  let isFree = true;
+  const refusal = (node: string, agent: string) => {
+    isFree = false;
     report.add({ node, removed: [], error: messageWithId(new AgentStillRuns({ node, agent })) });
+  };
   const clean = async (nodeName: string) => {
     // An agent that is no pod.
     if (!isDryRun && nodeName === configuration.nodeName && !DirectoryLock.isFree(configuration.stateDir))
@@ -134,11 +137,12 @@ async function cleanAll(
       left = left.filter((name) => agents.has(name));
       if (isLast) {
         for (const name of left) refusal(name, agents.get(name)!);
-        return;
+        return isFree;
       }
     }
     if (left.length > 0) await clock.sleep(POLL_MS, signal);
   }
+  return isFree;
 }
 
 async function clientOf({ kube }: AgentConfiguration, clock: Clock): Promise<KubeApiClient> {

@@ -90,7 +90,7 @@ export class LeaseElection {
         const startedAt = clock.monotonic();
         const held = await this.#acquire(signal);
         this.#problem = undefined;
-        if (held) {
+        if (held && clock.monotonic() - startedAt < this.#times.renewMs) {
           log.info({ lease: name }, "lease is held");
           await this.#hold(held, startedAt, lead, signal);
           continue;

@@ -103,6 +103,60 @@ it("a pool that the holder's driver no longer reports is removed, and the lease 
   });
 });
 
+it("a driver that comes back without its pools has them removed", async () => {
+  const { one, drivers } = await twoNodes();
+  drivers[0]!.reportPools([fabric("port-0"), { devices: [{ name: "local" }] }]);
+  const registration = await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 2);
+  one.sync.handler.deregister(registration, "its socket is gone");
+  await until("stepped down", () => poolsOf(one)?.isHolder !== true);
+  expect(ofFabric(one.slices())).toHaveLength(1);
+  drivers[0]!.reportPools([{ devices: [{ name: "local" }] }]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("removed", () => ofFabric(one.slices()).length === 0);
+});
+
+it("a pool that needs a feature concerns no other pool, and other clients are not fought without pause", async () => {
+  const { one, drivers } = await twoNodes({ settings: { ...settings, wipeDelay: 60_000 } });
+  drivers[0]!.reportPools([
+    {
+      ...fabric(),
+      devices: [
+        {
+          name: "port-0",
+          bindingConditions: ["example.com/Attached"],
+          bindingFailureConditions: ["example.com/Failed"],
+        },
+      ],
+    },
+    { devices: [{ name: "local" }] },
+  ]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => poolsOf(one)?.devices === 1 && one.sync.status()[0]?.devices === 1);
+  expect(one.sync.status()[0]).toMatchObject({ quarantined: 0, problems: [] });
+  const before = one.writes.length;
+  const endsAt = performance.now() + 2_000;
+  while (performance.now() < endsAt) {
+    for (const { metadata } of ofFabric(one.slices()))
+      one.server.store.delete("resourceslices.resource.k8s.io", metadata.name!);
+    // Each reading of the metrics does this.
+    one.sync.status();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  expect(one.writes.length - before).toBeLessThan(20);
+});
+
+it("a driver that is stuck on the holder's node does not taint the devices for others", async () => {
+  const { one, drivers } = await twoNodes();
+  drivers[0]!.reportPools([fabric("port-0"), { devices: [{ name: "local" }] }]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 2);
+  one.sync.handler.setTaints(DRIVER, { isStuck: true, byDevice: new Map() });
+  await until("stepped down", () => poolsOf(one)?.isHolder !== true);
+  await until("its own is tainted", () => devicesOn(one, NODE).length === 1);
+  expect(devicesOn(one, OTHER)).toEqual(["port-0"]);
+});
+
 it("a driver that the setting does not name is told why its pool is refused", async () => {
   const agent = await setUp({ settings: { clusterPools: { ...clusterPools, drivers: [] } }, leaseTimes });
   const driver = await agent.driver("fabric");

@@ -17,6 +17,8 @@ interface Term {
 interface Candidacy {
   election: LeaseElection;
   term: Term | undefined;
+  /** Whether this agent stepped down while its slices stayed: if its driver comes back without such pools, it deletes them. */
+  hasLeft: boolean;
 }
 
 const LOOK_MS = 1_000;
@@ -48,7 +50,7 @@ export class ClusterPools implements Runnable {
         ...{ client, namespace, name, identity, clock, log },
         ...(leaseTimes && { times: leaseTimes }),
       });
-      this.#candidacies.set(driver, { election, term: undefined });
+      this.#candidacies.set(driver, { election, term: undefined, hasLeft: false });
     }
   }
 
@@ -83,7 +85,8 @@ export class ClusterPools implements Runnable {
   async #stand(driver: string, candidacy: Candidacy, signal: AbortSignal): Promise<void> {
     const { clock } = this.#context;
     while (!signal.aborted) {
-      if (!this.#drivers.get(driver)?.hasClusterPools) {
+      const known = this.#drivers.get(driver);
+      if (!known?.hasClusterPools && !(candidacy.hasLeft && known?.isPresent)) {
         await sleepOrAbort(clock, LOOK_MS, signal);
         continue;
       }
@@ -93,6 +96,7 @@ export class ClusterPools implements Runnable {
         while (!scope.signal.aborted && this.#isNeeded(driver, candidacy))
           await sleepOrAbort(clock, LOOK_MS, scope.signal);
       } finally {
+        if (candidacy.term) candidacy.hasLeft = mayHaveSlices(candidacy.term);
         scope.abort(stopped("the driver is away, or reports no pools beyond the node"));
         await standing;
         scope.release();
@@ -101,12 +105,14 @@ export class ClusterPools implements Runnable {
   }
 
   // A holder whose driver no longer reports any deletes their slices first.
-  #isNeeded(name: string, { term }: Candidacy): boolean {
+  #isNeeded(name: string, candidacy: Candidacy): boolean {
     const driver = this.#drivers.get(name);
     if (!driver?.isPresent) return false;
     if (driver.hasClusterPools) return true;
-    const cache = term?.sessions.current?.cache;
-    return term !== undefined && (!cache?.isSynced || cache.size > 0);
+    if (candidacy.term) return mayHaveSlices(candidacy.term);
+    // Another holder keeps them, or deletes them.
+    if (candidacy.election.holder !== undefined) candidacy.hasLeft = false;
+    return candidacy.hasLeft;
   }
 
   async #publish(driver: string, candidacy: Candidacy, signal: AbortSignal): Promise<void> {
@@ -128,6 +134,11 @@ export class ClusterPools implements Runnable {
       this.#drivers.get(driver)?.feedback.setClusterPools(undefined);
     }
   }
+}
+
+function mayHaveSlices({ sessions }: Term): boolean {
+  const cache = sessions.current?.cache;
+  return !cache?.isSynced || cache.size > 0;
 }
 
 function leaseName(driver: string): string {

@@ -134,7 +134,8 @@ export class DeviceSync implements Runnable {
   healthChecks(): HealthCheck[] {
     const now = () => this.#context.clock.monotonic();
     const streams = () => streamHealth(this.handler.list(), now());
-    const problemOf = (driver: string) => this.#slices.syncOf(driver)?.problem;
+    const problemOf = (driver: string) =>
+      this.#slices.syncOf(driver)?.problem ?? this.#clusterPools.of(driver)?.sync?.problem;
     const slices = () => sliceHealth(this.handler.list(), this.#sessions, problemOf, now());
     return [
       { name: "DeviceStreamsReady", kind: "ready", check: streams },

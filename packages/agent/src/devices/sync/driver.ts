@@ -18,6 +18,7 @@ import { checkModels, modelsOfPools } from "../plan/models.ts";
 import { DriverFeedback } from "./driver-feedback.ts";
 import { DriverStanding, type Standing } from "./driver-standing.ts";
 import type { DriverMessage, StreamProtocol, StreamUpdate } from "./driver-stream.ts";
+import { PoolPart } from "./pool-part.ts";
 
 /** The desired state of a driver's slices, and the devices that are quarantined. */
 export interface Desired {
@@ -33,6 +34,8 @@ export interface Desired {
 
 /** What the API server can store. */
 export interface Publishable {
+  /** Whether the pools are those beyond the node. */
+  isBeyond: boolean;
   /** Whether the server has only v1alpha2. */
   isOld: boolean;
   /** Features that the server drops. */
@@ -59,10 +62,9 @@ export class Driver {
   // The read in progress, spread over turns of the event loop.
   #reading: Promise<void> | undefined;
   #checked: CheckedPools | undefined;
-  #made: { source: unknown; key: string; desired: Desired } | undefined;
-  #needed: { of: CheckedPools; features: readonly Feature[] } | undefined;
+  readonly #ofNode = new PoolPart<Desired>(false);
+  readonly #beyondNode = new PoolPart<Desired>(true);
   readonly #places = new WeakMap<CheckedPool, ReadonlyMap<string, CheckedDevice>>();
-  #reduced: { key: string; devices: WeakMap<CheckedDevice, CheckedDevice> } | undefined;
   readonly #standing: DriverStanding;
   #isMissing = false;
   #addedTaints: AddedTaints | undefined;
@@ -91,7 +93,9 @@ export class Driver {
   get isPresent(): boolean {
     const { isRegistered, unresponsive, state } = this.standing;
     const isStreaming = state === "streaming" || state === "ended";
-    return isRegistered && isStreaming && !unresponsive && !this.#isMissing && !this.#isWithdrawn;
+    // A driver that is stuck has the taint, too: pods on this node could not start, those of others may.
+    const isTainted = (this.#addedTaints?.all.length ?? 0) > 0;
+    return isRegistered && isStreaming && !unresponsive && !isTainted && !this.#isWithdrawn;
   }
 
   /** Whether it is present and reports pools beyond the node. */
@@ -185,7 +189,8 @@ export class Driver {
     this.#message = undefined;
     this.#checked = undefined;
     this.#isRead = true;
-    this.#made = undefined;
+    this.#ofNode.made = undefined;
+    this.#beyondNode.made = undefined;
     // A message being read stays in use.
     this.#releaseLast = undefined;
     this.#reader = this.#newReader();
@@ -232,33 +237,45 @@ export class Driver {
     return places.get(name)?.device;
   }
 
-  /** The features that its devices need. */
-  features(): readonly Feature[] {
+  /** Its pools of the node, or those beyond it, as `reported`. */
+  reportedPart(isBeyond: boolean): CheckedPools | undefined {
     const checked = this.reported();
-    if (!checked) return [];
-    if (this.#needed?.of !== checked) this.#needed = { of: checked, features: featuresIn(checked) };
-    return this.#needed.features;
+    return checked && this.#part(isBeyond).of(checked);
   }
 
-  /** The desired state of its slices; undefined before its first message. */
-  desired({ isOld, without, unknown }: Publishable): Desired | undefined {
+  /** The features that the devices of its pools of the node, or of those beyond it, need. */
+  features(isBeyond: boolean): readonly Feature[] {
+    const checked = this.reportedPart(isBeyond);
+    if (!checked) return [];
+    const part = this.#part(isBeyond);
+    if (part.needed?.of !== checked) part.needed = { of: checked, features: featuresIn(checked) };
+    return part.needed.features;
+  }
+
+  #part(isBeyond: boolean): PoolPart<Desired> {
+    return isBeyond ? this.#beyondNode : this.#ofNode;
+  }
+
+  /** The desired state of its slices of the node, or of pools beyond it; undefined before its first message. */
+  desired({ isBeyond, isOld, without, unknown }: Publishable): Desired | undefined {
     if (this.#isWithdrawn) return nothingDesired;
     if (!this.#checked) return undefined;
     const isOldModel = isOld && this.#message?.protocol === "namedResources";
     // If the server drops taints, a device that only the agent tainted must not be quarantined.
     const hasTaints = !isOld && !without.has("DRADeviceTaints") && !unknown.has("DRADeviceTaints");
-    const checked = (hasTaints ? this.reported() : this.#untainted()) ?? this.#checked;
+    const part = this.#part(isBeyond);
+    const checked = part.of((hasTaints ? this.reported() : this.#untainted()) ?? this.#checked);
     const source = isOldModel ? this.#message : checked;
     const key = JSON.stringify([isOld, [...without].sort(), [...unknown].sort()]);
-    const made = this.#made;
+    const { made } = part;
     if (made && made.source === source && made.key === key) return made.desired;
     const desired = isOld
       ? this.#asModels(this.#checked)
       : this.#reportedOnly({
-          ...withoutFeatures(checked, without, unknown, this.#reducedFor(key)),
+          ...withoutFeatures(checked, without, unknown, part.reducedFor(key)),
           models: [],
         });
-    this.#made = { source, key, desired };
+    part.made = { source, key, desired };
     return desired;
   }
 
@@ -269,12 +286,6 @@ export class Driver {
       field !== "skipNodeOperations" ||
       this.#checked?.pools.some(({ name, fields }) => name === pool && fields.skipNodeOperations);
     return { ...desired, dropped: desired.dropped.filter(ofDriver) };
-  }
-
-  // A device reduced by the same features stays the same object.
-  #reducedFor(key: string): WeakMap<CheckedDevice, CheckedDevice> {
-    if (this.#reduced?.key !== key) this.#reduced = { key, devices: new WeakMap() };
-    return this.#reduced.devices;
   }
 
   async #readMessage(turns: LoopTurns, onHead?: (head: PoolHead) => void): Promise<void> {

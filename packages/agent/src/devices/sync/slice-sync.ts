@@ -1,11 +1,9 @@
 import { SliceFieldsDropped, SlicesNotAsPlanned, SlicesNotWritten } from "@nodekeeper/api/errors";
 import type { Feature } from "../model/feature-bits.ts";
-import { isBeyondNode } from "../model/model.ts";
 import { EVERY_DRIVER, type SyncContext } from "./context.ts";
 import { type Desired, nothingDesired } from "./driver.ts";
 import { DriverSync, type WriteResult } from "./driver-sync.ts";
 import type { Drivers } from "./drivers.ts";
-import { ScopedDesired } from "./scoped-desired.ts";
 import { learnFeatures } from "./server-features.ts";
 import type { Session, Sessions } from "./session.ts";
 
@@ -17,13 +15,14 @@ const WORKERS = 4;
 export class SliceSync {
   readonly #context: Context;
   readonly #syncs = new Map<string, DriverSync>();
-  readonly #scoped: ScopedDesired;
+  /** Whether it keeps the slices of pools beyond the node. */
+  readonly #isBeyond: boolean;
   readonly #knownCallbacks = new Set<() => void>();
   #isStartupOver = false;
 
   constructor(context: Context) {
     this.#context = context;
-    this.#scoped = new ScopedDesired(context.scope.nodeName === undefined);
+    this.#isBeyond = context.scope.nodeName === undefined;
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -57,17 +56,17 @@ export class SliceSync {
   desired(name: string): Desired | undefined {
     const session = this.#context.sessions.current;
     if (!session) return undefined;
-    const { drivers, scope } = this.#context;
+    const { drivers } = this.#context;
     const driver = drivers.get(name);
     const { api, features } = session;
     const isOld = api.version === "v1alpha2";
     // Pools beyond the node stay while the driver is away: another node's may have them.
-    if (scope.nodeName === undefined && (isOld || !driver?.isPresent)) return undefined;
+    if (this.#isBeyond && (isOld || !driver?.isPresent)) return undefined;
     if (!driver) return this.#isStartupOver ? nothingDesired : undefined;
     const without = new Set([...features.missing, ...(this.#syncs.get(name)?.without ?? [])]);
-    const unknown = isOld ? new Set<Feature>() : features.unknownOf(driver.features());
-    const desired = driver.desired({ isOld, without, unknown });
-    return desired && this.#scoped.of(desired);
+    const isBeyond = this.#isBeyond;
+    const unknown = isOld ? new Set<Feature>() : features.unknownOf(driver.features(isBeyond));
+    return driver.desired({ isBeyond, isOld, without, unknown });
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
@@ -88,7 +87,7 @@ export class SliceSync {
       const driver = this.#context.drivers.get(name);
       // Reads the UID for new slices while the message is read. On failure, creating them fails with the same error.
       const isNew = driver?.standing.messageAt !== undefined && session.cache.of(name).length === 0;
-      if (isNew && this.#context.scope.nodeName !== undefined) nodeUid.read(signal).catch(() => {});
+      if (isNew && !this.#isBeyond) nodeUid.read(signal).catch(() => {});
       const wasKnown = driver?.reported() !== undefined;
       let first: Promise<void> | undefined;
       await driver?.read(turns, (head) => {
@@ -145,20 +144,19 @@ export class SliceSync {
     const { clock, log, queue } = this.#context;
     const driver = this.#context.drivers.get(name);
     if (!driver || driver.isWithdrawn || requests.api.version === "v1alpha2") return;
-    const reported = driver.reported();
+    const reported = driver.reportedPart(this.#isBeyond);
     if (!reported) return;
     const sync = this.#syncOf(name);
     // A refused feature stays unknown. It is queried again after a delay, not with each message.
-    const question = `${features.epoch} ${driver.features().join()}`;
+    const needed = driver.features(this.#isBeyond);
+    const question = `${features.epoch} ${needed.join()}`;
     const delayMs = sync.askDelay(question, clock.monotonic());
     if (delayMs > 0) {
       if (delayMs < Number.POSITIVE_INFINITY) queue.addAfter(name, delayMs);
       return;
     }
-    const isBeyond = this.#context.scope.nodeName === undefined;
-    const pools = reported.pools.filter(({ fields }) => isBeyondNode(fields) === isBeyond);
-    const { without, isNew } = await learnFeatures(session, name, pools, signal);
-    const isRefused = [...features.unknownOf(driver.features())].some((feature) => !without.has(feature));
+    const { without, isNew } = await learnFeatures(session, name, reported.pools, signal);
+    const isRefused = [...features.unknownOf(needed)].some((feature) => !without.has(feature));
     sync.asked(question, without, isRefused, clock.monotonic());
     if (isRefused) queue.addAfter(name, sync.askDelay(question, clock.monotonic()));
     if (!isNew) return;
@@ -185,7 +183,7 @@ export class SliceSync {
       // A sync of the driver before the delay ends does not retry refused devices.
       const retryInMs = sync.retryDelay(now);
       if (retryInMs !== undefined) queue.addAfter(name, retryInMs);
-      if (this.#context.scope.nodeName === undefined) return;
+      if (this.#isBeyond) return;
       const known = this.#context.drivers.get(name);
       if ((!known || known.isWithdrawn) && this.#context.drivers.withdrawn(name)) this.#syncs.delete(name);
       return;
@@ -219,7 +217,7 @@ export class SliceSync {
     const sync = this.#syncOf(name);
     const findings = sync.findings(desired);
     const feedback = this.#context.drivers.get(name)?.feedback;
-    if (this.#context.scope.nodeName === undefined) feedback?.setClusterPools(findings);
+    if (this.#isBeyond) feedback?.setClusterPools(findings);
     else feedback?.set(findings);
     for (const { reason, errorId, message } of sync.news(name, findings, now)) {
       log.warn({ errorId, driver: name, message }, "not all that a driver reports is published");
