@@ -30,15 +30,18 @@ export interface ListAndWatchDevicesResponse {
   pools: Pool[];
 }
 
-/** Devices of this node. Their names are unique in the pool. */
+/** Devices of this node, or of several. Their names are unique in the pool. */
 export interface Pool {
-  /** One or more DNS subdomains separated by slashes. Empty: the node's name. */
+  /** One or more DNS subdomains separated by slashes. Empty: the node's name. A pool beyond the node has a name that no node has. */
   name: string;
   /** In the order of preference: the scheduler allocates the first device that fits. */
   devices: Device[];
   /** Names are unique in the pool. */
   sharedCounters: CounterSet[];
-  /** A pool that sets one of these three is refused: the agent of every node would publish it. */
+  /**
+   * A pool that sets exactly one of these three is one beyond the node: the driver needs the setting
+   * devices.clusterPools.drivers, and one elected agent publishes it. Otherwise it belongs to this node.
+   */
   nodeSelector: NodeSelector | undefined;
   allNodes: boolean;
   perDeviceNodes: boolean;
@@ -58,7 +61,7 @@ export interface Device {
   taints: Taint[];
   /** Amounts that the device consumes of the pool's shared counters. */
   consumesCounters: CounterConsumption[];
-  /** A device that sets one of these three is refused, because its pool belongs to this node. */
+  /** Exactly one of these three in a pool with per_device_nodes, none in other pools. */
   nodeName: string;
   nodeSelector: NodeSelector | undefined;
   allNodes: boolean;
