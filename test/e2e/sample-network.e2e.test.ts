@@ -121,7 +121,7 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
     );
   };
 
-  /** A template for an interface by its name, with a configuration whose keys are sorted, as kubectl does: docs/devices.md. */
+  /** A template for an interface by its name. The keys of its configuration need not be sorted: docs/devices.md. */
   const createTemplate = (template: string, { name }: VethPair, parameters: ApiObject) => {
     const expression = `device.attributes["${DRIVER}"].ifName == "${name}" && device.attributes["${DRIVER}"].mtu >= 1500`;
     const exactly = { deviceClassName: DRIVER, selectors: [{ cel: { expression } }] };
@@ -168,7 +168,7 @@ describe.each(movers)("network interfaces that $by moves on $containerd", ({ con
         type: { string: "veth" },
       });
       await createTemplate("first", pair, {
-        interface: { addresses: [`${pair.network}.2/24`, "2001:db8::2/64"], mtu: 1_400, name: "net1" },
+        interface: { name: "net1", mtu: 1_400, addresses: [`${pair.network}.2/24`, "2001:db8::2/64"] },
         routes: [{ destination: "203.0.113.0/24", gateway: `${pair.network}.1` }],
       });
 
