@@ -54,12 +54,15 @@ export const lifecycle: readonly Rule[] = [
     promise: "A consumer that continues at its cursor misses nothing, whatever happens to the agent.",
     watch: eachItem(({ faults, history }) => {
       let begun = 0;
+      let unwritten = 0;
       return (item) => {
         if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
         // An agent that is killed while nothing can be written loses events, and says so.
         if (faults.fullDisks) return undefined;
         // The log begins again after a boot, and after an agent that could not write all of it.
-        const most = history.boots.length + history.unwritten.length;
+        // What it wrote later is written by now.
+        unwritten = Math.max(unwritten, history.unwritten.length);
+        const most = history.boots.length + unwritten;
         if (item.missed === undefined && ++begun <= most) return undefined;
         return `${item.missed ?? "an unknown number of"} events are missing`;
       };
