@@ -60,8 +60,8 @@ export const lifecycle: readonly Rule[] = [
         // An agent that is killed while nothing can be written loses events, and says so.
         if (faults.fullDisks) return undefined;
         // The log begins again after a boot, and after an agent that could not write all of it.
-        // What it wrote later is written by now.
-        unwritten = Math.max(unwritten, history.unwritten.length);
+        // So it does in an agent that runs on through such a time: events that it could not write may not survive a restart.
+        unwritten = Math.max(unwritten, history.unwritten.length, history.readOnly.length);
         const most = history.boots.length + unwritten;
         if (item.missed === undefined && ++begun <= most) return undefined;
         return `${item.missed ?? "an unknown number of"} events are missing`;
