@@ -9,15 +9,16 @@ export interface ClaimToBind extends ClaimReference, Allocation {
 }
 
 /**
- * Returns a claim for a driver. Undefined if no device with binding conditions is allocated of it.
+ * Returns a claim for a driver. Undefined if no device with binding conditions is allocated of it that this node can use.
  * @param known pods whose service accounts are known, by UID
  */
 export function claimToBind(
   claim: KubeObject,
   driver: string,
   known: ReadonlyMap<string, ClaimPod>,
+  nodeName: string,
 ): ClaimToBind | undefined {
-  if (!bindingDrivers(claim).includes(driver)) return undefined;
+  if (!bindingDrivers(claim, nodeName).includes(driver)) return undefined;
   const { pods, devices, details } = allocationOf(claim, driver);
   const { name = "", namespace = "", uid = "" } = claim.metadata;
   const { allocationTimestamp } = recordOf(recordOf(claim.status).allocation);
@@ -37,12 +38,25 @@ export function reservedPods(claim: KubeObject | undefined): string[] {
   return recordsOf(recordOf(claim?.status).reservedFor).map(({ uid }) => textOf(uid));
 }
 
-/** Returns the drivers of a claim's allocated devices with binding conditions. */
-export function bindingDrivers(claim: KubeObject | undefined): string[] {
-  const { devices } = recordOf(recordOf(claim?.status).allocation);
+/** Returns the drivers of a claim's allocated devices with binding conditions. None if the allocation is one of other nodes. */
+export function bindingDrivers(claim: KubeObject | undefined, nodeName: string): string[] {
+  const { devices, nodeSelector } = recordOf(recordOf(claim?.status).allocation);
+  if (isOfOtherNodes(recordOf(nodeSelector), nodeName)) return [];
   return recordsOf(recordOf(devices).results)
     .filter(({ bindingConditions }) => Array.isArray(bindingConditions) && bindingConditions.length > 0)
     .map(({ driver }) => textOf(driver));
+}
+
+// Devices of one node, and those that are bound to a node, are allocated with its name. The scheduler may have nominated
+// another node for the pod since it nominated this one.
+function isOfOtherNodes({ nodeSelectorTerms }: Record<string, unknown>, nodeName: string): boolean {
+  const terms = recordsOf(nodeSelectorTerms);
+  const isOther = ({ matchFields }: Record<string, unknown>) =>
+    recordsOf(matchFields).some(
+      ({ key, operator, values }) =>
+        key === "metadata.name" && operator === "In" && Array.isArray(values) && !values.includes(nodeName),
+    );
+  return terms.length > 0 && terms.every(isOther);
 }
 
 /** Identifies an allocation: a claim that is deallocated and allocated again has another one. */

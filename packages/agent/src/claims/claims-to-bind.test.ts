@@ -196,3 +196,39 @@ it("a claim of an earlier agent stays without a pod if it is allocated, and is d
   expect(namesOf()).toEqual(["bound"]);
   expect(watches.size).toBe(2);
 });
+
+it("an allocation of another node is none of this one's, though its pod was nominated here before", () => {
+  start();
+  podWatch().onReplace([pod("pod-1", "one")], "1");
+  const allocated = claim("one", ["pod-1"], result(DRIVER, "gpu-0", "example.com/Attached"));
+  const of = (...values: string[]) => {
+    const matchFields = [{ key: "metadata.name", operator: "In", values }];
+    const { allocation } = allocated.status as { allocation: object };
+    const status = {
+      ...(allocated.status as object),
+      allocation: { ...allocation, nodeSelector: { nodeSelectorTerms: [{ matchFields }] } },
+    };
+    return { ...allocated, status };
+  };
+  claimWatch("one").onReplace([of("another-node")], "2");
+  expect(toBind.of(DRIVER)).toEqual([]);
+  claimWatch("one").onUpsert(of("another-node", NODE));
+  expect(toBind.of(DRIVER)).toHaveLength(1);
+});
+
+it("more claims than can be watched wait for those before them, so that other watches have room", async () => {
+  start();
+  const names = Array.from({ length: 14 }, (_, at) => `claim-${at}`);
+  podWatch().onReplace(
+    names.map((name) => pod(`pod-of-${name}`, name)),
+    "1",
+  );
+  expect(watches.size).toBe(1 + 12);
+  for (const name of names.slice(0, 12)) claimWatch(name).onReplace([], "2");
+  podWatch().onReplace([pod("pod-of-claim-12", "claim-12"), pod("pod-of-claim-13", "claim-13")], "3");
+  await settle();
+  expect([...watches.keys()].filter((key) => key.startsWith("default ")).sort()).toEqual([
+    "default metadata.name=claim-12",
+    "default metadata.name=claim-13",
+  ]);
+});

@@ -36,7 +36,8 @@ const resourceClaims: ApiResource = {
   plural: "resourceclaims",
 };
 
-const MOST_CLAIMS = 500;
+// Each is a watch, of which the client for the API server has 32: the others must not wait for these.
+const MOST_CLAIMS = 12;
 
 /**
  * The allocated claims that a driver must know before they are prepared. A claim is one from when the scheduler has reserved
@@ -79,7 +80,7 @@ export class ClaimsToBind {
     return [...this.#claims.values()].flatMap(({ claim, heldUid, preparedBy, pods }) =>
       !claim || claim.metadata.uid !== heldUid || preparedBy.has(driver)
         ? []
-        : (claimToBind(claim, driver, pods) ?? []),
+        : (claimToBind(claim, driver, pods, this.#options.nodeName) ?? []),
     );
   }
 
@@ -181,7 +182,7 @@ export class ClaimsToBind {
   #hold(followed: FollowedClaim): void {
     const { claim, isRead, preparedBy, pods } = followed;
     if (!isRead) return;
-    const drivers = bindingDrivers(claim);
+    const drivers = bindingDrivers(claim, this.#options.nodeName);
     const uid = claim?.metadata.uid ?? "";
     // A claim that another pod uses already is awaited once it is reserved for this pod, too.
     const awaited = reservedPods(claim).filter((pod) => this.#pods.has(pod));
