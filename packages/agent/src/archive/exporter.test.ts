@@ -127,6 +127,17 @@ describe("the exporter", () => {
     expect(await setup.metric("exported_records_total")).toEqual({ "": 1 });
   });
 
+  it.each([1_000, -5])("goes on after a partial success that rejects %i of two records", async (rejected) => {
+    start();
+    setup.transport.answer = () => ({ kind: "accepted", rejected, message: "nonsense" });
+    await setup.clock.step(0);
+    setup.addStep("one");
+    setup.addStep("two");
+    await setup.clock.step(60_000);
+    expect(sent()).toHaveLength(1);
+    expect(setup.store.backlog().records).toBe(0);
+  });
+
   it("bounds the queue while the collector is down for a day, and exports one gap for what was lost", async () => {
     start({ maxQueued: 100 });
     setup.transport.answer = () => unavailable();

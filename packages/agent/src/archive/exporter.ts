@@ -60,6 +60,8 @@ export class ArchiveExporter implements Runnable {
   /** The last failure. Undefined if the last request was accepted. */
   #failure: { since: number; message: string } | undefined;
   #exportedAt: number | undefined;
+  /** Monotonic milliseconds. */
+  #trimmedAt = 0;
   /** The records whose logs were sent, but not their traces. */
   #sentLogs: readonly ArchiveRecord[] | undefined;
 
@@ -133,9 +135,11 @@ export class ArchiveExporter implements Runnable {
       if (records === undefined) return;
       signal.throwIfAborted();
       const waitMs = await this.#export(records, signal);
-      if (waitMs === undefined) continue;
-      if (isLast) return;
-      await sleepOrAbort(this.#options.clock, this.#backoff.next(waitMs), signal);
+      if (waitMs !== undefined && isLast) return;
+      // A collector that is slow, or that fails, costs a bounded part of the disk.
+      if (waitMs !== undefined) await sleepOrAbort(this.#options.clock, this.#backoff.next(waitMs), signal);
+      else if (this.#options.clock.monotonic() - this.#trimmedAt < this.#options.settings.interval) continue;
+      this.#trimmedAt = this.#options.clock.monotonic();
       this.#trim();
     }
   }
@@ -151,7 +155,9 @@ export class ArchiveExporter implements Runnable {
         return undefined;
       }
       if (logs.kind === "unavailable" || logs.kind === "denied") return waitOf(logs);
-      if (logs.kind === "accepted") metrics.exported.inc(records.length - logs.rejected);
+      // A collector may count anything.
+      if (logs.kind === "accepted")
+        metrics.exported.inc(records.length - Math.min(Math.max(logs.rejected, 0), records.length));
       this.#reportRefusal("records", logs, records);
     }
     this.#sentLogs = records;

@@ -23,7 +23,8 @@ const IDLE_MS = 60_000;
 const PROTOBUF = "application/x-protobuf";
 // https://opentelemetry.io/docs/specs/otlp/#otlphttp-response: the retryable ones.
 const unavailable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
-const refused: ReadonlySet<number> = new Set([400, 415, 422]);
+// Of a collector, which says why in protobuf. Another answer may come from a server that is no collector.
+const refused: ReadonlySet<number> = new Set([400, 422]);
 const TOO_LARGE = 413;
 
 /** OTLP over HTTP, with binary protobuf. */
@@ -98,15 +99,36 @@ function deliveryOf(response: IncomingMessage, body: Buffer, what: OtlpRequest["
   const isProtobuf = headers["content-type"]?.startsWith(PROTOBUF) ?? false;
   if (statusCode >= 200 && statusCode < 300)
     return isProtobuf ? acceptedBy(body, what) : { kind: "accepted", rejected: 0, message: "" };
-  const text = isProtobuf ? Status.decode(body).message : body.toString("utf8");
+  const text = isProtobuf ? messageIn(body) : body.toString("utf8");
   const message = shortened(`HTTP ${statusCode}: ${text}`);
   if (unavailable.has(statusCode))
     return { kind: "unavailable", message, retryAfterMs: retryAfterOf(headers["retry-after"]) };
   if (statusCode === TOO_LARGE) return { kind: "tooLarge", message };
-  return { kind: refused.has(statusCode) ? "refused" : "denied", message };
+  return { kind: isProtobuf && refused.has(statusCode) ? "refused" : "denied", message };
 }
 
+function messageIn(body: Buffer): string {
+  try {
+    return Status.decode(body).message;
+  } catch {
+    return "";
+  }
+}
+
+// Accepted is what the status says, also if the answer can't be read.
 function acceptedBy(body: Buffer, what: OtlpRequest["signal"]): Delivery {
+  try {
+    return partialSuccessOf(body, what);
+  } catch (error) {
+    return {
+      kind: "accepted",
+      rejected: 0,
+      message: shortened(`its answer can't be read: ${messageOf(error)}`),
+    };
+  }
+}
+
+function partialSuccessOf(body: Buffer, what: OtlpRequest["signal"]): Delivery {
   if (what === "logs") {
     const { partialSuccess } = ExportLogsServiceResponse.decode(body);
     const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0n);

@@ -72,7 +72,14 @@ describe("OTLP over HTTP", () => {
     [503, {}, { kind: "unavailable", retryAfterMs: 0, message: "HTTP 503: busy" }],
     [502, { "retry-after": "soon" }, { kind: "unavailable", retryAfterMs: 0 }],
     [504, {}, { kind: "unavailable" }],
-    [400, {}, { kind: "refused", message: "HTTP 400: busy" }],
+    // Of a server that is no collector, as one that expects TLS.
+    [400, {}, { kind: "denied", message: "HTTP 400: busy" }],
+    [415, {}, { kind: "denied" }],
+    [
+      200,
+      { "content-type": "application/x-protobuf" },
+      { kind: "accepted", rejected: 0, message: /can't be read/ },
+    ],
     [413, {}, { kind: "tooLarge" }],
     [401, {}, { kind: "denied" }],
     [404, {}, { kind: "denied" }],
