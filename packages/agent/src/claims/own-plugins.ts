@@ -59,7 +59,10 @@ export class OwnPlugins {
     const { settings, log } = this.#context;
     const { registryDirectory } = settings().kubeletPlugin;
     const entries = await readdir(registryDirectory, { withFileTypes: true }).catch(() => []);
-    const sockets = entries.filter((entry) => entry.isSocket() && !isSocketName(entry.name));
+    // The kubelet ignores hidden files, as this agent's own sockets are until they are served.
+    const sockets = entries.filter(
+      (entry) => entry.isSocket() && !isSocketName(entry.name) && !entry.name.startsWith("."),
+    );
     if (sockets.length > MOST_SOCKETS)
       log.warn(
         { directory: quote(registryDirectory), sockets: sockets.length, limit: MOST_SOCKETS },
