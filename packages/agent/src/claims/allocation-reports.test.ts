@@ -129,9 +129,11 @@ it("the status of an allocation is accepted from when the driver was told of it"
   isFailing = true;
   const claim = await waiting();
   expect(accepted).toEqual([]);
+  await until("its failure is known", () => reports.problemOf(DRIVER)?.includes("the switch is down"));
   isFailing = false;
   await clock.step(2_000);
   await until("accepted", () => accepted.length === 1);
+  expect(reports.problemOf(DRIVER)).toBeUndefined();
   claim.onUpsert(allocated(5_000));
   expect(accepted).toEqual([]);
   await clock.step(1_000);

@@ -65,9 +65,11 @@ export class AllocationReports {
 
   /** Why a driver is not told of allocations. Undefined if it is. */
   problemOf(driver: string): string | undefined {
+    const known = this.#drivers.get(driver);
+    if (!known) return undefined;
     const { lastError } = this.#toBind;
-    if (lastError === undefined || !this.#drivers.has(driver)) return undefined;
-    return `it is not told of allocations: ${messageOf(lastError)}`;
+    const problem = lastError === undefined ? known.notice.problem : messageOf(lastError);
+    return problem && `it is not told of allocations: ${problem}`;
   }
 
   /** Watches until the signal aborts. */

@@ -17,6 +17,8 @@ export interface ClaimsToBindOptions {
 
 interface FollowedClaim {
   scope: ScopedSignal;
+  /** Why it is not read. Undefined if it is, or is being read. */
+  lastError: () => unknown;
   /** Undefined if it does not exist. */
   claim: KubeObject | undefined;
   isRead: boolean;
@@ -70,9 +72,10 @@ export class ClaimsToBind {
     return this.#isSynced && [...this.#claims.values()].every(({ isRead }) => isRead);
   }
 
-  /** Why pods are not watched. Undefined if they are. */
+  /** Why pods or a claim can't be read. Undefined if they can. */
   get lastError(): unknown {
-    return this.#watcher?.lastError;
+    const unread = [...this.#claims.values()].filter(({ isRead }) => !isRead);
+    return this.#watcher?.lastError ?? unread.map(({ lastError }) => lastError()).find((error) => error);
   }
 
   /** Returns the claims of a driver. */
@@ -152,6 +155,7 @@ export class ClaimsToBind {
     const scope = childScope(this.#signal);
     const followed: FollowedClaim = {
       scope,
+      lastError: () => watcher.lastError,
       claim: undefined,
       isRead: false,
       heldUid,

@@ -39,8 +39,9 @@ const mark = `json_object('id', r.id, 'at', r.at, 'kind', r.kind, 'title', r.tit
 
 const claim = (
   state: string,
+  at: string,
 ) => `json_object('driver', r.driver, 'uid', r.uid, 'namespace', r.namespace, 'name', r.name,
-  'state', '${state}', 'updatedAt', archive_now(),
+  'state', '${state}', 'updatedAt', ${at},
   'pods', (SELECT json_group_array(json_object('uid', value ->> 'uid', 'namespace', r.namespace, 'name', value ->> 'name'))
            FROM json_each(r.pods)),
   'devices', (SELECT json_group_array((value ->> 'pool') || '/' || (value ->> 'device')) FROM json_each(r.devices)))`;
@@ -76,15 +77,15 @@ const sources: readonly Source[] = [
         AND old.state = r.state AND old.pods = r.pods AND old.devices = r.devices)`,
     },
     ...{
-      at: "archive_now()",
+      at: "r.updated_at",
       key: "r.driver || '/' || r.uid",
-      body: claim("prepared"),
+      body: claim("prepared", "r.updated_at"),
       order: "r.updated_at",
     },
   },
   {
     ...{ kind: "claim", table: "claim", changes: { DELETE: "1" }, when: "r.state <> 'preparing'" },
-    ...{ at: "archive_now()", key: "r.driver || '/' || r.uid", body: claim("unprepared") },
+    ...{ at: "archive_now()", key: "r.driver || '/' || r.uid", body: claim("unprepared", "archive_now()") },
   },
   {
     // The table is written anew with each change.

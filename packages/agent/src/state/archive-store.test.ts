@@ -88,6 +88,22 @@ describe("the queue of the archive", () => {
     expect(queued()).toEqual([]);
   });
 
+  it("has a claim of the time before with the time at which it was prepared", () => {
+    saveClaim({ updatedAt: 1_000 });
+    store.start();
+    expect(queued()).toMatchObject([{ kind: "claim", at: 1_000 }]);
+    expect(bodies()).toMatchObject([{ state: "prepared", updatedAt: 1_000 }]);
+  });
+
+  it("replaces a damaged gap, which would hold up what comes after it for good", () => {
+    store.start();
+    saveStep("POST eviction: accepted");
+    database.connection.exec("UPDATE archive_queue SET kind = 'gap', body = NULL");
+    const { id, at } = queued()[0]!;
+    store.lose(id, id, "it can't be read");
+    expect(bodies()).toMatchObject([{ from: at, to: at, records: 0 }]);
+  });
+
   it("starts with what is kept of the time before, each record once over restarts", async () => {
     new Marks(database, clock, silentLogger).addStart("1");
     saveRound(1, "effect");

@@ -108,8 +108,8 @@ export class ArchiveStore extends Store {
     const { database } = this;
     return database.transaction(() => {
       const lost = database.first<{ from: number | null; to: number; records: number; before: number }>(
-        `SELECT min(CASE kind WHEN 'gap' THEN body ->> 'from' ELSE at END) AS "from",
-           max(CASE kind WHEN 'gap' THEN body ->> 'to' ELSE at END) AS "to",
+        `SELECT min(CASE kind WHEN 'gap' THEN coalesce(body ->> 'from', at) ELSE at END) AS "from",
+           max(CASE kind WHEN 'gap' THEN coalesce(body ->> 'to', at) ELSE at END) AS "to",
            count(*) FILTER (WHERE kind <> 'gap') AS records,
            coalesce(sum(body ->> 'records') FILTER (WHERE kind = 'gap'), 0) AS before
          FROM archive_queue WHERE id BETWEEN ? AND ?`,

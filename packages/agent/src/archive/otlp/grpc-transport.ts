@@ -101,17 +101,20 @@ export class GrpcTransport implements Transport {
   }
 }
 
+// Of grpc-go, grpc-java and grpc-js, for a message beyond the receiver's limit.
+const tooLarge = /larger than|exceeds maximum|too large/i;
+
 function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery {
   if (!(error instanceof ClientError))
     return { kind: "unavailable", message: shortened(messageOf(error)), retryAfterMs: 0 };
   const { code, details } = error;
   const message = shortened(`${Status[code]}: ${details}`);
   if (unavailable.has(code)) return { kind: "unavailable", message, retryAfterMs: retryAfterMs ?? 0 };
-  // Without a delay the request exceeds a limit.
+  // The code of a rate limit, too, which names no delay in some gateways: only the text tells them apart.
   if (code === Status.RESOURCE_EXHAUSTED)
-    return retryAfterMs === undefined
+    return retryAfterMs === undefined && tooLarge.test(details)
       ? { kind: "tooLarge", message }
-      : { kind: "unavailable", message, retryAfterMs };
+      : { kind: "unavailable", message, retryAfterMs: retryAfterMs ?? 0 };
   return { kind: refused.has(code) ? "refused" : "denied", message };
 }
 

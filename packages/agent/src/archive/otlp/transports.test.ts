@@ -205,13 +205,20 @@ describe("OTLP over gRPC", () => {
   it.each([
     [Status.UNAVAILABLE, "unavailable"],
     [Status.ABORTED, "unavailable"],
-    [Status.RESOURCE_EXHAUSTED, "tooLarge"],
+    [Status.RESOURCE_EXHAUSTED, "unavailable"],
     [Status.INVALID_ARGUMENT, "refused"],
     [Status.UNAUTHENTICATED, "denied"],
     [Status.PERMISSION_DENIED, "denied"],
     [Status.INTERNAL, "denied"],
   ])("takes status %i for %s", async (code, kind) => {
     expect(await overGrpc(failing(code))).toMatchObject({ kind, message: `${Status[code]}: why` });
+  });
+
+  it("divides a request that is larger than the receiver takes", async () => {
+    const failed = overGrpc(() => {
+      throw new ServerError(Status.RESOURCE_EXHAUSTED, "grpc: received message larger than max (5 vs. 4)");
+    });
+    expect(await failed).toMatchObject({ kind: "tooLarge" });
   });
 
   it("waits as long as RetryInfo says", async () => {

@@ -4,6 +4,7 @@ import {
   type Clock,
   codeOf,
   type Logger,
+  messageOf,
   retryPolicies,
   sleepOrAbort,
   WakeableSleep,
@@ -45,6 +46,8 @@ export class DriverNotice<State extends object> {
   readonly #options: DriverNoticeOptions<State>;
   readonly #sleep = new WakeableSleep();
   #state: State | undefined;
+  /** Why the driver could not be told. Undefined if it was, or there is nothing to tell. */
+  problem: string | undefined;
 
   constructor(options: DriverNoticeOptions<State>) {
     this.#options = options;
@@ -75,11 +78,14 @@ export class DriverNotice<State extends object> {
             channel.call(`${service}/${method}`, [request], scope),
           );
           told = state;
+          this.problem = undefined;
           onTold?.(state);
           backoff.reset();
           await sleepOrAbort(clock, MIN_INTERVAL_MS, signal);
         } catch (error) {
-          if (signal.aborted || codeOf(error) === "unsupported") return;
+          if (signal.aborted) return;
+          this.problem = messageOf(error);
+          if (codeOf(error) === "unsupported") return;
           const retryInMs = Math.round(backoff.next());
           log.info({ driver, err: error, retryInMs }, `failed to report ${about} to a driver, retrying`);
           await sleepOrAbort(clock, retryInMs, signal);
@@ -88,6 +94,7 @@ export class DriverNotice<State extends object> {
     } catch {
       // The signal has aborted.
     } finally {
+      if (signal.aborted) this.problem = undefined;
       channel.close();
     }
   }
