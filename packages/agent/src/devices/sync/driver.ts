@@ -270,7 +270,7 @@ export class Driver {
     const { made } = part;
     if (made && made.source === source && made.key === key) return made.desired;
     const desired = isOld
-      ? this.#asModels(this.#checked)
+      ? this.#asModels(part.of(this.#checked))
       : this.#reportedOnly({
           ...withoutFeatures(checked, without, unknown, part.reducedFor(key)),
           models: [],
@@ -326,8 +326,7 @@ export class Driver {
     let quarantined = 0;
     if (this.#message?.protocol === "namedResources") models = this.#message.models;
     else {
-      const ofNode = reported.pools.filter(({ fields }) => !isBeyondNode(fields));
-      const pools = ofNode.map(({ name, devices, counterSets }) => ({
+      const pools = reported.pools.map(({ name, devices, counterSets }) => ({
         name,
         devices: devices.map(({ device }) => device),
         sharedCounters: counterSets.map(({ set }) => set),
