@@ -13,10 +13,15 @@ export function commandsPage(page: string): string {
   const rest = { output: standardOutput, fail: () => {} };
   const own = createProgram({ ...rest, agents: localAccess });
   const plugin = createKubectlProgram({ ...rest, agents: new ClusterAccess({}) });
-  const shared = new Set(leavesOf(plugin).map((command) => pathOf(command).slice(1).join(" ")));
+  const nameOf = (command: Command) => pathOf(command).slice(1).join(" ");
+  const shared = new Set(leavesOf(plugin).map(nameOf));
+  const ofNode = new Set(leavesOf(own).map(nameOf));
   return withSections(page, [
     ...leavesOf(own).map((command) => sectionOf(command, shared)),
-    `## kubectl nodekeeper\n\nIts commands are those that are marked; these options name the node and the cluster, before or after the command:\n${optionTable(plugin.options)}`,
+    ...leavesOf(plugin)
+      .filter((command) => !ofNode.has(nameOf(command)))
+      .map((command) => sectionOf(command, new Set())),
+    `## kubectl nodekeeper\n\nIts commands are those that are marked, and \`page\`; these options name the node and the cluster, before or after the command:\n${optionTable(plugin.options)}`,
   ]);
 }
 
@@ -32,7 +37,7 @@ function pathOf(command: Command): string[] {
 }
 
 function sectionOf(command: Command, shared: ReadonlySet<string>): string {
-  const path = pathOf(command);
+  const path = pathOf(command).map((name) => name.replace("kubectl-", "kubectl "));
   const values = command.registeredArguments;
   const shown = values.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
   const mark = shared.has(path.slice(1).join(" ")) ? " Also of `kubectl nodekeeper`." : "";

@@ -45,6 +45,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     "wording",
     "replay",
     "records",
+    "fleet",
     "decide",
     "openapi",
     "schemas",

@@ -7,6 +7,8 @@ import { agentRecords } from "../eviction/agent-records.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
+import { clusterSource } from "./page/cluster-source.ts";
+import type { PageSource } from "./page/page-source.ts";
 
 // k8s.io/client-go tools/clientcmd/api/helpers.go, MinifyConfig.
 const NO_CONTEXT = "current-context must exist";
@@ -64,6 +66,11 @@ export class ClusterAccess implements AgentAccess {
 
   fleet(options: Options) {
     return options.node === undefined ? this.#cluster(options) : undefined;
+  }
+
+  /** Returns what the page of all nodes is made of. */
+  pageSource(options: Options): PageSource {
+    return clusterSource(this.#cluster(options), this.#start(options));
   }
 
   /** Terminates all running kubectl processes. */

@@ -1,0 +1,18 @@
+import type { Cluster } from "../cluster.ts";
+import type { Kubectl } from "../kubectl.ts";
+import { listNodes } from "./list-nodes.ts";
+import type { PageSource } from "./page-source.ts";
+
+/** Reads a cluster through kubectl. */
+export function clusterSource(cluster: Cluster, kubectl: Kubectl): PageSource {
+  return {
+    async nodes() {
+      const [agents, nodes] = await Promise.all([cluster.agentNodes(), listNodes(kubectl)]);
+      const known = new Map(nodes.map((each) => [each.node, each]));
+      const names = new Set([...known.keys(), ...agents]);
+      return [...names].sort().map((node) => ({ node, ...known.get(node), hasAgent: agents.has(node) }));
+    },
+    connect: (node) => cluster.connect(node),
+    forward: (node) => cluster.forward(node),
+  };
+}

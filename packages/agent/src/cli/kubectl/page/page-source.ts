@@ -1,0 +1,16 @@
+import type { FleetNode } from "@nodekeeper/api/fleet";
+import type { AgentConnection } from "../../agent-connection.ts";
+import type { Forward } from "../kubectl.ts";
+
+/** A node as the API server has it. */
+export type ListedNode = Pick<FleetNode, "node" | "condition" | "isCordoned" | "hasAgent">;
+
+/** What the page of all nodes is made of. Everything is read with the user's own permissions. */
+export interface PageSource {
+  /** Lists the nodes and their agents anew. */
+  nodes(): Promise<ListedNode[]>;
+  /** Connects to the agent of a node. The first request opens the connection. */
+  connect(node: string): Promise<AgentConnection>;
+  /** Forwards a local port to the status server of a node's agent. */
+  forward(node: string): Promise<Forward>;
+}

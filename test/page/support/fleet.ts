@@ -1,0 +1,104 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { AgentConnection } from "../../../packages/agent/src/cli/agent-connection.ts";
+import { pageCommand } from "../../../packages/agent/src/cli/kubectl/page/page.ts";
+import type { ListedNode, PageSource } from "../../../packages/agent/src/cli/kubectl/page/page-source.ts";
+
+/** A node of a simulated cluster. What is omitted is healthy. */
+export interface FleetNodeState extends Partial<ListedNode> {
+  version?: string;
+  mode?: "live" | "dryRun" | "mixed" | null;
+  /** Pods evicted in the last hour. */
+  evicted?: number;
+  conditions?: string[];
+  /** Plugins that fail, with the reason. */
+  failing?: Record<string, string>;
+  /** Why its agent can't be reached. */
+  problem?: string;
+  /** Its status server, "host:port". */
+  address?: string;
+}
+
+/** The page of all nodes of a simulated cluster, served as `kubectl nodekeeper page` does. */
+export class TestFleet implements AsyncDisposable {
+  readonly nodes = new Map<string, FleetNodeState>();
+  /** How often each agent was read. */
+  readonly reads = new Map<string, number>();
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #printed = Promise.withResolvers<string>();
+
+  constructor(nodes: Record<string, FleetNodeState>, more: Partial<PageSource> = {}) {
+    for (const [node, state] of Object.entries(nodes)) this.nodes.set(node, state);
+    const write = (text: string) => {
+      const address = /http:\/\/\S+/.exec(text)?.[0];
+      if (address) this.#printed.resolve(address);
+    };
+    this.#running = pageCommand({
+      source: { ...this.#source(), ...more },
+      parallel: 8,
+      port: 0,
+      output: { write, isTerminal: false, columns: 80 },
+      signal: this.#stop.signal,
+    });
+    this.#running.catch((error) => this.#printed.reject(error));
+  }
+
+  /** The printed address, whose token works once. */
+  address(): Promise<string> {
+    return this.#printed.promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  #source(): PageSource {
+    return {
+      nodes: async () =>
+        [...this.nodes].map(([node, { condition = "Ready", isCordoned = false, hasAgent = true }]) => ({
+          ...{ node, condition, isCordoned, hasAgent },
+        })),
+      connect: async (node) => {
+        this.reads.set(node, (this.reads.get(node) ?? 0) + 1);
+        return connectionTo(node, this.nodes.get(node)!);
+      },
+      forward: async (node) => {
+        const { address } = this.nodes.get(node) ?? {};
+        if (address === undefined) throw new NodekeeperError("unavailable", `pod agent-${node} is Pending`);
+        return { address, isOpen: true, [Symbol.dispose]() {} };
+      },
+    };
+  }
+}
+
+function connectionTo(node: string, state: FleetNodeState): AgentConnection {
+  const { version = "0.1.0", mode = "dryRun", evicted = 0, conditions = [], failing = {}, problem } = state;
+  const now = Date.now();
+  const answers: Record<string, unknown> = {
+    node: {
+      ...{ nodeName: node, version, startedAt: now - 3_600_000, health: { ok: true, checks: [] } },
+      eviction: mode === null ? null : { mode, dryRunPlugins: [], evicted: 0, conditions: 0 },
+    },
+    plugins: Object.entries(failing).map(([name, error]) => ({
+      ...{ name, type: "EvictionPlugin", state: "registered", versions: [], attempts: 1, contentBytes: 0 },
+      ...{ problems: [], error, since: now, errorSince: now },
+    })),
+    objects: [],
+    "eviction/evictions": {
+      items: Array.from({ length: evicted }, (_, at) => ({
+        ...{ uid: `${node}-${at}`, namespace: "default", name: `web-${at}`, dryRun: false },
+        outcome: { result: "terminated" },
+      })),
+    },
+    "eviction/node": { conditions: conditions.map((name) => ({ name, taints: [] })) },
+  };
+  return {
+    async get(path) {
+      if (problem !== undefined) throw new NodekeeperError("unavailable", problem);
+      if (path in answers) return answers[path] as never;
+      throw new NodekeeperError("notFound", `no ${path}`);
+    },
+    [Symbol.dispose]() {},
+  };
+}
