@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { connectTo } from "./support/chromium.ts";
 import { type FleetNodeState, TestFleet } from "./support/fleet.ts";
 import { accessibilityProblems, keyboardProblems, overflow } from "./support/in-page.ts";
+import { startNode } from "./support/node.ts";
 import { OpenPage } from "./support/open-page.ts";
 
 let browser: Browser;
@@ -150,6 +151,47 @@ describe("the list of nodes", () => {
     await rowOf(open.page, "worker-1").filter({ hasText: "dry run" }).waitFor();
     await fleet[Symbol.asyncDispose]();
     await open.see("What is shown is old: kubectl nodekeeper page does not answer.");
+    open.expectNoProblems();
+  });
+});
+
+describe("the page of a node", () => {
+  it("is that of its agent: live, read-only, on an origin of its own", async () => {
+    await using node = await startNode();
+    node.addPod("web");
+    await using fleet = new TestFleet({
+      "worker-1": { address: node.agent.address },
+      "worker-2": { address: "127.0.0.1:1" },
+    });
+    await using open = await openFleet(fleet);
+    const opened = open.page.context().waitForEvent("page");
+    await open.page.getByRole("link", { name: "worker-1" }).click();
+    const own = await opened;
+    await own.locator("header .badge.mode").waitFor();
+    expect(new URL(own.url()).origin).not.toBe(new URL(open.page.url()).origin);
+    await own.getByRole("link", { name: "Pods" }).click();
+    await own.getByText("default/web").first().waitFor();
+    // Events arrive through the stream.
+    node.addPod("later");
+    await own.getByText("default/later").first().waitFor();
+    // A worker, and styles that are loaded on demand.
+    await own.getByRole("link", { name: "What if" }).click();
+    await own.getByRole("heading", { name: "What if" }).waitFor();
+    const foreign = await own.evaluate(async (address) => {
+      const answer = await fetch(address).catch((error: Error) => error.message);
+      return typeof answer === "string" ? answer : answer.status;
+    }, open.page.url());
+    expect(foreign).toMatch(/Failed to fetch/);
+    await own.close();
+    open.expectNoProblems();
+  });
+
+  it("says why there is none", async () => {
+    await using fleet = new TestFleet({ "worker-1": { problem: "pod agent-worker-1 is Pending" } });
+    await using open = await openFleet(fleet);
+    const opened = open.page.context().waitForEvent("page");
+    await open.page.getByRole("link", { name: "worker-1" }).click();
+    await (await opened).getByText(/pod agent-worker-1 is Pending/).waitFor();
     open.expectNoProblems();
   });
 });

@@ -1,5 +1,5 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { AgentConnection } from "../../../packages/agent/src/cli/agent-connection.ts";
+import { type AgentConnection, httpConnection } from "../../../packages/agent/src/cli/agent-connection.ts";
 import { pageCommand } from "../../../packages/agent/src/cli/kubectl/page/page.ts";
 import type { ListedNode, PageSource } from "../../../packages/agent/src/cli/kubectl/page/page-source.ts";
 
@@ -14,7 +14,7 @@ export interface FleetNodeState extends Partial<ListedNode> {
   failing?: Record<string, string>;
   /** Why its agent can't be reached. */
   problem?: string;
-  /** Its status server, "host:port". */
+  /** The status server of a real agent, "host:port". */
   address?: string;
 }
 
@@ -61,7 +61,10 @@ export class TestFleet implements AsyncDisposable {
         })),
       connect: async (node) => {
         this.reads.set(node, (this.reads.get(node) ?? 0) + 1);
-        return connectionTo(node, this.nodes.get(node)!);
+        const state = this.nodes.get(node)!;
+        const { address } = state;
+        if (address === undefined) return connectionTo(node, state);
+        return httpConnection({ address, name: `agent on node ${node}`, advice: "It is a test's." });
       },
       forward: async (node) => {
         const { address } = this.nodes.get(node) ?? {};

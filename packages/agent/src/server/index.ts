@@ -10,12 +10,12 @@ export { lifecycleRoutes } from "./lifecycle-routes.ts";
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
 export { createHealthMetrics, createRefusedWatches, createServerMetrics } from "./metrics.ts";
-export { PAGE_ROOT, pageDirectory, pageReply, type ReadPageFile } from "./page.ts";
+export { PAGE_ROOT, pageDirectory, pageReply, prefersPage, type ReadPageFile } from "./page.ts";
 export { pluginCalls } from "./plugin-calls.ts";
 export { driverExchanges, exchangeRoute } from "./plugin-exchanges.ts";
 export { type KnownPlugins, listPlugins } from "./plugin-list.ts";
-export { errorReply, jsonReply, type Reply } from "./reply.ts";
-export { sendReply } from "./send-reply.ts";
+export { errorReply, jsonReply, type Reply, textReply } from "./reply.ts";
+export { commonHeaders, sendReply } from "./send-reply.ts";
 export { ServingCertificate } from "./serving-certificate.ts";
 export {
   type RemoteAccess,

@@ -91,6 +91,11 @@ export class FleetReader {
     };
   }
 
+  /** Whether there is a node of this name. */
+  has(node: string): boolean {
+    return this.#rows.has(node);
+  }
+
   #tick(now: number): void {
     if (now - this.#watchedAt > WATCHED_MS) return;
     if (now >= this.#listDueAt && !this.#listing) void this.#list();

@@ -1,8 +1,16 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { messageOf, NodekeeperError } from "@nodekeeper/core/lib";
-import { errorReply, isCrossSite, isHostAllowed, type Reply, sendReply } from "../../../server/index.ts";
+import { messageOf, messageWithId, NodekeeperError } from "@nodekeeper/core/lib";
+import {
+  errorReply,
+  isCrossSite,
+  isHostAllowed,
+  prefersPage,
+  type Reply,
+  sendReply,
+  textReply,
+} from "../../../server/index.ts";
 
 const HOST = "127.0.0.1";
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -77,9 +85,13 @@ async function answer(
     if (!url) throw new NodekeeperError("invalid", "the request's path is not a URL path");
     return await handle(request, url, response);
   } catch (error) {
-    if (response.headersSent) response.destroy();
-    else return errorReply(error);
-    return undefined;
+    if (response.headersSent) {
+      response.destroy();
+      return undefined;
+    }
+    const reply = errorReply(error);
+    // A user who follows a link reads it.
+    return prefersPage(headers.accept) ? textReply(reply.status, messageWithId(error)) : reply;
   }
 }
 

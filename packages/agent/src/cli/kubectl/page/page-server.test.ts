@@ -8,7 +8,10 @@ let server: PageServer;
 let address: URL;
 beforeEach(async () => {
   const files = async (name: string) => (name === "fleet.html" ? Buffer.from("<html>") : undefined);
-  server = new PageServer(files, { fleet: () => update });
+  server = new PageServer(files, {
+    fleet: () => update,
+    nodePage: async (node) => `http://127.0.0.1:1/${node}/`,
+  });
   address = new URL(await server.start(0));
 });
 afterEach(() => server.stop());
@@ -54,6 +57,13 @@ it("has only the page's files for those who do not know the path", async () => {
     expect((await send("/session", { method: "POST", body })).status).toBe(401);
   // None of them has used the token up.
   expect(await session()).toMatch(/^\//);
+});
+
+it("leads to the page of a node, which is on another port", async () => {
+  const path = await session();
+  const { status, headers } = await send(`${path}nodes/worker-1/`);
+  expect([status, headers.location]).toEqual([303, "http://127.0.0.1:1/worker-1/"]);
+  expect((await send("/nodes/worker-1/")).status).toBe(404);
 });
 
 it("refuses a token that is too long", async () => {

@@ -9,9 +9,11 @@ import { isSame, newSecret } from "./page-secrets.ts";
 const LONGEST_TOKEN = 200;
 const MOST_SHOWN = 200;
 
-/** What the page asks for, by its path. */
+/** What the page asks for. */
 export interface PageQueries {
   fleet(state: PageState): FleetUpdate;
+  /** Returns the address of a node's page. Throws `notFound` if there is no such node. */
+  nodePage(node: string): Promise<string>;
 }
 
 /**
@@ -60,6 +62,8 @@ export class PageServer {
   async #own(path: string, query: URLSearchParams): Promise<Reply> {
     const file = fileOf(path);
     if (file !== undefined) return await pageReply(this.#files, file);
+    const node = /^\/nodes\/([^/]+)\/$/.exec(path)?.[1];
+    if (node !== undefined) return redirect(await this.#queries.nodePage(decodeURIComponent(node)));
     switch (path) {
       case "/fleet":
         return jsonReply(200, this.#queries.fleet(stateOf(query)));
@@ -79,6 +83,11 @@ export class PageServer {
 
 function refuse(): never {
   throw nothingHere();
+}
+
+// The browser keeps the fragment of its address, which names the view.
+function redirect(address: string): Reply {
+  return { status: 303, contentType: "text/plain; charset=utf-8", body: "", headers: { Location: address } };
 }
 
 function fileOf(path: string): string | undefined {

@@ -1,8 +1,9 @@
 import { counted } from "@nodekeeper/api/wording";
-import { systemClock } from "@nodekeeper/core/lib";
+import { NodekeeperError, systemClock } from "@nodekeeper/core/lib";
 import type { Output } from "../../output.ts";
 import { fleetFiles } from "./fleet-files.ts";
 import { FleetReader } from "./fleet-reader.ts";
+import { NodePages } from "./node-pages.ts";
 import { PageServer } from "./page-server.ts";
 import type { PageSource } from "./page-source.ts";
 
@@ -21,7 +22,14 @@ export interface PageOptions {
 export async function pageCommand(options: PageOptions): Promise<void> {
   const { source, parallel, port, output, signal } = options;
   const reader = new FleetReader({ source, clock: systemClock, parallel });
-  const server = new PageServer(fleetFiles(), { fleet: (state) => reader.update(state) });
+  const pages = new NodePages({ forward: (node) => source.forward(node), clock: systemClock });
+  const server = new PageServer(fleetFiles(), {
+    fleet: (state) => reader.update(state),
+    async nodePage(node) {
+      if (!reader.has(node)) throw new NodekeeperError("notFound", `there is no node ${node}`);
+      return await pages.address(node);
+    },
+  });
   const nodes = await reader.list();
   const address = await server.start(port);
   output.write(`Page of ${counted(nodes, "node")}: ${address}\n`);
@@ -30,5 +38,6 @@ export async function pageCommand(options: PageOptions): Promise<void> {
     await reader.run(signal);
   } finally {
     server.stop();
+    pages.stop();
   }
 }
