@@ -1,4 +1,4 @@
-import { type KubeObject, recordOf } from "@nodekeeper/core/kube";
+import type { KubeObject } from "@nodekeeper/core/kube";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it } from "vitest";
 import { allocatable } from "../testing/allocatable.ts";
@@ -9,7 +9,7 @@ afterEach(tearDown);
 const DRIVER = "fabric.example.com";
 const OTHER = "worker-2";
 // The others look soon, so that no test waits.
-const leaseTimes = { durationMs: 900, deadlineMs: 600, renewMs: 100, lookMs: 100 };
+const leaseTimes = { durationMs: 900, deadlineMs: 600, renewMs: 100, lookMs: 100, abandonedMs: 1_500 };
 const clusterPools = { drivers: [DRIVER], leaseNamespace: "nodekeeper" };
 const settings = { clusterPools };
 
@@ -30,6 +30,7 @@ const fabric = (...names: string[]) => ({
   devices: names.map((name) => ({ name })),
 });
 const poolsOf = (agent: Agent) => agent.sync.status()[0]?.clusterPools;
+const leasesOf = ({ server }: Agent) => server.store.list("leases.coordination.k8s.io");
 const ofFabric = (slices: KubeObject[]) => slices.filter((slice) => specOf(slice).pool.name === "fabric");
 const devicesOn = (agent: Agent, node: string) => allocatable(agent.slices(), node).devices.sort();
 
@@ -89,7 +90,7 @@ it("a holder whose driver is away steps down, and deletes nothing", async () => 
   await until("taken over", () => devicesOn(two, NODE).length === 2);
 });
 
-it("a pool that the holder's driver no longer reports is removed, and the lease is free", async () => {
+it("a pool that the holder's driver no longer reports is removed, and then the lease", async () => {
   const { one, drivers } = await twoNodes();
   drivers[0]!.reportPools([fabric("port-0"), { devices: [{ name: "local" }] }]);
   await one.register(DRIVER, drivers[0]!);
@@ -97,10 +98,53 @@ it("a pool that the holder's driver no longer reports is removed, and the lease 
   drivers[0]!.reportPools([{ devices: [{ name: "local" }] }]);
   await until("removed", () => ofFabric(one.slices()).length === 0);
   expect(devicesOn(one, NODE)).toEqual(["local"]);
-  await until("free", () => {
-    const [lease] = one.server.store.list("leases.coordination.k8s.io");
-    return recordOf(lease?.spec).holderIdentity === "";
+  await until("deleted", () => leasesOf(one).length === 0);
+});
+
+it("pools that no driver reports any more are removed after a delay, also after a restart of their publisher", async () => {
+  const { one, two, drivers } = await twoNodes();
+  const local = { devices: [{ name: "local" }] };
+  drivers[0]!.reportPools([fabric("port-0"), local]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 2);
+  const others = {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    metadata: { name: "of-another-client" },
+    spec: {
+      driver: DRIVER,
+      allNodes: true,
+      pool: { name: "fabric-2", generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: "x" }],
+    },
+  };
+  one.server.store.put(others);
+  one.server.store.put({
+    ...others,
+    metadata: { name: "of-another-driver", labels: { "app.kubernetes.io/managed-by": "nodekeeper" } },
+    spec: { ...others.spec, driver: "other.example.com" },
   });
+  drivers[1]!.reportPools([local]);
+  await two.register(DRIVER, drivers[1]!);
+  const stoppedAt = performance.now();
+  await one.stop();
+  const [slice] = ofFabric(two.slices());
+  await until("removed", () => ofFabric(two.slices()).length === 0);
+  expect(performance.now() - stoppedAt).toBeGreaterThanOrEqual(leaseTimes.abandonedMs);
+  expect(slice!.metadata.labels).toEqual({ "app.kubernetes.io/managed-by": "nodekeeper" });
+  await until("deleted", () => leasesOf(two).length === 0);
+  const names = two.slices().map(({ metadata }) => metadata.name!);
+  expect(names).toEqual(expect.arrayContaining(["of-another-client", "of-another-driver"]));
+});
+
+it("a driver that never reports such pools has no lease", async () => {
+  const { one, drivers } = await twoNodes();
+  drivers[0]!.reportPools([{ devices: [{ name: "local" }] }]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 1);
+  const endsAt = performance.now() + 2 * leaseTimes.abandonedMs;
+  await until("the delay is over", () => performance.now() > endsAt);
+  expect(leasesOf(one)).toEqual([]);
 });
 
 it("a driver that comes back without its pools has them removed", async () => {
@@ -166,7 +210,7 @@ it("a driver that the setting does not name is told why its pool is refused", as
   expect(agent.sync.status()[0]).toMatchObject({
     problems: [{ pool: "fabric", field: "nodes", message: /devices.clusterPools.drivers/ }],
   });
-  expect(agent.server.store.list("leases.coordination.k8s.io")).toEqual([]);
+  expect(leasesOf(agent)).toEqual([]);
 });
 
 it("why a lease can't be had is shown", async () => {
