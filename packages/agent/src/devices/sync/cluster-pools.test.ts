@@ -1,4 +1,5 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
+import type { Fault, RequestInfo } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it } from "vitest";
 import { allocatable } from "../testing/allocatable.ts";
@@ -211,6 +212,33 @@ it("a driver that the setting does not name is told why its pool is refused", as
     problems: [{ pool: "fabric", field: "nodes", message: /devices.clusterPools.drivers/ }],
   });
   expect(leasesOf(agent)).toEqual([]);
+});
+
+it("on Kubernetes 1.30, which has no such pools, the driver is told, and no lease is taken", async () => {
+  const path = "/apis/resource.k8s.io";
+  const resource = { name: "resourceslices", kind: "ResourceSlice", namespaced: false, verbs: ["list"] };
+  const faults = ({ path: asked }: RequestInfo): Fault | undefined => {
+    if (asked === `${path}/v1alpha2`)
+      return { status: 200, body: { kind: "APIResourceList", resources: [resource] } };
+    if (asked.startsWith(`${path}/v1alpha2/`))
+      return { status: 200, body: { kind: "List", metadata: { resourceVersion: "1" }, items: [] } };
+    return asked.startsWith(`${path}/v1`) ? { status: 404 } : undefined;
+  };
+  const agent = await setUp({ settings, leaseTimes, faults });
+  agent.server.store.put({ apiVersion: "v1", kind: "Namespace", metadata: { name: "nodekeeper" } });
+  const driver = await agent.driver("fabric");
+  driver.reportPools([fabric("port-0", "port-1"), { devices: [{ name: "local" }] }]);
+  await agent.register(DRIVER, driver);
+  await until("told", () => agent.sync.status()[0]?.problems.length === 1);
+  expect(agent.sync.status()[0]).toMatchObject({
+    reported: 1,
+    quarantined: 2,
+    problems: [{ pool: "fabric", field: "nodes", message: /Kubernetes 1\.30 .*v1alpha2/ }],
+  });
+  const endsAt = performance.now() + 3_000;
+  await until("several looks later", () => performance.now() > endsAt);
+  expect(leasesOf(agent)).toEqual([]);
+  expect(poolsOf(agent)).toMatchObject({ isHolder: false, holder: undefined });
 });
 
 it("why a lease can't be had is shown", async () => {
