@@ -214,6 +214,47 @@ it("a driver that the setting does not name is told why its pool is refused", as
   expect(leasesOf(agent)).toEqual([]);
 });
 
+it("a pool with the name of another node's pool is refused until that pool is gone; the others are published", async () => {
+  let aheadMs = 0;
+  let lists = 0;
+  const faults = ({ query }: RequestInfo) => {
+    if (query.get("limit") === "100") lists++;
+    return undefined;
+  };
+  const { one, two, drivers } = await twoNodes({ ahead: () => aheadMs, faults });
+  drivers[1]!.reportPools([{ name: "shelf", devices: [{ name: "local" }] }, { devices: [{ name: "own" }] }]);
+  await two.register(DRIVER, drivers[1]!);
+  await until("published", () => devicesOn(two, OTHER).length === 2);
+  const report = [
+    { ...fabric("port-0", "port-1"), name: "shelf" },
+    { ...fabric("x"), name: OTHER },
+    fabric("y"),
+  ];
+  drivers[0]!.reportPools(report);
+  await one.register(DRIVER, drivers[0]!);
+  await until("told", () => one.sync.problemsOf(DRIVER).length === 2);
+  expect(one.sync.problemsOf(DRIVER)).toMatchObject([
+    {
+      pool: "shelf",
+      message: expect.stringMatching(/^name: refused: node worker-2 has a pool of this name/),
+    },
+    { pool: OTHER, message: expect.stringMatching(/worker-2/) },
+  ]);
+  await until("published", () => devicesOn(one, NODE).length === 1);
+  expect(devicesOn(one, OTHER)).toEqual(["local", "own", "y"]);
+  expect(one.sync.status()[0]).toMatchObject({
+    quarantined: 3,
+    problems: [{ pool: "shelf" }, { pool: OTHER }],
+  });
+  expect(lists).toBe(1);
+  drivers[1]!.reportPools([{ devices: [{ name: "own" }] }]);
+  await until("gone", () => devicesOn(two, OTHER).length === 2);
+  aheadMs = 300_000;
+  drivers[0]!.reportPools(report.toReversed());
+  await until("published", () => devicesOn(one, NODE).length === 3);
+  expect(devicesOn(one, OTHER)).toEqual(["own", "port-0", "port-1", "y"]);
+});
+
 it("on Kubernetes 1.30, which has no such pools, the driver is told, and no lease is taken", async () => {
   const path = "/apis/resource.k8s.io";
   const resource = { name: "resourceslices", kind: "ResourceSlice", namespaced: false, verbs: ["list"] };
