@@ -412,6 +412,14 @@ export const mutations: readonly Mutation[] = [
     seed: 33,
   },
   {
+    name: "the end of an eviction is kept in memory until the next round",
+    file: `${eviction}/ledger.ts`,
+    from: "    if (this.#writes.flush()) return;\n    const { uid } = outcome;",
+    to: "    const { uid } = outcome;\n    if (uid) return;",
+    promise: truth,
+    seed: 754,
+  },
+  {
     name: "a plugin in dry run sets conditions",
     file: `${decide}/conditions.ts`,
     from: "    if (isDryRun(policy, answers.plugin)) continue;\n",

@@ -88,6 +88,24 @@ describe("an agent that is killed", () => {
     expect(recordedOutcomes(next)).toEqual(["a overdue: still terminating"]);
   });
 
+  it.each(["terminated", "failed"] as const)(
+    "after an eviction %s, before a round recorded that, knows its end",
+    async (result) => {
+      const pods = new FakePods("a", "b");
+      {
+        using agent = new TestAgent(directory, pods, [forcing("a")]);
+        await agent.round();
+        const now = agent.clock.monotonic();
+        agent.evictor.accept({ uid: "a", at: now, deadline: now + 9 });
+        agent.evictor.outcomes.push({ uid: "a", result, message: "as it was" });
+      }
+      using next = new TestAgent(directory, pods, [forcing()]);
+      await next.round();
+      expect(next.evictor.resumed).toEqual([]);
+      expect(recordedOutcomes(next)).toEqual([`a ${result}: as it was`]);
+    },
+  );
+
   it("between decision and eviction leaves the decision to the first round of the next", async () => {
     const pods = new FakePods("a", "b", "c");
     {
