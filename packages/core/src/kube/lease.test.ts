@@ -56,8 +56,8 @@ class Server {
       update: (_resource, object, options = {}) =>
         attempt(options, () => {
           this.requests.push("update");
-          if (!this.lease) throw new NodekeeperError("notFound", "no lease");
-          if (object.metadata.resourceVersion !== this.lease.metadata.resourceVersion)
+          // The API server creates a Lease that is updated, but not one with a UID.
+          if (object.metadata.resourceVersion !== this.lease?.metadata.resourceVersion)
             throw new NodekeeperError("conflict", "changed");
           return stored(object);
         }),

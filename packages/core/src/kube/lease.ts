@@ -48,6 +48,9 @@ export interface LeaseElectionOptions {
   random?: () => number;
 }
 
+/** Returns whether the work is done, so that nobody needs the Lease. */
+type Lead = (signal: AbortSignal) => Promise<boolean>;
+
 const defaultTimes: LeaseTimes = {
   durationMs: 40_000,
   deadlineMs: 30_000,
@@ -55,9 +58,6 @@ const defaultTimes: LeaseTimes = {
   lookMs: 30_000,
   abandonedMs: 600_000,
 };
-/** Returns whether the work is done, so that nobody needs the Lease. */
-type Lead = (signal: AbortSignal) => Promise<boolean>;
-
 const RETRY_MS = 2_000;
 const CALL_DEADLINE_MS = 5_000;
 
@@ -242,10 +242,9 @@ export class LeaseElection {
         } catch (error) {
           if (scope.signal.aborted) break;
           log.warn({ lease: name, err: error }, "lease can't be renewed, retrying");
-          if (codeOf(error) === "notFound") return undefined;
-          if (codeOf(error) === "conflict") {
+          if (["conflict", "notFound"].includes(codeOf(error))) {
             const now = await this.#reread(scope.signal);
-            if (now === "other") return undefined;
+            if (now === "none") return undefined;
             last = now ?? last;
           }
           await sleepOrAbort(clock, RETRY_MS, scope.signal);
@@ -257,14 +256,15 @@ export class LeaseElection {
     }
   }
 
-  // The answer to an earlier renewal may have been lost, or another client has edited the Lease.
-  async #reread(signal?: AbortSignal): Promise<KubeObject | "other" | undefined> {
+  // The answer to an earlier renewal may have been lost, or another client has edited the Lease. Returns "none" if it is
+  // not held. An update of a deleted Lease conflicts, too, because it has a UID.
+  async #reread(signal?: AbortSignal): Promise<KubeObject | "none" | undefined> {
     const { client, identity, name, namespace } = this.#options;
     try {
       const lease = await client.get(leases, name, { signal, namespace, deadlineMs: CALL_DEADLINE_MS });
-      return textOf(recordOf(lease.spec).holderIdentity) === identity ? lease : "other";
-    } catch {
-      return undefined;
+      return textOf(recordOf(lease.spec).holderIdentity) === identity ? lease : "none";
+    } catch (error) {
+      return codeOf(error) === "notFound" ? "none" : undefined;
     }
   }
 
@@ -290,7 +290,7 @@ export class LeaseElection {
       if (codeOf(error) === "conflict" && !isReread) {
         // A renewal that was stopped arrived.
         const now = await this.#reread();
-        if (now && now !== "other") return await this.#free(now, until, isDone, true);
+        if (now && now !== "none") return await this.#free(now, until, isDone, true);
       }
       log.info({ lease: name, err: error }, "lease can't be released");
     }

@@ -31,7 +31,7 @@ const LOOK_MS = 1_000;
  * 2. A pool is removed if the holder's driver is connected and reports others only, or none.
  * 3. The holder stops writing before another agent can be elected.
  * 4. The Lease exists while there may be slices. If no agent has held it for long, one whose driver reports no such pools
- *    takes it, deletes the slices of the driver's that agents published, and deletes the Lease.
+ *    takes it, deletes the driver's slices that agents published, and deletes the Lease.
  */
 export class ClusterPools implements Runnable {
   readonly name = "cluster-pools";
