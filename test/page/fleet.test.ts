@@ -1,3 +1,4 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -161,7 +162,7 @@ describe("the page of a node", () => {
     node.addPod("web");
     await using fleet = new TestFleet({
       "worker-1": { address: node.agent.address },
-      "worker-2": { address: "127.0.0.1:1" },
+      "worker-2": { address: node.agent.address },
     });
     await using open = await openFleet(fleet);
     const opened = open.page.context().waitForEvent("page");
@@ -183,6 +184,9 @@ describe("the page of a node", () => {
     }, open.page.url());
     expect(foreign).toMatch(/Failed to fetch/);
     await own.close();
+    // Both are the same agent.
+    await open.page.goto(`${open.page.url().split("#")[0]}#/compare?a=worker-1&b=worker-2&all=true`);
+    await open.see("0 differences.", "eviction.enabled", /^memory-watch/);
     open.expectNoProblems();
   });
 
@@ -193,6 +197,105 @@ describe("the page of a node", () => {
     await open.page.getByRole("link", { name: "worker-1" }).click();
     await (await opened).getByText(/pod agent-worker-1 is Pending/).waitFor();
     open.expectNoProblems();
+  });
+});
+
+describe("the pods of the cluster", () => {
+  const pod = (name: string, node = "worker-1") => ({
+    ...{ namespace: "default", name, node, uid: `uid-${name}`, phase: "Running", owner: "ReplicaSet web" },
+    createdAt: Date.now() - 60_000,
+  });
+
+  it("are found by a part of the name, with their nodes", async () => {
+    await using fleet = new TestFleet({ "worker-1": {} });
+    fleet.pods.push(pod("web-1"), pod("web-2", ""), pod("db-0"));
+    await using open = await openFleet(fleet);
+    const { page } = open;
+    await page.getByRole("link", { name: "Pods" }).click();
+    await page.getByRole("searchbox").fill("web");
+    await page.keyboard.press("Enter");
+    await open.see("2 pods among 3.");
+    const table = page.getByRole("table", { name: "Pods" });
+    expect(await table.locator("tbody th").allTextContents()).toEqual(["default/web-1", "default/web-2"]);
+    const address = await table
+      .getByRole("link", { name: "default/web-1", exact: true })
+      .getAttribute("href");
+    expect(address).toBe("nodes/worker-1/#/pod/default/web-1?uid=uid-web-1");
+    await open.see("not scheduled");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.getByRole("searchbox").fill("nothing");
+    await page.getByRole("button", { name: "Search" }).click();
+    await open.see("None of the 3 pods has such a name or UID.");
+    open.expectNoProblems();
+  });
+
+  it("are explained in the words of the command, by the agent of the node or by all", async () => {
+    const asked: string[] = [];
+    await using fleet = new TestFleet(
+      { "worker-1": {} },
+      {
+        explain: async (name, node) => {
+          asked.push(`${name} ${node}`);
+          if (node !== undefined) throw new NodekeeperError("notFound", `no record of pod ${name}`);
+          return `Pod ${name}\n\nEvicted at the request of disk-io\n`;
+        },
+      },
+    );
+    fleet.pods.push(pod("web-1"));
+    await using open = await openFleet(fleet);
+    const { page } = open;
+    await page.goto(`${page.url().split("#")[0]}#/pods?text=web`);
+    await page.getByRole("link", { name: "Explain web-1" }).click();
+    await open.see("no record of pod default/web-1");
+    await page.getByRole("link", { name: "Ask all agents" }).click();
+    await open.see(/Evicted at the request of disk-io/);
+    expect(asked).toEqual(["default/web-1 worker-1", "default/web-1 undefined"]);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(await overflow(page)).toEqual({ pixels: 0, of: [] });
+  });
+
+  it("say why they can't be listed", async () => {
+    const pods = () => Promise.reject(new NodekeeperError("forbidden", "you may not list pods"));
+    await using fleet = new TestFleet({ "worker-1": {} }, { pods });
+    await using open = await openFleet(fleet);
+    await open.page.goto(`${open.page.url().split("#")[0]}#/pods?text=web`);
+    await open.see("The pods can't be listed: you may not list pods.");
+  });
+});
+
+describe("the comparison of two nodes", () => {
+  const settings = (perNode: number, maxAge: string) => ({
+    eviction: { limits: { perNode }, records: { maxAge }, policies: [{ name: "batch", rule: maxAge }] },
+  });
+
+  it("marks what differs, and has what is equal on request", async () => {
+    await using fleet = new TestFleet({
+      "worker-1": { configuration: settings(1, "7d"), version: "0.1.0" },
+      "worker-2": { configuration: settings(2, "7d"), version: "0.2.0", failing: { "disk-io": "timed out" } },
+    });
+    await using open = await openFleet(fleet);
+    const { page } = open;
+    await page.getByRole("link", { name: "Compare" }).click();
+    await open.see("Choose two nodes.");
+    await page.getByLabel("Node", { exact: true }).fill("worker-1");
+    await page.getByLabel("compared with").fill("worker-2");
+    await open.see("3 differences.");
+    const rowsOf = (name: string) => page.getByRole("table", { name }).locator("tbody tr").allTextContents();
+    expect(await rowsOf("Settings")).toEqual(["eviction.limits.perNode12differs"]);
+    expect(await rowsOf("Node and agent")).toEqual(["agent0.1.00.2.0differs"]);
+    expect(await rowsOf("Plugins")).toEqual(["disk-io (EvictionPlugin)absentregistered; timed outdiffers"]);
+    await page.getByRole("button", { name: "Also what is equal" }).click();
+    await open.see("eviction.records.maxAge", "kubeletVersion", "eviction.policies[batch].rule");
+    expect(new URL(page.url()).hash).toBe("#/compare?a=worker-1&b=worker-2&all=true");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("says which node can't be read", async () => {
+    await using fleet = new TestFleet({ "worker-1": {}, "worker-2": { problem: "pod agent-2 is Pending" } });
+    await using open = await openFleet(fleet);
+    await open.page.goto(`${open.page.url().split("#")[0]}#/compare?a=worker-1&b=worker-2`);
+    await open.see("worker-2 can't be read: pod agent-2 is Pending.");
   });
 });
 

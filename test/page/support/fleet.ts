@@ -1,3 +1,4 @@
+import type { FoundPod } from "@nodekeeper/api/fleet";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { type AgentConnection, httpConnection } from "../../../packages/agent/src/cli/agent-connection.ts";
 import { pageCommand } from "../../../packages/agent/src/cli/kubectl/page/page.ts";
@@ -10,6 +11,8 @@ export interface FleetNodeState extends Partial<ListedNode> {
   /** Pods evicted in the last hour. */
   evicted?: number;
   conditions?: string[];
+  /** Its settings. */
+  configuration?: object;
   /** Plugins that fail, with the reason. */
   failing?: Record<string, string>;
   /** Why its agent can't be reached. */
@@ -21,6 +24,7 @@ export interface FleetNodeState extends Partial<ListedNode> {
 /** The page of all nodes of a simulated cluster, served as `kubectl nodekeeper page` does. */
 export class TestFleet implements AsyncDisposable {
   readonly nodes = new Map<string, FleetNodeState>();
+  readonly pods: FoundPod[] = [];
   /** How often each agent was read. */
   readonly reads = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -71,6 +75,14 @@ export class TestFleet implements AsyncDisposable {
         if (address === undefined) throw new NodekeeperError("unavailable", `pod agent-${node} is Pending`);
         return { address, isOpen: true, [Symbol.dispose]() {} };
       },
+      pods: async (text) => {
+        const items = this.pods.filter(({ namespace, name }) => `${namespace}/${name}`.includes(text));
+        return { items, searched: this.pods.length, hasMore: false };
+      },
+      explain: async (pod, node) => {
+        throw new NodekeeperError("notFound", `no record of pod ${pod} on ${node ?? "any node"}`);
+      },
+      nodeObject: async () => ({ kubeletVersion: "v1.34.1" }),
     };
   }
 }
@@ -88,6 +100,8 @@ function connectionTo(node: string, state: FleetNodeState): AgentConnection {
       ...{ problems: [], error, since: now, errorSince: now },
     })),
     objects: [],
+    version: { version, nodeName: node, node: "v24.21.0", startedAt: now },
+    configuration: state.configuration ?? {},
     "eviction/evictions": {
       items: Array.from({ length: evicted }, (_, at) => ({
         ...{ uid: `${node}-${at}`, namespace: "default", name: `web-${at}`, dryRun: false },

@@ -1,5 +1,6 @@
 // What `kubectl nodekeeper page` sends to its page. Times are wall-clock milliseconds of the operator's machine.
 import type { EvictionMode } from "../decide/index.ts";
+import type { ApiAnswers } from "../openapi/index.ts";
 
 /** Something that is wrong with a node's agent, by the object it concerns. */
 export interface FleetProblem {
@@ -57,4 +58,44 @@ export interface FleetUpdate {
   listedAt?: number;
   /** Why they can't be listed now. */
   problem?: string;
+}
+
+/** A pod that the API server has. */
+export interface FoundPod {
+  namespace: string;
+  name: string;
+  uid: string;
+  /** Empty if it is not scheduled. */
+  node: string;
+  phase: string;
+  /** "ReplicaSet web-7c5d". */
+  owner?: string;
+  createdAt?: number;
+}
+
+/** Pods of the cluster whose name contains a text. */
+export interface FoundPods {
+  items: FoundPod[];
+  /** How many pods were looked at. */
+  searched: number;
+  /** Whether there may be more of them than `items`. */
+  hasMore: boolean;
+  /** The only namespace that was searched, if the user may not list the pods of all. */
+  namespace?: string;
+}
+
+/** Why a pod was evicted or kept: the text of `explain pod`. */
+export interface ExplainedPod {
+  text: string;
+}
+
+/** What two nodes are compared by. */
+export interface NodeDetails {
+  node: string;
+  /** Versions and capacity of its Node object by their names. Empty without the right to get it. */
+  object: Record<string, string>;
+  agent: ApiAnswers["version"];
+  /** The configuration in force. */
+  configuration: ApiAnswers["configuration"];
+  plugins: ApiAnswers["plugins"];
 }

@@ -1,10 +1,28 @@
+import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "../address.ts";
 import { shown } from "../text.ts";
+import { CompareView } from "./compare-view.tsx";
+import { ExplainView } from "./explain-view.tsx";
 import type { Fleet } from "./fleet.ts";
+import type { FleetViewProps } from "./fleet-view-props.ts";
 import { NodesView } from "./nodes-view.tsx";
+import { PodsView } from "./pods-view.tsx";
 
-const views = [{ name: "nodes", title: "Nodes", Component: NodesView }] as const;
+/** A view, below the tab of its name, or of `tab`. */
+interface FleetView {
+  name: string;
+  title: string;
+  Component: ComponentType<FleetViewProps>;
+  tab?: string;
+}
+
+const views: readonly [FleetView, ...FleetView[]] = [
+  { name: "nodes", title: "Nodes", Component: NodesView },
+  { name: "pods", title: "Pods", Component: PodsView },
+  { name: "compare", title: "Compare", Component: CompareView },
+  { name: "explain", title: "Explanation", Component: ExplainView, tab: "pods" },
+];
 
 /** The frame of the views of all nodes. */
 export function FleetPage({ fleet }: { fleet: Fleet }) {
@@ -22,11 +40,17 @@ export function FleetPage({ fleet }: { fleet: Fleet }) {
       <header class="frame">
         <p class="node">Nodekeeper</p>
         <nav class="tabs" aria-label="Views">
-          {views.map(({ name, title }) => (
-            <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
-              {title}
-            </a>
-          ))}
+          {views
+            .filter(({ tab }) => tab === undefined)
+            .map(({ name, title }) => (
+              <a
+                key={name}
+                href={addressOf(name)}
+                aria-current={name === (view?.tab ?? view?.name) ? "page" : undefined}
+              >
+                {title}
+              </a>
+            ))}
         </nav>
       </header>
       <div role="status" class="frame-state">

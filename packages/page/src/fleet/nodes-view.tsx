@@ -1,12 +1,13 @@
 import type { FleetNode } from "@nodekeeper/api/fleet";
 import { counted, evictionModes } from "@nodekeeper/api/wording";
 import { useEffect } from "preact/hooks";
-import { type Address, addressOf, goTo } from "../address.ts";
+import { addressOf, goTo } from "../address.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Table } from "../parts/table.tsx";
 import { Age } from "../parts/time.tsx";
 import { shown } from "../text.ts";
-import type { Fleet } from "./fleet.ts";
+import type { FleetViewProps } from "./fleet-view-props.ts";
+import { NodeLink } from "./links.tsx";
 import {
   isOnlyKey,
   listNodes,
@@ -22,7 +23,7 @@ const LONGEST_TEXT = 253;
 const MOST_CONDITIONS = 3;
 
 /** `#/nodes?text=&only=&sort=&page=`: the list of nodes. */
-export function NodesView({ fleet, address: { query } }: { fleet: Fleet; address: Address }) {
+export function NodesView({ fleet, address: { query } }: FleetViewProps) {
   const { nodes, listedAt } = fleet.state;
   const only = query.get("only") ?? "";
   const filter: NodeFilter = { text: query.get("text") ?? "", only: isOnlyKey(only) ? only : "" };
@@ -118,15 +119,6 @@ function cellsOf(node: FleetNode) {
     reading && shown(reading.version, 40),
     reading && <Age since={reading.at} />,
   ];
-}
-
-/** A link to the page of a node's agent, in a tab of its own because it has its own navigation. */
-function NodeLink({ node }: { node: string }) {
-  return (
-    <a href={`nodes/${encodeURIComponent(node)}/`} target="_blank" rel="noopener noreferrer">
-      {shown(node)}
-    </a>
-  );
 }
 
 function Conditions({ names }: { names: readonly string[] }) {

@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
+import { plainTexts } from "@nodekeeper/api/text";
 import { messageOf } from "@nodekeeper/core/lib";
 import { checkVariables } from "../../config/index.ts";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
+import type { Output } from "../output.ts";
+import { parsePodName } from "../pod-name.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
@@ -70,7 +73,18 @@ export class ClusterAccess implements AgentAccess {
 
   /** Returns what the page of all nodes is made of. */
   pageSource(options: Options): PageSource {
-    return clusterSource(this.#cluster(options), this.#start(options));
+    const namespace = () => this.defaultNamespace(options);
+    return clusterSource({
+      cluster: this.#cluster(options),
+      kubectl: this.#start(options),
+      namespace,
+      explain: async (text, node) => {
+        const pod = parsePodName(text, await namespace());
+        const explanation = plainTexts(await this.explainPod({ ...options, node }, pod));
+        const { explanationPage } = await import("../eviction/explanation-page.ts");
+        return explanationPage(explanation, onPage);
+      },
+    });
   }
 
   /** Terminates all running kubectl processes. */
@@ -91,6 +105,9 @@ export class ClusterAccess implements AgentAccess {
     return this.#kubectl;
   }
 }
+
+/** Text without colors. */
+const onPage: Output = { write() {}, isTerminal: false, columns: 120 };
 
 // k8s.io/client-go tools/clientcmd/client_config.go, inClusterClientConfig: the only source besides POD_NAMESPACE.
 async function podNamespace(): Promise<string> {

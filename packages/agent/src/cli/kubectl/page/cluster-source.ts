@@ -1,10 +1,19 @@
 import type { Cluster } from "../cluster.ts";
 import type { Kubectl } from "../kubectl.ts";
 import { listNodes } from "./list-nodes.ts";
+import { readNodeObject } from "./node-details.ts";
 import type { PageSource } from "./page-source.ts";
+import { searchPods } from "./search-pods.ts";
+
+export interface ClusterSourceOptions extends Pick<PageSource, "explain"> {
+  cluster: Cluster;
+  kubectl: Kubectl;
+  /** The user's namespace. */
+  namespace(): Promise<string>;
+}
 
 /** Reads a cluster through kubectl. */
-export function clusterSource(cluster: Cluster, kubectl: Kubectl): PageSource {
+export function clusterSource({ cluster, kubectl, namespace, explain }: ClusterSourceOptions): PageSource {
   return {
     async nodes() {
       const [agents, nodes] = await Promise.all([cluster.agentNodes(), listNodes(kubectl)]);
@@ -14,5 +23,8 @@ export function clusterSource(cluster: Cluster, kubectl: Kubectl): PageSource {
     },
     connect: (node) => cluster.connect(node),
     forward: (node) => cluster.forward(node),
+    pods: (text, signal) => searchPods(kubectl, text, namespace, signal),
+    explain,
+    nodeObject: (node) => readNodeObject(kubectl, node),
   };
 }

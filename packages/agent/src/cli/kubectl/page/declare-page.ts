@@ -12,7 +12,7 @@ export function declarePage(
   program
     .command("page")
     .description(
-      "serve a page of all nodes on this machine, with your own permissions: their state, live, each node's own page, and search for pods",
+      "serve a page of all nodes on this machine, with your own permissions: their state, live, each node's own page, search for pods, and comparison of two nodes",
     )
     .option("--port <port>", "port on 127.0.0.1 (default: a free one)")
     .action(async (_, command: Command) => {

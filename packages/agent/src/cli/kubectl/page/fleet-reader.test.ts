@@ -31,7 +31,7 @@ function setUp({ names, parallel = 8, tookMs = () => 0, silent = new Set() }: Se
     hasAgent: true,
   }));
   let listProblem: Error | undefined;
-  const source: PageSource = {
+  const source: Pick<PageSource, "nodes" | "connect"> = {
     async nodes() {
       if (listProblem) throw listProblem;
       return nodes;
@@ -48,7 +48,6 @@ function setUp({ names, parallel = 8, tookMs = () => 0, silent = new Set() }: Se
       };
       return { ...connection, [Symbol.dispose]: () => void running-- };
     },
-    forward: () => Promise.reject(new Error("not used")),
   };
   const reader = new FleetReader({ source, clock, parallel });
   const stop = new AbortController();

@@ -29,7 +29,7 @@ export interface PageState {
 }
 
 export interface FleetReaderOptions {
-  source: PageSource;
+  source: Pick<PageSource, "nodes" | "connect">;
   clock: Clock;
   /** Maximum number of concurrent readings. Each needs a kubectl process. */
   parallel: number;

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { request } from "node:http";
+import { NodekeeperError } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { PageServer } from "./page-server.ts";
 
@@ -11,6 +12,9 @@ beforeEach(async () => {
   server = new PageServer(files, {
     fleet: () => update,
     nodePage: async (node) => `http://127.0.0.1:1/${node}/`,
+    pods: async () => ({ items: [], searched: 0, hasMore: false }),
+    explain: async (pod, node) => ({ text: `${pod} ${node}` }),
+    details: () => Promise.reject(new NodekeeperError("notFound", "there is no such node")),
   });
   address = new URL(await server.start(0));
 });
@@ -64,6 +68,14 @@ it("leads to the page of a node, which is on another port", async () => {
   const { status, headers } = await send(`${path}nodes/worker-1/`);
   expect([status, headers.location]).toEqual([303, "http://127.0.0.1:1/worker-1/"]);
   expect((await send("/nodes/worker-1/")).status).toBe(404);
+});
+
+it("passes the page's questions on, and an error with its status", async () => {
+  const path = await session();
+  expect((await send(`${path}explain?pod=default%2Fweb&node=n1`)).text).toContain("default/web n1");
+  expect((await send(`${path}explain?pod=default%2Fweb&node=`)).text).toContain("default/web undefined");
+  expect((await send(`${path}explain`)).status).toBe(400);
+  expect((await send(`${path}details?node=n9`)).status).toBe(404);
 });
 
 it("refuses a token that is too long", async () => {

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from "node:http";
-import type { FleetUpdate } from "@nodekeeper/api/fleet";
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ExplainedPod, FleetUpdate, FoundPods, NodeDetails } from "@nodekeeper/api/fleet";
+import { childScope, NodekeeperError, stopped } from "@nodekeeper/core/lib";
 import { jsonReply, PAGE_ROOT, pageReply, type ReadPageFile, type Reply } from "../../../server/index.ts";
 import type { PageState } from "./fleet-reader.ts";
 import { type LocalServer, nothingHere, serveLocally } from "./local-server.ts";
@@ -14,6 +14,11 @@ export interface PageQueries {
   fleet(state: PageState): FleetUpdate;
   /** Returns the address of a node's page. Throws `notFound` if there is no such node. */
   nodePage(node: string): Promise<string>;
+  pods(text: string, signal: AbortSignal): Promise<FoundPods>;
+  /** @param node whose agent is asked; if undefined, that of the pod's node, or else all */
+  explain(pod: string, node: string | undefined): Promise<ExplainedPod>;
+  /** What a node is compared by. Throws `notFound` if there is no such node. */
+  details(node: string): Promise<NodeDetails>;
 }
 
 /**
@@ -39,9 +44,7 @@ export class PageServer {
 
   /** Listens, and returns the address to open. Port 0: a free one. Throws `unavailable`. */
   async start(port: number): Promise<string> {
-    const server = await serveLocally(port, ["GET", "HEAD", "POST"], (request, url) =>
-      this.#answer(request, url),
-    );
+    const server = await serveLocally(port, ["GET", "HEAD", "POST"], (...given) => this.#answer(...given));
     this.#server = server;
     return `${server.origin}/#token=${this.#token}`;
   }
@@ -50,16 +53,23 @@ export class PageServer {
     this.#server?.stop();
   }
 
-  async #answer(request: IncomingMessage, { pathname, searchParams }: URL): Promise<Reply> {
+  async #answer(
+    request: IncomingMessage,
+    { pathname, searchParams }: URL,
+    response: ServerResponse,
+  ): Promise<Reply> {
     if (request.method === "POST") return pathname === "/session" ? await this.#open(request) : refuse();
     const file = fileOf(pathname);
     if (file !== undefined) return await pageReply(this.#files, file);
     const [, key = "", ...rest] = pathname.split("/");
     if (!isSame(key, this.#key)) return refuse();
-    return await this.#own(`/${rest.join("/")}`, searchParams);
+    using scope = childScope();
+    const onClose = () => scope.abort(stopped("the client closed the connection"));
+    response.once("close", onClose);
+    return await this.#own(`/${rest.join("/")}`, searchParams, scope.signal);
   }
 
-  async #own(path: string, query: URLSearchParams): Promise<Reply> {
+  async #own(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Reply> {
     const file = fileOf(path);
     if (file !== undefined) return await pageReply(this.#files, file);
     const node = /^\/nodes\/([^/]+)\/$/.exec(path)?.[1];
@@ -67,6 +77,14 @@ export class PageServer {
     switch (path) {
       case "/fleet":
         return jsonReply(200, this.#queries.fleet(stateOf(query)));
+      case "/pods":
+        return jsonReply(200, await this.#queries.pods(textOf(query, "text"), signal));
+      case "/explain": {
+        const explained = this.#queries.explain(textOf(query, "pod"), query.get("node") || undefined);
+        return jsonReply(200, await explained);
+      }
+      case "/details":
+        return jsonReply(200, await this.#queries.details(textOf(query, "node")));
       default:
         return refuse();
     }
@@ -99,6 +117,12 @@ function stateOf(query: URLSearchParams): PageState {
   const numberOf = (name: string) => Number(query.get(name) ?? 0) || 0;
   const shown = (query.get("shown") ?? "").split(",").slice(0, MOST_SHOWN);
   return { epoch: numberOf("epoch"), version: numberOf("version"), shown };
+}
+
+function textOf(query: URLSearchParams, name: string): string {
+  const text = query.get(name) ?? "";
+  if (text !== "") return text;
+  throw new NodekeeperError("invalid", `the query needs ${name}`);
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -1,4 +1,4 @@
-import type { FleetNode } from "@nodekeeper/api/fleet";
+import type { FleetNode, FoundPods, NodeDetails } from "@nodekeeper/api/fleet";
 import type { AgentConnection } from "../../agent-connection.ts";
 import type { Forward } from "../kubectl.ts";
 
@@ -13,4 +13,10 @@ export interface PageSource {
   connect(node: string): Promise<AgentConnection>;
   /** Forwards a local port to the status server of a node's agent. */
   forward(node: string): Promise<Forward>;
+  /** Finds pods by a part of "namespace/name" or by UID. */
+  pods(text: string, signal: AbortSignal): Promise<FoundPods>;
+  /** Returns the text of `explain pod`, by the agent of the node if it is given. Throws `notFound`, `unavailable`. */
+  explain(pod: string, node: string | undefined): Promise<string>;
+  /** Reads versions and capacity of a Node object; empty if that is not permitted. */
+  nodeObject(node: string): Promise<NodeDetails["object"]>;
 }

@@ -24,6 +24,10 @@ beforeEach(() => {
     `case "$*" in
   "get pods --all-namespaces"*) cat pods.json ;;
   "get nodes --output jsonpath="*) cat nodes ;;
+  "get node n1 --output json") cat node-n1 ;;
+  "get --raw /api/v1/pods?limit=500") cat all-pods ;;
+  "get pod web --namespace default"*) echo n1 ;;
+  "config view"*) echo team-a ;;
   port-forward*)
     for word; do case "$word" in pod/agent-*) node=\${word#pod/agent-} ;; esac; done
     [ -f "port-$node" ] || { echo "error: unable to forward port because pod is not running" >&2; exit 1; }
@@ -63,6 +67,19 @@ async function serve(node: string): Promise<void> {
     }),
     plugins: () => [],
     objects: () => [],
+    version: () => ({ version: "0.1.0", nodeName: node, node: "v24", startedAt: 0 }),
+    configuration: () => ({ eviction: { enabled: false } }),
+    "eviction/explain": (query) => ({
+      ...{
+        uid: "uid-web",
+        namespace: "default",
+        name: query.get("pod")?.split("/")[1],
+        rounds: [],
+        omitted: 0,
+      },
+      ...{ steps: [], history: null, events: [], otherUids: [], recordsSince: null },
+      coverage: { oldest: null, gaps: [] },
+    }),
   };
   const routes = Object.entries(answers).map(([path, handle]) => ({ path, summary: path, handle }));
   const { address, stop } = await serveRoutes(routes);
@@ -121,6 +138,32 @@ it("reads all nodes through kubectl, opens their pages, and leaves no process be
   await once(child!, "exit");
   for (const pid of pids) await eventually(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/));
   await expect(fetch(page)).rejects.toThrow();
+});
+
+it("finds pods, explains them, and has what a node is compared by", async () => {
+  writePods("n1");
+  writeFileSync(join(directory, "nodes"), "n1\tTrue\t\n");
+  const info = { kubeletVersion: "v1.34.1", bootID: "x" };
+  writeFileSync(
+    join(directory, "node-n1"),
+    JSON.stringify({ status: { nodeInfo: info, capacity: { cpu: "4" } } }),
+  );
+  const metadata = { namespace: "default", name: "web", uid: "uid-web" };
+  const items = [{ metadata, spec: { nodeName: "n1" }, status: { phase: "Running" } }];
+  writeFileSync(join(directory, "all-pods"), JSON.stringify({ metadata: {}, items }));
+  await serve("n1");
+  const page = await openSession(await start());
+  const get = async (path: string) => (await fetch(`${page}${path}`)).json();
+  expect(await get("pods?text=we")).toMatchObject({ items: [{ name: "web", node: "n1" }], searched: 1 });
+  for (const query of ["pod=default/web&node=n1", "pod=default/web"])
+    expect(((await get(`explain?${query}`)) as { text: string }).text).toMatch(
+      /^Pod default\/web {2}\(uid-web\)\n/,
+    );
+  expect(await get("details?node=n1")).toMatchObject({
+    object: { kubeletVersion: "v1.34.1", "capacity.cpu": "4" },
+    configuration: { eviction: { enabled: false } },
+  });
+  expect(await get("explain?pod=a/b/c")).toMatchObject({ error: { code: "invalid" } });
 });
 
 it("ends with why, if there is no agent", async () => {

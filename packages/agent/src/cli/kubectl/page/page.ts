@@ -3,6 +3,7 @@ import { NodekeeperError, systemClock } from "@nodekeeper/core/lib";
 import type { Output } from "../../output.ts";
 import { fleetFiles } from "./fleet-files.ts";
 import { FleetReader } from "./fleet-reader.ts";
+import { readDetails } from "./node-details.ts";
 import { NodePages } from "./node-pages.ts";
 import { PageServer } from "./page-server.ts";
 import type { PageSource } from "./page-source.ts";
@@ -23,11 +24,21 @@ export async function pageCommand(options: PageOptions): Promise<void> {
   const { source, parallel, port, output, signal } = options;
   const reader = new FleetReader({ source, clock: systemClock, parallel });
   const pages = new NodePages({ forward: (node) => source.forward(node), clock: systemClock });
+  const checkNode = (node: string) => {
+    if (!reader.has(node)) throw new NodekeeperError("notFound", `there is no node ${node}`);
+  };
   const server = new PageServer(fleetFiles(), {
     fleet: (state) => reader.update(state),
     async nodePage(node) {
-      if (!reader.has(node)) throw new NodekeeperError("notFound", `there is no node ${node}`);
+      checkNode(node);
       return await pages.address(node);
+    },
+    pods: (text, scope) => source.pods(text, scope),
+    explain: async (pod, node) => ({ text: await source.explain(pod, node) }),
+    async details(node) {
+      checkNode(node);
+      using agent = await source.connect(node);
+      return await readDetails(node, agent, () => source.nodeObject(node));
     },
   });
   const nodes = await reader.list();
