@@ -72,8 +72,9 @@ export class PageServer {
   async #own(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Reply> {
     const file = fileOf(path);
     if (file !== undefined) return await pageReply(this.#files, file);
-    const node = /^\/nodes\/([^/]+)\/$/.exec(path)?.[1];
-    if (node !== undefined) return redirect(await this.#queries.nodePage(decodeURIComponent(node)));
+    // A name of a node needs no escapes.
+    const node = /^\/nodes\/([a-z\d.-]+)\/$/.exec(path)?.[1];
+    if (node !== undefined) return redirect(await this.#queries.nodePage(node));
     switch (path) {
       case "/fleet":
         return jsonReply(200, this.#queries.fleet(stateOf(query)));
