@@ -131,6 +131,27 @@ describe("the list of nodes", () => {
     open.expectNoProblems();
   });
 
+  it("has nodes that are gone on request, explained from the archive", async () => {
+    const newest = Date.now() - 7_200_000;
+    await using fleet = new TestFleet(
+      { "worker-1": {}, "worker-old": { archived: { oldest: 0, newest } } },
+      { explainNode: async (node) => `Node ${node}\n\nAnswered by the archive\n` },
+    );
+    await using open = await openFleet(fleet);
+    const { page } = open;
+    await rowOf(page, "worker-1").waitFor();
+    expect(await namesIn(page)).toEqual(["worker-1"]);
+    await page.getByRole("button", { name: "Gone" }).click();
+    await rowOf(page, "worker-old")
+      .filter({ hasText: "gone" })
+      .filter({ hasText: "last record 2 h ago" })
+      .waitFor();
+    await page.getByRole("link", { name: "worker-old" }).click();
+    await open.see(/Answered by the archive/);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
   it.each([1_280, 360])(
     "has no accessibility problems at a width of %i, and works by keyboard",
     async (width) => {
@@ -234,7 +255,7 @@ describe("the pods of the cluster", () => {
     await using fleet = new TestFleet(
       { "worker-1": {} },
       {
-        explain: async (name, node) => {
+        explainPod: async (name, node) => {
           asked.push(`${name} ${node}`);
           if (node !== undefined) throw new NodekeeperError("notFound", `no record of pod ${name}`);
           return `Pod ${name}\n\nEvicted at the request of disk-io\n`;

@@ -59,10 +59,7 @@ export class TestFleet implements AsyncDisposable {
 
   #source(): PageSource {
     return {
-      nodes: async () =>
-        [...this.nodes].map(([node, { condition = "Ready", isCordoned = false, hasAgent = true }]) => ({
-          ...{ node, condition, isCordoned, hasAgent },
-        })),
+      nodes: async () => ({ nodes: [...this.nodes].map(([node, state]) => listed(node, state)) }),
       connect: async (node) => {
         this.reads.set(node, (this.reads.get(node) ?? 0) + 1);
         const state = this.nodes.get(node)!;
@@ -79,12 +76,19 @@ export class TestFleet implements AsyncDisposable {
         const items = this.pods.filter(({ namespace, name }) => `${namespace}/${name}`.includes(text));
         return { items, searched: this.pods.length, hasMore: false };
       },
-      explain: async (pod, node) => {
+      explainNode: async (node) => `Node ${node}\n`,
+      explainPod: async (pod, node) => {
         throw new NodekeeperError("notFound", `no record of pod ${pod} on ${node ?? "any node"}`);
       },
       nodeObject: async () => ({ kubeletVersion: "v1.34.1" }),
     };
   }
+}
+
+function listed(node: string, { archived, ...state }: FleetNodeState): ListedNode {
+  if (archived) return { node, hasAgent: false, archived };
+  const { condition = "Ready", isCordoned = false, hasAgent = true } = state;
+  return { node, condition, isCordoned, hasAgent };
 }
 
 function connectionTo(node: string, state: FleetNodeState): AgentConnection {

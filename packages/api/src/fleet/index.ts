@@ -42,6 +42,8 @@ export interface FleetNode {
   condition?: "Ready" | "NotReady" | "Unknown";
   isCordoned?: boolean;
   hasAgent: boolean;
+  /** Of a node that is gone: the times of its first and last record in the archive. */
+  archived?: { oldest: number; newest: number };
   /** The last answer of its agent. */
   reading?: FleetReading;
   /** Why there is no newer answer. */
@@ -58,6 +60,8 @@ export interface FleetUpdate {
   listedAt?: number;
   /** Why they can't be listed now. */
   problem?: string;
+  /** Why nodes that are gone can't be listed now. */
+  archiveProblem?: string;
 }
 
 /** A pod that the API server has. */
@@ -84,8 +88,8 @@ export interface FoundPods {
   namespace?: string;
 }
 
-/** Why a pod was evicted or kept: the text of `explain pod`. */
-export interface ExplainedPod {
+/** The text of `explain pod` or `explain node`. */
+export interface Explained {
   text: string;
 }
 

@@ -12,13 +12,21 @@ export interface FleetState {
   listedAt: number | undefined;
   /** Why the nodes can't be listed now. */
   problem: string | undefined;
+  /** Why nodes that are gone can't be listed now. */
+  archiveProblem: string | undefined;
   /** Why the local server does not answer. Undefined if it does. */
   lost: string | undefined;
 }
 
 /** Keeps the state of all nodes up to date while the page is visible. */
 export class Fleet {
-  state: FleetState = { nodes: [], listedAt: undefined, problem: undefined, lost: undefined };
+  state: FleetState = {
+    nodes: [],
+    listedAt: undefined,
+    problem: undefined,
+    archiveProblem: undefined,
+    lost: undefined,
+  };
   /** Names of the nodes that are on the screen: they are read first. */
   shown: readonly string[] = [];
   readonly #onChange: () => void;
@@ -54,17 +62,23 @@ export class Fleet {
     return { epoch: String(this.#epoch), version: String(this.#version), shown: this.shown.join(",") };
   }
 
-  #take({ epoch, version, nodes, listedAt, problem }: FleetUpdate): void {
+  #take({ epoch, version, nodes, listedAt, problem, archiveProblem }: FleetUpdate): void {
     const isSame = epoch === this.#epoch;
     if (!isSame) this.#nodes.clear();
     for (const node of nodes) this.#nodes.set(node.node, node);
     [this.#epoch, this.#version] = [epoch, version];
     const { state } = this;
-    if (isSame && nodes.length === 0 && state.lost === undefined && state.problem === problem) {
+    if (
+      isSame &&
+      nodes.length === 0 &&
+      state.lost === undefined &&
+      state.problem === problem &&
+      state.archiveProblem === archiveProblem
+    ) {
       state.listedAt = listedAt;
       return;
     }
-    this.#show({ nodes: byName(this.#nodes.values()), listedAt, problem, lost: undefined });
+    this.#show({ nodes: byName(this.#nodes.values()), listedAt, problem, archiveProblem, lost: undefined });
   }
 
   #show(state: FleetState): void {

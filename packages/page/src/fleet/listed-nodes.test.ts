@@ -84,6 +84,17 @@ it.each([
   expect(namesOf({ text })).toBe(names);
 });
 
+it("has nodes that are gone only on request, or by a text", () => {
+  const gone: FleetNode = { node: "old", hasAgent: false, archived: { oldest: 1, newest: 2 } };
+  const names = (text: string, only: "" | "gone" | "silent") =>
+    listNodes([...nodes, gone], { text, only }, "").map(({ node }) => node);
+  expect(names("", "")).not.toContain("old");
+  expect(names("", "silent")).not.toContain("old");
+  expect(names("", "gone")).toEqual(["old"]);
+  expect(names("ol", "")).toEqual(["old"]);
+  expect(stateOf(gone).word).toBe("gone");
+});
+
 it("adds up what the nodes have", () => {
   expect(totalsOf(nodes)).toEqual({
     ...{ agents: 4, read: 4, silent: 1, problems: 2, pressure: 1, evicted: 1 },

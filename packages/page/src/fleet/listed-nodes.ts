@@ -13,7 +13,11 @@ export const onlyFilters = {
   problems: ["With problems", (node) => isTroubled(node)],
   pressure: ["Under pressure", ({ reading }) => (reading?.conditions.length ?? 0) > 0],
   evicted: ["With evictions", ({ reading }) => evictedOf(reading) > 0],
-  silent: ["Without an answer", ({ problem, hasAgent }) => problem !== undefined || !hasAgent],
+  silent: [
+    "Without an answer",
+    ({ problem, hasAgent, archived }) => problem !== undefined || (!hasAgent && !archived),
+  ],
+  gone: ["Gone", ({ archived }) => archived !== undefined],
 } as const satisfies Record<string, readonly [title: string, matches: (node: FleetNode) => boolean]>;
 export type OnlyKey = keyof typeof onlyFilters;
 
@@ -26,7 +30,7 @@ export const nodeSortKeys = {
   evicted: ({ reading }) => reading && evictedOf(reading),
   failing: ({ reading }) => reading && reading.failing + reading.refused,
   version: ({ reading }) => reading?.version,
-  read: ({ reading }) => reading?.at,
+  read: ({ reading, archived }) => reading?.at ?? archived?.newest,
 } as const satisfies Record<string, (node: FleetNode) => string | number | undefined>;
 export type NodeSortKey = keyof typeof nodeSortKeys;
 
@@ -45,7 +49,9 @@ export interface NodeState {
   rank: number;
 }
 
-export function stateOf({ condition, isCordoned, hasAgent, reading, problem }: FleetNode): NodeState {
+export function stateOf(node: FleetNode): NodeState {
+  const { condition, isCordoned, hasAgent, archived, reading, problem } = node;
+  if (archived) return { word: "gone", tone: "quiet", rank: 1 };
   if (condition === "NotReady" || condition === "Unknown")
     return { word: condition === "NotReady" ? "node not ready" : "node unknown", tone: "bad", rank: 6 };
   if (!hasAgent) return { word: "no agent", tone: "quiet", rank: 3 };
@@ -64,7 +70,10 @@ export function byName(nodes: Iterable<FleetNode>): FleetNode[] {
   return [...nodes].sort((a, b) => NAMES.compare(a.node, b.node));
 }
 
-/** Returns the nodes that match a filter, sorted by a key ("-key": descending). Equal ones keep their order. */
+/**
+ * Returns the nodes that match a filter, sorted by a key ("-key": descending). Equal ones keep their order. Nodes that are
+ * gone are found by text, and else only on request: there may be many.
+ */
 export function listNodes(
   nodes: readonly FleetNode[],
   { text, only }: NodeFilter,
@@ -72,7 +81,9 @@ export function listNodes(
 ): FleetNode[] {
   const wanted = text.toLowerCase();
   const found = nodes.filter(
-    (node) => (only === "" || onlyFilters[only][1](node)) && (wanted === "" || textOf(node).includes(wanted)),
+    (node) =>
+      (only === "" ? wanted !== "" || !node.archived : onlyFilters[only][1](node)) &&
+      (wanted === "" || textOf(node).includes(wanted)),
   );
   const key = sort.replace(/^-/, "");
   return isNodeSortKey(key) ? sorted(found, nodeSortKeys[key], sort.startsWith("-")) : found;

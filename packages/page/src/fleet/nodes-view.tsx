@@ -13,6 +13,7 @@ import {
   listNodes,
   type NodeFilter,
   type NodeSortKey,
+  type OnlyKey,
   onlyFilters,
   stateOf,
   totalsOf,
@@ -24,7 +25,7 @@ const MOST_CONDITIONS = 3;
 
 /** `#/nodes?text=&only=&sort=&page=`: the list of nodes. */
 export function NodesView({ fleet, address: { query } }: FleetViewProps) {
-  const { nodes, listedAt } = fleet.state;
+  const { nodes, listedAt, archiveProblem } = fleet.state;
   const only = query.get("only") ?? "";
   const filter: NodeFilter = { text: query.get("text") ?? "", only: isOnlyKey(only) ? only : "" };
   const sort = query.get("sort") ?? "";
@@ -45,6 +46,9 @@ export function NodesView({ fleet, address: { query } }: FleetViewProps) {
   return (
     <div class="card">
       <TotalsLine nodes={nodes} />
+      {archiveProblem !== undefined && (
+        <p class="notice">Nodes that are gone can't be listed: {shown(archiveProblem, 600)}</p>
+      )}
       <search>
         <label>
           Find a node by a part of its name, version, condition or problem
@@ -57,10 +61,7 @@ export function NodesView({ fleet, address: { query } }: FleetViewProps) {
         </label>
         <fieldset class="tools">
           <legend class="unseen">Only nodes</legend>
-          {[
-            ["", "All nodes"] as const,
-            ...Object.entries(onlyFilters).map(([key, [title]]) => [key, title] as const),
-          ].map(([key, title]) => (
+          {filtersFor(nodes).map(([key, title]) => (
             <button
               key={key}
               type="button"
@@ -73,9 +74,7 @@ export function NodesView({ fleet, address: { query } }: FleetViewProps) {
         </fieldset>
       </search>
       <p class="quiet" role="status">
-        {found.length === nodes.length
-          ? counted(nodes.length, "node")
-          : `${found.length} of ${counted(nodes.length, "node")}`}
+        {foundText(found.length, nodes, filter)}
       </p>
       {rows.length > 0 && (
         <Table
@@ -95,6 +94,21 @@ export function NodesView({ fleet, address: { query } }: FleetViewProps) {
   );
 }
 
+/** Buttons of filters; that of nodes that are gone only if there are any. */
+function filtersFor(nodes: readonly FleetNode[]): (readonly [key: OnlyKey | "", title: string])[] {
+  const keys = (Object.keys(onlyFilters) as OnlyKey[]).filter(
+    (key) => key !== "gone" || nodes.some(onlyFilters.gone[1]),
+  );
+  return [["", "All nodes"], ...keys.map((key) => [key, onlyFilters[key][0]] as const)];
+}
+
+function foundText(found: number, nodes: readonly FleetNode[], { text, only }: NodeFilter): string {
+  const gone = nodes.filter(onlyFilters.gone[1]).length;
+  if (text === "" && only === "")
+    return `${counted(found, "node")}${gone > 0 ? `, and ${gone} that are gone` : ""}`;
+  return `${found} of ${counted(nodes.length, "node")}`;
+}
+
 const columns: readonly (readonly [title: string, key: NodeSortKey])[] = [
   ["Node", "node"],
   ["State", "state"],
@@ -107,18 +121,30 @@ const columns: readonly (readonly [title: string, key: NodeSortKey])[] = [
 ];
 
 function cellsOf(node: FleetNode) {
-  const { reading, hasAgent } = node;
+  const { reading, archived } = node;
   const { word, tone } = stateOf(node);
   return [
-    hasAgent ? <NodeLink node={node.node} /> : shown(node.node),
+    <NameOf node={node} />,
     <Badge tone={tone}>{word}</Badge>,
     reading && (reading.mode === "off" ? "off" : evictionModes[reading.mode]),
     reading && (reading.conditions.length === 0 ? "none" : <Conditions names={reading.conditions} />),
     reading && evictionsText(reading),
     reading && pluginsText(reading),
     reading && shown(reading.version, 40),
-    reading && <Age since={reading.at} />,
+    (reading && <Age since={reading.at} />) ??
+      (archived && (
+        <>
+          last record <Age since={archived.newest} />
+        </>
+      )),
   ];
+}
+
+/** A node's name, with a link to what is known of it. */
+function NameOf({ node: { node, hasAgent, archived } }: { node: FleetNode }) {
+  if (archived) return <a href={addressOf("explain", [], { node })}>{shown(node)}</a>;
+  if (hasAgent) return <NodeLink node={node} />;
+  return <span>{shown(node)}</span>;
 }
 
 function Conditions({ names }: { names: readonly string[] }) {

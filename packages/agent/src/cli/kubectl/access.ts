@@ -78,11 +78,17 @@ export class ClusterAccess implements AgentAccess {
       cluster: this.#cluster(options),
       kubectl: this.#start(options),
       namespace,
-      explain: async (text, node) => {
+      explainPod: async (text, node) => {
         const pod = parsePodName(text, await namespace());
         const explanation = plainTexts(await this.explainPod({ ...options, node }, pod));
         const { explanationPage } = await import("../eviction/explanation-page.ts");
         return explanationPage(explanation, onPage);
+      },
+      explainNode: async (node) => {
+        using records = await this.openRecords({ ...options, node });
+        const explanation = plainTexts(await records.explainNode());
+        const { nodePage } = await import("../eviction/node-page.ts");
+        return nodePage(explanation, onPage);
       },
     });
   }

@@ -5,7 +5,7 @@ import { readNodeObject } from "./node-details.ts";
 import type { PageSource } from "./page-source.ts";
 import { searchPods } from "./search-pods.ts";
 
-export interface ClusterSourceOptions extends Pick<PageSource, "explain"> {
+export interface ClusterSourceOptions extends Pick<PageSource, "explainPod" | "explainNode"> {
   cluster: Cluster;
   kubectl: Kubectl;
   /** The user's namespace. */
@@ -13,18 +13,21 @@ export interface ClusterSourceOptions extends Pick<PageSource, "explain"> {
 }
 
 /** Reads a cluster through kubectl. */
-export function clusterSource({ cluster, kubectl, namespace, explain }: ClusterSourceOptions): PageSource {
+export function clusterSource(options: ClusterSourceOptions): PageSource {
+  const { cluster, kubectl, namespace, explainPod, explainNode } = options;
   return {
     async nodes() {
-      const [agents, nodes] = await Promise.all([cluster.agentNodes(), listNodes(kubectl)]);
-      const known = new Map(nodes.map((each) => [each.node, each]));
+      const [agents, objects] = await Promise.all([cluster.agentNodes(), listNodes(kubectl)]);
+      const known = new Map(objects.map((each) => [each.node, each]));
       const names = new Set([...known.keys(), ...agents]);
-      return [...names].sort().map((node) => ({ node, ...known.get(node), hasAgent: agents.has(node) }));
+      const nodes = [...names].map((node) => ({ node, ...known.get(node), hasAgent: agents.has(node) }));
+      return { nodes };
     },
     connect: (node) => cluster.connect(node),
     forward: (node) => cluster.forward(node),
     pods: (text, signal) => searchPods(kubectl, text, namespace, signal),
-    explain,
+    explainPod,
+    explainNode,
     nodeObject: (node) => readNodeObject(kubectl, node),
   };
 }

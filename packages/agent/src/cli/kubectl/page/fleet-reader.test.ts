@@ -34,7 +34,7 @@ function setUp({ names, parallel = 8, tookMs = () => 0, silent = new Set() }: Se
   const source: Pick<PageSource, "nodes" | "connect"> = {
     async nodes() {
       if (listProblem) throw listProblem;
-      return nodes;
+      return { nodes };
     },
     async connect(node) {
       reads.push({ node, at: clock.monotonic() });
@@ -155,6 +155,15 @@ it("adds and removes nodes; those that are gone are told by a new epoch", async 
   expect(after.epoch).not.toBe(before.epoch);
   expect(after.nodes.map(({ node }) => node)).toEqual(["a", "c"]);
   expect(after.nodes[0]).toMatchObject({ condition: "NotReady", reading: { version: "1" } });
+});
+
+it("has a node that is gone from the archive, without what its agent answered", async () => {
+  const { watch, reader, list } = setUp({ names: ["a"] });
+  await watch(2_000);
+  const gone = { node: "a", hasAgent: false, archived: { oldest: 1, newest: 2 } };
+  list([gone]);
+  await watch(61_000);
+  expect(reader.update(all).nodes).toEqual([gone]);
 });
 
 it("keeps the nodes while they can't be listed, and says why", async () => {

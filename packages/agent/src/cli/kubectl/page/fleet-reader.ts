@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import type { FleetNode, FleetUpdate } from "@nodekeeper/api/fleet";
 import { type Clock, messageOf, sleepOrAbort } from "@nodekeeper/core/lib";
 import { readNodeStatus } from "../../status/node-status.ts";
-import type { PageSource } from "./page-source.ts";
+import type { ListedNode, PageSource } from "./page-source.ts";
 import { readingOf } from "./reading-of.ts";
 
 const TICK_MS = 100;
@@ -53,6 +54,7 @@ export class FleetReader {
   #listDueAt = 0;
   #listing: Promise<void> | undefined;
   #problem: string | undefined;
+  #archiveProblem: string | undefined;
   #watchedAt = Number.NEGATIVE_INFINITY;
   #readAt = Number.NEGATIVE_INFINITY;
   #shown: ReadonlySet<string> = new Set();
@@ -70,11 +72,11 @@ export class FleetReader {
     }
   }
 
-  /** Lists the nodes now. Throws if that is impossible. */
+  /** Lists the nodes now, and returns how many exist. Throws if that is impossible. */
   async list(): Promise<number> {
     await this.#list();
     if (this.#problem !== undefined && this.#rows.size === 0) throw new Error(this.#problem);
-    return this.#rows.size;
+    return [...this.#rows.values()].filter(({ node }) => !node.archived).length;
   }
 
   /** Returns what has changed since a page's state, and continues reading for it. */
@@ -88,6 +90,7 @@ export class FleetReader {
       nodes: [...this.#rows.values()].filter((row) => row.version > since).map(({ node }) => node),
       ...(this.#listedAt === undefined ? {} : { listedAt: this.#listedAt }),
       ...(this.#problem === undefined ? {} : { problem: this.#problem }),
+      ...(this.#archiveProblem === undefined ? {} : { archiveProblem: this.#archiveProblem }),
     };
   }
 
@@ -150,7 +153,9 @@ export class FleetReader {
     const { source, clock } = this.#options;
     this.#listing ??= (async () => {
       try {
-        this.#take(await source.nodes());
+        const { nodes, archiveProblem } = await source.nodes();
+        this.#take(nodes);
+        this.#archiveProblem = archiveProblem;
         this.#listedAt = clock.now();
         this.#problem = undefined;
       } catch (error) {
@@ -162,7 +167,7 @@ export class FleetReader {
     await this.#listing;
   }
 
-  #take(nodes: readonly FleetNode[]): void {
+  #take(nodes: readonly ListedNode[]): void {
     const names = new Set(nodes.map(({ node }) => node));
     for (const name of this.#rows.keys()) {
       if (names.has(name)) continue;
@@ -175,10 +180,11 @@ export class FleetReader {
         this.#rows.set(listed.node, { node: listed, version: ++this.#version, startedAt: undefined });
         continue;
       }
-      const { condition, isCordoned, hasAgent } = row.node;
-      if (condition === listed.condition && isCordoned === listed.isCordoned && hasAgent === listed.hasAgent)
-        continue;
-      this.#change(row, { ...row.node, ...listed });
+      const { reading, problem, ...before } = row.node;
+      if (isDeepStrictEqual(before, listed)) continue;
+      // What an agent answered is not true of a node that is gone.
+      const kept = { ...(reading ? { reading } : {}), ...(problem === undefined ? {} : { problem }) };
+      this.#change(row, listed.hasAgent ? { ...listed, ...kept } : listed);
     }
   }
 

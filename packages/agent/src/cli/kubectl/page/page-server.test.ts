@@ -13,7 +13,8 @@ beforeEach(async () => {
     fleet: () => update,
     nodePage: async (node) => `http://127.0.0.1:1/${node}/`,
     pods: async () => ({ items: [], searched: 0, hasMore: false }),
-    explain: async (pod, node) => ({ text: `${pod} ${node}` }),
+    explainPod: async (pod, node) => ({ text: `${pod} ${node}` }),
+    explainNode: async (node) => ({ text: `node ${node}` }),
     details: () => Promise.reject(new NodekeeperError("notFound", "there is no such node")),
   });
   address = new URL(await server.start(0));
@@ -74,6 +75,7 @@ it("passes the page's questions on, and an error with its status", async () => {
   const path = await session();
   expect((await send(`${path}explain?pod=default%2Fweb&node=n1`)).text).toContain("default/web n1");
   expect((await send(`${path}explain?pod=default%2Fweb&node=`)).text).toContain("default/web undefined");
+  expect((await send(`${path}explain?node=n1`)).text).toContain("node n1");
   expect((await send(`${path}explain`)).status).toBe(400);
   expect((await send(`${path}details?node=n9`)).status).toBe(404);
 });

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ExplainedPod, FleetUpdate, FoundPods, NodeDetails } from "@nodekeeper/api/fleet";
+import type { Explained, FleetUpdate, FoundPods, NodeDetails } from "@nodekeeper/api/fleet";
 import { childScope, NodekeeperError, stopped } from "@nodekeeper/core/lib";
 import { jsonReply, PAGE_ROOT, pageReply, type ReadPageFile, type Reply } from "../../../server/index.ts";
 import type { PageState } from "./fleet-reader.ts";
@@ -16,7 +16,8 @@ export interface PageQueries {
   nodePage(node: string): Promise<string>;
   pods(text: string, signal: AbortSignal): Promise<FoundPods>;
   /** @param node whose agent is asked; if undefined, that of the pod's node, or else all */
-  explain(pod: string, node: string | undefined): Promise<ExplainedPod>;
+  explainPod(pod: string, node: string | undefined): Promise<Explained>;
+  explainNode(node: string): Promise<Explained>;
   /** What a node is compared by. Throws `notFound` if there is no such node. */
   details(node: string): Promise<NodeDetails>;
 }
@@ -80,15 +81,19 @@ export class PageServer {
         return jsonReply(200, this.#queries.fleet(stateOf(query)));
       case "/pods":
         return jsonReply(200, await this.#queries.pods(textOf(query, "text"), signal));
-      case "/explain": {
-        const explained = this.#queries.explain(textOf(query, "pod"), query.get("node") || undefined);
-        return jsonReply(200, await explained);
-      }
+      case "/explain":
+        return jsonReply(200, await this.#explain(query.get("pod") ?? "", query.get("node") ?? ""));
       case "/details":
         return jsonReply(200, await this.#queries.details(textOf(query, "node")));
       default:
         return refuse();
     }
+  }
+
+  async #explain(pod: string, node: string): Promise<Explained> {
+    if (pod !== "") return await this.#queries.explainPod(pod, node || undefined);
+    if (node !== "") return await this.#queries.explainNode(node);
+    throw new NodekeeperError("invalid", "the query needs pod or node");
   }
 
   async #open(request: IncomingMessage): Promise<Reply> {

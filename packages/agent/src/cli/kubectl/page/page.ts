@@ -34,7 +34,8 @@ export async function pageCommand(options: PageOptions): Promise<void> {
       return await pages.address(node);
     },
     pods: (text, scope) => source.pods(text, scope),
-    explain: async (pod, node) => ({ text: await source.explain(pod, node) }),
+    explainPod: async (pod, node) => ({ text: await source.explainPod(pod, node) }),
+    explainNode: async (node) => ({ text: await source.explainNode(node) }),
     async details(node) {
       checkNode(node);
       using agent = await source.connect(node);
