@@ -1,6 +1,7 @@
-import { isFinal, type PodReference } from "@nodekeeper/api/decide";
+import { compareOutcomes, type EvictionOutcome, isFinal, type PodReference } from "@nodekeeper/api/decide";
 import type { EvictionStep, NodePod, RoundRecord } from "@nodekeeper/api/records";
 import { counted, endingText } from "@nodekeeper/api/wording";
+import type { Span } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
 import { readNodePod } from "../../eviction/index.ts";
 import type { ArchiveGap, Mark, QueuedRecord, StoredNodeEvent, StoredNodePod } from "../../state/index.ts";
 import type { ArchiveRecord, EvictionId, RecordContent } from "./archive-record.ts";
@@ -63,24 +64,32 @@ export class RecordBuilder {
     });
     if (kind === "round") {
       const round = this.#sources.round(Number(key));
-      return round && this.#rounds.of(round).map((one) => this.#traced(whole(one.record, one.suffix), round));
+      return (
+        round &&
+        this.#rounds.of(round).map((one) => this.#traced(whole(one.record, one.suffix), one.suffix, round))
+      );
     }
     const built = this.#one(queued);
     return built && [whole(built)];
   }
 
-  #traced(record: ArchiveRecord, round: RoundRecord): ArchiveRecord {
-    const { eviction } = record;
-    const outcome = round.input.outcomes.find(
-      (one) => one.uid === eviction?.uid && one.selectedAt === eviction.selectedAt && isFinal(one),
+  // Of a pod that is selected again in the round that records the end of its eviction, the record is about the new one.
+  #traced(record: ArchiveRecord, uid: string, round: RoundRecord): ArchiveRecord {
+    if (!this.#hasTraces) return record;
+    const outcomes = round.input.outcomes.filter((one) => one.uid === uid && isFinal(one));
+    const bySelection = new Map(
+      outcomes.sort(compareOutcomes).map((outcome) => [outcome.selectedAt, outcome] as const),
     );
-    if (!this.#hasTraces || eviction === undefined || outcome === undefined) return record;
+    const trace = [...bySelection].flatMap(([selectedAt, outcome]) =>
+      selectedAt === undefined ? [] : this.#traceOf({ uid, selectedAt }, outcome, round.input.now),
+    );
+    return trace.length === 0 ? record : { ...record, trace };
+  }
+
+  #traceOf(eviction: EvictionId, outcome: EvictionOutcome, endedBy: number): Span[] {
     const selection = this.#sources.selection(eviction);
     const steps = this.#sources.steps(eviction.uid);
-    return {
-      ...record,
-      trace: evictionTrace({ eviction, outcome, endedBy: round.input.now, selection, steps }),
-    };
+    return evictionTrace({ eviction, outcome, endedBy, selection, steps });
   }
 
   #one({ kind, key, at, body: text }: QueuedRecord): RecordContent | undefined {

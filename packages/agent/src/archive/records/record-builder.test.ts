@@ -1,0 +1,54 @@
+import type { EvictionOutcome } from "@nodekeeper/api/decide";
+import { decide } from "@nodekeeper/api/decide";
+import type { RoundRecord } from "@nodekeeper/api/records";
+import { expect, it } from "vitest";
+import { evictPod, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
+import { traceIdOf } from "./eviction-trace.ts";
+import { RecordBuilder } from "./record-builder.ts";
+
+/** Builds the records of a round that evicts the pod "web", with these outcomes of its earlier evictions. */
+function recordsWith(outcomes: EvictionOutcome[]) {
+  const rounds = new TestRounds([testPod("web")]);
+  rounds.outcomes = outcomes;
+  const input = rounds.input({ p: { pods: [evictPod("web", { force: true })] } });
+  const round: RoundRecord = { id: 7, input, decision: decide(input) };
+  const builder = new RecordBuilder(
+    {
+      round: () => round,
+      selection: () => undefined,
+      pod: () => undefined,
+      events: () => [],
+      steps: () => [],
+      podOfUid: () => undefined,
+    },
+    true,
+  );
+  return builder.build({ id: 1, record: "r", kind: "round", at: input.now, key: "7", body: null })!;
+}
+
+const outcome = (selectedAt: number, changes: Partial<EvictionOutcome> = {}): EvictionOutcome => ({
+  ...{ uid: "web", namespace: "default", name: "web", result: "withdrawn", message: "interrupted" },
+  ...{ selectedAt, ...changes },
+});
+
+it("have the trace of an eviction whose pod is selected again in the round that records its end", () => {
+  const [record, ...others] = recordsWith([outcome(5)]);
+  expect(others).toEqual([]);
+  expect(record!.attributes["nodekeeper.result"]).toBe("selected");
+  const ids = new Set(record!.trace!.map(({ traceId }) => Buffer.from(traceId).toString("hex")));
+  expect([...ids]).toEqual([Buffer.from(traceIdOf({ uid: "web", selectedAt: 5 })).toString("hex")]);
+});
+
+it("have one trace for each eviction that ended, with how it ended, and none while it is overdue", () => {
+  const [record] = recordsWith([
+    outcome(5, { result: "terminated", message: "pod deleted" }),
+    outcome(5),
+    outcome(6),
+    outcome(7, { result: "overdue" }),
+  ]);
+  const wholes = record!.trace!.filter(({ name }) => name === "evict pod");
+  expect(wholes.map(({ startTimeUnixNano, status }) => [startTimeUnixNano, status?.message])).toEqual([
+    [5_000_000n, ""],
+    [6_000_000n, "interrupted"],
+  ]);
+});
