@@ -204,6 +204,25 @@ describe("the queue of the archive", () => {
     expect(queued()).toHaveLength(5);
     expect(store.trim({ records: 1_000, bytes: 100 }, "why")).toBeGreaterThan(0);
     expect(queued()[0]!.kind).toBe("gap");
-    expect(store.backlog()).toEqual({ records: queued().length, oldestAt: queued()[0]!.at });
+    expect(store.queuedRecords()).toBe(queued().length);
+    expect(store.oldestAt()).toBe(queued()[0]!.at);
+  });
+
+  it("has a trace with the removal of its records, and bounds traces", () => {
+    store.start();
+    saveStep("one");
+    const fails = () => store.remove(1, [new Uint8Array([1]), null as unknown as Uint8Array]);
+    expect(fails).toThrow("NOT NULL");
+    expect([store.queuedRecords(), store.queuedTraces()]).toEqual([1, 0]);
+    store.remove(
+      1,
+      Array.from({ length: 20 }, (_, at) => new Uint8Array([at])),
+    );
+    expect([store.queuedRecords(), store.queuedTraces()]).toEqual([0, 20]);
+    expect(store.trimTraces({ records: 20, bytes: 20 })).toBe(0);
+    expect(store.trimTraces({ records: 10, bytes: 20 })).toBe(11);
+    expect(store.traces(0, 1)).toEqual([{ id: 12, spans: new Uint8Array([11]) }]);
+    store.removeTraces(12);
+    expect(store.traces(0, 1)[0]!.id).toBe(13);
   });
 });

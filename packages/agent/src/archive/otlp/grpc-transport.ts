@@ -115,6 +115,7 @@ function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery 
     return retryAfterMs === undefined && tooLarge.test(details)
       ? { kind: "tooLarge", message }
       : { kind: "unavailable", message, retryAfterMs: retryAfterMs ?? 0 };
+  if (code === Status.UNIMPLEMENTED) return { kind: "unsupported", message };
   return { kind: refused.has(code) ? "refused" : "denied", message };
 }
 

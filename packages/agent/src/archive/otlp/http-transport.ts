@@ -26,6 +26,7 @@ const unavailable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 // Of a collector, which says why in protobuf. Another answer may come from a server that is no collector.
 const refused: ReadonlySet<number> = new Set([400, 422]);
 const TOO_LARGE = 413;
+const NOT_FOUND = 404;
 
 /** OTLP over HTTP, with binary protobuf. */
 export class HttpTransport implements Transport {
@@ -70,7 +71,7 @@ export class HttpTransport implements Transport {
     if (this.#agent && ca === this.#ca) return this.#agent;
     this.#agent?.destroy();
     this.#ca = ca;
-    const common = { keepAlive: true, maxSockets: 1, timeout: IDLE_MS };
+    const common = { keepAlive: true, timeout: IDLE_MS };
     this.#agent =
       this.#url.protocol === "https:"
         ? new https.Agent({ ...common, ...(ca === undefined ? {} : { ca }) })
@@ -104,6 +105,7 @@ function deliveryOf(response: IncomingMessage, body: Buffer, what: OtlpRequest["
   if (unavailable.has(statusCode))
     return { kind: "unavailable", message, retryAfterMs: retryAfterOf(headers["retry-after"]) };
   if (statusCode === TOO_LARGE) return { kind: "tooLarge", message };
+  if (statusCode === NOT_FOUND) return { kind: "unsupported", message };
   return { kind: isProtobuf && refused.has(statusCode) ? "refused" : "denied", message };
 }
 

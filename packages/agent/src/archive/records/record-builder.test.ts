@@ -7,7 +7,7 @@ import { traceIdOf } from "./eviction-trace.ts";
 import { RecordBuilder } from "./record-builder.ts";
 
 /** Builds the records of a round that evicts the pod "web", with these outcomes of its earlier evictions. */
-function recordsWith(outcomes: EvictionOutcome[]) {
+async function recordsWith(outcomes: EvictionOutcome[]) {
   const rounds = new TestRounds([testPod("web")]);
   rounds.outcomes = outcomes;
   const input = rounds.input({ p: { pods: [evictPod("web", { force: true })] } });
@@ -23,7 +23,7 @@ function recordsWith(outcomes: EvictionOutcome[]) {
     },
     true,
   );
-  return builder.build({ id: 1, record: "r", kind: "round", at: input.now, key: "7", body: null })!;
+  return (await builder.build({ id: 1, record: "r", kind: "round", at: input.now, key: "7", body: null }))!;
 }
 
 const outcome = (selectedAt: number, changes: Partial<EvictionOutcome> = {}): EvictionOutcome => ({
@@ -31,22 +31,22 @@ const outcome = (selectedAt: number, changes: Partial<EvictionOutcome> = {}): Ev
   ...{ selectedAt, ...changes },
 });
 
-it("have the trace of an eviction whose pod is selected again in the round that records its end", () => {
-  const [record, ...others] = recordsWith([outcome(5)]);
+it("have the trace of an eviction whose pod is selected again in the round that records its end", async () => {
+  const [record, ...others] = await recordsWith([outcome(5)]);
   expect(others).toEqual([]);
   expect(record!.attributes["nodekeeper.result"]).toBe("selected");
-  const ids = new Set(record!.trace!.map(({ traceId }) => Buffer.from(traceId).toString("hex")));
+  const ids = new Set(record!.traces!.flat().map(({ traceId }) => Buffer.from(traceId).toString("hex")));
   expect([...ids]).toEqual([Buffer.from(traceIdOf({ uid: "web", selectedAt: 5 })).toString("hex")]);
 });
 
-it("have one trace for each eviction that ended, with how it ended, and none while it is overdue", () => {
-  const [record] = recordsWith([
+it("have one trace for each eviction that ended, with how it ended, and none while it is overdue", async () => {
+  const [record] = await recordsWith([
     outcome(5, { result: "terminated", message: "pod deleted" }),
     outcome(5),
     outcome(6),
     outcome(7, { result: "overdue" }),
   ]);
-  const wholes = record!.trace!.filter(({ name }) => name === "evict pod");
+  const wholes = record!.traces!.flat().filter(({ name }) => name === "evict pod");
   expect(wholes.map(({ startTimeUnixNano, status }) => [startTimeUnixNano, status?.message])).toEqual([
     [5_000_000n, ""],
     [6_000_000n, "interrupted"],

@@ -60,7 +60,11 @@ export function exporterSetup(settings: Partial<{ maxBatchSize: number; maxQueue
     transport,
     origin: async () => ({ version: "1", resource: { attributes: [] } }),
     settings: { interval: 5_000, timeout: 10_000, maxBatchSize: 512 * 1024, maxQueued: 20_000, ...settings },
-    metrics: createArchiveMetrics(registry, { queued: () => 0, lagSeconds: () => 0 }),
+    metrics: createArchiveMetrics(registry, {
+      queuedRecords: () => 0,
+      queuedTraces: () => 0,
+      lagSeconds: () => 0,
+    }),
     clock,
     log,
   });
