@@ -3,12 +3,11 @@ import https from "node:https";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { Status } from "@nodekeeper/core/gen/google/rpc/status.ts";
-import { ExportLogsServiceResponse } from "@nodekeeper/core/gen/opentelemetry/v1/logs.ts";
-import { ExportTraceServiceResponse } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
 import { sendRequest } from "@nodekeeper/core/kube";
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Access, type AccessFiles, readAccess } from "./access-files.ts";
 import { type Delivery, type OtlpRequest, shortened, type Transport } from "./delivery.ts";
+import { acceptedBy } from "./responses.ts";
 
 export interface TransportOptions extends AccessFiles {
   /** Of the collector, without the path of the signal. */
@@ -115,30 +114,6 @@ function messageIn(body: Buffer): string {
   } catch {
     return "";
   }
-}
-
-// Accepted is what the status says, also if the answer can't be read.
-function acceptedBy(body: Buffer, what: OtlpRequest["signal"]): Delivery {
-  try {
-    return partialSuccessOf(body, what);
-  } catch (error) {
-    return {
-      kind: "accepted",
-      rejected: 0,
-      message: shortened(`its answer can't be read: ${messageOf(error)}`),
-    };
-  }
-}
-
-function partialSuccessOf(body: Buffer, what: OtlpRequest["signal"]): Delivery {
-  if (what === "logs") {
-    const { partialSuccess } = ExportLogsServiceResponse.decode(body);
-    const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0n);
-    return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
-  }
-  const { partialSuccess } = ExportTraceServiceResponse.decode(body);
-  const rejected = Number(partialSuccess?.rejectedSpans ?? 0n);
-  return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
 }
 
 // A number of seconds, or a date.
