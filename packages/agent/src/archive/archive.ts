@@ -28,8 +28,8 @@ const UID_RETRY_MS = 60_000;
 
 /** Builds the exporter of the agent's records. */
 export function createArchive(options: ArchiveOptions): ArchiveExporter {
-  const { settings, database, registry, version, clock } = options;
-  const store = new ArchiveStore(database, clock);
+  const { settings, database, registry, version, nodeName, clock } = options;
+  const store = new ArchiveStore(database, clock, nodeName);
   const { endpoint, caFile, headersFile, compression } = settings;
   const transportOptions = { endpoint, caFile, headersFile, compression, userAgent: `nodekeeper/${version}` };
   return new ArchiveExporter({

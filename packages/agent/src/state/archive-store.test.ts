@@ -26,7 +26,7 @@ afterEach(() => {
 
 function open(): void {
   database = StateDatabase.open({ directory, clock, log: silentLogger });
-  store = new ArchiveStore(database, clock);
+  store = new ArchiveStore(database, clock, "node-a");
 }
 
 const queued = () => store.next(0, 1_000);
@@ -127,6 +127,31 @@ describe("the queue of the archive", () => {
     store.start();
     expect(kinds().slice(3)).toEqual(["round 2", "pod u2"]);
     expect(queued().slice(0, 3)).toEqual(first.slice(2));
+  });
+
+  it("has the same IDs if it was lost, and others on another node", () => {
+    new Marks(database, clock, silentLogger).addStart("1");
+    saveRound(1, "effect");
+    saveStep("POST eviction: accepted");
+    saveStep("POST eviction: accepted");
+    savePod({ leftAt: 5 });
+    saveClaim({});
+    database.coverage.addGap({ from: 1, to: 5, why: "disk full" });
+    database.coverage.complete();
+    store.start();
+    const idsOf = () => queued().map(({ record }) => record);
+    const ids = idsOf();
+    expect(new Set(ids).size).toBe(7);
+    const startAgain = (nodeName: string) => {
+      database.connection.exec("DELETE FROM archive_queue; DELETE FROM archive_source");
+      database.close();
+      open();
+      new ArchiveStore(database, clock, nodeName).start();
+    };
+    startAgain("node-a");
+    expect(idsOf()).toEqual(ids);
+    startAgain("node-b");
+    expect(new Set([...idsOf(), ...ids]).size).toBe(14);
   });
 
   it("has a pod again if it is learned later how its containers exited", () => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "@nodekeeper/core/lib";
 import { type ArchiveKind, queueSources } from "./archive-sources.ts";
 import type { StateDatabase } from "./database.ts";
@@ -9,7 +10,7 @@ export type { ArchiveKind } from "./archive-sources.ts";
 export interface QueuedRecord {
   /** Position in the queue: increases by one. */
   id: number;
-  /** Identifies the record: 32 hexadecimal digits, the same however often it is exported. */
+  /** Identifies the record among those of all nodes: 32 hexadecimal digits, the same however often it is exported. */
   record: string;
   kind: ArchiveKind;
   /** Milliseconds since the epoch. */
@@ -50,7 +51,8 @@ const TRIMMED_AT_ONCE = 0.1;
  * The queue of records to export, in the state database.
  *
  * 1. A record is queued in the transaction that writes it, so each record is queued exactly once.
- * 2. A queued record survives the agent until `remove`. Its ID stays the same, also in a copy of the database.
+ * 2. A queued record survives the agent until `remove`. Its ID is derived from its row: it is the same if the row is queued
+ *    again, because the queue was lost, or kept in memory by an agent that could not write the file.
  * 3. The order is that of the commits.
  * 4. Nothing is queued before `start`. Rows from before are queued by `start`, as far as they are kept.
  * 5. A trace is queued in the transaction that removes its last record, and survives the agent until `removeTraces`.
@@ -58,15 +60,24 @@ const TRIMMED_AT_ONCE = 0.1;
 export class ArchiveStore extends Store {
   readonly #clock: Clock;
 
-  constructor(database: StateDatabase, clock: Clock) {
+  readonly #nodeName: string;
+
+  constructor(database: StateDatabase, clock: Clock, nodeName: string) {
     super(database);
     this.#clock = clock;
+    this.#nodeName = nodeName;
   }
 
   /** Starts to queue records. Call it once. Throws if the disk is full; nothing is queued then. */
   start(): void {
     const { database } = this;
     database.connection.function("archive_now", () => Math.floor(this.#clock.now()));
+    database.connection.function("archive_id", { varargs: true }, (...values) =>
+      createHash("sha256")
+        .update(JSON.stringify([this.#nodeName, ...values]))
+        .digest("hex")
+        .slice(0, 32),
+    );
     database.transaction(() => queueSources(database));
   }
 
@@ -167,8 +178,8 @@ export class ArchiveStore extends Store {
       const gap: ArchiveGap = { from: lost.from, to: lost.to, why, records: lost.records + lost.before };
       database.run("DELETE FROM archive_queue WHERE id >= ? AND id < ?", from, to);
       database.run(
-        `UPDATE archive_queue SET record = lower(hex(randomblob(16))), kind = 'gap', at = ?, key = '', body = ?
-         WHERE id = ?`,
+        `UPDATE archive_queue SET record = archive_id('gap', ?1, ?2), kind = 'gap', at = ?1, key = '', body = ?2
+         WHERE id = ?3`,
         ...[gap.to, JSON.stringify(gap), to],
       );
       return lost.records;

@@ -42,7 +42,7 @@ export function exporterSetup(settings: Partial<{ maxBatchSize: number; maxQueue
   const logLines: any[] = [];
   const log = createLogger("info", { write: (line: string) => logLines.push(JSON.parse(line)) });
   const database = StateDatabase.open({ directory, clock, log });
-  const store = new ArchiveStore(database, clock);
+  const store = new ArchiveStore(database, clock, "node-a");
   const evictions = new EvictionStore(database);
   const registry = new Registry();
   const sources: ArchiveSources = {
