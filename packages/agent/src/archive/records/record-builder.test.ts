@@ -7,7 +7,7 @@ import { traceIdOf } from "./eviction-trace.ts";
 import { RecordBuilder } from "./record-builder.ts";
 
 /** Builds the records of a round that evicts the pod "web", with these outcomes of its earlier evictions. */
-async function recordsWith(outcomes: EvictionOutcome[]) {
+async function recordsWith(outcomes: EvictionOutcome[], onSelection = () => {}) {
   const rounds = new TestRounds([testPod("web")]);
   rounds.outcomes = outcomes;
   const input = rounds.input({ p: { pods: [evictPod("web", { force: true })] } });
@@ -15,7 +15,10 @@ async function recordsWith(outcomes: EvictionOutcome[]) {
   const builder = new RecordBuilder(
     {
       round: () => round,
-      selection: () => undefined,
+      selection: () => {
+        onSelection();
+        return undefined;
+      },
       pod: () => undefined,
       events: () => [],
       steps: () => [],
@@ -51,4 +54,17 @@ it("have one trace for each eviction that ended, with how it ended, and none whi
     [5_000_000n, ""],
     [6_000_000n, "interrupted"],
   ]);
+});
+
+it("are built from one decoded round per turn of the event loop", async () => {
+  let turns = 0;
+  const tick = () => {
+    turns++;
+    if (turns < 1_000) setImmediate(tick);
+  };
+  tick();
+  const decodedIn: number[] = [];
+  const onSelection = () => void decodedIn.push(turns);
+  await recordsWith([outcome(5), outcome(6), outcome(7)], onSelection);
+  expect(new Set(decodedIn).size).toBe(3);
 });
