@@ -45,10 +45,12 @@ func (s healthService) WatchDeviceHealth(_ *devices.WatchDeviceHealthRequest, ca
 type statusService struct {
 	devices.UnimplementedDeviceStatusReportServer
 	statuses *latest[[]*devices.DeviceStatus]
+	onAsked  func()
 	plugin   context.Context
 }
 
 func (s statusService) WatchDeviceStatus(_ *devices.WatchDeviceStatusRequest, call grpc.ServerStreamingServer[devices.WatchDeviceStatusResponse]) error {
+	s.onAsked()
 	return stream(s.statuses, s.plugin, call, func(statuses []*devices.DeviceStatus) *devices.WatchDeviceStatusResponse {
 		return &devices.WatchDeviceStatusResponse{Devices: statuses}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -331,5 +332,56 @@ func TestAllocations(t *testing.T) {
 	_, err := client.ReportAllocations(t.Context(), &devices.ReportAllocationsRequest{})
 	if status.Convert(err).Message() != "the switch is down" || len(told) != 0 {
 		t.Errorf("told of %v: %v", told, err)
+	}
+}
+
+func TestStatusBeginsWhenTheAgentAsksForIt(t *testing.T) {
+	var begun atomic.Int32
+	var wasRestored atomic.Bool
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Devices: fixed(poolOf("gpu-0")),
+			Status: func(ctx context.Context, send func([]*devices.DeviceStatus)) error {
+				begun.Add(1)
+				var known []*devices.DeviceStatus
+				if wasRestored.Load() {
+					known = append(known, &devices.DeviceStatus{ClaimUid: "u1", Device: "gpu-0"})
+				}
+				send(known)
+				return untilDone(ctx)
+			},
+			Prepare: func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+				return nil, nil
+			},
+			Unprepare: func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
+			RestoreClaims: func(context.Context, []*devices.PreparedClaim) ([]string, error) {
+				wasRestored.Store(true)
+				return nil, nil
+			},
+		})
+	})
+	connection := plugin.connect()
+	// The devices were sent, so that reports that begin at once have begun.
+	devicesStream, err := devices.NewDeviceDriverClient(connection).ListAndWatchDevices(t.Context(), &devices.ListAndWatchDevicesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devicesStream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devices.NewDevicePreparationClient(connection).RestoreClaims(t.Context(), &devices.RestoreClaimsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		stream, err := devices.NewDeviceStatusReportClient(connection).WatchDeviceStatus(t.Context(), &devices.WatchDeviceStatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response, err := stream.Recv(); err != nil || len(response.Devices) != 1 {
+			t.Errorf("status %v: %v", response, err)
+		}
+	}
+	if begun.Load() != 1 {
+		t.Errorf("the report began %d times", begun.Load())
 	}
 }
