@@ -39,6 +39,8 @@ type DeviceDriver struct {
 	// Problems gets what the agent refuses of the driver, whenever it changes. An empty list: nothing. Without it, each new
 	// problem is logged as a warning, and once more when it has ended.
 	Problems func(problems []*devices.Problem)
+	// Node gets the node's name when the agent asks for the devices, which does not wait for other calls.
+	Node *NodeName
 	// OwnKubeletPlugin is set if the driver registers with the kubelet itself, and the agent only publishes its devices.
 	OwnKubeletPlugin bool
 }
@@ -93,7 +95,7 @@ func (d DeviceDriver) kind() (kind, error) {
 	pools := follow(&k, d.Devices, "devices")
 	services := []service{{
 		description: devices.DeviceDriver_ServiceDesc,
-		implement:   func(ctx context.Context) any { return deviceService{pools: pools, plugin: ctx} },
+		implement:   func(ctx context.Context) any { return deviceService{pools: pools, node: d.Node, plugin: ctx} },
 	}}
 	if d.Prepare != nil {
 		services = append(services, service{

@@ -138,6 +138,30 @@ func TestStreamsOfBothContractsHaveTheLatestDevices(t *testing.T) {
 	}
 }
 
+func TestDevicesCanDependOnTheNodeName(t *testing.T) {
+	node := NewNodeName()
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Node: node,
+			Devices: func(ctx context.Context, send func([]*devices.Pool)) error {
+				name, err := node.Get(ctx)
+				if err == nil {
+					send(poolOf("gpu-of-" + name))
+				}
+				return err
+			},
+		})
+	})
+	client := devices.NewDeviceDriverClient(plugin.connect())
+	stream, err := client.ListAndWatchDevices(t.Context(), &devices.ListAndWatchDevicesRequest{NodeName: "worker-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response, err := stream.Recv(); err != nil || response.Pools[0].Devices[0].Name != "gpu-of-worker-1" {
+		t.Errorf("%v: %v", response, err)
+	}
+}
+
 func TestFailedReportReachesTheAgentAndStartsAgain(t *testing.T) {
 	attempt := 0
 	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
