@@ -19,7 +19,7 @@ export const localAccess: AgentAccess = {
   openRecords,
   async explainPod(options, pod) {
     using source = await openRecords(options);
-    return await source.explainPod(podText(pod));
+    return { answer: await source.explainPod(podText(pod)) };
   },
   addNodeArgument: (command) => command,
   addPodOptions: (command) =>

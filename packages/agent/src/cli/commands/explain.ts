@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { sourceLines } from "../answer-source.ts";
 import { printAs } from "../output.ts";
 import { parsePodName } from "../pod-name.ts";
 import type { CommandContext } from "./context.ts";
@@ -29,9 +30,10 @@ export function declareExplain(program: Command, { output, agents }: CommandCont
     .action(async (text, _, command) => {
       const options = command.optsWithGlobals();
       const name = parsePodName(text, await agents.defaultNamespace(options));
-      const explanation = await agents.explainPod(options, name);
+      const { answer, source } = await agents.explainPod(options, name);
       const { explanationPage } = await import("../eviction/explanation-page.ts");
-      printAs(output, options.output, explanation, () => explanationPage(explanation, output));
+      const value = source === undefined ? answer : { ...answer, source };
+      printAs(output, options.output, value, () => explanationPage(answer, output, sourceLines(source)));
     });
 
   const node = explain

@@ -4,6 +4,7 @@ import { checkVariables } from "../../config/index.ts";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
+import { archiveOf, orArchived } from "./archive-access.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
@@ -43,8 +44,14 @@ export class ClusterAccess implements AgentAccess {
     return agentRecords(await this.connect(options));
   }
 
-  readonly explainPod: AgentAccess["explainPod"] = async (options, pod) =>
-    await this.#cluster(options).explainPod(pod, options.node);
+  readonly explainPod: AgentAccess["explainPod"] = async (options, pod) => {
+    const archive = await archiveOf(options);
+    const { node } = options;
+    const explain = () => this.#cluster(options).explainPod(pod, node);
+    return archive
+      ? await orArchived(explain, (reasons) => archive.explainPod(pod, node, reasons))
+      : await explain();
+  };
 
   async namespaceOf(options: Options): Promise<string | undefined> {
     return options.allNamespaces ? undefined : await this.defaultNamespace(options);

@@ -1,0 +1,5 @@
+// Exported records, as a store of logs returns them, and what they say.
+export * from "./events.ts";
+export * from "./explain-pod.ts";
+export * from "./read-record.ts";
+export * from "./record.ts";
