@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildKubectlPlugin } from "../../scripts/kubectl-plugin.ts";
+import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import {
   hardPressure,
   pick,
@@ -35,8 +36,10 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
   let plugin: TestEvictionPlugin;
   let store: VictoriaLogsServer;
   let user: PluginUser;
-  /** What the agent said of each pod. */
+  /** What the agent said before the node was deleted: of each pod, and of the node. */
   const said = new Map<string, string>();
+  let saidOfNode = "";
+  const uids = new Map<string, string>();
 
   beforeAll(async () => {
     cluster = await startControlPlane();
@@ -50,9 +53,11 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
       flags: {
         "runtime-endpoint": `unix://${containerd.socket}`,
         "eviction-sync-period": "1s",
+        "eviction-condition-transition-period": "2s",
         "archive-endpoint": store.endpoint,
         "archive-interval": "100ms",
         "archive-traces": "false",
+        "archive-attributes": "k8s.cluster.name=prod",
       },
     });
     await agent.ready();
@@ -63,6 +68,8 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
       ...{ name: "ann", group: "system:masters" },
       plugin: join(cluster.directory, "kubectl-nodekeeper.cjs"),
     });
+    await addPods();
+    await endNode();
   });
 
   afterAll(async () => {
@@ -75,11 +82,11 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     await cluster?.stop();
   });
 
-  async function addPod(name: string): Promise<void> {
-    await cluster.admin.create(pods, {
+  async function addPod(name: string, changes: ApiObject = {}): Promise<void> {
+    const { metadata } = await cluster.admin.create(pods, {
       apiVersion: "v1",
       kind: "Pod",
-      metadata: { name },
+      metadata: { name, ...changes },
       spec: {
         nodeName: NODE,
         terminationGracePeriodSeconds: 5,
@@ -87,6 +94,7 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
         containers: [{ name: "main", image: "app" }],
       },
     });
+    uids.set(name, metadata.uid);
     await eventually(async () => {
       const { status }: ApiObject = await cluster.admin.get(`${pods}/${name}`);
       expect([status.phase, kubelet.problems]).toEqual(["Running", []]);
@@ -94,7 +102,7 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
   }
 
   /** Keeps what the agent says of a pod, once it is what is expected. */
-  async function saidOf(name: string, expected: RegExp): Promise<void> {
+  async function keep(name: string, expected: RegExp): Promise<void> {
     await eventually(async () => {
       const page = await agent.command("explain", "pod", `default/${name}`);
       expect(page).toMatch(expected);
@@ -102,46 +110,133 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     });
   }
 
-  const archived = (...args: string[]) => user.run(...args, "--archive", store.url);
+  /** A pod of a Deployment is evicted, another is deleted by hand, and the node has a taint for a while. */
+  async function addPods(): Promise<void> {
+    await addPod("web-5d4f9c-abcde", {
+      labels: { "pod-template-hash": "5d4f9c" },
+      ownerReferences: [
+        { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-5d4f9c", uid: "rs-1", controller: true },
+      ],
+    });
+    await addPod("by-hand");
+    plugin.top = pick(["web-5d4f9c-abcde"]);
+    plugin.threshold = {
+      ...hardPressure,
+      condition: { conditionName: "MemoryHot", effects: ["NoSchedule"], metCondition: true },
+    };
+    await eventually(async () => {
+      await expect(cluster.admin.get(`${pods}/web-5d4f9c-abcde`)).rejects.toThrow();
+    });
+    plugin.threshold = {};
+    await cluster.kubectl.run("delete", "pod", "by-hand", "--wait=true", "--grace-period=5");
+    await keep(
+      "web-5d4f9c-abcde",
+      /\nEvicted at .* Container main exited with code 143\.\n(.|\n)*ended +evicted/,
+    );
+    await keep("by-hand", /\nPod deleted at .*not by Nodekeeper\. Container main exited with code 143\.\n/);
+    await eventually(async () => {
+      saidOfNode = await agent.command("explain", "node");
+      expect(saidOfNode).toMatch(
+        /condition MemoryHot set(.|\n)*taint \S+MemoryHot:NoSchedule added(.|\n)*condition MemoryHot cleared/,
+      );
+    });
+  }
+
+  async function endNode(): Promise<void> {
+    await agent.child.stop();
+    await eventually(async () => {
+      const [row] = await store.query('"nodekeeper.result":in("terminated", "cleared") | stats count() rows');
+      expect(row).toEqual({ rows: "2" });
+    });
+    rmSync(join(cluster.directory, `agent-${NODE}`, "state"), { recursive: true });
+    await cluster.admin.delete(`/api/v1/nodes/${NODE}`);
+  }
+
+  async function archived(...args: string[]): Promise<string> {
+    const { stdout, stderr, status } = await user.run(...args, "--archive", store.url);
+    if (process.env.SHOW_EXPLAIN) console.log(stdout, stderr);
+    expect([status, stderr]).toEqual([0, ""]);
+    return stdout;
+  }
 
   /** A page without the lines at its end, which differ: how far back the records go. */
   const told = (page: string) => page.slice(0, page.indexOf("\nRecords go back to "));
 
-  it("is as the agent said, and says that the archive answered", async () => {
-    await addPod("evicted");
-    await addPod("by-hand");
-    plugin.top = pick(["evicted"]);
-    plugin.threshold = { ...hardPressure };
-    await eventually(async () => {
-      await expect(cluster.admin.get(`${pods}/evicted`)).rejects.toThrow();
-    });
-    plugin.threshold = {};
-    await cluster.kubectl.run("delete", "pod", "by-hand", "--wait=true", "--grace-period=5");
-    await saidOf(
-      "evicted",
-      /\nEvicted at .*Container main exited with code 143\..*eviction terminated|\nEvicted at /s,
-    );
-    await saidOf("by-hand", /not by Nodekeeper\. Container main exited with code 143\./);
-    await eventually(async () => {
-      const rows = await store.query('"nodekeeper.result":="terminated" | stats count() rows');
-      expect(rows).toEqual([{ rows: "1" }]);
-    });
-    await saidOf("evicted", /Evicted at /);
-
-    await agent.child.stop();
-    rmSync(join(cluster.directory, `agent-${NODE}`, "state"), { recursive: true });
-    await cluster.admin.delete(`/api/v1/nodes/${NODE}`);
-
+  it("explains each pod as the agent did, and says that the archive answered", async () => {
     for (const [name, page] of said) {
-      const { stdout, stderr, status } = await archived("explain", "pod", `default/${name}`);
-      if (process.env.SHOW_EXPLAIN) console.log(page, stdout, stderr);
-      expect([status, stderr]).toEqual([0, ""]);
-      expect(told(stdout)).toBe(told(page));
-      expect(stdout).toMatch(
-        new RegExp(
-          `\\nAnswered by the archive ${store.url}: records of node ${NODE} from \\S+Z to \\S+Z\\.\\n`,
-        ),
-      );
+      const answer = await archived("explain", "pod", `default/${name}`);
+      expect(told(answer)).toBe(told(page));
+      const source = `Answered by the archive ${store.url}: records of node ${NODE} from \\S+Z to \\S+Z\\.\\n`;
+      expect(answer).toMatch(new RegExp(`\\n${source}`));
+      expect(await archived("explain", "pod", uids.get(name)!)).toBe(answer);
     }
+  });
+
+  it("finds a pod by its controller, and by a time", async () => {
+    const evicted = told(said.get("web-5d4f9c-abcde")!);
+    for (const owner of ["deployment/web", "ReplicaSet/web-5d4f9c"])
+      expect(told(await archived("explain", "pod", owner))).toBe(evicted);
+    const at = new Date().toISOString();
+    expect(await archived("explain", "pod", "deploy/web", "--at", at)).toMatch(
+      /\nNo pod with a later record than \S+Z: this is the last one\.\n/,
+    );
+    expect(await archived("explain", "pod", "deploy/web", "--at", "1h")).toMatch(
+      /\nIt was first seen at \S+Z, after \S+Z\.\n/,
+    );
+  });
+
+  it("explains the node, with each line of the agent", async () => {
+    const answer = await archived("explain", "node", NODE);
+    const lines = [...saidOfNode.matchAll(/^ {2}\S+Z {2}(.*)$/gm)].map(([, message]) => message);
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) expect(answer).toContain(line);
+    expect(answer).toMatch(/agent \S+ started\n/);
+    expect(answer).toMatch(/\nAnswered by the archive /);
+  });
+
+  it("lists and counts the evictions of the cluster", async () => {
+    const listed = await archived("evictions", "--since", "1h");
+    expect(listed).toMatch(
+      /^\S+Z +worker-1 +default\/web-5d4f9c-abcde +Deployment\/web +pressure +evicted: pod deleted +memory 0\.93 > threshold 0\.8$/m,
+    );
+    expect(listed).toMatch(/\n1 pod selected since \S+Z on 1 node: 1 evicted, 0 not evicted\.\nAnswered by /);
+    const counts = await archived("evictions", "--by", "owner,plugin,node", "-A");
+    expect(
+      counts
+        .split("\n")
+        .slice(0, 2)
+        .map((line) => line.split(/ {2,}/)),
+    ).toEqual([
+      ["OWNER", "PLUGIN", "NODE", "EVICTED", "NOT EVICTED", "UNKNOWN"],
+      ["default/Deployment/web", "pressure", NODE, "1", "0", "0"],
+    ]);
+    const json = JSON.parse(await archived("evictions", "--by", "node", "-o", "json"));
+    expect(json).toMatchObject({ groups: [{ values: [NODE], evicted: 1 }] });
+  });
+
+  it("is asked by the commands of docs/archive.md", async () => {
+    const shell: DocShell = {
+      directory: user.home,
+      env: { HOME: user.home, KUBECONFIG: join(user.home, "kubeconfig") },
+      replacements: [[/http:\/\/victoria-logs\.monitoring:9428/g, store.url]],
+      programs: { node: `exec "${process.execPath}" "$@"` },
+    };
+    prepareShell(shell);
+    const path = "test/e2e/archive-query.e2e.test.ts";
+    const blocks = blocksOf("docs/archive.md", (runner) => runner.kind === "test" && runner.path === path);
+    expect(blocks.length).toBeGreaterThan(0);
+    for (const block of blocks) expect(await runBlock(block, user.home, shell)).toEqual([]);
+  });
+
+  it("says that it has nothing of others", async () => {
+    const other = await user.run("explain", "pod", "default/other", "--archive", store.url);
+    expect(other).toMatchObject({ status: 1, stdout: "" });
+    expect(other.stderr).toMatch(/neither a decision about the pod default\/other nor its end/);
+    const elsewhere = ["--archive", store.url, "--archive-attributes", "k8s.cluster.name=test"];
+    expect((await user.run("explain", "pod", "default/by-hand", ...elsewhere)).status).toBe(1);
+    const node = await user.run("explain", "node", "worker-9", "--archive", store.url);
+    expect(node.stderr).toMatch(/has no record of node worker-9/);
+    const closed = await user.run("explain", "pod", "default/by-hand", "--archive", "http://127.0.0.1:1");
+    expect(closed.stderr).toMatch(/archive http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
   });
 });

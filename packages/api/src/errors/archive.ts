@@ -38,3 +38,12 @@ export const ArchiveNotReadable = declareError({
   remedy:
     "The message has the store's response. Check `--archive`, `--archive-ca` and `--archive-headers`: the URL is that of the store, without `/select/logsql/query`.",
 });
+
+export const NodeNotArchived = declareError({
+  id: "NK1905",
+  code: "notFound",
+  title: "The archive has no record of the node",
+  cause:
+    "No agent on a node of this name exported records to the store at `--archive`, or the store has deleted them by now (`-retentionPeriod` of VictoriaLogs).",
+  remedy: "Check the node's name, `archive.endpoint` of its agent, and `--archive-attributes`.",
+});

@@ -12,8 +12,10 @@ const FIELDS = [
 export interface Selection {
   events?: readonly ReadEvent[];
   node?: string | undefined;
-  /** By attribute. */
+  /** Values of attributes. */
   where?: Readonly<Record<string, string>>;
+  /** Patterns of attributes. */
+  matching?: Readonly<Record<string, string>>;
   since?: number;
 }
 
@@ -66,7 +68,7 @@ export class StoredRows {
     return (await this.#ask(`${this.#filter(selection)} | ${pipe}`, limit)).flat();
   }
 
-  #filter({ events = [], node, where = {}, since }: Selection): string {
+  #filter({ events = [], node, where = {}, matching = {}, since }: Selection): string {
     const streams = { "service.name": "nodekeeper", "k8s.node.name": node, ...this.#attributes };
     const labels = Object.entries(streams).flatMap(([name, value]) =>
       value === undefined ? [] : [`${quoted(name)}=${quoted(value)}`],
@@ -74,7 +76,8 @@ export class StoredRows {
     if (events.length > 0) labels.push(`event_name in (${events.map(quoted).join(", ")})`);
     const time = since === undefined ? [] : [`_time:>=${new Date(since).toISOString()}`];
     const fields = Object.entries(where).map(([name, value]) => isExactly(name, value));
-    return [...time, `{${labels.join(",")}}`, ...fields].join(" ");
+    const patterns = Object.entries(matching).map(([name, pattern]) => `${quoted(name)}:~${quoted(pattern)}`);
+    return [...time, `{${labels.join(",")}}`, ...fields, ...patterns].join(" ");
   }
 
   async #ask(query: string, limit: number): Promise<LogsRow[][]> {

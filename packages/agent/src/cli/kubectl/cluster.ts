@@ -1,5 +1,5 @@
 import { AgentNotFound, AgentUnreachable } from "@nodekeeper/api/errors";
-import type { PodExplanation } from "@nodekeeper/api/records";
+import type { NodeExplanation, PodExplanation } from "@nodekeeper/api/records";
 import { codeOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 import { type AgentConnection, httpConnection } from "../agent-connection.ts";
 import type { Sourced } from "../answer-source.ts";
@@ -117,6 +117,13 @@ export class Cluster implements Fleet {
     return answeredBy(newest.node, newest.answer);
   }
 
+  /** Returns what the agent of a node recorded about it. Throws as `connect`. */
+  async explainNode(node: string | undefined): Promise<Sourced<NodeExplanation>> {
+    using agent = await this.connect(node);
+    const answer = await agent.get("eviction/node");
+    return answeredBy(answer.nodeName ?? node ?? "", answer);
+  }
+
   async #answer<T>(
     agent: AgentPod,
     work: (agent: AgentConnection, node: string) => Promise<T>,
@@ -171,7 +178,7 @@ export class Cluster implements Fleet {
 }
 
 function answeredBy<T>(node: string, answer: T): Sourced<T> {
-  return { answer, source: { kind: "agent", node } };
+  return { answer, source: { kind: "agent", node, notes: [] } };
 }
 
 async function orUnavailable<T>(found: Promise<T>): Promise<T> {
