@@ -1,7 +1,8 @@
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { buildKubectlPlugin } from "../../scripts/kubectl-plugin.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import {
@@ -21,6 +22,7 @@ import { TestKubelet } from "./support/test-kubelet.ts";
 import { VictoriaLogsServer } from "./support/victoria-logs.ts";
 
 const NODE = "worker-1";
+const deploy = join(import.meta.dirname, "../../deploy");
 const pods = "/api/v1/namespaces/default/pods";
 const missing =
   process.getuid?.() !== 0 || missingParts(...controlPlaneParts, ...containerdParts, "victoriaLogs");
@@ -227,6 +229,37 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     expect(blocks.length).toBeGreaterThan(0);
     for (const block of blocks) expect(await runBlock(block, user.home, shell)).toEqual([]);
   });
+
+  it("answers the saved queries, and those of the dashboard", async () => {
+    const { queries } = parse(readFileSync(join(deploy, "archive-queries.yaml"), "utf8"));
+    const empty: string[] = [];
+    for (const { name, query } of queries) if ((await store.query(query)).length === 0) empty.push(name);
+    expect(empty).toEqual([
+      "Which hard requests of plugins are refused, and why?",
+      "Where are records missing?",
+    ]);
+    const dashboard = join(deploy, "helm/nodekeeper/files/archive-dashboard.json");
+    const { panels }: ApiObject = JSON.parse(readFileSync(dashboard, "utf8"));
+    const without: string[] = [];
+    for (const { title, targets = [] } of panels)
+      for (const { expr, queryType } of targets)
+        if (!(await hasAnswer(queryType, expr.replaceAll("$node", JSON.stringify(NODE)))))
+          without.push(title);
+    expect(without).toEqual([
+      ...["Evictions with another end", "Hard requests refused"],
+      ...["Claims prepared, by driver", "Gaps in the records"],
+    ]);
+  });
+
+  /** Whether the store answers a panel's query, as Grafana's data source asks it, with anything. */
+  async function hasAnswer(queryType: string, query: string): Promise<boolean> {
+    if (queryType === "instant") return (await store.query(query)).length > 0;
+    const path = queryType === "statsRange" ? "stats_query_range" : "stats_query";
+    const span = { start: "1h", step: "1m" };
+    const { status, data } = await store.stats(path, { query, ...span });
+    expect([query, status]).toEqual([query, "success"]);
+    return data.result.length > 0;
+  }
 
   it("says that it has nothing of others", async () => {
     const other = await user.run("explain", "pod", "default/other", "--archive", store.url);

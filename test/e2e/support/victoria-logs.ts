@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { ApiObject } from "./admin-client.ts";
 import { Child } from "./child.ts";
 import { freePort } from "./free-port.ts";
 import { pathOf } from "./parts.ts";
@@ -55,13 +56,26 @@ export class VictoriaLogsServer {
 
   /** Returns the rows of a query. */
   async query(query: string): Promise<Record<string, string>[]> {
-    const response = await fetch(`${this.url}/select/logsql/query`, {
+    const text = await this.#ask("query", { query });
+    return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+  }
+
+  /** Returns what the API for statistics answers, in Prometheus's format. */
+  async stats(
+    path: "stats_query" | "stats_query_range",
+    parameters: Record<string, string>,
+  ): Promise<ApiObject> {
+    return JSON.parse(await this.#ask(path, parameters));
+  }
+
+  async #ask(path: string, parameters: Record<string, string>): Promise<string> {
+    const response = await fetch(`${this.url}/select/logsql/${path}`, {
       method: "POST",
-      body: new URLSearchParams({ query }),
+      body: new URLSearchParams(parameters),
       signal: AbortSignal.timeout(60_000),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`${query}: HTTP ${response.status}: ${text}`);
-    return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+    if (!response.ok) throw new Error(`${parameters.query}: HTTP ${response.status}: ${text}`);
+    return text;
   }
 }
