@@ -13,8 +13,6 @@ import { VictoriaLogsServer } from "./support/victoria-logs.ts";
 
 const missing = missingParts("otelCollector", "victoriaLogs");
 const SECONDS = Number(process.env.ARCHIVE_KILLS_SECONDS ?? 60);
-// What a store accepted is on its disk after -inmemoryDataFlushInterval, and then some on a busy machine.
-const STORE_FLUSH_MS = 4_000;
 const RECORDS = `{"service.name"="nodekeeper"}
   | fields event_name, "nodekeeper.record.id", "nodekeeper.record.sequence", "k8s.pod.name", "nodekeeper.result"`;
 
@@ -78,12 +76,13 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
       kills.collector!++;
     },
     async store() {
+      // What the last kill took from one of them must be on the disk of the other.
+      for (const store of stores) await store.flushed();
       const store = stores[Math.floor(Math.random() * stores.length)]!;
       await store.child.kill();
       await sleep(Math.random() * 2_000);
       await store.restart();
       kills.store!++;
-      await sleep(STORE_FLUSH_MS);
     },
   };
 

@@ -54,6 +54,21 @@ export class VictoriaLogsServer {
     });
   }
 
+  /** Waits until all that it has accepted so far is on its disk. */
+  async flushed(): Promise<void> {
+    await fetch(`${this.url}/internal/force_flush`, { signal: AbortSignal.timeout(60_000) });
+    const accepted = await this.#storedRows(/inmemory|small|big/);
+    await this.child.until("flushed", async () => {
+      if ((await this.#storedRows(/small|big/)) < accepted) throw new Error("rows are in memory");
+    });
+  }
+
+  async #storedRows(types: RegExp): Promise<number> {
+    const response = await fetch(`${this.url}/metrics`, { signal: AbortSignal.timeout(60_000) });
+    const rows = (await response.text()).matchAll(/^vl_storage_rows\{type="storage\/(\w+)"\} (\d+)$/gm);
+    return [...rows].reduce((sum, [, type, count]) => (types.test(type!) ? sum + Number(count) : sum), 0);
+  }
+
   /** Returns the rows of a query. */
   async query(query: string): Promise<Record<string, string>[]> {
     const text = await this.#ask("query", { query });
