@@ -69,7 +69,7 @@ describe("evictions from decisions", () => {
     const pods = ["terminated", "terminated", "superseded", "failed", "unknown", "overdue"];
     const rows = pods.flatMap((result, at) => {
       const pod = { "k8s.pod.uid": `u${at}`, "k8s.node.name": at < 3 ? "n1" : "n2" };
-      const sent = at === 1 ? { "outcome.sent": "false" } : {};
+      const sent: Record<string, string> = at === 1 ? { "outcome.sent": "false" } : {};
       return [selected(at + 1, pod), ended(at + 1, result, { ...pod, ...sent })];
     });
     const all = evictionsOf([...rows, selected(9, { "k8s.pod.uid": "open" })], 0);
