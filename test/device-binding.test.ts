@@ -77,6 +77,12 @@ function deallocate({ name }: { name: string }) {
   store().put({ ...stored(name), status: {} });
 }
 
+const bindingDevice = {
+  name: "gpu-0",
+  bindingConditions: [CONDITION],
+  bindingFailureConditions: ["example.com/Failed"],
+};
+
 /** A driver that reports what `report` is given, and what it was told. */
 async function serve() {
   const statuses = new LatestValue<DeviceStatus[]>();
@@ -86,17 +92,7 @@ async function serve() {
     name: DRIVER,
     socketDir: node.agent.pluginDir,
     async *devices() {
-      yield [
-        {
-          devices: [
-            {
-              name: "gpu-0",
-              bindingConditions: [CONDITION],
-              bindingFailureConditions: ["example.com/Failed"],
-            },
-          ],
-        },
-      ];
+      yield [{ devices: [bindingDevice] }];
     },
     prepare: ({ devices }) => devices.map(({ request, pool, device }) => ({ request, pool, device })),
     unprepare: () => {},
@@ -201,4 +197,56 @@ it("a claim that was deallocated and allocated again begins anew", async () => {
   report([attached(claim.uid)]);
   await eventually(() => expect(conditionsOf(claim.name)).toEqual([`${CONDITION}=True`]));
   expect(told.flat().every(({ uid }) => uid === claim.uid)).toBe(true);
+});
+
+it("a claim that nobody saw deallocated is left out once, and has no condition until the driver has stated it anew", async () => {
+  await node.start();
+  const told: string[][] = [];
+  /** By UID: devices that are attached. Such as of a driver that keeps no times of allocations. */
+  const attachedClaims = new Set<string>();
+  const changed = new LatestValue<true>();
+  /** How many lists the driver had got when it was asked for the status. */
+  const asked: number[] = [];
+  const driver = serveDeviceDriver({
+    name: DRIVER,
+    socketDir: node.agent.pluginDir,
+    async *devices() {
+      yield [{ devices: [bindingDevice] }];
+    },
+    prepare: () => [],
+    unprepare: () => {},
+    onAllocations(claims) {
+      told.push(claims.map(({ allocatedAt }) => allocatedAt.toISOString()));
+      for (const uid of attachedClaims)
+        if (!claims.some((claim) => claim.uid === uid)) attachedClaims.delete(uid);
+      changed.set(true);
+    },
+    async *status(signal) {
+      asked.push(told.length);
+      for (;;) {
+        await changed.take(signal);
+        yield [...attachedClaims].map((uid) => attached(uid));
+      }
+    },
+  });
+  node.drivers.push(driver);
+  await driver.ready;
+  const attach = ({ uid }: { uid: string }) => {
+    attachedClaims.add(uid);
+    changed.set(true);
+  };
+  const { pod, claim } = waitingPod("one");
+  allocate(claim, pod, "2026-03-01T12:00:00Z");
+  await until("told", () => told.at(-1)?.length === 1);
+  attach(claim);
+  await until("written", () => conditionsOf(claim.name).length === 1);
+  deallocate(claim);
+  allocate(claim, pod, "2026-03-01T12:00:10Z");
+  await until("told again", () => told.at(-1)?.[0]?.startsWith("2026-03-01T12:00:10"));
+  expect(told.slice(-3).map((times) => times.length)).toEqual([1, 0, 1]);
+  expect(conditionsOf(claim.name)).toEqual([]);
+  attach(claim);
+  await until("written again", () => conditionsOf(claim.name).length === 1);
+  // The status is asked for after the driver was told of claims.
+  expect(asked[0]).toBeGreaterThan(0);
 });

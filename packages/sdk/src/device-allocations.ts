@@ -15,7 +15,7 @@ export interface ClaimToBind extends ClaimToPrepare {
  * Called with all claims that have devices with binding conditions and are not prepared yet: from when a pod waits to be bound
  * to this node until `prepare` has succeeded, or the claim is deallocated. Called when the agent connects and after each
  * change, with an empty list if there are none, and again if it throws. Devices without binding conditions are left out. A
- * claim that is neither in the last list nor prepared was deallocated: undo what was done for it.
+ * claim that is neither in the last list nor prepared was deallocated: undo what was done for it. Must return within 10 s.
  */
 export type AllocationHandler = (claims: ClaimToBind[], signal: AbortSignal) => Promise<void> | void;
 

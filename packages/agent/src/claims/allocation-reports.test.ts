@@ -8,6 +8,7 @@ import { until } from "@nodekeeper/testing/until";
 import { createServer, ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AllocationReports } from "./allocation-reports.ts";
+import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
 import { DRIVER, NODE } from "./testing/claim-world.ts";
 
 let directory: string;
@@ -22,6 +23,10 @@ const clock = new FakeClock();
 const told: string[][] = [];
 /** The same, of whose devices the status is accepted. */
 let accepted: string[] = [];
+/** UIDs of the claims of which another report is awaited. */
+const renewed: string[] = [];
+/** Whether each call told of something new. */
+const news: boolean[] = [];
 const watches = new Set<WatchTarget>();
 let reports: AllocationReports;
 
@@ -29,6 +34,8 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "nkar-"));
   told.length = 0;
   accepted = [];
+  renewed.length = 0;
+  news.length = 0;
   isFailing = false;
   lastError = undefined;
   server = createServer();
@@ -45,9 +52,11 @@ beforeEach(async () => {
     records: { get: () => undefined, subscribe: () => {} },
     statuses: {
       unprepared: () => [],
-      toBind: (_, claims) => {
-        accepted = claims.map(({ uid, allocatedAt }) => `${uid} ${allocatedAt}`);
+      toBind: (_, claims, keys) => {
+        const isTold = (claim: ClaimToBind) => keys.get(claim.uid) === allocationKey(claim);
+        accepted = claims.filter(isTold).map(({ uid, allocatedAt }) => `${uid} ${allocatedAt}`);
       },
+      renewed: (_, uids) => renewed.push(...uids),
     },
     watch: (target) => ({
       get lastError() {
@@ -75,7 +84,8 @@ afterEach(async () => {
 function connect(): void {
   connection = childScope(scope.signal);
   const target = { driver: DRIVER, endpoint: join(directory, "driver.sock") };
-  void reports.tell({ ...target, service: DeviceBindingDefinition.fullName }, connection.signal);
+  const onTold = (isNew: boolean) => news.push(isNew);
+  void reports.tell({ ...target, service: DeviceBindingDefinition.fullName }, onTold, connection.signal);
 }
 
 const watchOf = (plural: string) =>
@@ -137,8 +147,41 @@ it("the status of an allocation is accepted from when the driver was told of it"
   claim.onUpsert(allocated(5_000));
   expect(accepted).toEqual([]);
   await clock.step(1_000);
+  await until("told that it ended", () => news.length === 2);
+  await clock.step(1_000);
   await until("accepted again", () => accepted[0] === "uid 5000");
-  expect(told.slice(1)).toEqual([["uid 1000"], ["uid 5000"]]);
+  expect(told.slice(1)).toEqual([["uid 1000"], [], ["uid 5000"]]);
+  expect(renewed).toEqual(["uid", "uid"]);
+  expect(news).toEqual([true, false, true]);
+});
+
+it("a claim that can't be read delays the first list, and not those after it", async () => {
+  connect();
+  const pods = await watchOf("pods");
+  const { metadata } = pod;
+  const second = {
+    metadata: { ...metadata, uid: "2" },
+    spec: { resourceClaims: [{ resourceClaimName: "2" }] },
+  };
+  pods.onReplace([pod, second], "1");
+  const [first, other] = await until("both", () => {
+    const claims = [...watches].filter(({ resource }) => resource.plural === "resourceclaims");
+    return claims.length === 2 && claims;
+  });
+  first!.handler.onReplace([allocated(1_000)], "1");
+  await clock.step(10_000);
+  expect(told).toEqual([]);
+  other!.handler.onReplace([], "1");
+  await until("told", () => told.length === 1);
+  const third = {
+    metadata: { ...metadata, uid: "3" },
+    spec: { resourceClaims: [{ resourceClaimName: "3" }] },
+  };
+  pods.onUpsert(third);
+  first!.handler.onUpsert({ metadata: allocated(1).metadata });
+  await clock.step(1_000);
+  await until("told again", () => told.length === 2);
+  expect(told).toEqual([["uid 1000"], []]);
 });
 
 it("a driver that connects again is told again, and not of what is unchanged", async () => {
@@ -150,6 +193,9 @@ it("a driver that connects again is told again, and not of what is unchanged", a
   connect();
   await until("told again", () => told.length === 2);
   expect(told[1]).toEqual(["uid 1000"]);
+  expect(renewed).toEqual(["uid"]);
+  await until("its answer", () => news.length === 2);
+  expect(news).toEqual([true, false]);
 });
 
 it("a watch that fails is a problem of the drivers that need it", async () => {

@@ -15,7 +15,7 @@ import { ClaimsToBind, type ClaimsToBindOptions } from "./claims-to-bind.ts";
 
 export interface AllocationReportsOptions
   extends Pick<ClaimsToBindOptions, "nodeName" | "records" | "watch"> {
-  statuses: Pick<ClaimStatuses, "toBind" | "unprepared">;
+  statuses: Pick<ClaimStatuses, "toBind" | "renewed" | "unprepared">;
   clock: Clock;
   log: Logger;
 }
@@ -25,16 +25,19 @@ interface Told {
   notice: DriverNotice<readonly ClaimToBind[]>;
   /** Undefined until all are known. */
   claims: readonly ClaimToBind[] | undefined;
-  /** Allocations that the driver was told of. */
-  allocations: ReadonlySet<string>;
+  /** The allocations that the driver was told of last: their keys, by UID of the claim. */
+  allocations: ReadonlyMap<string, string>;
+  /** Called after the connected driver was told; with whether some of it was new. */
+  onTold: (isNew: boolean) => void;
 }
 
 /**
  * Tells drivers of the claims that they must know before they are prepared.
  *
  * 1. Pods and claims are watched only while a driver is known that serves DeviceBinding.
- * 2. The status of a claim's devices is accepted from when the driver was told of its allocation. What it reported before
- *    was about an earlier one.
+ * 2. A driver is told once all claims are known. After that, a claim that can't be read yet does not delay the others.
+ * 3. The status of a claim's devices is accepted from when the driver was told of its allocation. What it reported before
+ *    was about an earlier one, so that it is asked again.
  */
 export class AllocationReports {
   readonly #options: AllocationReportsOptions;
@@ -45,22 +48,35 @@ export class AllocationReports {
 
   constructor(options: AllocationReportsOptions) {
     this.#options = options;
-    this.#toBind = new ClaimsToBind({ ...options, unprepared: () => options.statuses.unprepared() });
+    this.#toBind = new ClaimsToBind({
+      ...options,
+      unprepared: () => options.statuses.unprepared(),
+      isServed: (driver) => this.#drivers.has(driver),
+    });
     this.#toBind.subscribe(() => this.#changed());
   }
 
-  /** Tells a connected driver until the signal aborts. Never rejects. */
-  async tell(target: Omit<NoticeTarget, "log">, signal: AbortSignal): Promise<void> {
+  /**
+   * Tells a connected driver until the signal aborts. Never rejects.
+   * @param onTold called each time it was told; with whether it was of an allocation that it was not told of before
+   */
+  async tell(
+    target: Omit<NoticeTarget, "log">,
+    onTold: (isNew: boolean) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { driver } = target;
     const known = this.#drivers.get(driver) ?? this.#added(driver);
+    known.onTold = onTold;
     await known.notice.run({ ...target, log: this.#options.log }, signal);
   }
 
   /** Forgets a driver that is gone, or does not serve DeviceBinding any more. */
   forgotten(driver: string): void {
     if (!this.#drivers.delete(driver)) return;
-    this.#options.statuses.toBind(driver, []);
+    this.#options.statuses.toBind(driver, [], new Map());
     if (this.#drivers.size === 0) this.#watching?.abort();
+    else this.#toBind.servedChanged();
   }
 
   /** Why a driver is not told of allocations. Undefined if it is. */
@@ -93,16 +109,15 @@ export class AllocationReports {
         method: "ReportAllocations",
         about: "allocations",
         encode: allocationsMessage,
-        onTold: (claims) => {
-          known.allocations = new Set(claims.map(allocationKey));
-          this.#accept(driver, known);
-        },
+        onTold: (claims) => this.#told(driver, known, claims),
         clock,
       }),
       claims: undefined,
-      allocations: new Set(),
+      allocations: new Map(),
+      onTold: () => {},
     };
     this.#drivers.set(driver, known);
+    this.#toBind.servedChanged();
     this.#update(driver, known);
     this.#sleep.wake();
     return known;
@@ -113,16 +128,31 @@ export class AllocationReports {
   }
 
   #update(driver: string, known: Told): void {
-    if (!this.#toBind.isComplete) return;
+    if (!known.claims && !this.#toBind.isComplete) return;
     const claims = this.#toBind.of(driver);
     if (isDeepStrictEqual(claims, known.claims)) return;
     known.claims = claims;
-    known.notice.set(claims);
+    this.#send(known);
     this.#accept(driver, known);
   }
 
+  // A claim that was allocated anew is left out once, as if the driver had been told of its deallocation in time.
+  #send({ notice, claims = [], allocations }: Told): void {
+    const isAnew = (claim: ClaimToBind) =>
+      (allocations.get(claim.uid) ?? allocationKey(claim)) !== allocationKey(claim);
+    notice.set(claims.some(isAnew) ? claims.filter((claim) => !isAnew(claim)) : claims);
+  }
+
+  #told(driver: string, known: Told, claims: readonly ClaimToBind[]): void {
+    const added = claims.map(({ uid }) => uid).filter((uid) => !known.allocations.has(uid));
+    known.allocations = new Map(claims.map((claim) => [claim.uid, allocationKey(claim)]));
+    this.#options.statuses.renewed(driver, added);
+    this.#accept(driver, known);
+    this.#send(known);
+    known.onTold(added.length > 0);
+  }
+
   #accept(driver: string, { claims = [], allocations }: Told): void {
-    const accepted = claims.filter((claim) => allocations.has(allocationKey(claim)));
-    this.#options.statuses.toBind(driver, accepted);
+    this.#options.statuses.toBind(driver, claims, allocations);
   }
 }

@@ -49,6 +49,11 @@ export function sameDevice(a: DeviceIdentity, b: DeviceIdentity): boolean {
   return a.request === b.request && a.pool === b.pool && a.device === b.device && a.shareId === b.shareId;
 }
 
+/** Returns whether all of these devices are among `devices`. */
+export function hasDevices(devices: readonly DeviceIdentity[], these: readonly DeviceIdentity[]): boolean {
+  return these.every((device) => devices.some((each) => sameDevice(each, device)));
+}
+
 /** Returns whether these devices can't be prepared for two claims at once. Shares of one device can. */
 export function isExclusive(a: DeviceIdentity, b: DeviceIdentity): boolean {
   const areShares = a.shareId !== "" && b.shareId !== "" && a.shareId !== b.shareId;

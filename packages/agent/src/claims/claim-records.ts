@@ -6,6 +6,7 @@ import {
   type Allocation,
   type ClaimPod,
   type DeviceIdentity,
+  hasDevices,
   sameDevice,
 } from "./allocation.ts";
 import type { FileOwner } from "./cdi-file.ts";
@@ -68,6 +69,11 @@ export class ClaimRecords {
 
   get boot(): string {
     return this.#boot;
+  }
+
+  /** Whether changes survive the agent. */
+  get isKept(): boolean {
+    return this.#store.isPersistent;
   }
 
   /** Calls `listener` after each change of a claim's record. */
@@ -165,10 +171,7 @@ export class ClaimRecords {
 
   /** Returns whether the record has exactly these devices, in any order. */
   isOf(record: ClaimRecord, devices: readonly DeviceIdentity[]): boolean {
-    return (
-      record.devices.length === devices.length &&
-      devices.every((device) => record.devices.some((each) => sameDevice(each, device)))
-    );
+    return record.devices.length === devices.length && hasDevices(record.devices, devices);
   }
 
   /** Records a claim, or replaces its record. */

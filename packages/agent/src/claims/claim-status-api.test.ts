@@ -79,9 +79,9 @@ const refused = (code: ErrorCode, httpStatus: number, reason: string) =>
 
 it.each<[string, Error, object]>([
   [
-    "a missing right for the driver",
+    "a missing right for the driver, or a forbidden field of the claim",
     refused("invalid", 422, "FieldValueForbidden"),
-    { code: "forbidden", id: "NK1521" },
+    { code: "invalid", id: "NK1521" },
   ],
   ["a missing right for the status", refused("forbidden", 403, ""), { code: "forbidden", id: "NK1521" }],
   [

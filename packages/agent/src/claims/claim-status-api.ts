@@ -48,7 +48,8 @@ export class ClaimStatusApi {
    * claim as it is, or undefined to write nothing.
    *
    * Throws `notFound` if the claim does not exist or was replaced, `DeviceStatusNotWritten` with the code `forbidden` if a
-   * permission is missing and `conflict` if another client owns a field, and otherwise as the client does.
+   * permission is missing, `invalid` if one may be missing or a field of this claim is forbidden, and `conflict` if another
+   * client owns a field, and otherwise as the client does.
    */
   async apply(
     claim: ClaimReference,
@@ -123,16 +124,13 @@ function timed(entry: StatusEntry, live: Record<string, unknown> | undefined, no
   };
 }
 
-// Kubernetes 1.36 and later report a missing right for the entries of a driver as an invalid field (422).
+// Kubernetes 1.36 and later report a missing right for the entries of a driver as a forbidden field of an invalid object
+// (422), as they do fields that this claim may not have.
 function refusalOf(error: unknown): NodekeeperError | undefined {
   const causes = error instanceof ApiStatusError ? error.summary.causes : [];
-  const isForbidden =
-    codeOf(error) === "forbidden" || causes.some(({ reason }) => reason === "FieldValueForbidden");
+  const code = codeOf(error);
+  const isField = causes.some(({ reason }) => reason === "FieldValueForbidden");
   const isOwned = causes.some(({ reason }) => reason === "FieldManagerConflict");
-  if (!isForbidden && !isOwned) return undefined;
-  const problem = messageOf(error);
-  return new DeviceStatusNotWritten(
-    { problem },
-    { cause: error, code: isForbidden ? "forbidden" : "conflict" },
-  );
+  if ((code !== "forbidden" && !isField && !isOwned) || code === undefined) return undefined;
+  return new DeviceStatusNotWritten({ problem: messageOf(error) }, { cause: error, code });
 }

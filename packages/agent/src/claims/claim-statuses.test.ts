@@ -12,7 +12,7 @@ import { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type StatusOutcome, statusManager } from "./claim-status-api.ts";
 import { ClaimStatuses } from "./claim-statuses.ts";
-import type { ClaimToBind } from "./claim-to-bind.ts";
+import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import type { WantedEntries } from "./reported-statuses.ts";
 import { ClaimWorld, DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";
@@ -246,6 +246,10 @@ const toBind = (claim: ClaimReference, allocatedAt = 1): ClaimToBind => ({
   devices: [binding],
   allocatedAt,
 });
+/** Keys of the first allocations of claims. */
+const told = (...claims: ClaimReference[]) => keysOf(...claims.map((claim) => toBind(claim)));
+const keysOf = (...claims: ClaimToBind[]) =>
+  new Map(claims.map((claim) => [claim.uid, allocationKey(claim)]));
 
 it("a claim that waits to be bound has a status, which stays from then on until the claim is deallocated", async () => {
   const { world, records, server, clock, start } = await setUp([]);
@@ -258,10 +262,10 @@ it("a claim that waits to be bound has a status, which stays from then on until 
   first.statuses.reported(DRIVER, report);
   await settle();
   expect(server.writes).toEqual([]);
-  first.statuses.toBind(DRIVER, [toBind(claim)]);
+  first.statuses.toBind(DRIVER, [toBind(claim)], told(claim));
   await until("written", () => server.devices("one").length === 1);
   // The pod is bound, and the kubelet does not call before the agent is started again.
-  first.statuses.toBind(DRIVER, []);
+  first.statuses.toBind(DRIVER, [], told());
   await settle();
   history.push(server.devices("one"));
   await first.stop();
@@ -291,27 +295,101 @@ it("a claim that waits to be bound has a status, which stays from then on until 
   await second.stop();
 });
 
-it("what was reported of an earlier allocation is only written again when the claim waits again", async () => {
+it("what was reported of an earlier allocation is not written for a later one, though it has the same device", async () => {
   const { world, server, start } = await setUp([]);
   using _world = world;
   const claim = world.claim("one", "nic-0");
   server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
-  const { statuses, stop } = start();
-  statuses.toBind(DRIVER, [toBind(claim)]);
+  const { statuses, problems, stop } = start();
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
   statuses.reported(DRIVER, [entry(claim)]);
   await until("written", () => server.devices("one").length === 1);
   // Deallocated, by which the API server removes the entry, and allocated the same device again.
   server.entries.delete("one");
-  statuses.toBind(DRIVER, []);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], told(claim));
   await settle();
-  statuses.reported(DRIVER, [entry(claim, { data: "{}" })]);
+  statuses.reported(DRIVER, [entry(claim, { data: '{"of":"earlier"}' })]);
   await settle();
   expect(server.devices("one")).toEqual([]);
-  statuses.toBind(DRIVER, [toBind(claim, 2)]);
+  expect(problems.of(DRIVER)).toEqual([]);
+  statuses.renewed(DRIVER, [claim.uid]);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], keysOf(toBind(claim, 2)));
+  await settle();
+  expect(server.devices("one")).toEqual([]);
+  // Equal to the report of before: the driver says it of this allocation.
+  statuses.reported(DRIVER, [entry(claim, { data: '{"of":"earlier"}' })]);
   await until("written again", () => server.devices("one").length === 1);
-  server.entries.delete("one");
-  statuses.toBind(DRIVER, [toBind(claim, 3)]);
-  await until("and again", () => server.devices("one").length === 1);
+  await stop();
+});
+
+it("the status of an agent before stays until the driver has reported it again", async () => {
+  const { world, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const first = start();
+  first.statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  first.statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  await first.stop();
+  const { statuses, stop } = start();
+  // Of a driver that does not know the claim yet.
+  statuses.renewed(DRIVER, [claim.uid]);
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  await settle();
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  statuses.reported(DRIVER, []);
+  await until("withdrawn", () => server.devices("one").length === 0);
+  await stop();
+});
+
+it("a claim with a record of an earlier allocation has the status of the devices that it waits for", async () => {
+  const { world, server, claims, start } = await setUp(["one"]);
+  using _world = world;
+  const [claim] = claims as [ClaimReference];
+  const { statuses, problems, stop } = start();
+  const later = { ...toBind(claim), devices: [{ ...binding, device: "nic-1" }] };
+  statuses.toBind(DRIVER, [later], keysOf(later));
+  statuses.reported(DRIVER, [entry(claim, { device: "nic-1" })]);
+  await until("written", () => server.devices("one").length === 1);
+  expect(server.devices("one")).toEqual(["nic-1"]);
+  expect(problems.of(DRIVER)).toEqual([]);
+  await stop();
+});
+
+it("a claim with a forbidden field is held alone, unless the next one is refused, too", async () => {
+  const { world, server, clock, claims, start } = await setUp(["one", "two"]);
+  using _world = world;
+  const { statuses, stop } = start();
+  const refuse = (...names: string[]) => {
+    server.fault = ({ name }) => {
+      if (!names.includes(name)) return;
+      throw new DeviceStatusNotWritten({ problem: "a field is forbidden" }, { code: "invalid" });
+    };
+  };
+  const report = (data: string) =>
+    statuses.reported(
+      DRIVER,
+      claims.map((claim) => entry(claim, { data })),
+    );
+  refuse("one");
+  report("{}");
+  await until("the other is written", () => server.devices("two").length === 1);
+  expect(statuses.problemOf(DRIVER)).toContain("a field is forbidden");
+  report('{"change":1}');
+  await until("and again", () => server.entries.get("two")?.[0]?.data?.change === 1);
+  expect(server.writes.filter((name) => name === "one")).toHaveLength(1);
+  refuse("one", "two");
+  await clock.step(300_000);
+  report('{"change":2}');
+  await until("both are refused", () => server.writes.length === 5);
+  refuse();
+  report('{"change":3}');
+  await settle();
+  expect(server.writes).toHaveLength(5);
+  await clock.step(300_000);
+  await until("written", () => claims.every(({ name }) => server.entries.get(name)?.[0]?.data?.change === 3));
+  expect(statuses.problemOf(DRIVER)).toBeUndefined();
   await stop();
 });
 

@@ -1,3 +1,4 @@
+import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
 import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import {
   type Clock,
@@ -94,13 +95,21 @@ export class ClaimStatuses {
     this.#pace.forget(driver);
   }
 
-  /** Sets the claims that are not prepared yet and of whose devices the driver may report the status. */
-  toBind(driver: string, claims: readonly ClaimToBind[]): void {
-    for (const uid of this.#reports.toBind(driver, claims)) {
+  /**
+   * Sets the claims that wait to be bound.
+   * @param told the allocations that the driver was told of, and may report the status of: their keys, by UID of the claim
+   */
+  toBind(driver: string, claims: readonly ClaimToBind[], told: ReadonlyMap<string, string>): void {
+    for (const uid of this.#reports.toBind(driver, claims, told)) {
       // A deallocation has removed what was written.
       this.#written.delete(keyOf(driver, uid));
       this.#changed(driver, uid);
     }
+  }
+
+  /** Awaits another report of claims that the driver was told are allocated anew. Until then their status stays. */
+  renewed(driver: string, uids: readonly string[]): void {
+    this.#reports.renewed(driver, uids);
   }
 
   /** Returns the claims that may have entries of ours, and have no record. */
@@ -112,7 +121,7 @@ export class ClaimStatuses {
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */
   problemOf(driver: string): string | undefined {
     const failed = [...this.#failures].find(([key]) => key.startsWith(`${driver}/`));
-    return this.#reports.refusal(driver) ?? this.#pace.problemOf(driver) ?? failed?.[1];
+    return this.#reports.refusal(driver) ?? failed?.[1];
   }
 
   /** Writes until the signal aborts. */
@@ -160,9 +169,10 @@ export class ClaimStatuses {
     }
     this.#written.delete(key);
     try {
-      const isStored = await this.#write(driver, claim, wanted, signal);
-      if (isStored && text !== undefined) this.#written.set(key, text);
-      if (isStored && isOpen) this.#recheck(key);
+      const outcome = await this.#write(driver, claim, wanted, signal);
+      if (outcome === "held") return;
+      if (outcome === "stored" && text !== undefined) this.#written.set(key, text);
+      if (outcome === "stored" && isOpen) this.#recheck(key);
       this.#failures.delete(key);
     } catch (error) {
       this.#failures.set(key, messageOf(error));
@@ -175,13 +185,13 @@ export class ClaimStatuses {
     this.#queue.addAfter(key, RECHECK_MS);
   }
 
-  // Returns whether the claim has entries of ours now. False also if the write is postponed.
+  // Returns whether the claim has entries of ours now, or its write is postponed.
   async #write(
     driver: string,
     { namespace, name, uid }: ClaimReference,
     wanted: WantedEntries,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<"stored" | "none" | "held"> {
     const { store, log } = this.#options;
     const key = keyOf(driver, uid);
     const claim = { namespace, name, uid };
@@ -190,13 +200,13 @@ export class ClaimStatuses {
       this.#stored.set(key, claim);
     }
     const result = await this.#apply(driver, claim, wanted, signal);
-    if (result === "held") return false;
+    if (result === "held") return "held";
     if (result !== "missing" && result !== "kept")
       log.debug({ driver, claim, result }, "status of devices written");
-    if (result === "stored" || result === "kept") return true;
+    if (result === "stored" || result === "kept") return "stored";
     store.remove({ driver, uid });
     this.#stored.delete(key);
-    return false;
+    return "none";
   }
 
   async #apply(
@@ -207,8 +217,12 @@ export class ClaimStatuses {
   ): Promise<"stored" | "removed" | "kept" | "missing" | "held"> {
     const { api, nodeName, clock } = this.#options;
     const manager = statusManager(driver, nodeName);
-    const hold = (problem: string) => {
-      this.#queue.addAfter(keyOf(driver, claim.uid), this.#pace.hold(driver, problem));
+    const hold = (problem: string, isOfClaim = false) => {
+      const pace = this.#pace;
+      const key = keyOf(driver, claim.uid);
+      const ms = isOfClaim ? pace.holdClaim(driver, claim.uid, problem) : pace.hold(driver, problem);
+      this.#failures.set(key, problem);
+      this.#queue.addAfter(key, ms);
       return "held" as const;
     };
     try {
@@ -219,8 +233,9 @@ export class ClaimStatuses {
     } catch (error) {
       const code = codeOf(error);
       if (code === "notFound") return "missing";
-      if (code !== "forbidden") throw error;
-      return hold(messageOf(error));
+      const isOfClaim = error instanceof DeviceStatusNotWritten && code === "invalid";
+      if (code !== "forbidden" && !isOfClaim) throw error;
+      return hold(messageOf(error), isOfClaim);
     }
   }
 }

@@ -16,10 +16,13 @@ let running: Promise<void>;
 const watches = new Map<string, WatchTarget>();
 let toBind: ClaimsToBind;
 let changes = 0;
+/** Drivers that are told of their claims. */
+let served: Set<string>;
 
 beforeEach(() => {
   world = new ClaimWorld();
   records = world.records();
+  served = new Set([DRIVER, OTHER]);
 });
 afterEach(async () => {
   scope.abort();
@@ -34,6 +37,7 @@ function start(unprepared: readonly ClaimReference[] = []): void {
     nodeName: NODE,
     records,
     unprepared: () => unprepared,
+    isServed: (driver) => served.has(driver),
     watch: (target) => ({
       lastError: undefined,
       async run(signal) {
@@ -86,9 +90,9 @@ const claim = (name: string, pods: readonly string[], ...results: object[]): Kub
 const namesOf = (driver = DRIVER) => toBind.of(driver).map(({ name }) => name);
 const bound = (...names: string[]) => names.map((name) => result(DRIVER, name, "Attached"));
 
-async function prepared(driver: string, name: string): Promise<void> {
+async function prepared(driver: string, name: string, device = "gpu-0"): Promise<void> {
   const reference = { namespace: "default", name, uid: `uid-of-${name}` };
-  const devices = [recordedDevice("gpu-0")];
+  const devices = [recordedDevice(device)];
   await records.save(driver, reference, { state: "prepared", devices, cdi: "", pods: [] });
 }
 
@@ -144,10 +148,36 @@ it("a claim stays when its pod was bound, until each of its drivers has prepared
   expect(namesOf()).toEqual(["one"]);
   podWatch().onDelete(pod("two", "one"));
   await prepared(DRIVER, "one");
-  await prepared(OTHER, "one");
+  await prepared(OTHER, "one", "nic-0");
   await settle();
   expect(namesOf(OTHER)).toEqual([]);
   expect([...watches.keys()]).toEqual([` spec.nodeName=,status.nominatedNodeName=${NODE}`]);
+});
+
+it("a claim is not kept for a driver that is not told of it, and followed again for one that is from now on", async () => {
+  served.delete(OTHER);
+  start([{ namespace: "default", name: "one", uid: "uid-of-one" }]);
+  podWatch().onReplace([pod("one", "one")], "1");
+  const both = claim("one", ["one"], ...bound("gpu-0"), result(OTHER, "nic-0", "Linked"));
+  claimWatch("one").onReplace([both], "1");
+  podWatch().onDelete(pod("one", "one"));
+  await prepared(DRIVER, "one");
+  await settle();
+  expect(watches.size).toBe(1);
+  served.add(OTHER);
+  toBind.servedChanged();
+  expect(toBind.isComplete).toBe(false);
+  claimWatch("one").onReplace([both], "1");
+  expect([namesOf(), namesOf(OTHER)]).toEqual([[], ["one"]]);
+});
+
+it("a record of other devices, which is left of an earlier allocation, does not prepare a claim", async () => {
+  start();
+  podWatch().onReplace([pod("one", "one")], "1");
+  claimWatch("one").onReplace([claim("one", ["one"], ...bound("gpu-1"))], "1");
+  await prepared(DRIVER, "one");
+  podWatch().onDelete(pod("one", "one"));
+  expect(namesOf()).toEqual(["one"]);
 });
 
 it("a claim that is prepared for one pod is one as long as another waits", async () => {

@@ -1,6 +1,6 @@
 import type { ApiResource, KubeObject, Watcher, WatchTarget } from "@nodekeeper/core/kube";
 import { childScope, type Logger, type ScopedSignal } from "@nodekeeper/core/lib";
-import type { ClaimPod } from "./allocation.ts";
+import { type ClaimPod, hasDevices } from "./allocation.ts";
 import { type ClaimReference, parseClaim } from "./claim-reader.ts";
 import type { ClaimRecords } from "./claim-records.ts";
 import { bindingDrivers, type ClaimToBind, claimToBind, reservedPods } from "./claim-to-bind.ts";
@@ -9,8 +9,10 @@ import { podResource, type WaitingPod, waitingPod } from "./waiting-pod.ts";
 export interface ClaimsToBindOptions {
   nodeName: string;
   records: Pick<ClaimRecords, "get" | "subscribe">;
-  /** Returns claims that may have waited for an earlier agent, and are not prepared. */
+  /** Returns claims that may have waited before, and are not prepared. */
   unprepared: () => readonly ClaimReference[];
+  /** Whether a driver is told of its claims. A claim is not followed for other drivers. */
+  isServed: (driver: string) => boolean;
   watch: (target: WatchTarget) => Pick<Watcher, "run" | "lastError">;
   log: Logger;
 }
@@ -89,7 +91,7 @@ export class ClaimsToBind {
 
   /** Watches until the signal aborts. Nothing is known afterwards. */
   async run(signal: AbortSignal): Promise<void> {
-    const { watch, nodeName, unprepared } = this.#options;
+    const { watch, nodeName } = this.#options;
     using scope = childScope(signal);
     this.#signal = scope.signal;
     this.#watcher = watch({
@@ -113,7 +115,7 @@ export class ClaimsToBind {
         },
       },
     });
-    for (const claim of unprepared()) this.#followClaim(claim, claim.uid);
+    this.#followUnprepared();
     try {
       await this.#watcher.run(scope.signal);
     } finally {
@@ -124,6 +126,17 @@ export class ClaimsToBind {
       this.#pods.clear();
       this.#claims.clear();
     }
+  }
+
+  /** Follows the claims of a driver that is served from now on, and those of a driver that no longer is are left. */
+  servedChanged(): void {
+    this.#followUnprepared();
+    this.#follow();
+  }
+
+  #followUnprepared(): void {
+    if (!this.#signal) return;
+    for (const claim of this.#options.unprepared()) this.#followClaim(claim, claim.uid);
   }
 
   // Follows the claims of the pods that wait now, and those that are held.
@@ -186,7 +199,8 @@ export class ClaimsToBind {
   #hold(followed: FollowedClaim): void {
     const { claim, isRead, preparedBy, pods } = followed;
     if (!isRead) return;
-    const drivers = bindingDrivers(claim, this.#options.nodeName);
+    const { nodeName, records, isServed } = this.#options;
+    const drivers = bindingDrivers(claim, nodeName).filter(isServed);
     const uid = claim?.metadata.uid ?? "";
     // A claim that another pod uses already is awaited once it is reserved for this pod, too.
     const awaited = reservedPods(claim).filter((pod) => this.#pods.has(pod));
@@ -196,8 +210,12 @@ export class ClaimsToBind {
       for (const pod of awaited) pods.set(pod, this.#pods.get(pod)!.pod);
       return;
     }
-    for (const driver of drivers)
-      if (this.#options.records.get(driver, uid)?.state === "prepared") preparedBy.add(driver);
+    for (const driver of drivers) {
+      const record = records.get(driver, uid);
+      const toBind = claim && claimToBind(claim, driver, pods, nodeName);
+      if (record?.state === "prepared" && hasDevices(record.devices, toBind?.devices ?? []))
+        preparedBy.add(driver);
+    }
     if (followed.heldUid === uid && drivers.some((driver) => !preparedBy.has(driver))) return;
     followed.heldUid = undefined;
   }

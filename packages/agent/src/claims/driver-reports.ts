@@ -24,6 +24,9 @@ export interface DriverReportsOptions {
   log: Logger;
 }
 
+// As long as a call that tells a driver of allocations may take.
+const MOST_WAIT_MS = 10_000;
+
 /** What a driver reports of its devices. It is kept across connections. */
 export interface Reports {
   /** Undefined if the driver reports no health. */
@@ -54,14 +57,18 @@ export class DriverReports {
 
   /** Follows the reports that a connected driver serves until the signal aborts, and ends those that it serves no more. */
   follow(driver: Reporter, served: Served, signal: AbortSignal): Reports {
-    const statusReport = this.#status(driver, served, signal);
     const { allocations } = this.#options;
-    const binding = statusReport && serviceOf(served.versions, DeviceBindingDefinition);
-    if (binding)
-      this.#track(
-        allocations.tell({ driver: driver.name, endpoint: served.endpoint, service: binding }, signal),
-      );
-    else allocations.forgotten(driver.name);
+    const service = serviceOf(served.versions, DeviceBindingDefinition);
+    const told = Promise.withResolvers<void>();
+    const statusReport = this.#status(driver, served, service ? told.promise : undefined, signal);
+    if (statusReport && service) {
+      const onTold = (isNew: boolean) => {
+        told.resolve();
+        if (isNew) statusReport.reopen();
+      };
+      const target = { driver: driver.name, endpoint: served.endpoint, service };
+      this.#track(allocations.tell(target, onTold, signal));
+    } else allocations.forgotten(driver.name);
     return { health: this.#health(driver, served, signal), statusReport };
   }
 
@@ -96,6 +103,7 @@ export class DriverReports {
   #status(
     { name: driver, statusReport: before }: Reporter,
     { endpoint, versions, client }: Served,
+    told: Promise<void> | undefined,
     signal: AbortSignal,
   ): StatusStream | undefined {
     const { settings, statuses, log } = this.#options;
@@ -112,7 +120,7 @@ export class DriverReports {
     }
     const status = before ?? statusStream(driver, this.#options);
     this.#track(
-      this.#restored(client, signal).then(
+      this.#informed(client, told, signal).then(
         () => status.follow(endpoint, service, signal),
         () => {},
       ),
@@ -120,7 +128,17 @@ export class DriverReports {
     return status;
   }
 
-  // A driver that does not know its claims yet would report that none has a status.
+  // A driver that does not know its claims yet would report that none has a status. One that can't be told of allocations
+  // reports that of prepared claims nevertheless.
+  async #informed(
+    client: Served["client"],
+    told: Promise<void> | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#restored(client, signal);
+    if (told) await Promise.race([told, this.#options.clock.sleep(MOST_WAIT_MS, signal)]);
+  }
+
   async #restored(client: Served["client"], signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(retryPolicies.driverReports);
     for (;;)

@@ -7,6 +7,7 @@ import {
   messageOf,
   NodekeeperError,
   retryPolicies,
+  type ScopedSignal,
   sleepOrAbort,
 } from "@nodekeeper/core/lib";
 import { pacedReports } from "./paced-reports.ts";
@@ -35,6 +36,8 @@ const MOST_BYTES = 16 * 1024 * 1024;
 /** Follows a stream of a driver's reports, across its connections. */
 export class ReportStream<T> {
   readonly #options: ReportStreamOptions<T>;
+  /** Of the open stream. */
+  #scope: ScopedSignal | undefined;
   /** Why the stream failed; undefined while it works. */
   problem: string | undefined;
 
@@ -52,7 +55,6 @@ export class ReportStream<T> {
     while (!signal.aborted) {
       try {
         await this.#followOnce(endpoint, service, signal, () => backoff.reset());
-        throw new NodekeeperError("unavailable", "the driver ended the stream");
       } catch (error) {
         if (signal.aborted) return;
         onEnd();
@@ -64,6 +66,12 @@ export class ReportStream<T> {
     }
   }
 
+  /** Opens the stream of the present connection again at once, if it is open. What was received of it is discarded. */
+  reopen(): void {
+    this.#scope?.abort();
+  }
+
+  // Returns if the stream is to be opened again at once, or the signal has aborted.
   async #followOnce(
     endpoint: string,
     service: string,
@@ -73,17 +81,22 @@ export class ReportStream<T> {
     const { method, onReport, onEnd, clock } = this.#options;
     const call = { method: `${service}/${method}`, request: new Uint8Array() };
     using scope = childScope(signal);
+    this.#scope = scope;
     const stream = streamMessages(endpoint, call, { maxReceiveBytes: MOST_BYTES }, scope.signal);
     try {
       for await (const bytes of pacedReports(stream, clock)) {
         // The last report is yielded after an abort.
-        if (signal.aborted) return;
+        if (scope.signal.aborted) return;
         const report = this.#decode(bytes);
         this.problem = undefined;
         onMessage();
         onReport(report);
       }
+      throw new NodekeeperError("unavailable", "the driver ended the stream");
+    } catch (error) {
+      if (!scope.signal.aborted) throw error;
     } finally {
+      this.#scope = undefined;
       scope.abort();
       if (signal.aborted) onEnd();
     }

@@ -2,7 +2,7 @@ import { DeviceStatusRefused } from "@nodekeeper/api/errors";
 import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Logger } from "@nodekeeper/core/lib";
-import type { DeviceIdentity } from "./allocation.ts";
+import { type DeviceIdentity, hasDevices } from "./allocation.ts";
 import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
@@ -28,6 +28,12 @@ export type WantedEntries =
   | readonly StatusEntry[]
   | ((live: KubeObject) => readonly StatusEntry[] | undefined);
 
+interface Waiting {
+  claim: ClaimToBind;
+  /** Whether the driver was told of the allocation. */
+  isTold: boolean;
+}
+
 const MOST_LOGGED = 10;
 
 /** What drivers report of their devices, and what of it is to be written. */
@@ -36,7 +42,9 @@ export class ReportedStatuses {
   /** The last report of each driver since the agent's start. */
   readonly #reports = new Map<string, StatusReport>();
   /** Claims that wait to be bound, by driver and UID. */
-  readonly #toBind = new Map<string, ReadonlyMap<string, ClaimToBind>>();
+  readonly #toBind = new Map<string, ReadonlyMap<string, Waiting>>();
+  /** UIDs of claims, by driver, of which the last report was about an earlier allocation. */
+  readonly #outdated = new Map<string, Set<string>>();
 
   constructor(options: ReportedStatusesOptions) {
     this.#options = options;
@@ -50,38 +58,50 @@ export class ReportedStatuses {
       nodeName,
       devicesOf: (uid) => this.#devicesOf(driver, uid),
     });
+    const outdated = this.#outdated.get(driver) ?? [];
+    this.#outdated.delete(driver);
     this.#set(driver, next);
     this.#log(driver, next.refused, before?.refused ?? []);
     if (!before) return undefined;
     const uids = [...before.entries.keys(), ...next.entries.keys()];
-    return new Set(
-      uids.filter((uid) => JSON.stringify(before.entries.get(uid)) !== JSON.stringify(next.entries.get(uid))),
-    );
+    const differs = (uid: string) =>
+      JSON.stringify(before.entries.get(uid)) !== JSON.stringify(next.entries.get(uid));
+    return new Set([...outdated, ...uids.filter(differs)]);
   }
 
   /** Takes an empty report. */
   withdrawn(driver: string): void {
+    this.#outdated.delete(driver);
     this.#set(driver, { entries: new Map(), refused: [] });
   }
 
   forgotten(driver: string): void {
     this.#reports.delete(driver);
+    this.#outdated.delete(driver);
   }
 
-  /** Sets the claims that wait to be bound. Returns the UIDs of those that have begun to wait, ended, or differ. */
-  toBind(driver: string, claims: readonly ClaimToBind[]): string[] {
-    const before = this.#toBind.get(driver) ?? new Map<string, ClaimToBind>();
-    const next = new Map(claims.map((claim) => [claim.uid, claim]));
+  /**
+   * Sets the claims that wait to be bound. Returns the UIDs of those whose status is accepted now, is no longer, or is that
+   * of another allocation.
+   * @param told the allocations that the driver was told of: their keys, by UID of the claim
+   */
+  toBind(driver: string, claims: readonly ClaimToBind[], told: ReadonlyMap<string, string>): string[] {
+    const before = this.#toBind.get(driver) ?? new Map<string, Waiting>();
+    const next = new Map(
+      claims.map((claim) => [claim.uid, { claim, isTold: told.get(claim.uid) === allocationKey(claim) }]),
+    );
     if (claims.length > 0) this.#toBind.set(driver, next);
     else this.#toBind.delete(driver);
-    const keyIn = (map: ReadonlyMap<string, ClaimToBind>, uid: string) => {
-      const claim = map.get(uid);
-      return claim && allocationKey(claim);
-    };
-    const uids = new Set([...before.keys(), ...next.keys()]);
-    const changed = [...uids].filter((uid) => keyIn(before, uid) !== keyIn(next, uid));
-    for (const uid of changed) this.reconsider(driver, uid);
-    return changed;
+    for (const uid of next.keys()) this.reconsider(driver, uid);
+    const toldKey = (waiting: Waiting | undefined) => waiting?.isTold && allocationKey(waiting.claim);
+    return [...new Set([...before.keys(), ...next.keys()])].filter(
+      (uid) => toldKey(before.get(uid)) !== toldKey(next.get(uid)),
+    );
+  }
+
+  /** Leaves the status of claims as it is until the next report: the last one was about an earlier allocation. */
+  renewed(driver: string, uids: readonly string[]): void {
+    this.#outdated.set(driver, new Set([...(this.#outdated.get(driver) ?? []), ...uids]));
   }
 
   /** Accepts what was reported of a claim's devices before the claim was known. */
@@ -90,7 +110,7 @@ export class ReportedStatuses {
     const known = this.#known(driver, uid);
     if (!report || !known) return;
     const refused = report.refused.filter(
-      ({ claimUid, entry }) => claimUid !== uid || !entry || !isAllocated(known.devices, entry),
+      ({ claimUid, entry }) => claimUid !== uid || !entry || !isAllocated(known, entry),
     );
     if (refused.length < report.refused.length) this.#set(driver, { ...report, refused });
   }
@@ -102,7 +122,7 @@ export class ReportedStatuses {
 
   /** Returns a claim that waits to be bound. */
   claimToBind(driver: string, uid: string): ClaimReference | undefined {
-    return this.#toBind.get(driver)?.get(uid);
+    return this.#toBind.get(driver)?.get(uid)?.claim;
   }
 
   /** Returns whether the driver reports a status for a claim that is known. */
@@ -117,9 +137,14 @@ export class ReportedStatuses {
 
   /** Returns the entries that a claim should have. Undefined if it is not known yet. */
   wanted(driver: string, uid: string): WantedEntries | undefined {
+    if (this.#outdated.get(driver)?.has(uid)) return undefined;
     const record = this.#options.records.get(driver, uid);
-    const { devices } = record?.state === "prepared" ? record : (this.#toBind.get(driver)?.get(uid) ?? {});
-    if (devices) return this.#entries(driver, uid, devices);
+    const waiting = this.#toBind.get(driver)?.get(uid);
+    const prepared = record?.state === "prepared" ? record.devices : undefined;
+    // A claim may be prepared for one pod while another waits, or still for an earlier allocation.
+    if (waiting?.isTold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
+      return this.#entries(driver, uid, waiting.claim.devices);
+    if (prepared) return this.#entries(driver, uid, prepared);
     if (record && !isEnding(record)) return undefined;
     if (record && !record.devices.some(({ bindingConditions }) => bindingConditions)) return [];
     return (live) => {
@@ -138,12 +163,15 @@ export class ReportedStatuses {
     this.#options.problems.report(driver, "status", report.refused);
   }
 
-  #known(driver: string, uid: string): { devices: readonly DeviceIdentity[] } | undefined {
-    return this.#options.records.get(driver, uid) ?? this.#toBind.get(driver)?.get(uid);
+  #known(driver: string, uid: string): readonly DeviceIdentity[] | undefined {
+    const record = this.#options.records.get(driver, uid);
+    const waiting = this.#toBind.get(driver)?.get(uid);
+    if (!record && !waiting) return undefined;
+    return [...(record?.devices ?? []), ...(waiting?.claim.devices ?? [])];
   }
 
   #devicesOf(driver: string, uid: string): readonly DeviceIdentity[] | "any" | undefined {
-    return this.#known(driver, uid)?.devices ?? (this.#options.isStored(driver, uid) ? "any" : undefined);
+    return this.#known(driver, uid) ?? (this.#options.isStored(driver, uid) ? "any" : undefined);
   }
 
   #log(driver: string, refused: readonly RefusedStatus[], before: readonly RefusedStatus[]): void {

@@ -12,15 +12,12 @@ export class StatusPace {
   readonly #buckets = new Map<string, TokenBucket>();
   /** By driver: until when nothing is written, in monotonic milliseconds, and why. */
   readonly #holds = new Map<string, { until: number; problem: string }>();
+  /** By driver: UIDs of the claims that were refused since a write was accepted. */
+  readonly #refused = new Map<string, Set<string>>();
   readonly #context: { clock: Clock; log: Logger };
 
   constructor(context: { clock: Clock; log: Logger }) {
     this.#context = context;
-  }
-
-  /** Why nothing is written for a driver. Undefined if it is. */
-  problemOf(driver: string): string | undefined {
-    return this.#holds.get(driver)?.problem;
   }
 
   /** Takes a write of a driver. Returns how long it must wait instead, in milliseconds; 0: it may be done now. */
@@ -35,24 +32,40 @@ export class StatusPace {
 
   /** Holds all writes of a driver. Returns for how long, in milliseconds. */
   hold(driver: string, problem: string): number {
-    const { clock, log } = this.#context;
-    const isKnown = this.#holds.get(driver)?.problem === problem;
-    this.#holds.set(driver, { until: clock.monotonic() + HOLD_MS, problem });
-    if (!isKnown)
-      log.warn(
+    this.#log(driver, problem);
+    this.#holds.set(driver, { until: this.#context.clock.monotonic() + HOLD_MS, problem });
+    return HOLD_MS;
+  }
+
+  /**
+   * Holds one claim, and all writes of the driver if another claim was refused, too, and none accepted since: then the
+   * reason is most likely not the claim. Returns for how long, in milliseconds.
+   */
+  holdClaim(driver: string, uid: string, problem: string): number {
+    const refused = this.#refused.get(driver) ?? new Set();
+    this.#refused.set(driver, refused.add(uid));
+    if (refused.size > 1) return this.hold(driver, problem);
+    this.#log(driver, problem);
+    this.#holds.set(driver, { until: 0, problem });
+    return HOLD_MS;
+  }
+
+  #log(driver: string, problem: string): void {
+    if (this.#holds.get(driver)?.problem !== problem)
+      this.#context.log.warn(
         { errorId: DeviceStatusNotWritten.id, driver },
         `the status of devices is not written to ResourceClaims: ${problem}`,
       );
-    return HOLD_MS;
   }
 
   /** Ends a hold, because a write was accepted. */
   release(driver: string): void {
     this.#holds.delete(driver);
+    this.#refused.delete(driver);
   }
 
   forget(driver: string): void {
     this.#buckets.delete(driver);
-    this.#holds.delete(driver);
+    this.release(driver);
   }
 }

@@ -52,7 +52,7 @@ const MOST_WAITING_STEPS = 1_000;
  * reads them and replaces the state with that of its decision.
  *
  * 1. A decision is written to the state database before the agent acts on it. That a request is about to be sent is
- *    written before it is sent, and its acceptance as soon as it is known. After SIGKILL at any point, no pod is
+ *    written before it is sent, and its acceptance and end as soon as they are known. After SIGKILL at any point, no pod is
  *    evicted twice, and an eviction that was not accepted is decided again.
  * 2. An eviction is removed from the state in the transaction that records its final outcome. While the disk is full,
  *    the copy of the state for the boot keeps the outcome.
@@ -92,10 +92,14 @@ export class EvictionLedger {
   }
 
   /**
-   * Loads the stored state. Returns it (undefined if there is none) and the accepted evictions, which the caller must
-   * follow.
+   * Loads the stored state. Returns it (undefined if there is none), the accepted evictions, which the caller must
+   * follow, and those that have ended and that no round has recorded.
    */
-  restore(): { stored: EvictionState | undefined; accepted: readonly PendingEviction[] } {
+  restore(): {
+    stored: EvictionState | undefined;
+    accepted: readonly PendingEviction[];
+    ended: readonly EvictionOutcome[];
+  } {
     const { records, clock, log, bootTime } = this.#options;
     let loaded: ReturnType<EvictionRecords["loadLatest"]>;
     try {
@@ -127,7 +131,7 @@ export class EvictionLedger {
         { accepted: accepted.length, notAccepted: others.length },
         "evictions in progress before the restart: accepted ones are followed, the others are reviewed by the first round",
       );
-    return { stored: loaded?.state, accepted };
+    return { stored: loaded?.state, accepted, ended: state.unrecorded.filter(isFinal) };
   }
 
   // The request may have been sent although its record is missing, for example because the disk was full.
@@ -153,11 +157,14 @@ export class EvictionLedger {
     return records.isStateKept;
   }
 
-  /** Adds the outcome of the pod's eviction that is in progress. The next round records it. */
+  /** Adds the outcome of the pod's eviction that is in progress, and saves it. The next round records it. */
   outcome(outcome: Omit<EvictionOutcome, "selectedAt">): void {
     const { pending, interrupted } = this.#state;
     const { selectedAt } = [...pending, ...interrupted].find(({ uid }) => uid === outcome.uid) ?? {};
     this.#outcomes.push(selectedAt === undefined ? outcome : { ...outcome, selectedAt });
+    if (this.#writes.flush()) return;
+    const { uid } = outcome;
+    this.#options.log.warn({ errorId: StateNotWritable.id, uid }, "the end of an eviction can't be recorded");
   }
 
   /** Adds a step of an eviction at the current time. The next round records it. */

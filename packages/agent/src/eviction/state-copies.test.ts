@@ -251,8 +251,6 @@ describe("an agent that is killed", () => {
       using agent = start(pods);
       expect(agent.database.isPersistent).toBe(false);
       await agent.round();
-      agent.evictor.outcomes.push(terminated);
-      await agent.round();
       await agent.round();
       expect(recorded(agent)).toEqual(["b terminated"]);
     }

@@ -4,7 +4,7 @@ export const SCHEMA_VERSION = 1;
 /** The events of exported records, with what they report. docs/archive.md has them. */
 export const events = {
   "nodekeeper.eviction.decision":
-    "What a round decided about one pod: it was selected, its hard request was refused, its eviction was withdrawn or ended. Body: a round of `PodExplanation`. A refusal or withdrawal that repeats in the next rounds is exported once.",
+    "What a round decided about one pod: it was selected, its hard request was refused, its eviction was withdrawn or ended. Body: a round of `PodExplanation`. A refusal or withdrawal that repeats in the next rounds is exported once; again after five minutes without a decision, and after a restart of the agent.",
   "nodekeeper.eviction.condition":
     "A condition of the node was set or cleared. Body: `{kind, condition}` with a condition of `EvictionState`.",
   "nodekeeper.eviction.step":

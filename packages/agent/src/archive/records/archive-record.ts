@@ -20,8 +20,8 @@ export interface ArchiveRecord {
   attributes: Attributes;
   /** The eviction that the record is about. Undefined if it is about none, or if that is not known. */
   eviction?: EvictionId | undefined;
-  /** The trace of the eviction, with the record of its end. */
-  trace?: readonly Span[];
+  /** The trace of each eviction of the pod that the record's round ended. */
+  traces?: readonly (readonly Span[])[];
 }
 
 /** A record without what the queue adds. */
