@@ -65,9 +65,9 @@ function isReadEvent(event: string): event is ReadEvent {
   return Object.hasOwn(schemas, event);
 }
 
-/** Returns the records in the order in which they were written, each once. */
+/** Returns the records in their order, each once. Those of one time are in the order in which they were written. */
 export function inOrder(records: readonly ArchivedRecord[]): ArchivedRecord[] {
   return [...new Map(records.map((record) => [record.id, record])).values()].sort(
-    (a, b) => a.sequence - b.sequence || a.at - b.at,
+    (a, b) => a.at - b.at || a.sequence - b.sequence,
   );
 }
