@@ -1,8 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isEvicted } from "@nodekeeper/api/archive";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
+import { Archive } from "../../packages/agent/src/cli/archive/archive.ts";
+import { StoredRows } from "../../packages/agent/src/cli/archive/stored-rows.ts";
+import { VictoriaLogs } from "../../packages/agent/src/cli/archive/victoria-logs.ts";
 import { agentFlags } from "../support/agent.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "../support/eviction-plugin.ts";
@@ -170,6 +174,11 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
     expect(sequences).toEqual(sequences.map((_, at) => at + 1));
     expect(Math.min(...Object.values(kills))).toBeGreaterThan(1);
     expect(evicted().size).toBeGreaterThan(SECONDS / 20);
+    // As the user is told.
+    const urls = stores.map(({ url }) => new VictoriaLogs({ url, caFile: "", headersFile: "" }));
+    const found = await new Archive(new StoredRows(urls, {})).evictions({}, 0);
+    const told = found.evictions.filter((eviction) => isEvicted(eviction) === "evicted");
+    expect(told.map(({ name }) => name).sort()).toEqual([...evicted()].sort());
     // Each end of an eviction is one record, however often it was exported.
     const terminated = [...distinct.values()].filter(({ result }) => result === "terminated");
     expect(terminated.map(({ pod }) => pod).sort()).toEqual(

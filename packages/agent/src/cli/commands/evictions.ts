@@ -10,7 +10,7 @@ export function declareEvictions(program: Command, { output }: CommandContext): 
     .description(
       "list the evictions on all nodes from the archive, or count them; also of nodes that are gone",
     )
-    .option("--since <duration>", "of this time", "24h")
+    .option("--since <duration>", "selected since then", "24h")
     .option("--by <keys>", "count by owner, namespace, plugin, scope or node; several separated by commas")
     .addOption(tableFormatOption())
     .action(async (_, command) => {
