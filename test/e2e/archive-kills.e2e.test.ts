@@ -16,7 +16,7 @@ import { missingParts } from "./support/parts.ts";
 import { VictoriaLogsServer } from "./support/victoria-logs.ts";
 
 const missing = missingParts("otelCollector", "victoriaLogs");
-const SECONDS = Number(process.env.ARCHIVE_KILLS_SECONDS ?? 60);
+const SECONDS = Number(process.env.E2E_ARCHIVE_KILLS_SECONDS ?? 60);
 const RECORDS = `{"service.name"="nodekeeper"}
   | fields event_name, "nodekeeper.record.id", "nodekeeper.record.sequence", "k8s.pod.name", "nodekeeper.result"`;
 
