@@ -12,6 +12,7 @@ import { blocksOf, type DocShell, prepareShell, runBlock, startBlock } from "../
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { defineKinds } from "./support/define-kinds.ts";
+import { openFleetPage } from "./support/fleet-page.ts";
 import { freePort } from "./support/free-port.ts";
 import { PluginUser } from "./support/kubectl-plugin.ts";
 import { RollingLoad } from "./support/node/rolling-load.ts";
@@ -170,6 +171,9 @@ describe.skipIf(missing)("the chart on a real node", () => {
       return ran;
     });
     expect(why.status).toBe(0);
+    // The archive is not asked: nothing is there.
+    const archived = await ann.run("explain", "pod", "guest", "--archive", "http://127.0.0.1:1");
+    expect(archived.stdout).toContain(`\nAnswered by the agent on node ${node.name}.\n`);
     const [pod] = await podOf();
     shell.replacements = [...shell.replacements, [/nodekeeper-abcde/g, pod!.metadata.name]];
     for (const block of outputs) expect(await runBlock(block, root, shell)).toEqual([]);
@@ -184,14 +188,10 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
     const shown = startBlock(pageBlock(blocksFor("docs/guides/kubectl-plugin.md"))!, root, shell);
     const cat = await PluginUser.create(cluster, { name: "cat", group: "node-operators", plugin });
-    await using page = cat.start("page");
-    for (const { output } of [shown, page])
-      await until("the link is printed", () => /#token=/.test(output()), { explain: output });
+    await using command = cat.start("page");
+    await until("the link is printed", () => /#token=/.test(shown.output()), { explain: shown.output });
     await shown[Symbol.asyncDispose]();
-    const { origin, hash } = new URL(/http:\/\/\S+/.exec(page.output())![0]);
-    const session = await fetch(`${origin}/session`, { method: "POST", body: hash.replace("#token=", "") });
-    const address = `${origin}${((await session.json()) as { path: string }).path}`;
-    const get = async (path: string) => (await fetch(address + path)).json() as Promise<ApiObject>;
+    const { address, get } = await openFleetPage(command);
     expect(await (await fetch(address)).text()).toContain("<title>Nodes");
     const { nodes } = await until("the node is read", async () => {
       const update = await get("fleet");

@@ -1,12 +1,15 @@
 import { readFile } from "node:fs/promises";
+import type { ArchivedNodeExplanation } from "@nodekeeper/api/archive";
+import type { NodeExplanation } from "@nodekeeper/api/records";
 import { plainTexts } from "@nodekeeper/api/text";
 import { messageOf } from "@nodekeeper/core/lib";
 import { checkVariables } from "../../config/index.ts";
+import { type Sourced, sourceLines } from "../answer-source.ts";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
 import type { Output } from "../output.ts";
-import { parsePodName } from "../pod-name.ts";
+import { archiveOf, explainPodOf, orArchived, podQueryOf } from "./archive-access.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
@@ -35,7 +38,11 @@ export class ClusterAccess implements AgentAccess {
   // The program declares the options.
   readonly addOptions: AgentAccess["addOptions"] = (command) => command;
   readonly addRecordOptions = this.addOptions;
-  readonly addPodOptions = this.addOptions;
+  readonly addPodOptions: AgentAccess["addPodOptions"] = (command) =>
+    command.option(
+      "--at <time>",
+      "the pod of that name or controller at a time, from the archive: 2026-03-01T03:00:00Z, or 3h for 3 hours ago",
+    );
   readonly addNamespaceOptions = this.addOptions;
   readonly addNodeArgument: AgentAccess["addNodeArgument"] = (command) =>
     command.argument("[node]", "name of the node (or --node)");
@@ -48,8 +55,21 @@ export class ClusterAccess implements AgentAccess {
     return agentRecords(await this.connect(options));
   }
 
-  readonly explainPod: AgentAccess["explainPod"] = async (options, pod) =>
-    await this.#cluster(options).explainPod(pod, options.node);
+  readonly explainPod: AgentAccess["explainPod"] = async (options, text) => {
+    const archive = await archiveOf(options);
+    const query = podQueryOf(text, options, await this.defaultNamespace(options));
+    return await explainPodOf(query, this.#cluster(options), archive);
+  };
+
+  readonly explainNode: AgentAccess["explainNode"] = async (options) => {
+    const archive = await archiveOf(options);
+    const { node } = options;
+    const explain = async () => await this.#cluster(options).explainNode(node);
+    if (!archive || node === undefined) return await explain();
+    return await orArchived<Sourced<NodeExplanation | ArchivedNodeExplanation>>(explain, (reasons) =>
+      archive.explainNode(node, reasons),
+    );
+  };
 
   async namespaceOf(options: Options): Promise<string | undefined> {
     return options.allNamespaces ? undefined : await this.defaultNamespace(options);
@@ -78,18 +98,18 @@ export class ClusterAccess implements AgentAccess {
       cluster: this.#cluster(options),
       kubectl: this.#start(options),
       namespace,
-      explainPod: async (text, node) => {
-        const pod = parsePodName(text, await namespace());
-        const explanation = plainTexts(await this.explainPod({ ...options, node }, pod));
+      explainPod: async (pod, node) => {
+        const { answer, source } = plainTexts(await this.explainPod({ ...options, node }, pod));
         const { explanationPage } = await import("../eviction/explanation-page.ts");
-        return explanationPage(explanation, onPage);
+        return explanationPage(answer, onPage, sourceLines(source));
       },
       explainNode: async (node) => {
-        using records = await this.openRecords({ ...options, node });
-        const explanation = plainTexts(await records.explainNode());
-        const { nodePage } = await import("../eviction/node-page.ts");
-        return nodePage(explanation, onPage);
+        const { answer, source } = plainTexts(await this.explainNode({ ...options, node }));
+        const { archivedNodePage, nodePage } = await import("../eviction/node-page.ts");
+        const lines = sourceLines(source);
+        return "lastAt" in answer ? archivedNodePage(answer, onPage, lines) : nodePage(answer, onPage, lines);
       },
+      archivedNodes: async () => await (await archiveOf(options))?.nodes(),
     });
   }
 

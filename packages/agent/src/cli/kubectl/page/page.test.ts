@@ -8,6 +8,7 @@ import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { JsonRoute } from "../../../server/index.ts";
 import { serveRoutes } from "../../../server/testing/serve-routes.ts";
+import { startFakeLogs } from "../../archive/testing/fake-logs.ts";
 import { kubectlScript } from "../testing/kubectl-script.ts";
 
 // The command as a process, against agents' status servers, with a script for kubectl.
@@ -88,9 +89,9 @@ async function serve(node: string): Promise<void> {
 }
 
 /** Starts the command; returns what it has printed. */
-function run(): () => string {
+function run(...args: string[]): () => string {
   const main = join(import.meta.dirname, "../main.ts");
-  child = spawn(process.execPath, [main, "page"], { env: { ...process.env, KUBECTL: kubectl } });
+  child = spawn(process.execPath, [main, "page", ...args], { env: { ...process.env, KUBECTL: kubectl } });
   let printed = "";
   for (const stream of [child.stdout!, child.stderr!])
     stream.setEncoding("utf8").on("data", (text: string) => {
@@ -100,8 +101,8 @@ function run(): () => string {
 }
 
 /** Starts the command; resolves with the printed address. */
-async function start(): Promise<URL> {
-  const printed = run();
+async function start(...args: string[]): Promise<URL> {
+  const printed = run(...args);
   const address = () => URL.parse(/http:\/\/\S+/.exec(printed())?.[0] ?? "");
   return await until("the address", address, { explain: printed });
 }
@@ -164,6 +165,36 @@ it("finds pods, explains them, and has what a node is compared by", async () => 
     configuration: { eviction: { enabled: false } },
   });
   expect(await get("explain?pod=a/b/c")).toMatchObject({ error: { code: "invalid" } });
+});
+
+it("has nodes of the archive that are gone, explained in the words of the command", async () => {
+  writePods("n1");
+  writeFileSync(join(directory, "nodes"), "n1\tTrue\t\n");
+  await serve("n1");
+  const logs = await startFakeLogs();
+  ends.push(() => logs.stop());
+  const page = await openSession(await start("--archive", logs.url));
+  const get = async (path: string) => (await fetch(`${page}${path}`)).json();
+  const { nodes } = (await get("fleet")) as FleetUpdate;
+  const times = logs.rows.map(({ _time }) => Date.parse(_time!)).sort((a, b) => a - b);
+  expect(nodes.find(({ node }) => node === "worker-1")).toEqual({
+    ...{ node: "worker-1", hasAgent: false },
+    archived: { oldest: times[0], newest: times.at(-1) },
+  });
+  const explained = async (query: string) => ((await get(`explain?${query}`)) as { text: string }).text;
+  expect(await explained("node=worker-1")).toMatch(/^Node worker-1\n(.|\n)*Answered by the archive http/);
+  expect(await explained("pod=default/web-5d4f9c-abcde&node=worker-1")).toMatch(
+    /Answered by the archive http/,
+  );
+});
+
+it("lists the nodes also where the archive can't be read, and says why", async () => {
+  writePods("n1");
+  writeFileSync(join(directory, "nodes"), "n1\tTrue\t\n");
+  const page = await openSession(await start("--archive", "http://127.0.0.1:1"));
+  const update = (await (await fetch(`${page}fleet`)).json()) as FleetUpdate;
+  expect(update.nodes).toMatchObject([{ node: "n1" }]);
+  expect(update.archiveProblem).toMatch(/archive http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
 });
 
 it("ends with why, if there is no agent", async () => {
