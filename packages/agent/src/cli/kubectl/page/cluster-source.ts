@@ -17,6 +17,7 @@ export interface ClusterSourceOptions extends Pick<PageSource, "explainPod" | "e
 }
 
 const ARCHIVE_INTERVAL_MS = 300_000;
+const ARCHIVE_WAIT_MS = 5_000;
 
 /** Reads a cluster through kubectl. */
 export function clusterSource(options: ClusterSourceOptions): PageSource {
@@ -53,25 +54,34 @@ function noneIf(isEnough: boolean, error: unknown): Set<string> {
   throw error;
 }
 
-/** The nodes of the archive, read once in five minutes: the store looks at all of its records. */
+/**
+ * The nodes of the archive, read once in five minutes: the store looks at all of its records. A slow store does not delay
+ * the others for long.
+ */
 class ArchiveList {
   readonly #read: ClusterSourceOptions["archivedNodes"];
   #known: ArchivedNodes = { nodes: [], problems: [] };
-  #readAt = Number.NEGATIVE_INFINITY;
+  #dueAt = 0;
+  #reading: Promise<void> | undefined;
 
   constructor(read: ClusterSourceOptions["archivedNodes"]) {
     this.#read = read;
   }
 
-  /** Returns the nodes, or the last ones that are known with the problem. */
+  /** Returns what is known of them, with the last problem. */
   async nodes(): Promise<ArchivedNodes> {
-    if (systemClock.monotonic() - this.#readAt < ARCHIVE_INTERVAL_MS) return this.#known;
+    if (systemClock.monotonic() >= this.#dueAt) this.#reading ??= this.#renew();
+    if (this.#reading) await Promise.race([this.#reading, systemClock.sleep(ARCHIVE_WAIT_MS)]);
+    return this.#known;
+  }
+
+  async #renew(): Promise<void> {
     try {
       this.#known = (await this.#read()) ?? this.#known;
-      this.#readAt = systemClock.monotonic();
-      return this.#known;
+      this.#dueAt = systemClock.monotonic() + ARCHIVE_INTERVAL_MS;
     } catch (error) {
-      return { ...this.#known, problems: [messageOf(error)] };
+      this.#known = { ...this.#known, problems: [messageOf(error)] };
     }
+    this.#reading = undefined;
   }
 }

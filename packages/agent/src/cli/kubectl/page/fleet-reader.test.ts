@@ -128,6 +128,17 @@ it("does not exceed its concurrency, and agents that do not answer take at most 
   expect(ofOthers.length).toBeGreaterThanOrEqual(20 * 4);
 });
 
+it("agents of nodes that are not ready do not delay the first reading of the others", async () => {
+  const names = namesOf(20);
+  const { watch, reads, list } = setUp({
+    ...{ names, parallel: 4 },
+    tookMs: (node) => (node < "n010" ? 30_000 : 100),
+  });
+  list(names.map((node) => ({ node, hasAgent: true, condition: node < "n010" ? "NotReady" : "Ready" })));
+  await watch(10_000);
+  expect(new Set(reads.map(({ node }) => node)).size).toBe(12);
+});
+
 it("tells only what has changed, keeps the last answer of an agent that is silent, and says why", async () => {
   const silent = new Set<string>();
   const { watch, reader } = setUp({ names: ["a", "b"], silent });

@@ -42,7 +42,8 @@ export interface FleetReaderOptions {
  * 1. Nodes are listed once a minute, and each agent is read as often as the pace of readings allows: shown nodes every
  *    five seconds, others once a minute. If that is too often for the pace, all are read more rarely, in the same
  *    proportion.
- * 2. At most half of the concurrent readings are of agents that did not answer, which may take half a minute each.
+ * 2. At most half of the concurrent readings are of agents that did not answer, or whose node is not ready, which may
+ *    take half a minute each.
  */
 export class FleetReader {
   readonly #options: FleetReaderOptions;
@@ -110,13 +111,13 @@ export class FleetReader {
   #next(now: number): string | undefined {
     const { parallel } = this.#options;
     if (this.#reading.size >= parallel) return undefined;
-    const silent = [...this.#reading].filter((name) => this.#rows.get(name)?.node.problem !== undefined);
+    const silent = [...this.#reading].filter((name) => isSilent(this.#rows.get(name)?.node));
     const mayBeSilent = silent.length < Math.max(1, Math.floor(parallel / 2));
     const isPaced = now - this.#readAt < SECOND_READING_GAP_MS;
     let next: { name: string; overdue: number } | undefined;
     for (const [name, { node, startedAt }] of this.#rows) {
       if (!node.hasAgent || this.#reading.has(name)) continue;
-      if (node.problem !== undefined && !mayBeSilent) continue;
+      if (isSilent(node) && !mayBeSilent) continue;
       if (startedAt !== undefined && isPaced) continue;
       const isShown = this.#shown.has(name);
       const interval = isShown ? SHOWN_INTERVAL_MS : INTERVAL_MS;
@@ -192,4 +193,9 @@ export class FleetReader {
     row.node = node;
     row.version = ++this.#version;
   }
+}
+
+/** Whether the agent of a node did not answer last, or is not expected to. */
+function isSilent(node: FleetNode | undefined): boolean {
+  return node?.problem !== undefined || node?.condition === "NotReady" || node?.condition === "Unknown";
 }
