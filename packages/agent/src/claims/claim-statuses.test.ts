@@ -343,6 +343,47 @@ it("the status of an agent before stays until the driver has reported it again",
   await stop();
 });
 
+it("what a driver reports before it was told of allocations removes no status of claims that wait", async () => {
+  const { world, records, server, claims, start } = await setUp(["prepared"]);
+  using _world = world;
+  const [prepared] = claims as [ClaimReference];
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const first = start();
+  first.statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  first.statuses.reported(DRIVER, [entry(claim), entry(prepared)]);
+  await until("written", () => server.entries.size === 2);
+  // The driver was restarted, and its calls fail.
+  first.statuses.untold(DRIVER);
+  first.statuses.reported(DRIVER, []);
+  await until("withdrawn", () => server.devices("prepared").length === 0);
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  await first.stop();
+  // The claims are not known yet.
+  const { statuses, stop, stored } = start();
+  statuses.untold(DRIVER);
+  statuses.reported(DRIVER, []);
+  await settle();
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  statuses.renewed(DRIVER, [claim.uid]);
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  await settle();
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  statuses.reported(DRIVER, []);
+  await until("it was told", () => server.devices("one").length === 0);
+  // One that was deallocated, and one that was unprepared, are let go of nevertheless.
+  statuses.reported(DRIVER, [entry(claim), entry(prepared)]);
+  await until("written again", () => stored().length === 2);
+  statuses.untold(DRIVER);
+  server.allocated.delete("one");
+  server.entries.delete("one");
+  statuses.toBind(DRIVER, [], told());
+  await records.remove(DRIVER, prepared.uid);
+  await until("let go", () => stored().length === 0);
+  expect(server.devices("prepared")).toEqual([]);
+  await stop();
+});
+
 it("a claim with a record of an earlier allocation has the status of the devices that it waits for", async () => {
   const { world, server, claims, start } = await setUp(["one"]);
   using _world = world;

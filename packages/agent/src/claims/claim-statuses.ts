@@ -107,6 +107,11 @@ export class ClaimStatuses {
     }
   }
 
+  /** Leaves the status of claims that are not prepared as it is until the driver, which has just connected, was told of them. */
+  untold(driver: string): void {
+    this.#reports.untold(driver);
+  }
+
   /** Awaits another report of claims that the driver was told are allocated anew. Until then their status stays. */
   renewed(driver: string, uids: readonly string[]): void {
     this.#reports.renewed(driver, uids);

@@ -45,6 +45,8 @@ export class ReportedStatuses {
   readonly #toBind = new Map<string, ReadonlyMap<string, Waiting>>();
   /** UIDs of claims, by driver, of which the last report was about an earlier allocation. */
   readonly #outdated = new Map<string, Set<string>>();
+  /** Connected drivers that are to be told of the claims that wait, and were not yet. */
+  readonly #untold = new Set<string>();
 
   constructor(options: ReportedStatusesOptions) {
     this.#options = options;
@@ -72,12 +74,14 @@ export class ReportedStatuses {
   /** Takes an empty report. */
   withdrawn(driver: string): void {
     this.#outdated.delete(driver);
+    this.#untold.delete(driver);
     this.#set(driver, { entries: new Map(), refused: [] });
   }
 
   forgotten(driver: string): void {
     this.#reports.delete(driver);
     this.#outdated.delete(driver);
+    this.#untold.delete(driver);
   }
 
   /**
@@ -99,8 +103,17 @@ export class ReportedStatuses {
     );
   }
 
-  /** Leaves the status of claims as it is until the next report: the last one was about an earlier allocation. */
+  /**
+   * Leaves the status of claims that are not prepared as it is until `renewed`: a driver that has just connected does not
+   * know them, and reports that they have none.
+   */
+  untold(driver: string): void {
+    this.#untold.add(driver);
+  }
+
+  /** Leaves the status of claims as it is until the next report: the last one was about an earlier allocation, or none. */
   renewed(driver: string, uids: readonly string[]): void {
+    this.#untold.delete(driver);
     this.#outdated.set(driver, new Set([...(this.#outdated.get(driver) ?? []), ...uids]));
   }
 
@@ -141,15 +154,17 @@ export class ReportedStatuses {
     const record = this.#options.records.get(driver, uid);
     const waiting = this.#toBind.get(driver)?.get(uid);
     const prepared = record?.state === "prepared" ? record.devices : undefined;
+    const isUntold = this.#untold.has(driver);
     // A claim may be prepared for one pod while another waits, or still for an earlier allocation.
-    if (waiting?.isTold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
+    if (waiting?.isTold && !isUntold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
       return this.#entries(driver, uid, waiting.claim.devices);
     if (prepared) return this.#entries(driver, uid, prepared);
     if (record && !isEnding(record)) return undefined;
     if (record && !record.devices.some(({ bindingConditions }) => bindingConditions)) return [];
     return (live) => {
       const bound = boundDevices(live, driver);
-      return bound.length === 0 ? [] : this.#entries(driver, uid, bound);
+      if (bound.length === 0) return [];
+      return isUntold ? undefined : this.#entries(driver, uid, bound);
     };
   }
 
