@@ -211,6 +211,7 @@ export class BindingScheduler {
     const { nominatedNodeName: _, ...status } = (pod.status ?? {}) as PodStatus;
     this.#history.note("kube-scheduler", `binds ${pod.metadata.name}`);
     this.#api.store.put({ ...pod, spec: { ...pod.spec, nodeName: NODE }, status });
+    this.#api.pods.look();
   }
 
   #giveUp(claim: KubeObject, { metadata: { name, uid } }: JsonPod, attempt: Attempt, why: string): void {

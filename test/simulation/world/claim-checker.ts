@@ -44,6 +44,7 @@ export class ClaimChecker {
   /** By UID of the claim. */
   readonly #written = new Map<string, Written>();
   #checks = 0;
+  #isWriting = false;
 
   constructor(
     machine: Machine,
@@ -56,8 +57,15 @@ export class ClaimChecker {
     this.#scheduler = scheduler;
   }
 
-  /** Writes to one allocated claim. */
+  /** Writes to one allocated claim, once the write before is done. */
   async write(): Promise<void> {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    await this.#check();
+    this.#isWriting = false;
+  }
+
+  async #check(): Promise<void> {
     const { allocated } = this.#scheduler;
     if (allocated.length === 0) return;
     const { claim, allocation } = this.#machine.pick(allocated);
