@@ -86,6 +86,28 @@ export const binding: readonly Rule[] = [
     },
   },
   {
+    promise:
+      "A claim that is allocated anew is left out of a list first, unless the agent can't know what the driver was told.",
+    watch: ({ devices: { binding }, history }) => {
+      let seen = 0;
+      return () => {
+        const lists = binding?.driver.toldLists ?? [];
+        for (; seen < lists.length; seen++) {
+          const { at, claims } = lists[seen]!;
+          const before = lists[seen - 1];
+          if (!before?.isAnswered || history.lives.some((life) => isBetween(life.startedAt, before.at, at)))
+            continue;
+          for (const { uid, allocatedAt } of claims) {
+            const earlier = before.claims.find((each) => each.uid === uid);
+            if (earlier && earlier.allocatedAt !== allocatedAt)
+              return `${uid} of ${allocatedAt} after ${earlier.allocatedAt}`;
+          }
+        }
+        return undefined;
+      };
+    },
+  },
+  {
     promise: "What another client wrote to the status of a device stays while the claim is allocated.",
     watch: eachChange((_world, { checker }) => checker.changed()),
   },
@@ -131,3 +153,7 @@ export const binding: readonly Rule[] = [
     ),
   },
 ];
+
+function isBetween(at: number, from: number, to: number): boolean {
+  return at >= from && at <= to;
+}

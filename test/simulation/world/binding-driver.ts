@@ -5,10 +5,8 @@ import type {
   DeviceDriverOptions,
   DeviceStatus,
 } from "@nodekeeper/sdk";
-import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
-import { DriverActor, type Unpreparation } from "./drivers.ts";
-import type { History } from "./history.ts";
+import { DriverActor } from "./drivers.ts";
 
 export const ATTACHED = "example.com/Attached";
 export const FAILED = "example.com/AttachFailed";
@@ -28,15 +26,15 @@ interface Attachment {
 export interface ToldList {
   /** Virtual milliseconds. */
   at: number;
-  driver: string;
   claims: readonly { uid: string; allocatedAt: string }[];
+  /** Whether the driver has answered. */
+  isAnswered: boolean;
 }
 
 /** A claim that a driver took for deallocated. */
 export interface Detachment {
   /** Virtual milliseconds. */
   at: number;
-  driver: string;
   uid: string;
   allocatedAt: string | undefined;
 }
@@ -50,19 +48,7 @@ export class BindingDriver extends DriverActor {
   readonly #attachments = new Map<string, Attachment>();
   /** UIDs of the claims in the last list. */
   #told = new Set<string>();
-  /** Whether it compares when claims were allocated, or relies on that a claim is left out of a list first. */
-  readonly #comparesTimes: boolean;
   #isReliable = false;
-
-  constructor(
-    machine: Machine,
-    history: History,
-    name: string,
-    onUnprepare: (unpreparation: Unpreparation) => void,
-  ) {
-    super(machine, history, name, onUnprepare);
-    this.#comparesTimes = machine.chance(0.5);
-  }
 
   /** UIDs of the claims that it was told of last. */
   get told(): ReadonlySet<string> {
@@ -96,8 +82,9 @@ export class BindingDriver extends DriverActor {
     return {
       onAllocations: async (claims, signal) => {
         // The agent may not learn that the driver was told.
-        this.#tell(claims);
+        const list = this.#tell(claims);
         await this.hesitate(process, signal);
+        list.isAnswered = true;
       },
       status: () => this.reports(() => this.statuses()),
     };
@@ -112,24 +99,24 @@ export class BindingDriver extends DriverActor {
     this.#detachOthers();
   }
 
-  #tell(claims: readonly ClaimToBind[]): void {
+  #tell(claims: readonly ClaimToBind[]): ToldList {
     const told = claims.map(({ uid, allocatedAt, devices }) => ({
       uid,
       allocatedAt: textOf(allocatedAt),
       devices,
     }));
     this.#told = new Set(told.map(({ uid }) => uid));
-    this.toldLists.push({ at: this.machine.scheduler.now, driver: this.name, claims: told });
+    const list = { at: this.machine.scheduler.now, claims: told, isAnswered: false };
+    this.toldLists.push(list);
     this.history.note(
       this.name,
       `is told of ${told.map(({ uid, allocatedAt }) => `${uid} of ${allocatedAt}`).join() || "no claims"}`,
     );
     this.#detachOthers();
     for (const { uid, allocatedAt, devices } of told) {
-      const known = this.#attachments.get(uid);
-      const isAnew = this.#comparesTimes && known?.allocatedAt !== allocatedAt;
-      if (!known || isAnew) this.#attach(uid, devices, allocatedAt);
+      if (this.#attachments.get(uid)?.allocatedAt !== allocatedAt) this.#attach(uid, devices, allocatedAt);
     }
+    return list;
   }
 
   #attach(uid: string, devices: readonly AllocatedDevice[], allocatedAt: string | undefined): void {
@@ -150,7 +137,7 @@ export class BindingDriver extends DriverActor {
     for (const [uid, { allocatedAt }] of this.#attachments) {
       if (this.#told.has(uid) || prepared.has(uid)) continue;
       this.#attachments.delete(uid);
-      this.detachments.push({ at: this.machine.scheduler.now, driver: this.name, uid, allocatedAt });
+      this.detachments.push({ at: this.machine.scheduler.now, uid, allocatedAt });
       this.changed(`detaches from ${uid}`);
     }
   }

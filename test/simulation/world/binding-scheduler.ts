@@ -294,11 +294,15 @@ function claimNamed(name: string, owner?: { name: string; uid: string }): KubeOb
 }
 
 function podNamed(name: string, resourceClaimName: string, isShared: boolean): KubeObject {
+  const [owner] = name.split("-");
+  const ownerReferences = [
+    { apiVersion: "apps/v1", kind: "ReplicaSet", name: owner!, uid: `workload-${owner}`, controller: true },
+  ];
   const claim = isShared ? { resourceClaimName } : { resourceClaimTemplateName: OWN };
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name, namespace: NAMESPACE },
+    metadata: { name, namespace: NAMESPACE, ownerReferences },
     spec: {
       containers: [{ name: "app", image: "app" }],
       terminationGracePeriodSeconds: 1,

@@ -122,7 +122,8 @@ export class ClaimScheduler {
   /** Returns devices that no claim has. @param start beginning of their names */
   free(start: string): HeldDevice[] {
     const seen = this.claims.filter(
-      ({ metadata: { uid = "" } }) => this.#now - (this.#allocatedAt.get(uid) ?? Number.NEGATIVE_INFINITY) >= this.#staleMs,
+      ({ metadata: { uid = "" } }) =>
+        this.#now - (this.#allocatedAt.get(uid) ?? Number.NEGATIVE_INFINITY) >= this.#staleMs,
     );
     const held = new Set(seen.flatMap(heldDevices).map(({ device }) => device));
     const slices = this.#api.store.list(SLICES);
