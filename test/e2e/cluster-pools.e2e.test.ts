@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { serveDeviceDriver } from "@nodekeeper/sdk";
+import { type DevicePool, serveDeviceDriver } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
@@ -25,7 +25,14 @@ describe.skipIf(missing)("pools beyond the node", () => {
   const agents = new Map<string, AgentProcess>();
   /** What the fabric has; every node's driver sees it. */
   let ports = ["port-0", "port-1"];
+  let pools = (): DevicePool[] => [
+    { name: "fabric", allNodes: true, devices: ports.map((name) => ({ name })) },
+  ];
   let changed = Promise.withResolvers<void>();
+  const change = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
 
   beforeAll(async () => {
     cluster = await startControlPlane();
@@ -51,10 +58,7 @@ describe.skipIf(missing)("pools beyond the node", () => {
         async *devices() {
           for (;;) {
             const next = changed.promise;
-            yield [
-              { name: "fabric", allNodes: true, devices: ports.map((name) => ({ name })) },
-              { devices: [{ name: "local" }] },
-            ];
+            yield [...pools(), { devices: [{ name: "local" }] }];
             await next;
           }
         },
@@ -144,8 +148,7 @@ describe.skipIf(missing)("pools beyond the node", () => {
     })();
     await agents.get(first)!.child.kill();
     ports = ["port-0", "port-1", "port-2"];
-    changed.resolve();
-    changed = Promise.withResolvers();
+    change();
     await eventually(async () => {
       expect(await holder()).not.toBe(first);
       const [slice] = await ofFabric();
@@ -159,5 +162,24 @@ describe.skipIf(missing)("pools beyond the node", () => {
     expect(await agents.get(second)!.command("devices", DRIVER)).toMatch(
       /1 pool beyond the node, published by this agent: 3 devices reported, 3 published/,
     );
+  });
+
+  it("are refused if another node has a pool of the name, and their Lease is deleted with the last one", async () => {
+    const second = await holder();
+    const first = NODES.find((name) => name !== second)!;
+    pools = () => [{ name: first, allNodes: true, devices: [{ name: "taken" }] }];
+    change();
+    const agent = agents.get(second)!;
+    await eventually(async () => {
+      expect(await ofFabric()).toEqual([]);
+      expect(await agent.command("devices", DRIVER)).toMatch(
+        new RegExp(`^${first} .*refused: node ${first} has a pool of this name`, "m"),
+      );
+    });
+    const { items } = await cluster.admin.get(slices);
+    expect(items.map(({ spec }: ApiObject) => spec.nodeName).sort()).toEqual(NODES);
+    pools = () => [];
+    change();
+    await eventually(async () => await expect(cluster.admin.get(lease)).rejects.toThrow(/not found/i));
   });
 });

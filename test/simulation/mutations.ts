@@ -406,8 +406,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an acceptance is not recorded",
     file: `${eviction}/act/eviction-tasks.ts`,
-    from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });",
-    to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });',
+    from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });",
+    to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });',
     promise: truth,
     seed: 33,
   },
@@ -545,7 +545,7 @@ export const mutations: readonly Mutation[] = [
     from: "return { pods: pods.slice(0, 1), named };",
     to: "return { pods, named };",
     promise: onePod,
-    seed: 116,
+    seed: 7,
   },
   {
     name: "a refused request is not recorded",
@@ -840,8 +840,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "stops: after a restart the agent takes stopped containers for a deleted pod",
     file: `${eviction}/act/eviction-tasks.ts`,
-    from: "const stops = stopsContainers ? { stopsContainers } : {};",
-    to: "const stops = stopsContainers ? {} : {};",
+    from: "return stopsContainers ? { stopsContainers } : {};",
+    to: "return stopsContainers ? {} : {};",
     promise: truth,
     seed: 254,
   },

@@ -17,7 +17,7 @@ export const progress: readonly Rule[] = [
       if (plan.calmMs <= WITHIN_MS) return [];
       const { now } = machine.scheduler;
       const from = now - WITHIN_MS;
-      if (history.evictions.some(({ at }) => at >= from)) return [];
+      if ([...history.evictions, ...history.stops].some(({ at }) => at >= from)) return [];
       const pods = eligiblePods(world, from);
       if (pods.length === 0) return [];
       const hard = evictionPlugins

@@ -39,12 +39,23 @@ export class EvictionActor extends PluginActor implements Readings {
   /** Virtual milliseconds at which the pressure became what it is. */
   since = 0;
   readonly #lies: EvictionLies;
+  readonly #namesAll: boolean;
   #instances = 0;
   #isReplacedNext = false;
 
-  /** @param allPods returns all pods that ever were */
-  constructor(machine: Machine, history: History, name: string, allPods: () => Iterable<NamedPod>) {
+  /**
+   * @param allPods returns all pods that ever were
+   * @param namesAll whether it names all pods it is offered, however few it is asked for
+   */
+  constructor(
+    machine: Machine,
+    history: History,
+    name: string,
+    allPods: () => Iterable<NamedPod>,
+    namesAll = false,
+  ) {
     super(machine, history, name);
+    this.#namesAll = namesAll;
     this.#lies = new EvictionLies(machine, allPods);
   }
 
@@ -134,10 +145,11 @@ export class EvictionActor extends PluginActor implements Readings {
         const call = called("GetTopEvictionPods", asked.topN);
         await this.hesitate(process, asked.signal);
         const { falsehood } = readings;
-        const chosen = asked.topN > 0 ? [...pods].slice(0, asked.topN) : [...pods];
+        const isCut = asked.topN > 0 && !this.#namesAll;
+        const chosen = isCut ? [...pods].slice(0, asked.topN) : [...pods];
         const named = this.#lies.pods(falsehood, chosen, pods);
         // The SDK would cut the answer to as many.
-        if (falsehood) asked.topN = 0;
+        if (falsehood || this.#namesAll) asked.topN = 0;
         this.#named(call, pods, named, "top");
         return { pods: named, ...this.#lies.grace(falsehood) };
       },

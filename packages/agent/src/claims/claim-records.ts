@@ -71,6 +71,11 @@ export class ClaimRecords {
     return this.#boot;
   }
 
+  /** Whether changes survive the agent. */
+  get isKept(): boolean {
+    return this.#store.isPersistent;
+  }
+
   /** Calls `listener` after each change of a claim's record. */
   subscribe(listener: (driver: string, uid: string) => void): void {
     this.#listeners.push(listener);

@@ -6,7 +6,7 @@ import {
   PrepareDevicesResponse,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { NodekeeperError, silentLogger, stopped } from "@nodekeeper/core/lib";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Allocation } from "./allocation.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { checkFile, specOf } from "./cdi-file.ts";
@@ -111,6 +111,19 @@ it("a device is unprepared for the claim that had it before it is prepared for t
   // The kubelet's late call does not count for the device.
   await preparation.unprepare(DRIVER, first, never);
   expect(calls.at(-1)).toBe("unprepare first: ");
+});
+
+it("without a writable state directory a claim is not released while its driver is disconnected: a restart would forget it", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const claim = world.claim("one", "gpu-0");
+  await preparation.prepare(DRIVER, claim, never);
+  const isKept = vi.spyOn(records, "isKept", "get").mockReturnValue(false);
+  isConnected = false;
+  await expect(preparation.unprepare(DRIVER, claim, never)).rejects.toThrow("can't be recorded");
+  isConnected = true;
+  await preparation.unprepare(DRIVER, claim, never);
+  expect(calls).toEqual(["prepare one: gpu-0", "unprepare one: gpu-0"]);
+  isKept.mockRestore();
 });
 
 it("also where the kubelet never unprepared it, as for a pod that was deleted by force", async () => {

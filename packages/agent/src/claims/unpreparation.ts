@@ -1,10 +1,13 @@
-import { Semaphore } from "@nodekeeper/core/lib";
+import { NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import type { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext } from "./context.ts";
 
 type Context = ClaimContext & { use: ClaimUse };
+
+const NOT_KEPT =
+  "the driver is disconnected, and the state directory is not writable: that the claim must be unprepared can't be recorded";
 
 /** Unprepares claims. */
 export class Unpreparation {
@@ -39,7 +42,8 @@ export class Unpreparation {
 
   /**
    * Unprepares a claim. Call it within `exclusively`. While the driver is disconnected, its part is deferred until it
-   * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, and if the driver fails.
+   * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, `unavailable` if what is
+   * deferred would not survive the agent, and if the driver fails.
    */
   async run(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
     const { records, directory, drivers, queue, log } = this.#context;
@@ -57,6 +61,8 @@ export class Unpreparation {
     await directory.remove(driver, uid);
     if (record) await this.#checkUnused(record, signal);
     if (!connection) {
+      // The call is answered once: what has to be done for it later must not be lost.
+      if (!records.isKept) throw new NodekeeperError("unavailable", NOT_KEPT);
       if (record?.state !== "unprepared") await save("unprepared");
       queue.add(driver);
       log.info(

@@ -24,7 +24,7 @@ const statusPermissions: AccessQuestion[] = [
 
 function leasePermissions(namespace: string): AccessQuestion[] {
   const resource = { group: "coordination.k8s.io", resource: "leases", namespace };
-  return ["get", "create", "update"].map((verb) => ({ verb, ...resource }));
+  return ["get", "create", "update", "delete"].map((verb) => ({ verb, ...resource }));
 }
 
 /** Returns the permissions that the agent needs with this configuration. */

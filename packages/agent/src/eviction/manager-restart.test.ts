@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { verdictOf } from "@nodekeeper/api/wording";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { EvictionStore } from "../state/index.ts";
+import { EvictionStore, HistoryStore } from "../state/index.ts";
 import { observeJson } from "./observe/observed-pod.ts";
+import { RecordQueries } from "./records/record-queries.ts";
 import { forcing, hard, sourceOf, TestAgent } from "./testing/manager-setup.ts";
 import { FakePods, jsonPod } from "./testing/round-parts.ts";
 import { evictPod, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
@@ -260,6 +262,24 @@ describe("an agent that is killed", () => {
     expect(next.manager.state.recent).toHaveLength(2);
     expect(namesOf(next.evictor.started)).toEqual(["b"]);
     expect(next.manager.state.pending).toMatchObject([{ name: "b", sendingAt: null }]);
+  });
+
+  it("after StopContainer was sent: whether it has evicted the pod, which runs on, is not known", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.advance({ uid: "b", stage: "sending", at, deadline: null, stopsContainers: true });
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    expect(recordedOutcomes(next)).toEqual([
+      "b withdrawn: no result of StopContainer was recorded before the agent restarted",
+    ]);
+    const queries = new RecordQueries(next.records, new HistoryStore(next.database));
+    const { text } = verdictOf(await queries.explainPod("b", new AbortController().signal));
+    expect(text).toContain("whether Nodekeeper evicted it is not known: no result of StopContainer");
   });
 
   it.each([

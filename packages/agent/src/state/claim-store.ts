@@ -30,6 +30,11 @@ export interface StoredClaim {
 
 /** Claims that are prepared, being prepared or being unprepared. */
 export class ClaimStore extends Store {
+  /** Whether commits survive the agent. */
+  get isPersistent(): boolean {
+    return this.database.isPersistent;
+  }
+
   claims(): StoredClaim[] {
     return this.database.all(
       `SELECT driver, uid, namespace, name, state, boot, devices, configuration, pods, details, cdi,

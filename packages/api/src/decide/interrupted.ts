@@ -28,11 +28,13 @@ export function interruptedOutcomes(
 
 function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): EvictionOutcome | undefined {
   const isSent = eviction.sendingAt !== null;
-  const { sentBefore, selectedAt } = eviction;
+  const { sentBefore, selectedAt, stopsContainers = false } = eviction;
+  const missing = stopsContainers ? "no result of StopContainer" : "no response to its request";
   const known = {
     ...referenceTo(eviction),
     sent: isSent,
     ...(sentBefore ? { sentBefore } : {}),
+    ...(stopsContainers ? { stopsContainers } : {}),
     ...(selectedAt === undefined ? {} : { selectedAt }),
   };
   const end = pod ? finishedText(pod) : "pod was deleted while the agent was not running";
@@ -52,7 +54,7 @@ function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): Evi
     ...known,
     result: "withdrawn",
     message: isSent
-      ? "no response to its request was recorded before the agent restarted"
+      ? `${missing} was recorded before the agent restarted`
       : "it was not sent before the agent restarted",
   };
 }

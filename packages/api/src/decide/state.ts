@@ -111,7 +111,7 @@ export interface EvictionProgress {
   at: number;
   /** When the pod must be deleted; null for `sending`. */
   deadline: number | null;
-  /** Whether the container runtime accepted it, so that the pod is not deleted. Undefined means false. */
+  /** Whether it is sent to the container runtime, so that the pod is not deleted. Undefined means false. */
   stopsContainers?: boolean;
 }
 
@@ -145,11 +145,12 @@ export function byTime(a: RecentEviction, b: RecentEviction): number {
 }
 
 function advanced(pod: PendingEviction, { stage, at, deadline, stopsContainers }: EvictionProgress) {
+  const stops = stopsContainers ? { stopsContainers } : {};
   switch (stage) {
     case "sending":
-      return { ...pod, sendingAt: pod.sendingAt ?? at };
+      return { ...pod, sendingAt: pod.sendingAt ?? at, ...stops };
     case "accepted":
-      return { ...pod, acceptedAt: at, deadline, ...(stopsContainers ? { stopsContainers } : {}) };
+      return { ...pod, acceptedAt: at, deadline, ...stops };
     case "followed":
       return { ...pod, deadline };
   }

@@ -44,7 +44,7 @@ const selectedAt = s.optional(
 
 /** Of an eviction by `containerStop`. */
 const stopsContainers = s.optional(
-  s.flag("Accepted by the container runtime, if it was accepted: the pod itself stays."),
+  s.flag("Sent to the container runtime: the pod itself stays."),
 );
 
 /** How an eviction ended, and what is known of its requests. */

@@ -88,7 +88,7 @@ function unknown(why = ""): Attribution {
   return { by: "unknown", why };
 }
 
-// Times in the API server have a resolution of one second. The agent replaces one by when it first saw the change.
+// Times in the API server have a resolution of one second, unlike those of the agent's own readings.
 const SECOND_MS = 1_000;
 
 // From the request to delete the pod until it left the node.
@@ -96,11 +96,11 @@ function fromCoverage(explanation: PodExplanation): Attribution {
   const { history } = explanation;
   if (history === null) return { by: "other", why: "" };
   const { ending, leftAt, lastKnownAt } = history;
-  const times = [ending.deletion?.requestedAt, ending.disruption?.at, lastKnownAt, leftAt].filter(
-    (time) => time != null,
-  );
-  if (times.length === 0) return { by: "other", why: "" };
-  const from = Math.floor(Math.min(...times) / SECOND_MS) * SECOND_MS;
-  const why = missingRecords(explanation, from, Math.max(...times));
+  const isTime = (time: number | null | undefined) => time != null;
+  const stated = [ending.deletion?.requestedAt, ending.disruption?.at].filter(isTime);
+  const seen = [lastKnownAt, leftAt].filter(isTime);
+  if (stated.length + seen.length === 0) return { by: "other", why: "" };
+  const from = Math.min(...stated.map((time) => Math.floor(time / SECOND_MS) * SECOND_MS), ...seen);
+  const why = missingRecords(explanation, from, Math.max(...stated, ...seen));
   return why === undefined ? { by: "other", why: "" } : unknown(why);
 }

@@ -34,7 +34,9 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
 
     async get(resource, name, callOptions = {}) {
       const path = objectPath(resource, { name, ...callOptions });
-      return await objectCall(resource, { method: "GET", path, verb: "get" }, callOptions);
+      const { resourceVersion } = callOptions;
+      const request = { method: "GET", path, query: { resourceVersion }, verb: "get" };
+      return await objectCall(resource, request, callOptions);
     },
 
     list: (resource, listOptions) => listWhole(connection, resource, listOptions),

@@ -8,6 +8,8 @@ import type { CallOptions, KubeObject } from "./types.ts";
 /** One Lease at an API server. */
 class Server {
   lease: KubeObject | undefined;
+  /** The requests that reached it, such as "get 0" from its cache. */
+  readonly requests: string[] = [];
   #version = 0;
   readonly #clock: FakeClock;
 
@@ -42,6 +44,7 @@ class Server {
     return {
       get: (_resource, _name, options = {}) =>
         attempt(options, () => {
+          this.requests.push(`get ${options.resourceVersion ?? ""}`.trim());
           if (!this.lease) throw new NodekeeperError("notFound", "no lease");
           return this.lease;
         }),
@@ -52,11 +55,25 @@ class Server {
         }),
       update: (_resource, object, options = {}) =>
         attempt(options, () => {
-          if (!this.lease) throw new NodekeeperError("notFound", "no lease");
-          if (object.metadata.resourceVersion !== this.lease.metadata.resourceVersion)
+          this.requests.push("update");
+          // The API server creates a Lease that is updated, but not one with a UID.
+          if (object.metadata.resourceVersion !== this.lease?.metadata.resourceVersion)
             throw new NodekeeperError("conflict", "changed");
           return stored(object);
         }),
+      delete: async (_resource, _name, options = {}) => {
+        await attempt(options, () => {
+          this.requests.push("delete");
+          if (!this.lease) throw new NodekeeperError("notFound", "no lease");
+          const { uid, resourceVersion } = options.preconditions ?? {};
+          const { metadata } = this.lease;
+          if (uid !== metadata.uid || resourceVersion !== metadata.resourceVersion)
+            throw new NodekeeperError("conflict", "changed");
+          const deleted = this.lease;
+          this.lease = undefined;
+          return deleted;
+        });
+      },
     };
   }
 }
@@ -66,12 +83,25 @@ interface Candidate {
   /** Ends the process cleanly. */
   stop(): Promise<void>;
   isLeading: boolean;
+  /** Whether it has nothing left to lead for. */
+  isDone: boolean;
   terms: number;
 }
 
-const times = { durationMs: 40_000, deadlineMs: 30_000, renewMs: 10_000, lookMs: 30_000 };
+const times = {
+  durationMs: 40_000,
+  deadlineMs: 30_000,
+  renewMs: 10_000,
+  lookMs: 30_000,
+  abandonedMs: 600_000,
+};
 
-function start(clock: FakeClock, identity: string, client: LeaseElectionOptions["client"]): Candidate {
+function start(
+  clock: FakeClock,
+  identity: string,
+  client: LeaseElectionOptions["client"],
+  isPatient = false,
+): Candidate {
   const named = { namespace: "nodekeeper", name: "pools", identity };
   const election = new LeaseElection({
     ...named,
@@ -85,18 +115,21 @@ function start(clock: FakeClock, identity: string, client: LeaseElectionOptions[
   const candidate: Candidate = {
     election,
     isLeading: false,
+    isDone: false,
     terms: 0,
     stop: async () => {
       end.abort(new Error("stopped"));
       await running;
     },
   };
-  const running = election.run(async (signal) => {
+  const lead = async (signal: AbortSignal) => {
     candidate.isLeading = true;
     candidate.terms++;
     await untilAborted(signal);
     candidate.isLeading = false;
-  }, end.signal);
+    return candidate.isDone;
+  };
+  const running = election.run(lead, end.signal, isPatient);
   return candidate;
 }
 
@@ -129,6 +162,105 @@ test("a holder that stops releases it once its work has ended, and the next one 
   expect(b.isLeading).toBe(true);
   expect(server.spec).toMatchObject({ holderIdentity: "b", leaseTransitions: 1 });
   await b.stop();
+});
+
+test.each(["hangs", "lost"] as const)(
+  "a holder that stops while its renewal %s releases it once",
+  async (how) => {
+    const clock = new FakeClock();
+    const server = new Server(clock);
+    let fault: typeof how | undefined;
+    const a = start(
+      clock,
+      "a",
+      server.client(() => fault),
+    );
+    await clock.step(0);
+    fault = how;
+    await clock.step(times.renewMs);
+    fault = undefined;
+    await a.stop();
+    expect(server.spec.holderIdentity).toBe("");
+    const b = start(clock, "b", server.client());
+    await clock.step(0);
+    expect(b.isLeading).toBe(true);
+    expect(server.spec.leaseTransitions).toBe(1);
+    await b.stop();
+  },
+);
+
+test("a holder that stops while its renewal fails leaves the lease of another", async () => {
+  const clock = new FakeClock();
+  const server = new Server(clock);
+  let fault: "hangs" | undefined;
+  const a = start(
+    clock,
+    "a",
+    server.client(() => fault),
+  );
+  await clock.step(0);
+  fault = "hangs";
+  await clock.step(times.renewMs);
+  fault = undefined;
+  const metadata = { ...server.lease!.metadata, resourceVersion: "1000" };
+  server.lease = { metadata, spec: { ...server.spec, holderIdentity: "intruder" } };
+  await a.stop();
+  expect(server.spec.holderIdentity).toBe("intruder");
+  expect(server.lease.metadata.resourceVersion).toBe("1000");
+});
+
+test("a holder that is done deletes its lease", async () => {
+  const clock = new FakeClock();
+  const server = new Server(clock);
+  const a = start(clock, "a", server.client());
+  await clock.step(0);
+  a.isDone = true;
+  await a.stop();
+  expect(server.lease).toBeUndefined();
+});
+
+test("a holder that is done leaves a lease that another holds", async () => {
+  const clock = new FakeClock();
+  const server = new Server(clock);
+  const a = start(clock, "a", server.client());
+  await clock.step(0);
+  const metadata = { ...server.lease!.metadata, resourceVersion: "1000" };
+  server.lease = { metadata, spec: { ...server.spec, holderIdentity: "intruder" } };
+  a.isDone = true;
+  await a.stop();
+  expect(server.spec.holderIdentity).toBe("intruder");
+});
+
+test("those that do not hold it are answered from the server's cache", async () => {
+  const clock = new FakeClock();
+  const server = new Server(clock);
+  const a = start(clock, "a", server.client());
+  await clock.step(0);
+  server.requests.length = 0;
+  const b = start(clock, "b", server.client());
+  for (let at = 0; at < 30; at++) await clock.step(10_000);
+  expect(new Set(server.requests)).toEqual(new Set(["get 0", "update"]));
+  expect(server.requests.filter((each) => each === "get 0")).toHaveLength(11);
+  await Promise.all([a.stop(), b.stop()]);
+});
+
+test("a patient one creates no lease, and leaves it to others until it is abandoned", async () => {
+  const clock = new FakeClock();
+  const server = new Server(clock);
+  const patient = start(clock, "patient", server.client(), true);
+  for (let at = 0; at < 100; at++) await clock.step(10_000);
+  expect(server.lease).toBeUndefined();
+  const a = start(clock, "a", server.client());
+  for (let at = 0; at < 100; at++) await clock.step(10_000);
+  expect([a.isLeading, patient.isLeading]).toEqual([true, false]);
+  await a.stop();
+  let waited = 0;
+  for (; !patient.isLeading; waited += 10_000) {
+    expect(waited).toBeLessThan(2 * times.abandonedMs);
+    await clock.step(10_000);
+  }
+  expect(waited).toBeGreaterThanOrEqual(times.abandonedMs);
+  await patient.stop();
 });
 
 test("a holder that is gone is replaced when its lease has not changed for its whole duration", async () => {

@@ -17,7 +17,7 @@ export const leases: ApiResource = {
   kind: "Lease",
   plural: "leases",
   namespaced: true,
-  verbs: ["get", "create", "update"],
+  verbs: ["get", "create", "update", "delete"],
   subresources: [],
 };
 
@@ -31,10 +31,12 @@ export interface LeaseTimes {
   renewMs: number;
   /** Mean interval between the looks of those that do not hold it. Any number of nodes may look. */
   lookMs: number;
+  /** How long a patient process waits since it last saw the Lease change, and twice the mean interval between its looks. */
+  abandonedMs: number;
 }
 
 export interface LeaseElectionOptions {
-  client: Pick<KubeClient, "get" | "create" | "update">;
+  client: Pick<KubeClient, "get" | "create" | "update" | "delete">;
   namespace: string;
   name: string;
   /** Unique among all processes that ever take part. */
@@ -46,7 +48,16 @@ export interface LeaseElectionOptions {
   random?: () => number;
 }
 
-const defaultTimes: LeaseTimes = { durationMs: 40_000, deadlineMs: 30_000, renewMs: 10_000, lookMs: 30_000 };
+/** Returns whether the work is done, so that nobody needs the Lease. */
+type Lead = (signal: AbortSignal) => Promise<boolean>;
+
+const defaultTimes: LeaseTimes = {
+  durationMs: 40_000,
+  deadlineMs: 30_000,
+  renewMs: 10_000,
+  lookMs: 30_000,
+  abandonedMs: 600_000,
+};
 const RETRY_MS = 2_000;
 const CALL_DEADLINE_MS = 5_000;
 
@@ -81,14 +92,15 @@ export class LeaseElection {
   /**
    * Runs `lead` while the Lease is held, and takes part in the election otherwise, until the signal aborts. The signal of
    * `lead` aborts when the Lease may be lost. When `signal` aborts, the Lease is released once `lead` has ended, so that
-   * another process need not wait for its duration.
+   * another process need not wait for its duration. If `lead` returns true, nobody needs the Lease, and it is deleted.
+   * @param isPatient whether to create no Lease, and to take it only if no other process has held it for `abandonedMs`
    */
-  async run(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async run(lead: Lead, signal: AbortSignal, isPatient = false): Promise<void> {
     const { clock, log, name } = this.#options;
     while (!signal.aborted) {
       try {
         const startedAt = clock.monotonic();
-        const held = await this.#acquire(signal);
+        const held = await this.#acquire(isPatient, signal);
         this.#problem = undefined;
         if (held && clock.monotonic() - startedAt < this.#times.renewMs) {
           log.info({ lease: name }, "lease is held");
@@ -101,20 +113,24 @@ export class LeaseElection {
         log.warn({ lease: name, err: error }, "lease can't be acquired, retrying");
       }
       const { random = Math.random } = this.#options;
-      await sleepOrAbort(clock, this.#times.lookMs * (0.75 + 0.5 * random()), signal);
+      const lookMs = isPatient ? this.#times.abandonedMs / 2 : this.#times.lookMs;
+      await sleepOrAbort(clock, lookMs * (0.75 + 0.5 * random()), signal);
     }
   }
 
   // Returns the Lease if it is held now.
-  async #acquire(signal: AbortSignal): Promise<KubeObject | undefined> {
-    const { client, clock, identity, name, namespace } = this.#options;
+  async #acquire(isPatient: boolean, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const { client, identity, name, namespace } = this.#options;
     const call = { signal, deadlineMs: CALL_DEADLINE_MS };
     try {
       let lease: KubeObject;
       try {
-        lease = await client.get(leases, name, { ...call, namespace });
+        // The server's cache suffices: a write on an outdated answer conflicts.
+        lease = await client.get(leases, name, { ...call, namespace, resourceVersion: "0" });
       } catch (error) {
         if (codeOf(error) !== "notFound") throw error;
+        this.#holder = undefined;
+        if (isPatient) return undefined;
         const created = { metadata: { name, namespace }, spec: this.#specOf({}, true) };
         return this.#took(await client.create(leases, created, call));
       }
@@ -122,8 +138,7 @@ export class LeaseElection {
       const holder = textOf(spec.holderIdentity);
       this.#holder = holder || undefined;
       // The answer to an earlier request may have been lost.
-      if (holder !== identity && holder !== "" && !this.#isOver(lease, spec, clock.monotonic()))
-        return undefined;
+      if (holder !== identity && !this.#isOver(lease, spec, isPatient)) return undefined;
       return this.#took(await client.update(leases, { ...lease, spec: this.#specOf(spec, true) }, call));
     } catch (error) {
       // Another process was first.
@@ -132,7 +147,9 @@ export class LeaseElection {
     }
   }
 
-  #isOver({ metadata }: KubeObject, spec: Record<string, unknown>, now: number): boolean {
+  #isOver({ metadata }: KubeObject, spec: Record<string, unknown>, isPatient: boolean): boolean {
+    if (textOf(spec.holderIdentity) === "" && !isPatient) return true;
+    const now = this.#options.clock.monotonic();
     const version = `${metadata.uid} ${metadata.resourceVersion}`;
     if (this.#seen?.version !== version) {
       this.#seen = { version, at: now };
@@ -140,7 +157,8 @@ export class LeaseElection {
     }
     const seconds = Number(spec.leaseDurationSeconds);
     // Never less than its holder keeps to, whatever the Lease says.
-    const durationMs = Math.max(Number.isFinite(seconds) ? seconds * 1_000 : 0, this.#times.durationMs);
+    const leastMs = isPatient ? this.#times.abandonedMs : this.#times.durationMs;
+    const durationMs = Math.max(Number.isFinite(seconds) ? seconds * 1_000 : 0, leastMs);
     return now - this.#seen.at >= durationMs;
   }
 
@@ -167,12 +185,7 @@ export class LeaseElection {
     };
   }
 
-  async #hold(
-    acquired: KubeObject,
-    startedAt: number,
-    lead: (signal: AbortSignal) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #hold(acquired: KubeObject, startedAt: number, lead: Lead, signal: AbortSignal): Promise<void> {
     const { clock, log, name } = this.#options;
     const scope = childScope(signal);
     let lease: KubeObject | undefined = acquired;
@@ -184,25 +197,29 @@ export class LeaseElection {
         await sleepOrAbort(clock, lastRenewal + this.#times.renewMs - clock.monotonic(), scope.signal);
         if (scope.signal.aborted) break;
         const renewed = await this.#renew(lease, lastRenewal + this.#times.deadlineMs, scope);
+        // If it was stopped meanwhile, the last one known is released.
+        if (!renewed && scope.signal.aborted) break;
         lease = renewed?.lease;
         lastRenewal = renewed?.at ?? lastRenewal;
       }
     } finally {
       scope.abort(stopped("the lease is lost"));
+      let isDone = false;
       try {
-        await leading;
+        isDone = await leading;
       } finally {
         scope.release();
-        if (!lease) {
-          this.#holder = undefined;
-          log.warn({ lease: name }, "lease is lost");
-        } else await this.#free(lease, lastRenewal + this.#times.deadlineMs);
+        this.#holder = undefined;
+        const until = lastRenewal + this.#times.deadlineMs;
+        if (lease && clock.monotonic() < until) await this.#free(lease, until, isDone);
+        else log.warn({ lease: name }, "lease is lost");
       }
     }
   }
 
   /**
-   * Renews until it succeeds, or it is too late. Aborts the scope in time, even if an answer is missing.
+   * Renews until it succeeds, or it is too late. Aborts the scope in time, even if an answer is missing. Returns undefined
+   * if the lease is lost, or the scope was aborted.
    * @param until monotonic milliseconds
    */
   async #renew(
@@ -225,44 +242,56 @@ export class LeaseElection {
         } catch (error) {
           if (scope.signal.aborted) break;
           log.warn({ lease: name, err: error }, "lease can't be renewed, retrying");
-          if (codeOf(error) === "notFound") return undefined;
-          if (codeOf(error) === "conflict") {
+          if (["conflict", "notFound"].includes(codeOf(error))) {
             const now = await this.#reread(scope.signal);
-            if (now === "other") return undefined;
+            if (now === "none") return undefined;
             last = now ?? last;
           }
           await sleepOrAbort(clock, RETRY_MS, scope.signal);
         }
       }
-      // Whether it is still held is not known: it is neither renewed nor released.
       return undefined;
     } finally {
       tooLate.cancel();
     }
   }
 
-  // The answer to an earlier renewal may have been lost, or another client has edited the Lease.
-  async #reread(signal: AbortSignal): Promise<KubeObject | "other" | undefined> {
+  // The answer to an earlier renewal may have been lost, or another client has edited the Lease. Returns "none" if it is
+  // not held. An update of a deleted Lease conflicts, too, because it has a UID.
+  async #reread(signal?: AbortSignal): Promise<KubeObject | "none" | undefined> {
     const { client, identity, name, namespace } = this.#options;
     try {
       const lease = await client.get(leases, name, { signal, namespace, deadlineMs: CALL_DEADLINE_MS });
-      return textOf(recordOf(lease.spec).holderIdentity) === identity ? lease : "other";
-    } catch {
-      return undefined;
+      return textOf(recordOf(lease.spec).holderIdentity) === identity ? lease : "none";
+    } catch (error) {
+      return codeOf(error) === "notFound" ? "none" : undefined;
     }
   }
 
-  // Only while it is certainly held. On failure, the others wait for its duration.
-  async #free(lease: KubeObject, until: number): Promise<void> {
-    const { client, clock, log, name } = this.#options;
-    this.#holder = undefined;
-    const leftMs = Math.min(until - clock.monotonic(), CALL_DEADLINE_MS);
-    if (leftMs <= 0) return;
-    const spec = { ...recordOf(lease.spec), holderIdentity: "", leaseDurationSeconds: 1 };
+  /**
+   * Releases the Lease, or deletes it if nobody needs it. Only if it is certainly held: on failure, the others wait for its
+   * duration.
+   * @param until monotonic milliseconds
+   */
+  async #free(lease: KubeObject, until: number, isDone: boolean, isReread = false): Promise<void> {
+    const { client, clock, log, name, namespace } = this.#options;
+    const { uid, resourceVersion } = lease.metadata;
+    const call = { deadlineMs: Math.min(until - clock.monotonic(), CALL_DEADLINE_MS) };
+    if (call.deadlineMs <= 0) return;
     try {
-      await client.update(leases, { ...lease, spec }, { deadlineMs: leftMs });
-      log.info({ lease: name }, "lease is released");
+      if (isDone)
+        await client.delete(leases, name, { ...call, namespace, preconditions: { uid, resourceVersion } });
+      else {
+        const spec = { ...recordOf(lease.spec), holderIdentity: "", leaseDurationSeconds: 1 };
+        await client.update(leases, { ...lease, spec }, call);
+      }
+      log.info({ lease: name }, isDone ? "lease is deleted" : "lease is released");
     } catch (error) {
+      if (codeOf(error) === "conflict" && !isReread) {
+        // A renewal that was stopped arrived.
+        const now = await this.#reread();
+        if (now && now !== "none") return await this.#free(now, until, isDone, true);
+      }
       log.info({ lease: name, err: error }, "lease can't be released");
     }
   }

@@ -95,6 +95,12 @@ export interface DeleteOptions extends CallOptions {
   gracePeriodSeconds?: number;
 }
 
+export interface GetOptions extends CallOptions {
+  namespace?: string;
+  /** "0": any version, from the server's cache, without load on etcd. Default: the newest. */
+  resourceVersion?: "0";
+}
+
 export interface ListOptions extends CallOptions {
   namespace?: string;
   fieldSelector?: string;
@@ -122,11 +128,7 @@ export interface KubeClient {
    * cached for a few seconds.
    */
   resolve(kind: GroupVersionKind, options?: CallOptions): Promise<ApiResource | undefined>;
-  get(
-    resource: ApiResource,
-    name: string,
-    options?: CallOptions & { namespace?: string },
-  ): Promise<KubeObject>;
+  get(resource: ApiResource, name: string, options?: GetOptions): Promise<KubeObject>;
   /** Lists all pages. */
   list(
     resource: ApiResource,

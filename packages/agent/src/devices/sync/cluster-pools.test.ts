@@ -1,4 +1,5 @@
-import { type KubeObject, recordOf } from "@nodekeeper/core/kube";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import type { Fault, RequestInfo } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it } from "vitest";
 import { allocatable } from "../testing/allocatable.ts";
@@ -9,7 +10,7 @@ afterEach(tearDown);
 const DRIVER = "fabric.example.com";
 const OTHER = "worker-2";
 // The others look soon, so that no test waits.
-const leaseTimes = { durationMs: 900, deadlineMs: 600, renewMs: 100, lookMs: 100 };
+const leaseTimes = { durationMs: 900, deadlineMs: 600, renewMs: 100, lookMs: 100, abandonedMs: 1_500 };
 const clusterPools = { drivers: [DRIVER], leaseNamespace: "nodekeeper" };
 const settings = { clusterPools };
 
@@ -30,6 +31,7 @@ const fabric = (...names: string[]) => ({
   devices: names.map((name) => ({ name })),
 });
 const poolsOf = (agent: Agent) => agent.sync.status()[0]?.clusterPools;
+const leasesOf = ({ server }: Agent) => server.store.list("leases.coordination.k8s.io");
 const ofFabric = (slices: KubeObject[]) => slices.filter((slice) => specOf(slice).pool.name === "fabric");
 const devicesOn = (agent: Agent, node: string) => allocatable(agent.slices(), node).devices.sort();
 
@@ -89,7 +91,7 @@ it("a holder whose driver is away steps down, and deletes nothing", async () => 
   await until("taken over", () => devicesOn(two, NODE).length === 2);
 });
 
-it("a pool that the holder's driver no longer reports is removed, and the lease is free", async () => {
+it("a pool that the holder's driver no longer reports is removed, and then the lease", async () => {
   const { one, drivers } = await twoNodes();
   drivers[0]!.reportPools([fabric("port-0"), { devices: [{ name: "local" }] }]);
   await one.register(DRIVER, drivers[0]!);
@@ -97,10 +99,53 @@ it("a pool that the holder's driver no longer reports is removed, and the lease 
   drivers[0]!.reportPools([{ devices: [{ name: "local" }] }]);
   await until("removed", () => ofFabric(one.slices()).length === 0);
   expect(devicesOn(one, NODE)).toEqual(["local"]);
-  await until("free", () => {
-    const [lease] = one.server.store.list("leases.coordination.k8s.io");
-    return recordOf(lease?.spec).holderIdentity === "";
+  await until("deleted", () => leasesOf(one).length === 0);
+});
+
+it("pools that no driver reports any more are removed after a delay, also after a restart of their publisher", async () => {
+  const { one, two, drivers } = await twoNodes();
+  const local = { devices: [{ name: "local" }] };
+  drivers[0]!.reportPools([fabric("port-0"), local]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 2);
+  const others = {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    metadata: { name: "of-another-client" },
+    spec: {
+      driver: DRIVER,
+      allNodes: true,
+      pool: { name: "fabric-2", generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: "x" }],
+    },
+  };
+  one.server.store.put(others);
+  one.server.store.put({
+    ...others,
+    metadata: { name: "of-another-driver", labels: { "app.kubernetes.io/managed-by": "nodekeeper" } },
+    spec: { ...others.spec, driver: "other.example.com" },
   });
+  drivers[1]!.reportPools([local]);
+  await two.register(DRIVER, drivers[1]!);
+  const stoppedAt = performance.now();
+  await one.stop();
+  const [slice] = ofFabric(two.slices());
+  await until("removed", () => ofFabric(two.slices()).length === 0);
+  expect(performance.now() - stoppedAt).toBeGreaterThanOrEqual(leaseTimes.abandonedMs);
+  expect(slice!.metadata.labels).toEqual({ "app.kubernetes.io/managed-by": "nodekeeper" });
+  await until("deleted", () => leasesOf(two).length === 0);
+  const names = two.slices().map(({ metadata }) => metadata.name!);
+  expect(names).toEqual(expect.arrayContaining(["of-another-client", "of-another-driver"]));
+});
+
+it("a driver that never reports such pools has no lease", async () => {
+  const { one, drivers } = await twoNodes();
+  drivers[0]!.reportPools([{ devices: [{ name: "local" }] }]);
+  await one.register(DRIVER, drivers[0]!);
+  await until("published", () => devicesOn(one, NODE).length === 1);
+  const endsAt = performance.now() + 2 * leaseTimes.abandonedMs;
+  await until("the delay is over", () => performance.now() > endsAt);
+  expect(leasesOf(one)).toEqual([]);
 });
 
 it("a driver that comes back without its pools has them removed", async () => {
@@ -166,7 +211,75 @@ it("a driver that the setting does not name is told why its pool is refused", as
   expect(agent.sync.status()[0]).toMatchObject({
     problems: [{ pool: "fabric", field: "nodes", message: /devices.clusterPools.drivers/ }],
   });
-  expect(agent.server.store.list("leases.coordination.k8s.io")).toEqual([]);
+  expect(leasesOf(agent)).toEqual([]);
+});
+
+it("a pool with the name of another node's pool is refused until that pool is gone; the others are published", async () => {
+  let aheadMs = 0;
+  let lists = 0;
+  const faults = ({ query }: RequestInfo) => {
+    if (query.get("limit") === "100") lists++;
+    return undefined;
+  };
+  const { one, two, drivers } = await twoNodes({ ahead: () => aheadMs, faults });
+  drivers[1]!.reportPools([{ name: "shelf", devices: [{ name: "local" }] }, { devices: [{ name: "own" }] }]);
+  await two.register(DRIVER, drivers[1]!);
+  await until("published", () => devicesOn(two, OTHER).length === 2);
+  const report = [
+    { ...fabric("port-0", "port-1"), name: "shelf" },
+    { ...fabric("x"), name: OTHER },
+    fabric("y"),
+  ];
+  drivers[0]!.reportPools(report);
+  await one.register(DRIVER, drivers[0]!);
+  await until("told", () => one.sync.problemsOf(DRIVER).length === 2);
+  expect(one.sync.problemsOf(DRIVER)).toMatchObject([
+    {
+      pool: "shelf",
+      message: expect.stringMatching(/^name: refused: node worker-2 has a pool of this name/),
+    },
+    { pool: OTHER, message: expect.stringMatching(/worker-2/) },
+  ]);
+  await until("published", () => devicesOn(one, NODE).length === 1);
+  expect(devicesOn(one, OTHER)).toEqual(["local", "own", "y"]);
+  expect(one.sync.status()[0]).toMatchObject({
+    quarantined: 3,
+    problems: [{ pool: "shelf" }, { pool: OTHER }],
+  });
+  expect(lists).toBe(1);
+  drivers[1]!.reportPools([{ devices: [{ name: "own" }] }]);
+  await until("gone", () => devicesOn(two, OTHER).length === 2);
+  aheadMs = 300_000;
+  drivers[0]!.reportPools(report.toReversed());
+  await until("published", () => devicesOn(one, NODE).length === 3);
+  expect(devicesOn(one, OTHER)).toEqual(["own", "port-0", "port-1", "y"]);
+});
+
+it("on Kubernetes 1.30, which has no such pools, the driver is told, and no lease is taken", async () => {
+  const path = "/apis/resource.k8s.io";
+  const resource = { name: "resourceslices", kind: "ResourceSlice", namespaced: false, verbs: ["list"] };
+  const faults = ({ path: asked }: RequestInfo): Fault | undefined => {
+    if (asked === `${path}/v1alpha2`)
+      return { status: 200, body: { kind: "APIResourceList", resources: [resource] } };
+    if (asked.startsWith(`${path}/v1alpha2/`))
+      return { status: 200, body: { kind: "List", metadata: { resourceVersion: "1" }, items: [] } };
+    return asked.startsWith(`${path}/v1`) ? { status: 404 } : undefined;
+  };
+  const agent = await setUp({ settings, leaseTimes, faults });
+  agent.server.store.put({ apiVersion: "v1", kind: "Namespace", metadata: { name: "nodekeeper" } });
+  const driver = await agent.driver("fabric");
+  driver.reportPools([fabric("port-0", "port-1"), { devices: [{ name: "local" }] }]);
+  await agent.register(DRIVER, driver);
+  await until("told", () => agent.sync.status()[0]?.problems.length === 1);
+  expect(agent.sync.status()[0]).toMatchObject({
+    reported: 1,
+    quarantined: 2,
+    problems: [{ pool: "fabric", field: "nodes", message: /Kubernetes 1\.30 .*v1alpha2/ }],
+  });
+  const endsAt = performance.now() + 3_000;
+  await until("several looks later", () => performance.now() > endsAt);
+  expect(leasesOf(agent)).toEqual([]);
+  expect(poolsOf(agent)).toMatchObject({ isHolder: false, holder: undefined });
 });
 
 it("why a lease can't be had is shown", async () => {

@@ -17,8 +17,8 @@ interface Term {
 interface Candidacy {
   election: LeaseElection;
   term: Term | undefined;
-  /** Whether this agent stepped down while its slices stayed: if its driver comes back without such pools, it deletes them. */
-  hasLeft: boolean;
+  /** Whether its slices are gone and its driver reports no such pools. */
+  isDone: boolean;
 }
 
 const LOOK_MS = 1_000;
@@ -30,16 +30,21 @@ const LOOK_MS = 1_000;
  * 1. Slices stay when the holder ends, is killed, or steps down because its driver is away: the next holder takes them over.
  * 2. A pool is removed if the holder's driver is connected and reports others only, or none.
  * 3. The holder stops writing before another agent can be elected.
+ * 4. The Lease exists while there may be slices. If no agent has held it for long, one whose driver reports no such pools
+ *    takes it, deletes the driver's slices that agents published, and deletes the Lease.
  */
 export class ClusterPools implements Runnable {
   readonly name = "cluster-pools";
   readonly #context: Omit<SyncContext, "queue" | "scope">;
   readonly #drivers: Drivers;
+  readonly #isSupported: () => boolean;
   readonly #candidacies = new Map<string, Candidacy>();
 
-  constructor(context: Omit<SyncContext, "queue" | "scope">, drivers: Drivers) {
+  /** @param isSupported whether the server has pools beyond the node */
+  constructor(context: Omit<SyncContext, "queue" | "scope">, drivers: Drivers, isSupported: () => boolean) {
     this.#context = context;
     this.#drivers = drivers;
+    this.#isSupported = isSupported;
     const { client, clock, log, nodeName, settings, leaseTimes } = context;
     const { drivers: names, leaseNamespace: namespace } = settings().clusterPools;
     // Not the same after a restart: a write of the process before it may still be under way.
@@ -50,7 +55,7 @@ export class ClusterPools implements Runnable {
         ...{ client, namespace, name, identity, clock, log },
         ...(leaseTimes && { times: leaseTimes }),
       });
-      this.#candidacies.set(driver, { election, term: undefined, hasLeft: false });
+      this.#candidacies.set(driver, { election, term: undefined, isDone: false });
     }
   }
 
@@ -81,41 +86,41 @@ export class ClusterPools implements Runnable {
     };
   }
 
-  // Takes part in the election while the driver reports pools beyond the node.
-  async #stand(driver: string, candidacy: Candidacy, signal: AbortSignal): Promise<void> {
+  // Takes part in the election while the driver is present, patiently if it reports no pools beyond the node.
+  async #stand(name: string, candidacy: Candidacy, signal: AbortSignal): Promise<void> {
     const { clock } = this.#context;
     while (!signal.aborted) {
-      const known = this.#drivers.get(driver);
-      if (!known?.hasClusterPools && !(candidacy.hasLeft && known?.isPresent)) {
+      const driver = this.#drivers.get(name);
+      if (!driver?.isPresent || !this.#isSupported()) {
         await sleepOrAbort(clock, LOOK_MS, signal);
         continue;
       }
+      const isPatient = !driver.hasClusterPools;
       const scope = childScope(signal);
-      const standing = candidacy.election.run((term) => this.#publish(driver, candidacy, term), scope.signal);
+      const lead = (term: AbortSignal) => this.#publish(name, candidacy, term);
+      const taking = candidacy.election.run(lead, scope.signal, isPatient);
       try {
-        while (!scope.signal.aborted && this.#isNeeded(driver, candidacy))
+        while (!scope.signal.aborted && this.#isCurrent(name, candidacy, isPatient))
           await sleepOrAbort(clock, LOOK_MS, scope.signal);
       } finally {
-        if (candidacy.term) candidacy.hasLeft = mayHaveSlices(candidacy.term);
-        scope.abort(stopped("the driver is away, or reports no pools beyond the node"));
-        await standing;
+        scope.abort(stopped("the driver is away, or what it reports has changed"));
+        await taking;
         scope.release();
       }
     }
   }
 
   // A holder whose driver no longer reports any deletes their slices first.
-  #isNeeded(name: string, candidacy: Candidacy): boolean {
+  #isCurrent(name: string, candidacy: Candidacy, isPatient: boolean): boolean {
     const driver = this.#drivers.get(name);
-    if (!driver?.isPresent) return false;
-    if (driver.hasClusterPools) return true;
-    if (candidacy.term) return mayHaveSlices(candidacy.term);
-    // Another holder keeps them, or deletes them.
-    if (candidacy.election.holder !== undefined) candidacy.hasLeft = false;
-    return candidacy.hasLeft;
+    if (!driver?.isPresent || !this.#isSupported()) return false;
+    if (!candidacy.term) return driver.hasClusterPools !== isPatient;
+    candidacy.isDone = !driver.hasClusterPools && !mayHaveSlices(candidacy.term);
+    return !candidacy.isDone;
   }
 
-  async #publish(driver: string, candidacy: Candidacy, signal: AbortSignal): Promise<void> {
+  // Returns whether nothing is left to publish or to delete.
+  async #publish(driver: string, candidacy: Candidacy, signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#context;
     const queue = new WorkQueue({ name: "cluster-pools", untimed: EVERY_DRIVER, clock, log });
     const context = {
@@ -127,8 +132,10 @@ export class ClusterPools implements Runnable {
     const sessions = new Sessions(context);
     const slices = new SliceSync({ ...context, sessions });
     candidacy.term = { queue, sessions, slices };
+    candidacy.isDone = false;
     try {
       await Promise.all([slices.run(signal), sessions.run(signal)]);
+      return candidacy.isDone;
     } finally {
       candidacy.term = undefined;
       this.#drivers.get(driver)?.feedback.setClusterPools(undefined);

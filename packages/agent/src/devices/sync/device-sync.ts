@@ -61,7 +61,7 @@ export class DeviceSync implements Runnable {
       this.#clusterPools.add(driver);
     };
     const drivers = new Drivers({ ...context, queue: { add } });
-    this.#clusterPools = new ClusterPools(common, drivers);
+    this.#clusterPools = new ClusterPools(common, drivers, () => this.version !== "v1alpha2");
     this.handler = drivers;
     this.#sessions = new Sessions({ ...context, drivers });
     this.#slices = new SliceSync({ ...context, drivers, sessions: this.#sessions });

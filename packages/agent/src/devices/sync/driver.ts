@@ -270,7 +270,7 @@ export class Driver {
     const { made } = part;
     if (made && made.source === source && made.key === key) return made.desired;
     const desired = isOld
-      ? this.#asModels(part.of(this.#checked))
+      ? this.#asModels(this.#checked)
       : this.#reportedOnly({
           ...withoutFeatures(checked, without, unknown, part.reducedFor(key)),
           models: [],
@@ -320,12 +320,14 @@ export class Driver {
     };
   }
 
-  #asModels(reported: CheckedPools): Desired {
+  #asModels(checked: CheckedPools): Desired {
     let models: NamedResources[];
     let before: DeviceProblem[] = [];
     let quarantined = 0;
     if (this.#message?.protocol === "namedResources") models = this.#message.models;
     else {
+      const reported = this.#ofNode.of(checked);
+      const beyond = this.#beyondNode.of(checked).pools;
       const pools = reported.pools.map(({ name, devices, counterSets }) => ({
         name,
         devices: devices.map(({ device }) => device),
@@ -333,16 +335,20 @@ export class Driver {
       }));
       const old = modelsOfPools(pools);
       models = old.models;
-      before = [...reported.problems, ...old.problems];
-      quarantined = reported.quarantined + old.problems.length;
+      const refused = beyond.map(({ name }) => ({ pool: name, field: "nodes", message: noneBeyondNode }));
+      before = [...refused, ...reported.problems, ...old.problems];
+      const others = beyond.reduce((sum, { devices }) => sum + devices.length, 0);
+      quarantined = others + reported.quarantined + old.problems.length;
     }
-    const checked = checkModels(models, this.#nodeName, defaultValidation);
+    const valid = checkModels(models, this.#nodeName, defaultValidation);
     return {
       pools: [],
-      models: checked.models,
-      problems: [...before, ...checked.problems],
-      quarantined: quarantined + checked.quarantined,
+      models: valid.models,
+      problems: [...before, ...valid.problems],
+      quarantined: quarantined + valid.quarantined,
       dropped: [],
     };
   }
 }
+
+const noneBeyondNode = "refused: Kubernetes 1.30 (resource.k8s.io/v1alpha2) has no pools beyond the node";

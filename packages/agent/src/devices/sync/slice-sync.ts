@@ -6,6 +6,7 @@ import { DriverSync, type WriteResult } from "./driver-sync.ts";
 import type { Drivers } from "./drivers.ts";
 import { learnFeatures } from "./server-features.ts";
 import type { Session, Sessions } from "./session.ts";
+import { TakenNames } from "./taken-names.ts";
 
 type Context = SyncContext & { drivers: Drivers; sessions: Pick<Sessions, "current"> };
 
@@ -17,12 +18,14 @@ export class SliceSync {
   readonly #syncs = new Map<string, DriverSync>();
   /** Whether it keeps the slices of pools beyond the node. */
   readonly #isBeyond: boolean;
+  readonly #takenNames: TakenNames;
   readonly #knownCallbacks = new Set<() => void>();
   #isStartupOver = false;
 
   constructor(context: Context) {
     this.#context = context;
     this.#isBeyond = context.scope.nodeName === undefined;
+    this.#takenNames = new TakenNames(context);
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -66,7 +69,8 @@ export class SliceSync {
     const without = new Set([...features.missing, ...(this.#syncs.get(name)?.without ?? [])]);
     const isBeyond = this.#isBeyond;
     const unknown = isOld ? new Set<Feature>() : features.unknownOf(driver.features(isBeyond));
-    return driver.desired({ isBeyond, isOld, without, unknown });
+    const desired = driver.desired({ isBeyond, isOld, without, unknown });
+    return desired && isBeyond ? this.#takenNames.without(desired) : desired;
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
@@ -98,6 +102,11 @@ export class SliceSync {
       if (!wasKnown && driver?.reported()) for (const callback of this.#knownCallbacks) callback();
       // Throws if the server can't be reached.
       await first;
+      const delayMs = this.#isBeyond && driver ? await this.#takenNames.look(session, driver, signal) : 0;
+      if (delayMs > 0) {
+        queue.addAfter(name, delayMs);
+        return;
+      }
       await this.#learn(session, name, signal);
       const desired = this.desired(name);
       if (!desired || (changedAt !== undefined && this.#awaitsRepair(name, desired, changedAt))) return;

@@ -1,6 +1,6 @@
 import type { ApiAnswers, Frozen } from "@nodekeeper/api/openapi";
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
-import type { Device } from "../model/model.ts";
+import type { Device, DeviceProblem } from "../model/model.ts";
 import type { StoredModel } from "../model/stored-model.ts";
 import type { Desired, Driver } from "./driver.ts";
 import type { DriverSync } from "./driver-sync.ts";
@@ -50,6 +50,7 @@ export function driverStatus(
   const pools = desired?.pools.map((pool) => ({ name: pool.name, devices: pool.devices.length })) ?? [];
   const instances = desired?.models.reduce((sum, model) => sum + model.instances.length, 0) ?? 0;
   const claimProblems = driver.feedback.presentOfClaims;
+  const parts: Part[] = [{ desired, sync }, ...(cluster ? [cluster] : [])];
   const contested = foreign.filter(({ pool }) => pools.some((own) => own.name === pool));
   return {
     name,
@@ -64,14 +65,27 @@ export function driverStatus(
     pools,
     slices: slices.map(sliceStatus).sort((a, b) => (a.name < b.name ? -1 : 1)),
     foreign: contested.map((slice) => slice.name).sort(),
-    quarantined: (desired?.quarantined ?? 0) + (sync?.refused.size ?? 0),
-    problems: [...(desired?.problems ?? []), ...(sync?.refused.problems() ?? [])].slice(0, MOST_SHOWN),
+    quarantined: parts.reduce((sum, part) => sum + quarantinedOf(part), 0),
+    problems: parts.flatMap(problemsOf).slice(0, MOST_SHOWN),
     writeError: sync?.problem?.message,
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
     dropped: [...(desired?.dropped ?? []), ...(sync?.changed ?? [])].slice(0, MOST_SHOWN),
     ...(claimProblems.length > 0 && { claimProblems }),
     ...(cluster && { clusterPools: clusterStatus(cluster) }),
   };
+}
+
+interface Part {
+  desired: Desired | undefined;
+  sync: DriverSync | undefined;
+}
+
+function quarantinedOf({ desired, sync }: Part): number {
+  return (desired?.quarantined ?? 0) + (sync?.refused.size ?? 0);
+}
+
+function problemsOf({ desired, sync }: Part): DeviceProblem[] {
+  return [...(desired?.problems ?? []), ...(sync?.refused.problems() ?? [])];
 }
 
 function clusterStatus({

@@ -1,3 +1,4 @@
+import type { EvictionProgress } from "@nodekeeper/api/decide";
 import type { WorkQueue } from "@nodekeeper/core/lib";
 import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
@@ -66,9 +67,10 @@ export class EvictionTasks {
 
   /** Records that a request is about to be sent: each counts for limits. Returns false if it can't be recorded. */
   sending(task: EvictionTask): boolean {
-    const at = this.#options.context.clock.monotonic();
-    if (!this.#options.ledger.progress({ uid: task.pod.uid, stage: "sending", at, deadline: null }))
-      return false;
+    const { context, ledger } = this.#options;
+    const at = context.clock.monotonic();
+    const { uid } = task.pod;
+    if (!ledger.progress({ uid, stage: "sending", at, deadline: null, ...stopsOf(task) })) return false;
     task.sendingAt ??= at;
     return true;
   }
@@ -83,12 +85,11 @@ export class EvictionTasks {
   /** Records that the end of the pod is awaited. */
   awaited(task: EvictionTask, stage: "accepted" | "followed"): void {
     const { context, ledger } = this.#options;
-    const { deadline = null, stopsContainers } = task;
+    const { deadline = null } = task;
     task.phase = "sent";
     this.#gauge();
     const at = context.clock.monotonic();
-    const stops = stopsContainers ? { stopsContainers } : {};
-    ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stops });
+    ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });
   }
 
   /** Returns the names of the pod's running containers; undefined if no container runtime is configured. */
@@ -135,4 +136,8 @@ export class EvictionTasks {
     underWay.set({ phase: "sent" }, sent);
     underWay.set({ phase: "waiting" }, tasks.length - sent);
   }
+}
+
+function stopsOf({ stopsContainers }: EvictionTask): Pick<EvictionProgress, "stopsContainers"> {
+  return stopsContainers ? { stopsContainers } : {};
 }

@@ -1,0 +1,77 @@
+import { type KubeObject, recordOf, textOf } from "@nodekeeper/core/kube";
+import type { SyncContext } from "./context.ts";
+import type { Desired, Driver } from "./driver.ts";
+import type { Session } from "./session.ts";
+
+/** Shortest interval between lists of a driver's slices because of new names. */
+const NEW_MS = 10_000;
+/** The same because of refused names, which may be free again. */
+const REFUSED_MS = 300_000;
+const PAGE_SIZE = 100;
+
+type Context = Pick<SyncContext, "client" | "clock" | "nodeName">;
+/** Names, with the node that has such a pool. */
+type Looked = ReadonlyMap<string, string | undefined>;
+
+/**
+ * Refuses a driver's new pools beyond the node whose names pools of other nodes have. The scheduler takes pools of a driver
+ * with the same name for one pool. Because their slices contradict each other, it may allocate from neither.
+ */
+export class TakenNames {
+  readonly #context: Context;
+  /** The names of the last list. */
+  #looked: Looked = new Map();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #made: { from: Desired; looked: Looked; desired: Desired } | undefined;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * Lists the driver's slices of all nodes if it has pools that are not published yet and of which the names were not looked
+   * for. Returns the delay until that can be done, milliseconds; if it is 0, `without` knows all names.
+   */
+  async look({ api, cache }: Session, driver: Driver, signal: AbortSignal): Promise<number> {
+    const { client, clock, nodeName } = this.#context;
+    const published = new Set(cache.of(driver.name).map((slice) => "pool" in slice && slice.pool.name));
+    const pools = driver.reportedPart(true)?.pools ?? [];
+    const names = pools.map(({ name }) => name).filter((name) => !published.has(name));
+    const passedMs = clock.monotonic() - this.#lookedAt;
+    const isKnown = names.every((name) => this.#looked.has(name));
+    const isRefused = names.some((name) => this.#looked.get(name) !== undefined);
+    if (isKnown && (!isRefused || passedMs < REFUSED_MS)) return 0;
+    if (passedMs < NEW_MS) return NEW_MS - passedMs;
+    this.#lookedAt = clock.monotonic();
+    const looked = new Map<string, string | undefined>(names.map((name) => [name, undefined]));
+    const visit = ({ spec }: KubeObject) => {
+      const { nodeName: node, pool } = recordOf(spec);
+      const name = textOf(recordOf(pool).name);
+      if (textOf(node) !== "" && node !== nodeName && looked.has(name)) looked.set(name, textOf(node));
+    };
+    const fieldSelector = `spec.driver=${driver.name}`;
+    await client.visit(api.resource, visit, { fieldSelector, pageSize: PAGE_SIZE, signal });
+    this.#looked = looked;
+    return 0;
+  }
+
+  /** Returns the desired state without the pools whose names are taken. Equal inputs give the same object. */
+  without(from: Desired): Desired {
+    const looked = this.#looked;
+    if (this.#made?.from === from && this.#made.looked === looked) return this.#made.desired;
+    const refused = from.pools.filter(({ name }) => looked.get(name) !== undefined);
+    const problems = refused.map(({ name }) => ({
+      pool: name,
+      field: "name",
+      message: `refused: node ${looked.get(name)} has a pool of this name, and the scheduler takes both for one`,
+    }));
+    const desired: Desired = {
+      ...from,
+      pools: from.pools.filter((pool) => !refused.includes(pool)),
+      problems: [...problems, ...from.problems],
+      quarantined: from.quarantined + refused.reduce((sum, { devices }) => sum + devices.length, 0),
+    };
+    this.#made = { from, looked, desired: refused.length > 0 ? desired : from };
+    return this.#made.desired;
+  }
+}

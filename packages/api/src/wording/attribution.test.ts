@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import type { NodePod, PodExplanation } from "../records/index.ts";
+import { attributionOf } from "./attribution.ts";
+
+const KNOWN = Date.parse("2026-03-01T12:00:26.937Z");
+const LEFT = KNOWN + 15_000;
+
+const gone = (ending: object, lastKnownAt: number | null) =>
+  ({ leftAt: LEFT, lastKnownAt, ending: { deletion: null, disruption: null, ...ending } }) as NodePod;
+const requestedAt = (time: string) => ({
+  deletion: { requestedAt: Date.parse(time), gracePeriodSeconds: 30 },
+});
+
+it.each<[string, NodePod, { from: number; to: number }, "other" | "unknown"]>([
+  ["ended just before the pod was last seen", gone({}, KNOWN), { from: 0, to: KNOWN - 1 }, "other"],
+  ["ended after the pod was last seen", gone({}, KNOWN), { from: 0, to: KNOWN }, "unknown"],
+  ["began after the pod had left", gone({}, KNOWN), { from: LEFT + 1, to: LEFT + 2 }, "other"],
+  [
+    "ended within the second in which the deletion was requested, of which the API server has no parts",
+    gone(requestedAt("2026-03-01T12:00:30.900Z"), null),
+    { from: 0, to: Date.parse("2026-03-01T12:00:30.000Z") },
+    "unknown",
+  ],
+  [
+    "ended before the second in which the deletion was requested",
+    gone(requestedAt("2026-03-01T12:00:30.900Z"), null),
+    { from: 0, to: Date.parse("2026-03-01T12:00:29.999Z") },
+    "other",
+  ],
+])("a pod that was not selected, with a gap in the records that %s", (_, history, gap, by) => {
+  const coverage = { oldest: 0, requests: 0, gaps: [{ ...gap, why: "the disk was full" }] };
+  const explanation = { rounds: [], steps: [], events: [], history, coverage } as unknown as PodExplanation;
+  expect(attributionOf(explanation).by).toBe(by);
+});
