@@ -26,7 +26,9 @@ function eachChange(look: (world: World, binding: Binding) => string | undefined
 function atRest(look: (world: World, binding: Binding) => string[]): Rule["atRest"] {
   return (world) => {
     const { binding } = world.devices;
-    return binding?.driver.isWanted && !binding.driver.isLying ? look(world, binding) : [];
+    // After a refusal that only an operator can change, no status is written for five minutes.
+    const isHeld = world.faults.apiOutages !== undefined;
+    return binding?.driver.isWanted && !binding.driver.isLying && !isHeld ? look(world, binding) : [];
   };
 }
 
