@@ -43,9 +43,7 @@ const selectedAt = s.optional(
 );
 
 /** Of an eviction by `containerStop`. */
-const stopsContainers = s.optional(
-  s.flag("Sent to the container runtime: the pod itself stays."),
-);
+const stopsContainers = s.optional(s.flag("Sent to the container runtime: the pod itself stays."));
 
 /** How an eviction ended, and what is known of its requests. */
 export const end = { result: outcomeResult, message: s.text(), sent, sentBefore, acceptedAt };
