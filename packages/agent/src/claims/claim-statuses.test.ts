@@ -298,6 +298,31 @@ it("a claim that waits to be bound has a status, which stays from then on until 
   await second.stop();
 });
 
+it.each<[state: "preparing" | "prepared" | "unpreparing", unprepared: string[]]>([
+  ["preparing", ["one"]],
+  ["prepared", []],
+  ["unpreparing", []],
+])("a claim that an agent before left %s", async (state, unprepared) => {
+  const { world, records, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const first = start();
+  first.statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  first.statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  await records.save(DRIVER, claim, {
+    state,
+    devices: [{ ...binding, cdiDeviceIds: [] }],
+    cdi: "",
+    pods: [],
+  });
+  await first.stop();
+  const { statuses, stop } = start();
+  expect(statuses.unprepared().map(({ name }) => name)).toEqual(unprepared);
+  await stop();
+});
+
 it("what was reported of an earlier allocation is not written for a later one, though it has the same device", async () => {
   const { world, server, start } = await setUp([]);
   using _world = world;

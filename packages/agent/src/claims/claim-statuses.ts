@@ -114,10 +114,12 @@ export class ClaimStatuses {
     this.#reports.renewed(driver, uids);
   }
 
-  /** Returns the claims that may have entries of ours, and have no record. */
+  /** Returns the claims that may have entries of ours and were not prepared yet. */
   unprepared(): ClaimReference[] {
     const { records } = this.#options;
-    return [...this.#stored].flatMap(([key, claim]) => (records.get(...partsOf(key)) ? [] : [claim]));
+    const isUnprepared = (key: string) =>
+      (records.get(...partsOf(key))?.state ?? "preparing") === "preparing";
+    return [...this.#stored].flatMap(([key, claim]) => (isUnprepared(key) ? [claim] : []));
   }
 
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */
