@@ -2,6 +2,7 @@ import { NODE } from "../world/api-server.ts";
 import type { Binding } from "../world/binding.ts";
 import { ATTACHED, isReportedFor } from "../world/binding-driver.ts";
 import { nodeOf, sameDevice, statusOf } from "../world/binding-scheduler.ts";
+import { isReservedFor } from "../world/claim-scheduler.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
 
@@ -48,21 +49,25 @@ export const binding: readonly Rule[] = [
     }),
   },
   {
-    promise: "A driver takes no claim for deallocated that a pod waits for.",
-    watch: (world) => {
+    promise: "A driver takes no claim for deallocated that a pod waits for, or that is yet to be prepared.",
+    watch: ({ devices, history }) => {
+      const { binding, unpreparations } = devices;
       let seen = 0;
       return () => {
-        const { binding } = world.devices;
         const detachments = binding?.driver.detachments ?? [];
         for (; seen < detachments.length; seen++) {
           const { uid, allocatedAt } = detachments[seen]!;
           const current = binding!.scheduler.allocated.find(({ allocation }) => allocation.uid === uid);
           if (!current || current.allocation.allocatedAt !== allocatedAt) continue;
-          const { reservedFor = [] } = statusOf(current.claim);
-          const waiting = binding!.scheduler.pods.find(
-            (pod) => !nodeOf(pod) && reservedFor.some((each) => each.uid === pod.metadata.uid),
-          );
-          if (waiting) return `${current.claim.metadata.name}, for which ${waiting.metadata.name} waits`;
+          const { claim, allocation } = current;
+          // The kubelet may unprepare it for one pod when another one has just begun to wait. A boot unprepares all.
+          const isUnprepared =
+            unpreparations.some((each) => each.uid === uid && each.at >= allocation.at) ||
+            history.boots.some(({ at }) => at >= allocation.at);
+          const isForgotten = history.unwritten.some(({ to }) => to >= allocation.at);
+          if (isUnprepared || isForgotten) continue;
+          const pod = binding!.scheduler.pods.find((each) => isReservedFor(claim, each));
+          if (pod) return `${claim.metadata.name} of ${pod.metadata.name}`;
         }
         return undefined;
       };
@@ -118,14 +123,15 @@ export const binding: readonly Rule[] = [
     atRest: atRest(({ machine }, { driver, scheduler }) => {
       const waiting = scheduler.pods.filter((pod) => !nodeOf(pod)).map(({ metadata }) => metadata.uid);
       const settled = scheduler.allocated.filter(
-        ({ allocation }) => machine.scheduler.now - allocation.at > SETTLED_MS,
+        ({ allocation }) => machine.scheduler.now - allocation.changedAt > SETTLED_MS,
       );
       const expected = settled.filter(({ claim }) =>
         statusOf(claim).reservedFor?.some(({ uid }) => waiting.includes(uid)),
       );
       const isRecent = (uid: string) =>
         scheduler.allocated.some(
-          ({ allocation }) => allocation.uid === uid && machine.scheduler.now - allocation.at <= SETTLED_MS,
+          ({ allocation }) =>
+            allocation.uid === uid && machine.scheduler.now - allocation.changedAt <= SETTLED_MS,
         );
       return [
         ...expected
@@ -142,7 +148,7 @@ export const binding: readonly Rule[] = [
     atRest: atRest(({ machine }, { driver, scheduler }) =>
       driver.statuses().flatMap(({ claimUid, pool, device, conditions = [] }) => {
         const found = scheduler.allocated.find(({ allocation }) => allocation.uid === claimUid);
-        if (!found || machine.scheduler.now - found.allocation.at <= SETTLED_MS) return [];
+        if (!found || machine.scheduler.now - found.allocation.changedAt <= SETTLED_MS) return [];
         const entry = statusOf(found.claim).devices?.find((each) =>
           sameDevice(each, { driver: driver.name, pool: pool || NODE, device }),
         );

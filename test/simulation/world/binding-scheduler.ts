@@ -15,6 +15,8 @@ export interface BoundAllocation {
   /** Virtual milliseconds at which it began and ended. */
   at: number;
   endedAt: number;
+  /** Virtual milliseconds at which a pod last began to wait for it, or was bound. */
+  changedAt: number;
 }
 
 interface ClaimStatus {
@@ -156,6 +158,7 @@ export class BindingScheduler {
     const allocation = status.allocation ?? this.#allocation(claim);
     this.#history.note("kube-scheduler", `reserves ${claim.metadata.name} for ${name}`);
     this.#api.store.put({ ...claim, status: { ...status, allocation, reservedFor } });
+    this.#changed(claim);
   }
 
   #allocation(claim: KubeObject) {
@@ -182,6 +185,7 @@ export class BindingScheduler {
       allocatedAt: allocationTimestamp,
       at: this.#now,
       endedAt: Number.POSITIVE_INFINITY,
+      changedAt: this.#now,
     });
     this.#history.note(
       "kube-scheduler",
@@ -203,8 +207,15 @@ export class BindingScheduler {
         ?.conditions?.some(({ type, status }) => type === wanted && status === "True") ?? false;
     const bound = allocation?.devices.results.filter(({ device }) => isBinding(device)) ?? [];
     if (bound.some(isTrue(FAILED))) this.#giveUp(claim, pod, attempt, "has failed");
-    else if (bound.every(isTrue(ATTACHED))) this.#bind(pod);
-    else if (this.#now >= attempt.until && !this.isPatient) this.#giveUp(claim, pod, attempt, "is late");
+    else if (bound.every(isTrue(ATTACHED))) {
+      this.#bind(pod);
+      this.#changed(claim);
+    } else if (this.#now >= attempt.until && !this.isPatient) this.#giveUp(claim, pod, attempt, "is late");
+  }
+
+  #changed({ metadata }: KubeObject): void {
+    const current = this.allocations.findLast(({ uid }) => uid === metadata.uid);
+    if (current) current.changedAt = this.#now;
   }
 
   #bind(pod: JsonPod): void {
