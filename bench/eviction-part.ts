@@ -59,7 +59,7 @@ export class EvictionPart {
         nodeName,
         settings: () => defaultEvictionSettings,
         policy: () => policy,
-        marks: { add: () => {} },
+        marks: { add: () => {}, addMissing: () => {} },
         metrics,
         ...common,
       },
@@ -77,6 +77,7 @@ export class EvictionPart {
         resume: () => {},
         forbidden: undefined,
         reportInterrupted: () => {},
+        reportEnded: () => {},
       },
       ledger: new EvictionLedger({ records, signals, bootTime: () => undefined, metrics, ...common }),
       effects: new DecisionEffects({

@@ -1,6 +1,7 @@
-// Measures the budgets: npm run bench -- SUITE [--quick] [-o json]; fleet also takes --agents N
+// Measures the budgets: npm run bench -- SUITE [--quick] [-o json]; fleet and archive also take --agents N
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
+import { benchArchive } from "./archive.ts";
 import { benchClaims } from "./claims.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
@@ -29,6 +30,8 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   page: benchPage,
   "page-memory": benchPageMemory,
   fleet: (quick) => benchFleet({ agents, steadyMs: quick ? 60_000 : 600_000 }),
+  archive: (quick) =>
+    benchArchive({ agents, steadyMs: quick ? 30_000 : 120_000, outageMs: quick ? 20_000 : 180_000 }),
 };
 
 const usage = `usage: npm run bench -- SUITE [--quick] [-o json] [--agents N]
@@ -37,7 +40,7 @@ Measures the budgets of docs/benchmarks.md. Suites: ${Object.keys(suites).join("
 
   --quick       shorter runs
   -o json       prints the figures as JSON
-  --agents N    agents of the suite fleet; 300, with --quick 50`;
+  --agents N    agents of the suites fleet and archive; 300, with --quick 50`;
 
 const { positionals, values } = readArguments();
 const [name = ""] = positionals;

@@ -15,6 +15,7 @@ export const limitMinutes: Readonly<Record<string, { quick: number; full: number
   page: { quick: 10, full: 20 },
   "page-memory": { quick: 20, full: 40 },
   fleet: { quick: 30, full: 60 },
+  archive: { quick: 10, full: 20 },
 };
 
 /**

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -18,12 +19,14 @@ type DeviceDriver struct {
 	// Health sends the health of all devices.
 	Health Report[*devices.DeviceHealth]
 	// Status sends the status of all allocated devices. The agent writes it to their ResourceClaims; a device that is left out
-	// has no status. It needs Prepare and Unprepare, or Allocations, which get the UIDs of claims.
+	// has no status. It begins when the agent asks for it, after RestoreClaims. It needs Prepare and Unprepare, or Allocations,
+	// which get the UIDs of claims.
 	Status Report[*devices.DeviceStatus]
 	// Allocations gets all claims that have devices with binding conditions and are not prepared yet: from when a pod waits to
 	// be bound to this node until Prepare has succeeded, or the claim is deallocated. It is called when the agent connects and
 	// after each change, and again if it fails. A claim that is neither in the last list nor prepared was deallocated: the
-	// driver undoes what it did for it. It needs Status, which sends the conditions.
+	// driver undoes what it did for it. It must return within 10 s, so that it starts work that takes longer and returns. It
+	// needs Status, which sends the conditions.
 	Allocations func(ctx context.Context, claims []*devices.ClaimToBind) error
 	// Prepare prepares the devices of a claim, and returns what containers need to use them. It is idempotent, because it
 	// is called again for a claim. The message of its error reaches the Events of the pod.
@@ -36,6 +39,8 @@ type DeviceDriver struct {
 	// Problems gets what the agent refuses of the driver, whenever it changes. An empty list: nothing. Without it, each new
 	// problem is logged as a warning, and once more when it has ended.
 	Problems func(problems []*devices.Problem)
+	// Node gets the node's name when the agent asks for the devices, which does not wait for other calls.
+	Node *NodeName
 	// OwnKubeletPlugin is set if the driver registers with the kubelet itself, and the agent only publishes its devices.
 	OwnKubeletPlugin bool
 }
@@ -90,7 +95,7 @@ func (d DeviceDriver) kind() (kind, error) {
 	pools := follow(&k, d.Devices, "devices")
 	services := []service{{
 		description: devices.DeviceDriver_ServiceDesc,
-		implement:   func(ctx context.Context) any { return deviceService{pools: pools, plugin: ctx} },
+		implement:   func(ctx context.Context) any { return deviceService{pools: pools, node: d.Node, plugin: ctx} },
 	}}
 	if d.Prepare != nil {
 		services = append(services, service{
@@ -106,11 +111,15 @@ func (d DeviceDriver) kind() (kind, error) {
 		})
 	}
 	if d.Status != nil {
-		statuses := follow(&k, d.Status, "status")
+		asked := make(chan struct{})
+		statuses := follow(&k, d.Status.after(asked), "status")
+		onAsked := sync.OnceFunc(func() { close(asked) })
 		services = append(services, service{
 			description: devices.DeviceStatusReport_ServiceDesc,
-			implement:   func(ctx context.Context) any { return statusService{statuses: statuses, plugin: ctx} },
-			isNew:       true,
+			implement: func(ctx context.Context) any {
+				return statusService{statuses: statuses, onAsked: onAsked, plugin: ctx}
+			},
+			isNew: true,
 		})
 	}
 	if d.Allocations != nil {

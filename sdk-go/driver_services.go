@@ -21,10 +21,14 @@ func stream[T, R any](values *latest[[]T], plugin context.Context, call grpc.Ser
 type deviceService struct {
 	devices.UnimplementedDeviceDriverServer
 	pools  *latest[[]*devices.Pool]
+	node   *NodeName
 	plugin context.Context
 }
 
-func (s deviceService) ListAndWatchDevices(_ *devices.ListAndWatchDevicesRequest, call grpc.ServerStreamingServer[devices.ListAndWatchDevicesResponse]) error {
+func (s deviceService) ListAndWatchDevices(request *devices.ListAndWatchDevicesRequest, call grpc.ServerStreamingServer[devices.ListAndWatchDevicesResponse]) error {
+	if s.node != nil {
+		s.node.Set(request.NodeName)
+	}
 	return stream(s.pools, s.plugin, call, func(pools []*devices.Pool) *devices.ListAndWatchDevicesResponse {
 		return &devices.ListAndWatchDevicesResponse{Pools: pools}
 	})
@@ -45,10 +49,12 @@ func (s healthService) WatchDeviceHealth(_ *devices.WatchDeviceHealthRequest, ca
 type statusService struct {
 	devices.UnimplementedDeviceStatusReportServer
 	statuses *latest[[]*devices.DeviceStatus]
+	onAsked  func()
 	plugin   context.Context
 }
 
 func (s statusService) WatchDeviceStatus(_ *devices.WatchDeviceStatusRequest, call grpc.ServerStreamingServer[devices.WatchDeviceStatusResponse]) error {
+	s.onAsked()
 	return stream(s.statuses, s.plugin, call, func(statuses []*devices.DeviceStatus) *devices.WatchDeviceStatusResponse {
 		return &devices.WatchDeviceStatusResponse{Devices: statuses}
 	})

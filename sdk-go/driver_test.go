@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -134,6 +135,30 @@ func TestStreamsOfBothContractsHaveTheLatestDevices(t *testing.T) {
 		if name := receive(); name != "of "+contract {
 			t.Errorf("%s has %s", contract, name)
 		}
+	}
+}
+
+func TestDevicesCanDependOnTheNodeName(t *testing.T) {
+	node := NewNodeName()
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Node: node,
+			Devices: func(ctx context.Context, send func([]*devices.Pool)) error {
+				name, err := node.Get(ctx)
+				if err == nil {
+					send(poolOf("gpu-of-" + name))
+				}
+				return err
+			},
+		})
+	})
+	client := devices.NewDeviceDriverClient(plugin.connect())
+	stream, err := client.ListAndWatchDevices(t.Context(), &devices.ListAndWatchDevicesRequest{NodeName: "worker-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response, err := stream.Recv(); err != nil || response.Pools[0].Devices[0].Name != "gpu-of-worker-1" {
+		t.Errorf("%v: %v", response, err)
 	}
 }
 
@@ -331,5 +356,56 @@ func TestAllocations(t *testing.T) {
 	_, err := client.ReportAllocations(t.Context(), &devices.ReportAllocationsRequest{})
 	if status.Convert(err).Message() != "the switch is down" || len(told) != 0 {
 		t.Errorf("told of %v: %v", told, err)
+	}
+}
+
+func TestStatusBeginsWhenTheAgentAsksForIt(t *testing.T) {
+	var begun atomic.Int32
+	var wasRestored atomic.Bool
+	plugin := start(t, "d.example.com", func(ctx context.Context, options Options) error {
+		return ServeDeviceDriver(ctx, options, DeviceDriver{
+			Devices: fixed(poolOf("gpu-0")),
+			Status: func(ctx context.Context, send func([]*devices.DeviceStatus)) error {
+				begun.Add(1)
+				var known []*devices.DeviceStatus
+				if wasRestored.Load() {
+					known = append(known, &devices.DeviceStatus{ClaimUid: "u1", Device: "gpu-0"})
+				}
+				send(known)
+				return untilDone(ctx)
+			},
+			Prepare: func(context.Context, *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+				return nil, nil
+			},
+			Unprepare: func(context.Context, *devices.UnprepareDevicesRequest) error { return nil },
+			RestoreClaims: func(context.Context, []*devices.PreparedClaim) ([]string, error) {
+				wasRestored.Store(true)
+				return nil, nil
+			},
+		})
+	})
+	connection := plugin.connect()
+	// The devices were sent, so that reports that begin at once have begun.
+	devicesStream, err := devices.NewDeviceDriverClient(connection).ListAndWatchDevices(t.Context(), &devices.ListAndWatchDevicesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devicesStream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devices.NewDevicePreparationClient(connection).RestoreClaims(t.Context(), &devices.RestoreClaimsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		stream, err := devices.NewDeviceStatusReportClient(connection).WatchDeviceStatus(t.Context(), &devices.WatchDeviceStatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response, err := stream.Recv(); err != nil || len(response.Devices) != 1 {
+			t.Errorf("status %v: %v", response, err)
+		}
+	}
+	if begun.Load() != 1 {
+		t.Errorf("the report began %d times", begun.Load())
 	}
 }

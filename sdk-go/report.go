@@ -55,6 +55,18 @@ func (report Report[T]) run(ctx context.Context, values *latest[[]T], log *slog.
 	}
 }
 
+// after returns a report that begins once the channel is closed.
+func (report Report[T]) after(begin <-chan struct{}) Report[T] {
+	return func(ctx context.Context, send func([]T)) error {
+		select {
+		case <-begin:
+			return report(ctx, send)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // recovered returns a panic of an author's function as an error, so that it ends one report or call and not the plugin.
 func recovered(work func() error) (err error) {
 	defer func() {

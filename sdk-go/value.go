@@ -21,3 +21,21 @@ func (v *Value[T]) Report(ctx context.Context, send func([]T)) error {
 		return nil
 	})
 }
+
+// NodeName is the name of the node, which the agent tells when it asks for the devices.
+//
+//	node := nodekeeper.NewNodeName()
+//	driver := nodekeeper.DeviceDriver{Node: node, …}
+type NodeName struct{ name *latest[string] }
+
+// NewNodeName returns a name that is not known before the agent asks for the devices.
+func NewNodeName() *NodeName { return &NodeName{newLatest[string]()} }
+
+// Get returns the name, and waits until it is known or the context ends.
+func (n *NodeName) Get(ctx context.Context) (string, error) {
+	name, _, err := n.name.after(ctx, 0)
+	return name, err
+}
+
+// Set is for tests of drivers.
+func (n *NodeName) Set(name string) { n.name.set(name) }

@@ -85,6 +85,16 @@ it("has each record exactly once after deduplication, although the agent is kill
   expect(ended().map(uidOf).sort()).toEqual([...expected.keys()].sort());
   expect(collector.logs.length).toBeGreaterThan(collector.distinct().length);
 
+  const evicted = [...expected].filter(([, name]) => name.startsWith("evicted")).map(([uid]) => uid);
+  const ends = ["terminated", "superseded", "unknown"];
+  const outcomes = () => collector.distinct().filter(({ body }) => ends.includes(body.outcome?.result));
+  const hasOutcome = (uid: string) => outcomes().some(({ body }) => body.outcome.uid === uid);
+  await until("the outcome of each eviction", () => evicted.every(hasOutcome), { explain });
+  const traced = () => new Set(collector.spans.map(({ traceId }) => Buffer.from(traceId).toString("hex")));
+  await until("the trace of each eviction", () => outcomes().every(({ traceId }) => traced().has(traceId)), {
+    explain,
+  });
+
   const selected = collector.distinct().filter(({ body }) => body.victim);
   const selections = selected.map((log) => `${uidOf(log)} ${log.body.at}`);
   expect(new Set(selections).size).toBe(selections.length);

@@ -15,7 +15,7 @@ type numaNodes struct{ options }
 // cpus is the name of their capacity, which claims request.
 func (n numaNodes) cpus() string { return n.driverName + "/cpu" }
 
-func (n numaNodes) pool() *devices.Pool {
+func (n numaNodes) pool(string) *devices.Pool {
 	pool := &devices.Pool{}
 	for number := range n.numaNodes {
 		pool.Devices = append(pool.Devices, &devices.Device{

@@ -14,7 +14,7 @@ import (
 // profile is a kind of simulated devices.
 type profile interface {
 	// pool returns all devices of the node.
-	pool() *devices.Pool
+	pool(node string) *devices.Pool
 	// variables returns those that containers with the device get. It refuses configuration that is wrong.
 	variables(device *devices.AllocatedDevice) ([]string, error)
 }
@@ -24,13 +24,13 @@ type driver struct {
 	options
 	profile
 	statuses *statuses
-	devices  map[string]*devices.Device
+	node     *nodekeeper.NodeName
 }
 
 var outsideNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
-	d := &driver{options: o, statuses: newStatuses(), devices: map[string]*devices.Device{}}
+	d := &driver{options: o, statuses: newStatuses(), node: nodekeeper.NewNodeName()}
 	switch o.profileName {
 	case "gpu":
 		d.profile = gpus{o}
@@ -41,14 +41,14 @@ func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
 	default:
 		return served, fmt.Errorf("device profile %q is none of gpu, net and cpu", o.profileName)
 	}
-	pool := d.pool()
-	for _, device := range pool.Devices {
-		d.devices[device.Name] = device
-	}
 	served = nodekeeper.DeviceDriver{
-		Devices: func(_ context.Context, send func([]*devices.Pool)) error {
-			send([]*devices.Pool{pool}) // They never change.
-			return nil
+		Node: d.node,
+		Devices: func(ctx context.Context, send func([]*devices.Pool)) error {
+			node, err := d.node.Get(ctx)
+			if err == nil {
+				send([]*devices.Pool{d.pool(node)}) // They never change.
+			}
+			return err
 		},
 		Prepare:   d.prepare,
 		Unprepare: d.unprepare,
@@ -62,16 +62,32 @@ func newDriver(o options) (served nodekeeper.DeviceDriver, err error) {
 	return served, nil
 }
 
-func (d *driver) prepare(_ context.Context, request *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+// inventory returns the node's name and its devices by name.
+func (d *driver) inventory(ctx context.Context) (node string, known map[string]*devices.Device, err error) {
+	if node, err = d.node.Get(ctx); err != nil {
+		return "", nil, err
+	}
+	known = map[string]*devices.Device{}
+	for _, device := range d.pool(node).Devices {
+		known[device.Name] = device
+	}
+	return node, known, nil
+}
+
+func (d *driver) prepare(ctx context.Context, request *devices.PrepareDevicesRequest) (*devices.PrepareDevicesResponse, error) {
+	node, known, err := d.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
 	uid := request.Claim.GetUid()
 	isAdmin := slices.ContainsFunc(request.Claim.GetRequests(), (*devices.ClaimRequest).GetAdminAccess)
 	response := &devices.PrepareDevicesResponse{Edits: &devices.ContainerEdits{Env: []string{
-		"KUBERNETES_NODE_NAME=" + d.nodeName,
+		"KUBERNETES_NODE_NAME=" + node,
 		"DRA_RESOURCE_DRIVER_NAME=" + d.driverName,
 		fmt.Sprintf("DRA_ADMIN_ACCESS=%t", isAdmin),
 	}}}
 	for _, device := range request.Devices {
-		if _, exists := d.devices[device.Device]; !exists {
+		if known[device.Device] == nil {
 			return nil, fmt.Errorf("there is no device %q", device.Device)
 		}
 		variables, err := d.variables(device)
@@ -82,7 +98,7 @@ func (d *driver) prepare(_ context.Context, request *devices.PrepareDevicesReque
 		variables = append(variables, fmt.Sprintf("%s_DEVICE_%s_RESOURCE_CLAIM=%s", strings.ToUpper(d.profileName), name, uid))
 		response.Devices = append(response.Devices, nodekeeper.Prepared(device, &devices.ContainerEdits{Env: variables}))
 	}
-	d.statuses.change(func() { d.statuses.prepared[uid] = d.statusOf(request.Claim, request.Devices) })
+	d.statuses.change(func() { d.statuses.prepared[uid] = d.statusOf(known, request.Claim, request.Devices) })
 	return response, nil
 }
 

@@ -116,7 +116,7 @@ func asStored(device map[string]any) {
 	}
 }
 
-// API servers before 1.37 do not store their field nodeAllocatableResources, and the agent does not publish them without it.
+// API servers before 1.37 have another field than nodeAllocatableResources, and the agent does not publish them without it.
 func TestNUMANodesAreThoseOfUpstream(t *testing.T) {
 	type numaNode struct {
 		Name                            string
@@ -244,9 +244,9 @@ func TestBindingConditionsOfClaimsThatWaitAndArePrepared(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Setenv("NUM_DEVICES", "3")
-	t.Setenv("NODE_NAME", "of-the-environment")
-	o, err := parse([]string{"--node-name", "of-the-line", "--device-profile=net"})
-	if err != nil || o.count != 3 || o.nodeName != "of-the-line" || o.driverName != "net.example.com" {
+	t.Setenv("DEVICE_PROFILE", "of-the-environment")
+	o, err := parse([]string{"--device-profile=net"})
+	if err != nil || o.count != 3 || o.driverName != "net.example.com" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	t.Setenv("NUM_DEVICES", "many")
@@ -260,7 +260,7 @@ func TestOptions(t *testing.T) {
 
 func optionsOf(t *testing.T, args []string) options {
 	t.Helper()
-	o, err := parse(append([]string{"--node-name", devcluster.NodeName}, args...))
+	o, err := parse(args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,6 +273,8 @@ func driverWith(t *testing.T, args []string) nodekeeper.DeviceDriver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// As the agent's request for the devices does.
+	driver.Node.Set(devcluster.NodeName)
 	return driver
 }
 

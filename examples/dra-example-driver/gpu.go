@@ -18,9 +18,9 @@ const (
 // gpus are GPUs of 80 Gi. One with partitions has counters, which its partitions and the device of the whole GPU consume.
 type gpus struct{ options }
 
-func (g gpus) pool() *devices.Pool {
+func (g gpus) pool(node string) *devices.Pool {
 	pool := &devices.Pool{}
-	for number, uuid := range uuids("gpu", g.nodeName, g.count) {
+	for number, uuid := range uuids("gpu", node, g.count) {
 		name := fmt.Sprintf("gpu-%d", number)
 		device := func(suffix string, parts int, attributes map[string]*devices.Attribute) *devices.Device {
 			device := hardware(name+suffix, number, uuid, "LATEST-GPU-MODEL")

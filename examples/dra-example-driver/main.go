@@ -17,11 +17,11 @@ import (
 
 // options are those of upstream's flags that are not about what the agent does in the driver's place, and the socket's directory.
 type options struct {
-	socketDir, nodeName, driverName, profileName string
-	count                                        int
-	gpuPartitions                                int
-	gpuStatus, gpuShared, bindingConditions      bool
-	numaNodes, cpusPerNUMANode                   int
+	socketDir, driverName, profileName      string
+	count                                   int
+	gpuPartitions                           int
+	gpuStatus, gpuShared, bindingConditions bool
+	numaNodes, cpusPerNUMANode              int
 }
 
 func main() {
@@ -43,7 +43,6 @@ func main() {
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("dra-example-driver", flag.ExitOnError)
 	flags.StringVar(&o.socketDir, "socket-dir", "/var/lib/nodekeeper/plugins_registry", "the directory that the agent watches")
-	flags.StringVar(&o.nodeName, "node-name", "", "the node's name, required")
 	flags.StringVar(&o.driverName, "driver-name", "", "the driver's name; by default <device-profile>.example.com")
 	flags.StringVar(&o.profileName, "device-profile", "gpu", "gpu, net or cpu")
 	flags.IntVar(&o.count, "num-devices", 8, "how many GPUs or network interfaces")
@@ -69,9 +68,6 @@ func parse(args []string) (o options, err error) {
 	_ = flags.Parse(args) // It exits.
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected arguments: %q", flags.Args())
-	}
-	if o.nodeName == "" {
-		return o, fmt.Errorf("the node's name is missing: set --node-name or NODE_NAME")
 	}
 	if o.driverName == "" {
 		o.driverName = o.profileName + ".example.com"

@@ -13,13 +13,13 @@ import (
 // networkInterfaces are interfaces of 100 Gbit/s that requests share: each takes a virtual function and bandwidth.
 type networkInterfaces struct{ options }
 
-func (n networkInterfaces) pool() *devices.Pool {
+func (n networkInterfaces) pool(node string) *devices.Pool {
 	pool := &devices.Pool{}
 	bandwidth := &devices.Capacity{Value: "100G", RequestPolicy: &devices.RequestPolicy{
 		Default: "1G", ValidRange: &devices.ValidRange{Min: "100M", Max: "100G", Step: "1M"},
 	}}
 	functions := &devices.Capacity{Value: "100", RequestPolicy: &devices.RequestPolicy{Default: "1", ValidValues: []string{"1"}}}
-	for number, uuid := range uuids("net", n.nodeName, n.count) {
+	for number, uuid := range uuids("net", node, n.count) {
 		device := hardware(fmt.Sprintf("nic-%d", number), number, uuid, "LATEST-NET-MODEL")
 		device.AllowMultipleAllocations = true
 		device.Capacity = map[string]*devices.Capacity{

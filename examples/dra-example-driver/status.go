@@ -36,11 +36,11 @@ func (s *statuses) change(change func()) {
 }
 
 // statusOf tells what a claim's devices are, also to those who read it once a device is gone, and that they are ready.
-func (d *driver) statusOf(claim *devices.Claim, allocated []*devices.AllocatedDevice) (all []*devices.DeviceStatus) {
+func (d *driver) statusOf(known map[string]*devices.Device, claim *devices.Claim, allocated []*devices.AllocatedDevice) (all []*devices.DeviceStatus) {
 	for _, each := range allocated {
 		status := &devices.DeviceStatus{ClaimUid: claim.GetUid(), Pool: each.Pool, Device: each.Device, ShareId: each.ShareId}
 		if d.gpuStatus {
-			attributes := d.devices[each.Device].GetAttributes()
+			attributes := known[each.Device].GetAttributes()
 			data, _ := json.Marshal(map[string]map[string]string{
 				"uuid":          {"string": attributes["uuid"].GetString_()},
 				"model":         {"string": attributes["model"].GetString_()},
@@ -59,22 +59,30 @@ func (d *driver) statusOf(claim *devices.Claim, allocated []*devices.AllocatedDe
 }
 
 // restore reports the status of claims that were prepared before this instance started.
-func (d *driver) restore(_ context.Context, claims []*devices.PreparedClaim) (prepareAgain []string, err error) {
+func (d *driver) restore(ctx context.Context, claims []*devices.PreparedClaim) (prepareAgain []string, err error) {
+	_, known, err := d.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
 	d.statuses.change(func() {
 		clear(d.statuses.prepared)
 		for _, each := range claims {
-			d.statuses.prepared[each.Claim.GetUid()] = d.statusOf(each.Claim, each.Devices)
+			d.statuses.prepared[each.Claim.GetUid()] = d.statusOf(known, each.Claim, each.Devices)
 		}
 	})
 	return nil, nil
 }
 
 // bind reports the binding conditions of devices whose pods wait for them. Nothing has to be done for them.
-func (d *driver) bind(_ context.Context, claims []*devices.ClaimToBind) error {
+func (d *driver) bind(ctx context.Context, claims []*devices.ClaimToBind) error {
+	_, known, err := d.inventory(ctx)
+	if err != nil {
+		return err
+	}
 	d.statuses.change(func() {
 		clear(d.statuses.waiting)
 		for _, each := range claims {
-			d.statuses.waiting[each.Claim.GetUid()] = d.statusOf(each.Claim, each.Devices)
+			d.statuses.waiting[each.Claim.GetUid()] = d.statusOf(known, each.Claim, each.Devices)
 		}
 	})
 	return nil

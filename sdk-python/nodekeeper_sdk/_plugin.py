@@ -63,11 +63,12 @@ class Kind:
         self.reports.append((report, lambda contents: response(**{field_name: contents}).SerializeToString(), latest))
         return latest
 
-    def stream(self, service, method, latest):
-        """Serves each value of a report."""
+    def stream(self, service, method, latest, on_asked=lambda: None):
+        """Serves each value of a report. `on_asked` is called with each call."""
 
         async def handle(_request, context):
             try:
+                on_asked()
                 async for value in latest.each():
                     yield value
             except Exception as error:

@@ -1,5 +1,7 @@
 """Device drivers."""
 
+import asyncio
+
 from nodekeeper_sdk import devices as api
 from nodekeeper_sdk._plugin import Kind, Options, serve
 from nodekeeper_sdk._report import Turns, call
@@ -34,12 +36,13 @@ async def serve_device_driver(
     devices:        report of lists of `devices.Pool`. An empty list removes all devices.
     health:         report of lists of `devices.DeviceHealth`, of all devices.
     status:         report of lists of `devices.DeviceStatus`, of all allocated devices, for their ResourceClaims. A device that
-                    is left out has no status. Needs prepare and unprepare, or allocations, which get the UIDs of claims.
+                    is left out has no status. Begins when the agent asks for it, after restore_claims. Needs prepare and
+                    unprepare, or allocations, which get the UIDs of claims.
     allocations:    gets a list of `devices.ClaimToBind`: all claims that have devices with binding conditions and are not
                     prepared yet, from when a pod waits to be bound to this node until `prepare` has succeeded, or the claim is
                     deallocated. Called when the agent connects and after each change, and again if it raises. A claim that is
-                    neither in the last list nor prepared was deallocated: the driver undoes what it did for it. Needs status,
-                    which reports the conditions.
+                    neither in the last list nor prepared was deallocated: the driver undoes what it did for it. Must return
+                    within 10 s. Needs status, which reports the conditions.
     prepare:        gets a `devices.PrepareDevicesRequest` and returns a list of `devices.PreparedDevice`, or a
                     `devices.PrepareDevicesResponse`. Idempotent. The message of its error reaches the Events of the pod.
     unprepare:      gets a `devices.UnprepareDevicesRequest`. Idempotent; also called for claims that were never prepared.
@@ -74,9 +77,10 @@ async def serve_device_driver(
         for service in _names(kind, "DeviceHealthReport", _BOTH):
             kind.stream(service, "WatchDeviceHealth", latest)
     if status:
-        latest = kind.report(status, api.WatchDeviceStatusResponse, "devices")
+        asked = asyncio.Event()
+        latest = kind.report(_after(asked, status), api.WatchDeviceStatusResponse, "devices")
         for service in _names(kind, "DeviceStatusReport", [_NEWER]):
-            kind.stream(service, "WatchDeviceStatus", latest)
+            kind.stream(service, "WatchDeviceStatus", latest, asked.set)
     if allocations:
         _add_binding(kind, allocations)
     options = Options(**options)
@@ -97,6 +101,17 @@ def _names(kind, service, packages):
     names = [f"{package}.{service}" for package in packages]
     kind.versions.extend(names)
     return names
+
+
+def _after(begin, report):
+    """Returns a report that begins once the event is set."""
+
+    async def later():
+        await begin.wait()
+        async for contents in report():
+            yield contents
+
+    return later
 
 
 def _add_preparation(kind, prepare, unprepare, restore_claims):

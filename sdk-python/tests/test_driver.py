@@ -182,6 +182,30 @@ class ClaimsTest(unittest.IsolatedAsyncioTestCase):
             await next_call
             self.assertEqual(order, ["prepare u1", "prepared", "unprepare u1"])
 
+    async def test_status_begins_when_the_agent_asks_for_it(self):
+        known, begun = [], []
+
+        async def status():
+            begun.append(list(known))
+            yield [devices.DeviceStatus(claim_uid=uid, device="gpu-0") for uid in known]
+            await asyncio.Event().wait()
+
+        def restore_claims(claims):
+            known.extend(each.claim.uid for each in claims)
+            return []
+
+        functions = {"prepare": list, "unprepare": list, "restore_claims": restore_claims, "status": status}
+        async with served(serve_device_driver, devices=report_of([]), **functions) as plugin, plugin.connect() as agent:
+            # The devices were sent, so that reports that begin at once have begun.
+            await watch(agent).read()
+            restore = devices.RestoreClaimsRequest(claims=[devices.PreparedClaim(claim=REQUEST.claim)])
+            await agent.call(f"/{NEWER}.DevicePreparation/RestoreClaims", restore, devices.RestoreClaimsResponse)
+            for _ in range(2):
+                request, answer = devices.WatchDeviceStatusRequest(), devices.WatchDeviceStatusResponse
+                response = await agent.stream(f"/{NEWER}.DeviceStatusReport/WatchDeviceStatus", request, answer).read()
+                self.assertEqual([each.claim_uid for each in response.devices], ["u1"])
+        self.assertEqual(begun, [["u1"]])
+
     async def test_allocations(self):
         told, failures = [], []
 

@@ -12,11 +12,13 @@ import {
   type TestEvictionPlugin,
 } from "../support/eviction-plugin.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
-import { OtelCollector } from "./support/otel-collector.ts";
+import { OtelCollector, type WrittenLog } from "./support/otel-collector.ts";
 import { missingParts } from "./support/parts.ts";
 
 const missing = missingParts("otelCollector") ?? (hasOpenssl ? undefined : "openssl");
 const LIVES = 6;
+// Results of outcomes after which a pod is gone.
+const ends = new Set(["terminated", "superseded", "unknown"]);
 
 describe.skipIf(missing)("records in a real OpenTelemetry Collector", () => {
   let cluster: TestCluster;
@@ -91,10 +93,13 @@ describe.skipIf(missing)("records in a real OpenTelemetry Collector", () => {
       cluster = await startCluster();
       const flags = await startCollector(protocol, isSecure);
       const expected: string[] = [];
+      const evicted: string[] = [];
       for (let life = 0; life < LIVES; life++) {
         await startAgent(flags);
         if (life % 3 === 1) await collector.kill();
-        expected.push(...(await change(life)));
+        const uids = await change(life);
+        expected.push(...uids);
+        evicted.push(uids[0]!);
         if (life % 3 === 2) await collector.start().catch(() => {});
         // At any point of what follows from the changes.
         await new Promise((resolve) => setTimeout(resolve, life * 97));
@@ -111,10 +116,17 @@ describe.skipIf(missing)("records in a real OpenTelemetry Collector", () => {
       await until("the end of each pod", () => new Set(endedOf().map(uidOf)).size === expected.length, {
         explain,
       });
-      await until("each outcome", () => outcomes().length >= LIVES, { explain });
-      function outcomes() {
-        return distinct().filter(({ body }) => body.outcome);
-      }
+      const outcomes = () => distinct().filter(({ body }) => body.outcome);
+      const hasOutcome = (uid: string) =>
+        outcomes().some(({ body: { outcome } }) => outcome.uid === uid && ends.has(outcome.result));
+      await until("the outcome of each eviction", () => evicted.every(hasOutcome), { explain });
+      // They are sent after the logs, in requests of their own.
+      const traceOf = (traceId: string) => collector.spans().filter((span) => span.traceId === traceId);
+      const terminated = outcomes().filter(({ body }) => body.outcome.result === "terminated");
+      const hasTrace = ({ traceId }: WrittenLog) => traceOf(traceId).length > 0;
+      await until("the trace of each eviction", () => terminated.every(hasTrace), {
+        explain: () => `${JSON.stringify(terminated.filter((log) => !hasTrace(log)))}\n${explain()}`,
+      });
       expect(endedOf().map(uidOf).sort()).toEqual(expected.sort());
       const sequences = new Set(
         distinct().map(({ attributes }) => Number(attributes["nodekeeper.record.sequence"])),
@@ -122,11 +134,10 @@ describe.skipIf(missing)("records in a real OpenTelemetry Collector", () => {
       expect([...sequences].sort((a, b) => a - b)).toEqual([...sequences].map((_, at) => at + 1));
       for (const { resource } of distinct())
         expect(resource).toMatchObject({ "service.name": "nodekeeper", "k8s.node.name": "worker-1" });
-      // Each trace is whole, and the decisions about the pod name it.
-      const traces = Map.groupBy(collector.spans(), ({ traceId }) => traceId);
+      // Each trace is complete, and the decisions about the pod name it.
       const selected = distinct().filter(({ body }) => body.victim);
-      for (const { traceId } of outcomes().filter(({ body }) => body.outcome.result === "terminated")) {
-        const spans = traces.get(traceId)!;
+      for (const { traceId } of terminated) {
+        const spans = traceOf(traceId);
         expect(spans.map(({ name }) => name)).toContain("evict pod");
         const [root] = spans.filter(({ parentSpanId = "" }) => parentSpanId === "");
         expect(spans.every(({ parentSpanId }) => !parentSpanId || parentSpanId === root!.spanId)).toBe(true);

@@ -36,15 +36,25 @@ describe.skipIf(missingParts("etcd", "openssl", "kubeApiServer", "kubectl"))(
         const name = `${kind}-${language}.example.com`;
         const directory = join(projects, name);
         await writeProject({ directory, language, kind, name }, { root, version: "1.2.3" });
-        const text = readFileSync(join(directory, "deploy/daemonset.yaml"), "utf8");
-        const objects = parseAllDocuments(text).map((document) => document.toJS());
-        expect(objects.map((object) => object.kind)).toEqual(["ServiceAccount", "DaemonSet"]);
-        for (const object of objects) {
-          const created = await cluster.admin.create(`${paths[object.kind]}?fieldValidation=Strict`, object);
-          expect(created.metadata).toMatchObject({ name, uid: expect.any(String) });
-        }
+        await expectAccepted(name, join(directory, "deploy/daemonset.yaml"));
       },
     );
+
+    it("of the sample network driver is accepted, too", async () => {
+      await expectAccepted(
+        "network.example.com",
+        join(root, "examples/driver-network/deploy/daemonset.yaml"),
+      );
+    });
+
+    async function expectAccepted(name: string, file: string): Promise<void> {
+      const objects = parseAllDocuments(readFileSync(file, "utf8")).map((document) => document.toJS());
+      expect(objects.map((object) => object.kind)).toEqual(["ServiceAccount", "DaemonSet"]);
+      for (const object of objects) {
+        const created = await cluster.admin.create(`${paths[object.kind]}?fieldValidation=Strict`, object);
+        expect(created.metadata).toMatchObject({ name, uid: expect.any(String) });
+      }
+    }
 
     it("is applied as docs/daemonset.md shows", async () => {
       const name = "my-reporter";

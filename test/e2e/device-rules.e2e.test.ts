@@ -102,6 +102,15 @@ describe.skipIf(missingParts("etcd", "openssl", "kubeApiServer"))("rules of slic
     await expect(schemas).toMatchFileSnapshot(schemasFile);
   });
 
+  it("stores the node's resources of a device in another field than servers from 1.37 on", async () => {
+    const device: Partial<Device> = { capacity: { cpu: { value: "4" } }, allowMultipleAllocations: true };
+    const newer = { cpu: { mapping: { capacityKey: "cpu", capacityMultiplier: "1" } } };
+    const older = { cpu: { capacityKey: "cpu", allocationMultiplier: "1" } };
+    const both = { ...device, nodeAllocatableResources: newer, nodeAllocatableResourceMappings: older };
+    const { spec } = await tryOut("v1", specOf(both));
+    expect(spec.devices).toEqual([{ name: "gpu", ...device, nodeAllocatableResourceMappings: older }]);
+  });
+
   const tryOut = (version: (typeof sliceVersions)[number], spec: SliceSpec) =>
     cluster.admin.create(`${pathOf(version)}?dryRun=All`, encodeSlice(version, { name: "x" }, spec));
 

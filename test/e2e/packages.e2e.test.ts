@@ -218,6 +218,13 @@ it("the SDK's archive is installed into a project as docs/install.md shows", asy
   );
 });
 
+it("a project is created from the archives as docs/install.md shows", async () => {
+  const [, , create] = blocksFor("docs/install.md");
+  expect(await runBlock(create!, project, shell)).toEqual([]);
+  const { devDependencies } = JSON.parse(readFileSync(join(project, "my-driver/package.json"), "utf8"));
+  expect(devDependencies.nodekeeper).toMatch(/^file:/);
+});
+
 // A block of `sh` stays in the foreground of its terminal; a later `console` shows what another terminal prints.
 it.each(["docs/first-driver.md", "docs/guides/plugins.md"])(
   "%s: its program is seen beside the development cluster",

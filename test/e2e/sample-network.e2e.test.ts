@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import type { ApiObject } from "./support/admin-client.ts";
 import { Child } from "./support/child.ts";
 import { createClaimTemplate, createDeviceClass, resources } from "./support/node/claims.ts";
@@ -14,7 +15,8 @@ import { container, pod, podsPath, untilDeleted, untilPodReady } from "./support
 import { missingForNode } from "./support/node.ts";
 
 const DRIVER = "network.example.com";
-const main = join(import.meta.dirname, "../../examples/driver-network/main.ts");
+const sample = join(import.meta.dirname, "../../examples/driver-network");
+const main = join(sample, "main.ts");
 
 interface Address {
   ifname: string;
@@ -50,6 +52,54 @@ it.skipIf(missingForNode())("the sample network driver keeps the contract", asyn
     for (const each of [sockets, directory]) rmSync(each, { recursive: true });
   }
 });
+
+it.skipIf(missingForNode())(
+  "the capabilities of its DaemonSet let it see an interface in a pod and move it back",
+  async () => {
+    const [, daemonSet] = parseAllDocuments(readFileSync(join(sample, "deploy/daemonset.yaml"), "utf8"));
+    const [driver] = daemonSet!.toJS().spec.template.spec.containers;
+    const { add, drop } = driver.securityContext.capabilities;
+    expect(drop).toEqual(["ALL"]);
+    const only = ["-all", ...add.map((name: string) => `+${name.toLowerCase()}`)].join(",");
+    const netns = driver.volumeMounts.find(({ mountPath }: ApiObject) => mountPath === "/run/netns");
+    expect(netns.mountPropagation).toBe("HostToContainer");
+    // As the container: mounts of the node are seen, those made here are not.
+    const asContainer = ["unshare", "--mount", "--propagation", "slave", "setpriv"];
+    const enter = [...asContainer, "--no-new-privs", `--bounding-set=${only}`, `--inh-caps=${only}`];
+    const run = promisify(execFile);
+    const pair = await addVethPair();
+    const inPod = new Child({
+      name: "pod",
+      command: "sleep",
+      args: ["infinity"],
+      logFile: "/dev/null",
+      enter: ["unshare", "--net"],
+    });
+    inPod.start();
+    try {
+      const hook = join(sample, "move-interface.sh");
+      await eventually(async () => {
+        // Fails until the process has left the node's network namespace.
+        const moving = run(hook, ["in", DRIVER, pair.name, "net1", "mtu", "1400"]);
+        moving.child.stdin!.end(JSON.stringify({ pid: inPod.pid }));
+        await moving;
+      });
+      const namespace = `${DRIVER}:${pair.name}:net1:1500`;
+      expect(await ip(["-n", namespace, "address", "show", "dev", "net1"], enter)).toMatchObject([
+        { mtu: 1_400 },
+      ]);
+      const [command, ...rest] = [...enter, hook, "back", DRIVER, pair.name];
+      await run(command!, rest);
+      expect(await ip(["address", "show", "dev", pair.name])).toMatchObject([{ mtu: 1_500 }]);
+      expect(await ip<{ name: string }>(["netns", "list"])).not.toContainEqual(
+        expect.objectContaining({ name: namespace }),
+      );
+    } finally {
+      await inPod.stop();
+      await removeVethPair(pair);
+    }
+  },
+);
 
 describe.each(movers)("network interfaces that $by moves on $containerd", ({ containerd, moveWith }) => {
   const missing = missingForNode(containerd);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 import { stringify } from "yaml";
+import { freePort } from "./free-port.ts";
 import { pathOf } from "./parts.ts";
 
 /** A log record as the collector wrote it. */
@@ -47,6 +47,11 @@ export class OtelCollector {
   constructor(directory: string, tls?: ServingFiles) {
     this.#directory = directory;
     this.#tls = tls;
+  }
+
+  /** Undefined while it is not running. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
   }
 
   /** What it wrote to its log. */
@@ -153,12 +158,4 @@ function attributesOf(attributes: readonly Attribute[]): Record<string, string> 
   return Object.fromEntries(
     attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue ?? ""]),
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

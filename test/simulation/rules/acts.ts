@@ -6,6 +6,7 @@ import {
   type History,
   isEvictionRequest,
   podNameOf,
+  REWRITTEN_MS,
 } from "../world/history.ts";
 import { protectedNames } from "../world/node.ts";
 import type { Settings } from "../world/settings.ts";
@@ -89,11 +90,16 @@ const UNTIL_RECORDED_MS = 21_000;
 function isForgotten(
   eviction: { at: number },
   now: number,
-  { boots }: History,
+  { boots, full }: History,
   untilRecordedMs = 0,
 ): boolean {
   const recordedAt = eviction.at + untilRecordedMs;
-  return boots.some(({ at, keptUntil }) => at <= now && eviction.at <= at && recordedAt > keptUntil);
+  // On a full disk, smaller commits may succeed. What waits is written some seconds after there is space.
+  const isWaiting = (at: number) =>
+    full.some(({ from, to }) => from <= recordedAt && recordedAt <= to && at <= to + REWRITTEN_MS);
+  return boots.some(
+    ({ at, keptUntil }) => at <= now && eviction.at <= at && (recordedAt > keptUntil || isWaiting(at)),
+  );
 }
 
 /**

@@ -21,6 +21,8 @@ export class Disk {
   fill(): void {
     const machine = this.#machine;
     this.#history.note("fault", "disk full");
+    if (!machine.isDiskFull)
+      this.#history.full.push({ from: machine.scheduler.now, to: Number.POSITIVE_INFINITY });
     fillDisk(machine, true);
     machine.scheduler.after(machine.between(1_000, 20_000), () => this.#makeSpace());
   }
@@ -45,6 +47,7 @@ export class Disk {
   #makeSpace(): void {
     if (!this.#machine.isDiskFull) return;
     this.#history.note("operator", "makes space on the disk");
+    this.#history.full.at(-1)!.to = this.#machine.scheduler.now;
     fillDisk(this.#machine, false);
   }
 

@@ -127,7 +127,7 @@ export function isBefore(one: Stage, other: Stage): boolean {
 }
 
 // What could not be written is written after five seconds.
-const REWRITTEN_MS = 6_000;
+export const REWRITTEN_MS = 6_000;
 
 /** What really happened: the truth that rules compare statements and effects with. */
 export class History {
@@ -156,6 +156,8 @@ export class History {
    * milliseconds.
    */
   readonly boots: { at: number; keptUntil: number }[] = [];
+  /** When the disk was full, in virtual milliseconds. */
+  readonly full: { from: number; to: number }[] = [];
   /** When the state directory was read-only, in virtual milliseconds. */
   readonly readOnly: { from: number; to: number }[] = [];
   /** When the runtime did not answer: it was frozen, or down between two processes. In virtual milliseconds. */
@@ -217,7 +219,17 @@ export class History {
       return [{ at, calledAt: at, podUid, podName: podNameOf(path), what: path, isLate, write }];
     });
     if (this.stopEvictions.length === 0) return requested;
-    return [...requested, ...this.stopEvictions].sort((a, b) => a.at - b.at);
+    const stopped = this.stopEvictions.filter(
+      (stop) => !requested.some((request) => this.#goesOn(stop, request)),
+    );
+    return [...requested, ...stopped].sort((a, b) => a.at - b.at);
+  }
+
+  // An eviction goes on with a request to the API server if the operator has changed the killer before it was over.
+  #goesOn(stop: StopEviction, { podUid, at }: Eviction): boolean {
+    const { life } = stop.stops[0]!;
+    const isIts = podUid === stop.podUid && at > stop.at && at <= (life.endedAt ?? Number.POSITIVE_INFINITY);
+    return isIts && !this.isConfirmed(stop);
   }
 
   /** Returns the evictions that have stopped all containers of a pod that they found running. */

@@ -28,8 +28,8 @@ const UID_RETRY_MS = 60_000;
 
 /** Builds the exporter of the agent's records. */
 export function createArchive(options: ArchiveOptions): ArchiveExporter {
-  const { settings, database, registry, version, clock } = options;
-  const store = new ArchiveStore(database, clock);
+  const { settings, database, registry, version, nodeName, clock } = options;
+  const store = new ArchiveStore(database, clock, nodeName);
   const { endpoint, caFile, headersFile, compression } = settings;
   const transportOptions = { endpoint, caFile, headersFile, compression, userAgent: `nodekeeper/${version}` };
   return new ArchiveExporter({
@@ -42,8 +42,9 @@ export function createArchive(options: ArchiveOptions): ArchiveExporter {
         : new HttpTransport(transportOptions),
     origin: originOf(options),
     metrics: createArchiveMetrics(registry, {
-      queued: () => store.backlog().records,
-      lagSeconds: () => Math.max(clock.now() - (store.backlog().oldestAt ?? clock.now()), 0) / 1_000,
+      queuedRecords: () => store.queuedRecords(),
+      queuedTraces: () => store.queuedTraces(),
+      lagSeconds: () => Math.max(clock.now() - (store.oldestAt() ?? clock.now()), 0) / 1_000,
     }),
   });
 }
@@ -52,14 +53,15 @@ function sourcesOf({ database, recordSettings, clock, log }: ArchiveOptions): Ar
   const evictions = new EvictionStore(database);
   const records = new EvictionRecords({ store: evictions, settings: recordSettings, clock, log });
   const history = new HistoryStore(database);
+  const round = (id: number) => {
+    const [found] = records.rounds({ after: id - 1, limit: 1 });
+    return found?.id === id ? found : undefined;
+  };
   return {
-    round(id) {
-      const [found] = records.rounds({ after: id - 1, limit: 1 });
-      return found?.id === id ? found : undefined;
-    },
+    round,
     selection({ uid, selectedAt }) {
-      for (const round of records.roundsOfPod(uid)) if (round.input.now === selectedAt) return round;
-      return undefined;
+      const id = evictions.roundIdOfPodAt(uid, selectedAt);
+      return id === undefined ? undefined : round(id);
     },
     pod: (uid) => history.pod(uid),
     events: (uid) => history.events(uid),

@@ -1,14 +1,18 @@
-import { setImmediate } from "node:timers/promises";
-import type { ArchiveStore, QueuedRecord } from "../state/index.ts";
+import type { Span } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
+import type { ArchiveStore, QueueBounds, QueuedRecord } from "../state/index.ts";
+import { fittingInto } from "./fitting.ts";
 import type { LostRecords } from "./lost-records.ts";
+import { packSpans } from "./otlp/requests.ts";
 import type { ArchiveRecord } from "./records/archive-record.ts";
 import type { RecordBuilder } from "./records/record-builder.ts";
+import type { SendQueue } from "./sender.ts";
 
 export interface BuiltQueueOptions {
-  store: Pick<ArchiveStore, "next" | "remove" | "lose">;
+  store: Pick<ArchiveStore, "next" | "remove" | "lose" | "trim">;
   builder: Pick<RecordBuilder, "build" | "restart">;
   /** Approximate size of the records of `next`, in bytes. A larger one is returned alone. */
   maxBytes: number;
+  bounds: QueueBounds;
   lost: LostRecords;
 }
 
@@ -21,11 +25,12 @@ interface Built {
 const MOST_ROWS = 256;
 const NOT_KEPT =
   "they reached the limits of the records on the node before they were exported, or can't be read";
+const TRIMMED = "the collector was unavailable, and more records waited than archive.maxQueued";
 // Attributes of a record, about.
 const ATTRIBUTES_BYTES = 800;
 
-/** The queue as records to send: those of a few rows are built and kept until they are done. */
-export class BuiltQueue {
+/** The queue as records to send: those of a few rows are built and kept until they are done. Their traces are queued then. */
+export class BuiltQueue implements SendQueue<ArchiveRecord> {
   readonly #options: BuiltQueueOptions;
   #built: Built[] = [];
   /** The last position that was built. */
@@ -33,39 +38,43 @@ export class BuiltQueue {
   /** The position up to which all is done. Rows may still be stored, if they could not be removed. */
   #doneUpTo = 0;
   #removedUpTo = 0;
-  #current: ArchiveRecord[] | undefined;
+  /** Of records that are done. */
+  #traces: (readonly Span[])[] = [];
 
   constructor(options: BuiltQueueOptions) {
     this.#options = options;
   }
 
-  /** Returns the next records: the same array until `done`, `halve` or `restart`. Undefined if there are none. */
-  async next(): Promise<ArchiveRecord[] | undefined> {
-    if (this.#current) return this.#current;
+  async next(most: number): Promise<ArchiveRecord[] | undefined> {
     if (this.#built.length === 0) await this.#build();
     this.#remove();
     if (this.#built.length === 0) return undefined;
-    this.#current = this.#built.slice(0, this.#fitting()).map(({ record }) => record);
-    return this.#current;
+    const fitting = fittingInto(this.#options.maxBytes, this.#built, ({ record }) => sizeOf(record));
+    return fitting.slice(0, most).map(({ record }) => record);
   }
 
-  /** Removes the records that `next` returned. */
-  done(): void {
-    const done = this.#built.splice(0, this.#current?.length ?? 0);
-    this.#current = undefined;
+  done(count: number): void {
+    const done = this.#built.splice(0, count);
+    this.#traces.push(...done.flatMap(({ record }) => record.traces ?? []));
     this.#doneUpTo = done.findLast(({ doneUpTo }) => doneUpTo !== undefined)?.doneUpTo ?? this.#doneUpTo;
     this.#remove();
   }
 
-  /** Makes `next` return the first half of its records. */
-  halve(): void {
-    this.#current = this.#current?.slice(0, Math.ceil(this.#current.length / 2));
+  trim(): void {
+    const { store, bounds, lost: report } = this.#options;
+    try {
+      const lost = store.trim(bounds, TRIMMED);
+      if (lost === 0) return;
+      report.add(lost, TRIMMED);
+      this.#restart();
+    } catch {
+      // On a full disk nothing is queued either.
+    }
   }
 
-  /** Builds all records again, after the queue was changed. */
-  restart(): void {
+  // Builds all records again, after the queue was changed.
+  #restart(): void {
     this.#built = [];
-    this.#current = undefined;
     this.#builtUpTo = this.#doneUpTo;
     this.#options.builder.restart();
   }
@@ -76,16 +85,14 @@ export class BuiltQueue {
       const rows = store.next(this.#builtUpTo, MOST_ROWS);
       let bytes = 0;
       for (const [at, row] of rows.entries()) {
-        const records = this.#recordsOf(row);
+        const records = await this.#recordsOf(row);
         if (records === undefined) {
-          this.#lose(rows.slice(at));
+          await this.#lose(rows.slice(at));
           break;
         }
         this.#add(row, records);
         bytes += records.reduce((sum, record) => sum + sizeOf(record), 0);
         if (bytes >= maxBytes) return;
-        // Decoding a round with a thousand pods takes a few milliseconds.
-        if (row.kind === "round") await setImmediate();
       }
       // Rows may have no records, and a gap is read again.
       if (rows.length === 0 || this.#built.length > 0) return;
@@ -93,9 +100,9 @@ export class BuiltQueue {
   }
 
   // A damaged row must not keep those after it from being exported.
-  #recordsOf(row: QueuedRecord): ArchiveRecord[] | undefined {
+  async #recordsOf(row: QueuedRecord): Promise<ArchiveRecord[] | undefined> {
     try {
-      return this.#options.builder.build(row);
+      return await this.#options.builder.build(row);
     } catch {
       return undefined;
     }
@@ -112,29 +119,21 @@ export class BuiltQueue {
   }
 
   // The first row and those after it as far as they are not kept either.
-  #lose(rows: readonly QueuedRecord[]): void {
-    const { store, lost: report } = this.#options;
-    const kept = rows.findIndex((row) => this.#recordsOf(row) !== undefined);
-    const lost = kept < 0 ? rows : rows.slice(0, kept);
-    report.add(store.lose(lost[0]!.id, lost.at(-1)!.id, NOT_KEPT), NOT_KEPT);
+  async #lose(rows: readonly QueuedRecord[]): Promise<void> {
+    const { store, builder, lost: report } = this.#options;
+    let count = 1;
+    while (count < rows.length && (await this.#recordsOf(rows[count]!)) === undefined) count++;
+    report.add(store.lose(rows[0]!.id, rows[count - 1]!.id, NOT_KEPT), NOT_KEPT);
     // The first row that is kept is built again.
-    this.#options.builder.restart();
-  }
-
-  #fitting(): number {
-    let bytes = 0;
-    const over = this.#built.findIndex(({ record }, place) => {
-      bytes += sizeOf(record);
-      return place > 0 && bytes > this.#options.maxBytes;
-    });
-    return over < 0 ? this.#built.length : over;
+    builder.restart();
   }
 
   // On a full disk, the rows are removed later. Until then, an agent that starts exports them again.
   #remove(): void {
     if (this.#removedUpTo === this.#doneUpTo) return;
     try {
-      this.#options.store.remove(this.#doneUpTo);
+      this.#options.store.remove(this.#doneUpTo, this.#traces.map(packSpans));
+      this.#traces = [];
       this.#removedUpTo = this.#doneUpTo;
     } catch {}
   }

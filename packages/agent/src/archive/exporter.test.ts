@@ -42,7 +42,7 @@ describe("the exporter", () => {
     expect(sent()).toEqual([]);
     await setup.clock.step(5_000);
     expect(sent()).toEqual([["one", "two"]]);
-    expect(setup.store.backlog().records).toBe(0);
+    expect(setup.store.queuedRecords()).toBe(0);
     await setup.clock.step(60_000);
     expect(sent()).toHaveLength(1);
     expect(await setup.metric("exported_records_total")).toEqual({ "": 2 });
@@ -88,10 +88,10 @@ describe("the exporter", () => {
       messages.includes("large") ? { kind: "tooLarge", message: "HTTP 413" } : accepted;
     await setup.clock.step(0);
     for (const message of ["one", "two", "large", "three"]) setup.addStep(message);
-    await setup.clock.step(5_000);
+    await setup.clock.step(10_000);
     const taken = setup.transport.requests.filter(({ messages }) => !messages.includes("large"));
     expect(taken.flatMap(({ messages }) => messages)).toEqual(["one", "two", "three"]);
-    expect(setup.store.backlog().records).toBe(0);
+    expect(setup.store.queuedRecords()).toBe(0);
     const [line] = setup.logLines.filter(({ errorId }) => errorId === "NK1902");
     expect(line).toMatchObject({ dropped: 1, problem: "HTTP 413", first: { message: "large" } });
     expect(await setup.metric("dropped_records_total")).toEqual({ refused: 1 });
@@ -108,11 +108,11 @@ describe("the exporter", () => {
     setup.addStep("one");
     setup.addStep("two");
     await setup.clock.step(300_000);
-    expect(setup.store.backlog().records).toBe(2);
+    expect(setup.store.queuedRecords()).toBe(2);
     isDenied = false;
     await setup.clock.step(120_000);
     expect(sent().slice(-2)).toEqual([["one"], ["two"]]);
-    expect(setup.store.backlog().records).toBe(0);
+    expect(setup.store.queuedRecords()).toBe(0);
   });
 
   it("counts and logs what a partial success rejects, and does not send it again", async () => {
@@ -135,7 +135,7 @@ describe("the exporter", () => {
     setup.addStep("two");
     await setup.clock.step(60_000);
     expect(sent()).toHaveLength(1);
-    expect(setup.store.backlog().records).toBe(0);
+    expect(setup.store.queuedRecords()).toBe(0);
   });
 
   it("bounds the queue while the collector is down for a day, and exports one gap for what was lost", async () => {
@@ -146,7 +146,7 @@ describe("the exporter", () => {
       for (let at = 0; at < 10; at++) setup.addStep(`step ${hour * 10 + at}`);
       await setup.clock.step(3_600_000);
     }
-    expect(setup.store.backlog().records).toBeLessThanOrEqual(100);
+    expect(setup.store.queuedRecords()).toBeLessThanOrEqual(100);
     setup.transport.answer = () => accepted;
     const before = sent().length;
     await setup.clock.step(120_000);
@@ -204,25 +204,104 @@ describe("the exporter", () => {
     ]);
   });
 
-  it("sends a trace after its logs, repeats it alone, and drops it if the collector takes no traces", async () => {
+  it("drops only the record that the collector can't process, in few requests", async () => {
+    start();
+    setup.transport.answer = ({ messages }) =>
+      messages.includes("step 40") ? { kind: "refused", message: "HTTP 400: no UTF-8" } : accepted;
+    await setup.clock.step(0);
+    for (let at = 0; at < 100; at++) setup.addStep(`step ${at}`);
+    await setup.clock.step(10_000);
+    const taken = sent().filter((messages) => !messages.includes("step 40"));
+    const all = Array.from({ length: 100 }, (_, at) => `step ${at}`);
+    expect(taken.flat()).toEqual(all.filter((message) => message !== "step 40"));
+    expect(sent().length).toBeLessThan(25);
+    expect(await setup.metric("dropped_records_total")).toEqual({ refused: 1 });
+    expect(await setup.metric("exported_records_total")).toEqual({ "": 99 });
+    const lines = setup.logLines.filter(({ errorId }) => errorId === "NK1902");
+    expect(lines).toMatchObject([{ dropped: 1, of: 1, first: { message: "step 40" } }]);
+  });
+
+  it("drops records with growing delays while the collector refuses all of them", async () => {
+    start();
+    setup.transport.answer = () => ({ kind: "refused", message: "HTTP 400: no logs" });
+    await setup.clock.step(0);
+    for (let at = 0; at < 100; at++) setup.addStep(`step ${at}`);
+    await setup.clock.step(600_000);
+    expect(sent().length).toBeLessThan(40);
+    expect(setup.store.queuedRecords()).toBeGreaterThan(70);
+    setup.transport.answer = () => accepted;
+    await setup.clock.step(120_000);
+    expect(setup.store.queuedRecords()).toBe(0);
+  });
+
+  const signals = () => setup.transport.requests.map(({ signal }) => signal);
+  const traces = () => signals().filter((signal) => signal === "traces").length;
+
+  it.each(["unavailable", "denied"] as const)(
+    "exports records while traces are %s, and the traces later, each once",
+    async (kind) => {
+      start();
+      setup.sources.round = () => endedRound();
+      setup.transport.answer = ({ signal }) =>
+        signal === "logs" ? accepted : { kind, message: "INTERNAL: write EPIPE", retryAfterMs: 0 };
+      await setup.clock.step(0);
+      setup.addRound(1);
+      await setup.clock.step(20_000);
+      setup.addStep("after");
+      await setup.clock.step(5_000);
+      expect(sent().at(-1)).toEqual(["after"]);
+      expect(setup.store.queuedRecords()).toBe(0);
+      expect(setup.store.queuedTraces()).toBe(1);
+      const { warning } = setup.exporter.healthCheck().check();
+      expect(warning).toMatch(/^traces can't be exported since .*: INTERNAL: write EPIPE$/);
+      setup.transport.answer = () => accepted;
+      const before = traces();
+      await setup.clock.step(120_000);
+      expect(traces()).toBe(before + 1);
+      expect(setup.store.queuedTraces()).toBe(0);
+      expect(setup.exporter.healthCheck().check().warning).toBeUndefined();
+      expect(await setup.metric("dropped_traces_total")).toEqual({});
+    },
+  );
+
+  it("exports records while the receiver of traces does not respond", async () => {
     start();
     setup.sources.round = () => endedRound();
-    let traces = 0;
-    setup.transport.answer = ({ signal }) => (signal === "traces" && ++traces < 3 ? unavailable() : accepted);
+    setup.transport.answer = ({ signal }) => (signal === "logs" ? accepted : new Promise(() => {}));
     await setup.clock.step(0);
     setup.addRound(1);
-    await setup.clock.step(60_000);
-    const signals = setup.transport.requests.map(({ signal }) => signal);
-    expect(signals).toEqual(["logs", "traces", "traces", "traces"]);
-    expect(setup.store.backlog().records).toBe(0);
+    await setup.clock.step(5_000);
+    await setup.clock.step(5_000);
+    expect(traces()).toBe(1);
+    setup.addStep("after");
+    await setup.clock.step(5_000);
+    expect(sent().at(-1)).toEqual(["after"]);
+    // The stop sends the trace once more.
+    setup.transport.answer = () => accepted;
+  });
 
+  it("drops traces if the collector takes none, and the oldest if too many wait", async () => {
+    start({ maxQueued: 100 });
+    setup.sources.round = (id) => ({ ...endedRound(), id });
     setup.transport.answer = ({ signal }) =>
-      signal === "traces" ? { kind: "denied", message: "HTTP 404" } : accepted;
-    setup.addRound(2);
-    await setup.clock.step(60_000);
-    expect(setup.transport.requests.slice(4).map(({ signal }) => signal)).toEqual(["logs", "traces"]);
-    expect(setup.store.backlog().records).toBe(0);
+      signal === "logs" ? accepted : { kind: "unsupported", message: "HTTP 404" };
+    await setup.clock.step(0);
+    setup.addRound(1);
+    await setup.clock.step(20_000);
+    expect(traces()).toBe(1);
+    expect(await setup.metric("dropped_traces_total")).toEqual({ refused: 1 });
     expect(setup.exporter.healthCheck().check().warning).toBeUndefined();
+
+    setup.transport.answer = ({ signal }) => (signal === "logs" ? accepted : unavailable());
+    for (let id = 2; id < 152; id++) {
+      setup.addRound(id);
+      await setup.clock.step(10_000);
+    }
+    await setup.clock.step(120_000);
+    expect(setup.store.queuedRecords()).toBe(0);
+    expect(setup.store.queuedTraces()).toBeLessThanOrEqual(100);
+    const lost = 150 - setup.store.queuedTraces();
+    expect(await setup.metric("dropped_traces_total")).toEqual({ refused: 1, lost });
     expect(await setup.metric("dropped_records_total")).toEqual({});
   });
 
@@ -255,7 +334,7 @@ describe("the exporter", () => {
     const stopped = setup.stop();
     await setup.clock.step(1_000);
     await stopped;
-    expect(setup.store.backlog().records).toBe(1);
+    expect(setup.store.queuedRecords()).toBe(1);
   });
 
   it("leaves no timer behind", async () => {

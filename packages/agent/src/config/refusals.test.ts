@@ -57,6 +57,11 @@ maxPlugins: 3
     ["a relative path", `${header}stateDir: state\n`, '|stateDir|got "state", expected an absolute path'],
     ["prototype names", `${header}__proto__: {a: 1}\n`, "|__proto__|unknown setting"],
     ["constructor", `${header}log: {constructor: 1}\n`, "|log.constructor|unknown setting"],
+    [
+      "an attribute of the agent itself",
+      `${header}archive: {attributes: [k8s.cluster.name=prod, k8s.node.name=other]}\n`,
+      "with names that the agent does not use itself (service.name, service.version, k8s.node.name,",
+    ],
     ["an item twice", `${header}plugins: {directories: [/a, /a]}\n`, "without duplicates"],
     [
       "a directory of plugins that is the kubelet's",

@@ -14,7 +14,7 @@ export interface EvictionContext {
   policy: () => EvictionPolicy;
   /** Events about evictions and taints. */
   events: Pick<EventRecorder, "record">;
-  marks: Pick<Marks, "add">;
+  marks: Pick<Marks, "add" | "addMissing">;
   /** As for `observeJson`. */
   qosLevelOf?: QosLevelReader;
   clock: Clock;

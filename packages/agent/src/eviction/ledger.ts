@@ -92,10 +92,14 @@ export class EvictionLedger {
   }
 
   /**
-   * Loads the stored state. Returns it (undefined if there is none) and the accepted evictions, which the caller must
-   * follow.
+   * Loads the stored state. Returns it (undefined if there is none), the accepted evictions, which the caller must
+   * follow, and those that have ended and that no round has recorded.
    */
-  restore(): { stored: EvictionState | undefined; accepted: readonly PendingEviction[] } {
+  restore(): {
+    stored: EvictionState | undefined;
+    accepted: readonly PendingEviction[];
+    ended: readonly EvictionOutcome[];
+  } {
     const { records, clock, log, bootTime } = this.#options;
     let loaded: ReturnType<EvictionRecords["loadLatest"]>;
     try {
@@ -127,7 +131,7 @@ export class EvictionLedger {
         { accepted: accepted.length, notAccepted: others.length },
         "evictions in progress before the restart: accepted ones are followed, the others are reviewed by the first round",
       );
-    return { stored: loaded?.state, accepted };
+    return { stored: loaded?.state, accepted, ended: state.unrecorded.filter(isFinal) };
   }
 
   // The request may have been sent although its record is missing, for example because the disk was full.

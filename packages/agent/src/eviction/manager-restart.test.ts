@@ -104,6 +104,7 @@ describe("an agent that is killed", () => {
       using next = new TestAgent(directory, pods, [forcing()]);
       await next.round();
       expect(next.evictor.resumed).toEqual([]);
+      expect(next.evictor.ended).toMatchObject([{ uid: "a", result }]);
       expect(recordedOutcomes(next)).toEqual([`a ${result}: as it was`]);
     },
   );

@@ -27,7 +27,10 @@ export interface EvictionManagerOptions {
   context: Pick<EvictionContext, "nodeName" | "settings" | "policy" | "marks" | "clock" | "log" | "metrics">;
   pods: NodePods;
   plugins: EvictionPlugins;
-  evictor: Pick<PodEvictor, "start" | "resume" | "withdraw" | "forbidden" | "reportInterrupted">;
+  evictor: Pick<
+    PodEvictor,
+    "start" | "resume" | "withdraw" | "forbidden" | "reportInterrupted" | "reportEnded"
+  >;
   ledger: EvictionLedger;
   effects: DecisionEffects;
   pacing: RoundPacing;
@@ -60,9 +63,10 @@ export class EvictionManager implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { context, plugins, ledger, evictor, effects, pacing } = this.#options;
     const { clock, settings } = context;
-    const { stored, accepted } = ledger.restore();
+    const { stored, accepted, ended } = ledger.restore();
     effects.start(stored);
     if (accepted.length > 0) evictor.resume(accepted);
+    for (const outcome of ended) evictor.reportEnded(outcome);
     this.#lastDone = clock.monotonic();
     this.#isRunning = true;
     while (!signal.aborted) {

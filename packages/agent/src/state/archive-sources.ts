@@ -17,6 +17,8 @@ interface Source {
   key: string;
   /** JSON of what is exported; null if it is read from the row when it is exported. */
   body: string | null;
+  /** What distinguishes the record from others of the same kind and time. Default: the body. */
+  identity?: string;
   /**
    * A number that grows with the rows, by which those of a time without an exporter are found. Undefined if deleted rows
    * are exported.
@@ -46,23 +48,26 @@ const claim = (
            FROM json_each(r.pods)),
   'devices', (SELECT json_group_array((value ->> 'pool') || '/' || (value ->> 'device')) FROM json_each(r.devices)))`;
 
-const RECORD_ID = "lower(hex(randomblob(16)))";
+// Derived from the row, so that a row that is queued again has the same ID.
+const recordIdOf = ({ kind, at, body, identity = body ?? "NULL" }: Source) =>
+  `archive_id('${kind}', ${at}, ${identity})`;
 
 // Rounds and pods are read when they are exported, because they are large.
 const sources: readonly Source[] = [
   {
     ...{ kind: "round", table: "eviction_round", changes: { INSERT: "1" }, when: "r.consequence > 0" },
-    ...{ at: "r.at", key: "r.id", body: null, order: "r.id" },
+    ...{ at: "r.at", key: "r.id", body: null, identity: "r.id", order: "r.id" },
   },
   {
     ...{ kind: "step", table: "eviction_step", changes: { INSERT: "1" }, at: "r.at", key: "r.uid" },
     ...{ body: "json_object('uid', r.uid, 'at', r.at, 'message', r.message)", order: "r.age" },
+    identity: "r.id || r.uid || r.message",
   },
   {
     ...{ kind: "pod", table: "node_pod", when: "r.left_age IS NOT NULL" },
     // Containers of a pod that was deleted by force exit later.
     changes: { INSERT: "1", UPDATE: "OLD.left_age IS NULL OR r.record IS NOT OLD.record" },
-    ...{ at: "r.left_at", key: "r.uid", body: null, order: "r.left_age" },
+    ...{ at: "r.left_at", key: "r.uid", body: null, identity: "r.uid || r.record", order: "r.left_age" },
   },
   {
     ...{ kind: "mark", table: "mark", changes: { INSERT: "1" } },
@@ -111,14 +116,15 @@ export function queueSources(database: StateDatabase): void {
 function queueMissed(database: StateDatabase): void {
   const kept = sources.filter(({ order }) => order !== undefined);
   for (const { kind } of kept) database.insert("archive_source", { kind, last: -1 }, "IGNORE");
-  const missed = kept.map(
-    ({ kind, table, order, when = "1", at, key, body }) =>
-      `SELECT '${kind}' AS kind, ${at} AS at, ${key} AS key, ${body ?? "NULL"} AS body FROM ${table} AS r
-       WHERE (${when}) AND ${order} > (SELECT last FROM archive_source WHERE kind = '${kind}')`,
-  );
+  const missed = kept.map((source) => {
+    const { kind, table, order, when = "1", at, key, body } = source;
+    return `SELECT ${recordIdOf(source)} AS record, '${kind}' AS kind, ${at} AS at, ${key} AS key,
+       ${body ?? "NULL"} AS body FROM ${table} AS r
+       WHERE (${when}) AND ${order} > (SELECT last FROM archive_source WHERE kind = '${kind}')`;
+  });
   database.connection.exec(
     `INSERT INTO archive_queue (record, kind, at, key, body)
-     SELECT ${RECORD_ID}, kind, at, key, body FROM (${missed.join(" UNION ALL ")}) ORDER BY at`,
+     SELECT record, kind, at, key, body FROM (${missed.join(" UNION ALL ")}) ORDER BY at`,
   );
   for (const { kind, table, order, when = "1" } of kept)
     database.connection.exec(
@@ -135,7 +141,7 @@ function createTrigger(database: StateDatabase, source: Source, change: string, 
   const sql = `CREATE TEMP TRIGGER archive_${table}_${change} ${isBefore ? "BEFORE" : "AFTER"} ${change} ON main.${table}
      WHEN (${when}) AND (${condition}) BEGIN
        INSERT INTO archive_queue (record, kind, at, key, body)
-       VALUES (${RECORD_ID}, '${kind}', ${at}, ${key}, ${body ?? "NULL"});
+       VALUES (${recordIdOf(source)}, '${kind}', ${at}, ${key}, ${body ?? "NULL"});
        ${advance}
      END`;
   database.connection.exec(sql.replace(/\br\./g, `${row}.`));

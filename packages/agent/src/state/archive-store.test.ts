@@ -26,7 +26,7 @@ afterEach(() => {
 
 function open(): void {
   database = StateDatabase.open({ directory, clock, log: silentLogger });
-  store = new ArchiveStore(database, clock);
+  store = new ArchiveStore(database, clock, "node-a");
 }
 
 const queued = () => store.next(0, 1_000);
@@ -129,6 +129,31 @@ describe("the queue of the archive", () => {
     expect(queued().slice(0, 3)).toEqual(first.slice(2));
   });
 
+  it("has the same IDs if it was lost, and others on another node", () => {
+    new Marks(database, clock, silentLogger).addStart("1");
+    saveRound(1, "effect");
+    saveStep("POST eviction: accepted");
+    saveStep("POST eviction: accepted");
+    savePod({ leftAt: 5 });
+    saveClaim({});
+    database.coverage.addGap({ from: 1, to: 5, why: "disk full" });
+    database.coverage.complete();
+    store.start();
+    const idsOf = () => queued().map(({ record }) => record);
+    const ids = idsOf();
+    expect(new Set(ids).size).toBe(7);
+    const startAgain = (nodeName: string) => {
+      database.connection.exec("DELETE FROM archive_queue; DELETE FROM archive_source");
+      database.close();
+      open();
+      new ArchiveStore(database, clock, nodeName).start();
+    };
+    startAgain("node-a");
+    expect(idsOf()).toEqual(ids);
+    startAgain("node-b");
+    expect(new Set([...idsOf(), ...ids]).size).toBe(14);
+  });
+
   it("has a pod again if it is learned later how its containers exited", () => {
     store.start();
     savePod({ leftAt: 5 });
@@ -204,6 +229,25 @@ describe("the queue of the archive", () => {
     expect(queued()).toHaveLength(5);
     expect(store.trim({ records: 1_000, bytes: 100 }, "why")).toBeGreaterThan(0);
     expect(queued()[0]!.kind).toBe("gap");
-    expect(store.backlog()).toEqual({ records: queued().length, oldestAt: queued()[0]!.at });
+    expect(store.queuedRecords()).toBe(queued().length);
+    expect(store.oldestAt()).toBe(queued()[0]!.at);
+  });
+
+  it("has a trace with the removal of its records, and bounds traces", () => {
+    store.start();
+    saveStep("one");
+    const fails = () => store.remove(1, [new Uint8Array([1]), null as unknown as Uint8Array]);
+    expect(fails).toThrow("NOT NULL");
+    expect([store.queuedRecords(), store.queuedTraces()]).toEqual([1, 0]);
+    store.remove(
+      1,
+      Array.from({ length: 20 }, (_, at) => new Uint8Array([at])),
+    );
+    expect([store.queuedRecords(), store.queuedTraces()]).toEqual([0, 20]);
+    expect(store.trimTraces({ records: 20, bytes: 20 })).toBe(0);
+    expect(store.trimTraces({ records: 10, bytes: 20 })).toBe(11);
+    expect(store.traces(0, 1)).toEqual([{ id: 12, spans: new Uint8Array([11]) }]);
+    store.removeTraces(12);
+    expect(store.traces(0, 1)[0]!.id).toBe(13);
   });
 });

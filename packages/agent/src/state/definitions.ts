@@ -211,6 +211,11 @@ const definitions = `
   CREATE TABLE archive_source (
     kind TEXT PRIMARY KEY,
     last INTEGER NOT NULL         -- of the newest row that was queued: its ID, age or time
+  ) STRICT;
+  -- Traces of evictions whose logs were exported.
+  CREATE TABLE archive_trace (
+    id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    spans BLOB NOT NULL           -- opentelemetry.proto.trace.v1.ScopeSpans without a scope
   ) STRICT;`;
 
 /** The file has a schema that this version does not support. */
@@ -235,7 +240,12 @@ export function isNew(connection: DatabaseSync, path: string): boolean {
 }
 
 /** Tables that files of older agents do not have. */
-export const addedTables: readonly string[] = ["claim_status", "archive_queue", "archive_source"];
+export const addedTables: readonly string[] = [
+  "claim_status",
+  "archive_queue",
+  "archive_source",
+  "archive_trace",
+];
 
 // With a default, so that an older agent can use the file after this one.
 const addedColumns = [{ table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" }];

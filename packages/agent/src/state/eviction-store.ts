@@ -248,6 +248,14 @@ export class EvictionStore extends Store {
     return rows.map(({ round }) => round).reverse();
   }
 
+  /** Returns the ID of the round at a time (milliseconds since the epoch) that concerns a pod. */
+  roundIdOfPodAt(uid: string, at: number): number | undefined {
+    return this.database.first<{ id: number }>(
+      "SELECT id FROM eviction_pod JOIN eviction_round ON id = round WHERE uid = ? AND at = ? ORDER BY id LIMIT 1",
+      ...[uid, at],
+    )?.id;
+  }
+
   /** Returns the IDs of the last rounds, newest first. */
   lastRoundIds(limit: number): number[] {
     const rows = this.database.all<{ id: number }>(

@@ -1,4 +1,10 @@
-export { type ArchiveGap, type ArchiveKind, ArchiveStore, type QueuedRecord } from "./archive-store.ts";
+export {
+  type ArchiveGap,
+  type ArchiveKind,
+  ArchiveStore,
+  type QueueBounds,
+  type QueuedRecord,
+} from "./archive-store.ts";
 export { ClaimStatusStore, type StoredClaimStatus } from "./claim-status-store.ts";
 export { ClaimStore, type StoredClaim } from "./claim-store.ts";
 export { StateDatabase, type StateDatabaseOptions } from "./database.ts";

@@ -155,6 +155,20 @@ it("keeps the newest 200 in memory while the database can't be written, and writ
   expect(marks.lastId).toBe(page().items.at(-1)!.id);
 });
 
+it("adds a mark that is missing, and none that is the last one about its pod", () => {
+  const ended = (text: string, uid = "a") =>
+    ({ kind: "evictionEnded", title: text, pod: { uid, namespace: "default", name: uid } }) as const;
+  marks.add([ended("evicted"), ended("evicted", "b"), ended("not known", "b")]);
+  for (const mark of [ended("evicted"), ended("evicted", "b"), ended("evicted", "c")]) marks.addMissing(mark);
+  expect(page().items.map(({ pod, title }) => `${pod?.uid} ${title}`)).toEqual([
+    "a evicted",
+    "b evicted",
+    "b not known",
+    "b evicted",
+    "c evicted",
+  ]);
+});
+
 it("cuts a title", () => {
   marks.add([{ kind: "pluginRefused", title: "x".repeat(10_000) }]);
   expect(page().items[0]!.title).toHaveLength(500);

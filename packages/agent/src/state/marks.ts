@@ -85,6 +85,15 @@ export class Marks {
     this.#writes.flush();
   }
 
+  /** Adds a mark unless the last one of its kind about its pod has the same title. Never throws. */
+  addMissing(mark: NewMark): void {
+    const last = this.#database.first<{ title: string }>(
+      "SELECT title FROM mark WHERE kind = ? AND uid = ? ORDER BY id DESC LIMIT 1",
+      ...[mark.kind, mark.pod?.uid ?? ""],
+    );
+    if (last?.title !== mark.title.slice(0, LONGEST_TITLE)) this.add([mark]);
+  }
+
   /**
    * Marks the start of the agent, and since when no agent was running according to the state directory. The
    * kind of the mark depends on whether the previous agent was stopped or killed.

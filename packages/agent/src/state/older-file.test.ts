@@ -44,7 +44,8 @@ beforeEach(() => {
   raw = new DatabaseSync(path);
   createSchema(raw);
   raw.exec(
-    "ALTER TABLE claim DROP COLUMN details; DROP TABLE claim_status; DROP TABLE archive_queue; DROP TABLE archive_source",
+    `ALTER TABLE claim DROP COLUMN details; DROP TABLE claim_status;
+     DROP TABLE archive_queue; DROP TABLE archive_source; DROP TABLE archive_trace`,
   );
   insertOld(raw, "1");
 });

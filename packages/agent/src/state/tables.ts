@@ -51,5 +51,6 @@ export const tables: Readonly<Record<string, TableFacts>> = {
   continuity: { holds: "the number of commits" },
   archive_queue: { holds: "records to export", readable: "body IS NULL OR json_valid(body)" },
   archive_source: { holds: "which records were queued for export" },
+  archive_trace: { holds: "traces to export" },
   plugin_name: { holds: "the users that names of plugins belong to" },
 };

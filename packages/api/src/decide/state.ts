@@ -149,8 +149,11 @@ function advanced(pod: PendingEviction, { stage, at, deadline, stopsContainers }
   switch (stage) {
     case "sending":
       return { ...pod, sendingAt: pod.sendingAt ?? at, ...stops };
-    case "accepted":
-      return { ...pod, acceptedAt: at, deadline, ...stops };
+    case "accepted": {
+      // An earlier request may have been for the container runtime.
+      const { stopsContainers: _, ...requested } = pod;
+      return { ...requested, acceptedAt: at, deadline, ...stops };
+    }
     case "followed":
       return { ...pod, deadline };
   }

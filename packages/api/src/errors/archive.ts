@@ -15,8 +15,9 @@ export const ArchiveRefused = declareProblem({
   id: "NK1902",
   title: "The collector refused records",
   cause:
-    "The collector answered that it can't process these records, or some of them: it is no receiver of OTLP logs, or has a limit on their size. They are not sent again.",
-  remedy: "The log line has the collector's response and the first of the records. Correct the collector.",
+    "The collector answered that it can't process these records, or some of them: it is no receiver of OTLP logs, or has a limit on their size. They are not sent again. For traces: it may have no receiver for them.",
+  remedy:
+    "The log line has the collector's response and the first of the records. Correct the collector, or disable `archive.traces`.",
 });
 
 export const ArchiveRecordsLost = declareProblem({

@@ -43,7 +43,10 @@ export const archiveSection = section(
       [],
       {
         pattern: /^[a-z][a-z0-9._-]{0,127}=[^\s,]{1,256}$/,
-        expected: "attributes, such as k8s.cluster.name=prod",
+        except:
+          /^(service\.(name|version)|k8s\.(node|pod)\.(name|uid)|k8s\.namespace\.name|nodekeeper\.[^=]*)=/,
+        expected:
+          'attributes, such as "k8s.cluster.name=prod", with names that the agent does not use itself (service.name, service.version, k8s.node.name, k8s.node.uid and those of records)',
         placeholder: "<name=value,...>",
         maxItems: 32,
       },

@@ -9,8 +9,10 @@ export type Delivery =
     }
   /** The same request may be accepted later. */
   | { kind: "unavailable"; message: string; retryAfterMs: number }
-  /** The receiver refuses the agent, not the records: a wrong token, path or protocol. */
+  /** The receiver refuses the agent, not the records: a wrong token or protocol, or a failure of its own. */
   | { kind: "denied"; message: string }
+  /** The receiver has no service for the signal, or none at this path. */
+  | { kind: "unsupported"; message: string }
   | { kind: "tooLarge"; message: string }
   /** The receiver can't process these records. */
   | { kind: "refused"; message: string };

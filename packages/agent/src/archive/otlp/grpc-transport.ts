@@ -1,18 +1,13 @@
 import { Channel, ChannelCredentials } from "@grpc/grpc-js";
 import { RetryInfo, Status as RpcStatus } from "@nodekeeper/core/gen/google/rpc/status.ts";
-import {
-  ExportLogsServiceRequest,
-  LogsServiceDefinition,
-} from "@nodekeeper/core/gen/opentelemetry/v1/logs.ts";
-import {
-  ExportTraceServiceRequest,
-  TraceServiceDefinition,
-} from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
+import { LogsServiceDefinition } from "@nodekeeper/core/gen/opentelemetry/v1/logs.ts";
+import { TraceServiceDefinition } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
 import { messageOf } from "@nodekeeper/core/lib";
-import { ClientError, createClient, Metadata, Status } from "nice-grpc";
+import { ClientError, createClient, Metadata, type MethodDefinition, Status } from "nice-grpc";
 import { type Access, readAccess } from "./access-files.ts";
 import { type Delivery, type OtlpRequest, shortened, type Transport } from "./delivery.ts";
 import type { TransportOptions } from "./http-transport.ts";
+import { acceptedBy } from "./responses.ts";
 
 // grpc.compression_algorithm of the gRPC library.
 const IDENTITY = 0;
@@ -30,14 +25,28 @@ const unavailable: ReadonlySet<Status> = new Set([
 ]);
 const refused: ReadonlySet<Status> = new Set([Status.INVALID_ARGUMENT, Status.FAILED_PRECONDITION]);
 
+/** When the first request after `timeMs` checks the connection, and how long it waits. */
+export interface Keepalive {
+  timeMs: number;
+  timeoutMs: number;
+}
+
+// A connection that was dropped without notice, for example by a load balancer, must not fail more than one request. The
+// server counts pings without a request in between as abuse.
+const KEEPALIVE: Keepalive = { timeMs: 30_000, timeoutMs: 5_000 };
+
+const services = { logs: exportOf(LogsServiceDefinition), traces: exportOf(TraceServiceDefinition) };
+
 /** OTLP over gRPC. */
 export class GrpcTransport implements Transport {
   readonly #options: TransportOptions;
+  readonly #keepalive: Keepalive;
   #channel: Channel | undefined;
   #ca: string | undefined;
 
-  constructor(options: TransportOptions) {
+  constructor(options: TransportOptions, keepalive = KEEPALIVE) {
     this.#options = options;
+    this.#keepalive = keepalive;
   }
 
   async send(request: OtlpRequest, signal: AbortSignal): Promise<Delivery> {
@@ -51,28 +60,12 @@ export class GrpcTransport implements Transport {
           retryAfterMs = retryDelayOf(trailer);
         },
       };
-      return await this.#export(request, this.#channelFor(access), options);
+      const client = createClient(services[request.signal], this.#channelFor(access));
+      return acceptedBy(await client.export(request.body, options), request.signal);
     } catch (error) {
       signal.throwIfAborted();
       return deliveryOf(error, retryAfterMs);
     }
-  }
-
-  async #export(
-    { signal, body }: OtlpRequest,
-    channel: Channel,
-    options: { metadata: Metadata; signal: AbortSignal; onTrailer: (trailer: Metadata) => void },
-  ): Promise<Delivery> {
-    if (signal === "logs") {
-      const client = createClient(LogsServiceDefinition, channel);
-      const { partialSuccess } = await client.export(ExportLogsServiceRequest.decode(body), options);
-      const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0n);
-      return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
-    }
-    const client = createClient(TraceServiceDefinition, channel);
-    const { partialSuccess } = await client.export(ExportTraceServiceRequest.decode(body), options);
-    const rejected = Number(partialSuccess?.rejectedSpans ?? 0n);
-    return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
   }
 
   #channelFor({ ca }: Access): Channel {
@@ -88,6 +81,8 @@ export class GrpcTransport implements Transport {
     this.#channel = new Channel(`dns:${hostname}:${port || (isSecure ? 443 : 80)}`, credentials, {
       "grpc.primary_user_agent": userAgent,
       "grpc.max_receive_message_length": MOST_ANSWER_BYTES,
+      "grpc.keepalive_time_ms": this.#keepalive.timeMs,
+      "grpc.keepalive_timeout_ms": this.#keepalive.timeoutMs,
       "grpc.enable_channelz": 0,
       "grpc.service_config_disable_resolution": 1,
       "grpc.use_local_subchannel_pool": 1,
@@ -99,6 +94,20 @@ export class GrpcTransport implements Transport {
   [Symbol.dispose](): void {
     this.#channel?.close();
   }
+}
+
+type Bytes = MethodDefinition<Uint8Array, Uint8Array, Uint8Array, Uint8Array, false, false>;
+
+// Messages are encoded and decoded by the callers.
+function exportOf({ fullName }: { fullName: string }): { export: Bytes } {
+  const same = (bytes: Uint8Array) => bytes;
+  return {
+    export: {
+      ...{ path: `/${fullName}/Export`, requestStream: false, responseStream: false, options: {} },
+      ...{ requestSerialize: same, requestDeserialize: same },
+      ...{ responseSerialize: same, responseDeserialize: same },
+    },
+  };
 }
 
 // Of grpc-go, grpc-java and grpc-js, for a message beyond the receiver's limit.
@@ -115,6 +124,7 @@ function deliveryOf(error: unknown, retryAfterMs: number | undefined): Delivery 
     return retryAfterMs === undefined && tooLarge.test(details)
       ? { kind: "tooLarge", message }
       : { kind: "unavailable", message, retryAfterMs: retryAfterMs ?? 0 };
+  if (code === Status.UNIMPLEMENTED) return { kind: "unsupported", message };
   return { kind: refused.has(code) ? "refused" : "denied", message };
 }
 

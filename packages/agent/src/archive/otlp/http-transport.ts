@@ -3,12 +3,11 @@ import https from "node:https";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { Status } from "@nodekeeper/core/gen/google/rpc/status.ts";
-import { ExportLogsServiceResponse } from "@nodekeeper/core/gen/opentelemetry/v1/logs.ts";
-import { ExportTraceServiceResponse } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
 import { sendRequest } from "@nodekeeper/core/kube";
 import { messageOf } from "@nodekeeper/core/lib";
 import { type Access, type AccessFiles, readAccess } from "./access-files.ts";
 import { type Delivery, type OtlpRequest, shortened, type Transport } from "./delivery.ts";
+import { acceptedBy } from "./responses.ts";
 
 export interface TransportOptions extends AccessFiles {
   /** Of the collector, without the path of the signal. */
@@ -26,6 +25,7 @@ const unavailable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 // Of a collector, which says why in protobuf. Another answer may come from a server that is no collector.
 const refused: ReadonlySet<number> = new Set([400, 422]);
 const TOO_LARGE = 413;
+const NOT_FOUND = 404;
 
 /** OTLP over HTTP, with binary protobuf. */
 export class HttpTransport implements Transport {
@@ -70,7 +70,7 @@ export class HttpTransport implements Transport {
     if (this.#agent && ca === this.#ca) return this.#agent;
     this.#agent?.destroy();
     this.#ca = ca;
-    const common = { keepAlive: true, maxSockets: 1, timeout: IDLE_MS };
+    const common = { keepAlive: true, timeout: IDLE_MS };
     this.#agent =
       this.#url.protocol === "https:"
         ? new https.Agent({ ...common, ...(ca === undefined ? {} : { ca }) })
@@ -104,6 +104,7 @@ function deliveryOf(response: IncomingMessage, body: Buffer, what: OtlpRequest["
   if (unavailable.has(statusCode))
     return { kind: "unavailable", message, retryAfterMs: retryAfterOf(headers["retry-after"]) };
   if (statusCode === TOO_LARGE) return { kind: "tooLarge", message };
+  if (statusCode === NOT_FOUND) return { kind: "unsupported", message };
   return { kind: isProtobuf && refused.has(statusCode) ? "refused" : "denied", message };
 }
 
@@ -113,30 +114,6 @@ function messageIn(body: Buffer): string {
   } catch {
     return "";
   }
-}
-
-// Accepted is what the status says, also if the answer can't be read.
-function acceptedBy(body: Buffer, what: OtlpRequest["signal"]): Delivery {
-  try {
-    return partialSuccessOf(body, what);
-  } catch (error) {
-    return {
-      kind: "accepted",
-      rejected: 0,
-      message: shortened(`its answer can't be read: ${messageOf(error)}`),
-    };
-  }
-}
-
-function partialSuccessOf(body: Buffer, what: OtlpRequest["signal"]): Delivery {
-  if (what === "logs") {
-    const { partialSuccess } = ExportLogsServiceResponse.decode(body);
-    const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0n);
-    return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
-  }
-  const { partialSuccess } = ExportTraceServiceResponse.decode(body);
-  const rejected = Number(partialSuccess?.rejectedSpans ?? 0n);
-  return { kind: "accepted", rejected, message: shortened(partialSuccess?.errorMessage ?? "") };
 }
 
 // A number of seconds, or a date.

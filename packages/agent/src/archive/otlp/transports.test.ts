@@ -82,7 +82,7 @@ describe("OTLP over HTTP", () => {
     ],
     [413, {}, { kind: "tooLarge" }],
     [401, {}, { kind: "denied" }],
-    [404, {}, { kind: "denied" }],
+    [404, {}, { kind: "unsupported" }],
     [500, {}, { kind: "denied" }],
   ])("takes %i for what OTLP says", async (status, headers, expected) => {
     const delivery = await overHttp((request, response) => {
@@ -105,6 +105,19 @@ describe("OTLP over HTTP", () => {
     };
     expect(await overHttp(listener)).toEqual({ kind: "accepted", rejected: 2, message: "too old" });
     expect(await transport!.send(logs, signal)).toEqual({ kind: "refused", message: "HTTP 400: no logs" });
+  });
+
+  it("sends logs while the receiver of traces does not respond", async () => {
+    const answered: string[] = [];
+    const delivery = await overHttp((request, response) => {
+      request.resume();
+      answered.push(request.url!);
+      if (request.url!.endsWith("/v1/traces")) void transport!.send(logs, signal).then(() => response.end());
+      else response.end();
+    });
+    expect(delivery.kind).toBe("accepted");
+    expect(await transport!.send({ ...logs, signal: "traces" }, signal)).toMatchObject({ kind: "accepted" });
+    expect(answered).toEqual(["/base/v1/logs", "/base/v1/traces", "/base/v1/logs"]);
   });
 
   it("sends the path, the headers of a file and plain protobuf without compression", async () => {
@@ -250,10 +263,10 @@ describe("OTLP over gRPC", () => {
     expect(await transport.send(logs, signal)).toMatchObject({ kind: "accepted" });
   });
 
-  it("is denied by a server without the service, and unavailable without a server", async () => {
+  it("knows a server without the service, and is unavailable without a server", async () => {
     await overGrpc(() => none);
     const traces = await transport!.send({ signal: "traces", body: new Uint8Array() }, signal);
-    expect(traces).toMatchObject({ kind: "denied" });
+    expect(traces).toMatchObject({ kind: "unsupported" });
     await grpc!.shutdown();
     grpc = undefined;
     expect(await transport!.send(logs, signal)).toMatchObject({ kind: "unavailable" });

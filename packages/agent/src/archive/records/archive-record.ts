@@ -22,8 +22,8 @@ export interface ArchiveRecord {
   attributes: Attributes;
   /** The eviction that the record is about. Undefined if it is about none, or if that is not known. */
   eviction?: EvictionId | undefined;
-  /** The trace of the eviction, with the record of its end. */
-  trace?: readonly Span[];
+  /** The trace of each eviction of the pod that the record's round ended. */
+  traces?: readonly (readonly Span[])[];
 }
 
 /** A record without what the queue adds. */
@@ -39,7 +39,7 @@ export interface EvictionId {
 /** The events, with what they report. docs/archive.md has them. */
 export const events = {
   "nodekeeper.eviction.decision":
-    "What a round decided about one pod: it was selected, its hard request was refused, its eviction was withdrawn or ended. Body: a round of `PodExplanation`. A refusal or withdrawal that repeats in the next rounds is exported once.",
+    "What a round decided about one pod: it was selected, its hard request was refused, its eviction was withdrawn or ended. Body: a round of `PodExplanation`. A refusal or withdrawal that repeats in the next rounds is exported once; again after five minutes without a decision, and after a restart of the agent.",
   "nodekeeper.eviction.condition":
     "A condition of the node was set or cleared. Body: `{kind, condition}` with a condition of `EvictionState`.",
   "nodekeeper.eviction.step":

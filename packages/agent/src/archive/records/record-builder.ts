@@ -1,6 +1,8 @@
-import { isFinal, type PodReference } from "@nodekeeper/api/decide";
+import { setImmediate } from "node:timers/promises";
+import { compareOutcomes, type EvictionOutcome, isFinal, type PodReference } from "@nodekeeper/api/decide";
 import type { EvictionStep, NodePod, RoundRecord } from "@nodekeeper/api/records";
 import { counted, endingText } from "@nodekeeper/api/wording";
+import type { Span } from "@nodekeeper/core/gen/opentelemetry/v1/trace.ts";
 import { readNodePod } from "../../eviction/index.ts";
 import type { ArchiveGap, Mark, QueuedRecord, StoredNodeEvent, StoredNodePod } from "../../state/index.ts";
 import type { ArchiveRecord, EvictionId, RecordContent } from "./archive-record.ts";
@@ -51,9 +53,10 @@ export class RecordBuilder {
 
   /**
    * Returns the records of a queued one: none if all of a round was exported before. Undefined if what it refers to is no
-   * longer kept. Pass them in their order.
+   * longer kept. Pass them in their order. Yields to the event loop after each round that is decoded, which takes a few
+   * milliseconds if it has a thousand pods.
    */
-  build(queued: QueuedRecord): ArchiveRecord[] | undefined {
+  async build(queued: QueuedRecord): Promise<ArchiveRecord[] | undefined> {
     const { id: sequence, record, kind, key } = queued;
     const whole = (built: RecordContent, suffix = ""): ArchiveRecord => ({
       ...built,
@@ -63,24 +66,37 @@ export class RecordBuilder {
     });
     if (kind === "round") {
       const round = this.#sources.round(Number(key));
-      return round && this.#rounds.of(round).map((one) => this.#traced(whole(one.record, one.suffix), round));
+      await setImmediate();
+      if (!round) return undefined;
+      const records: ArchiveRecord[] = [];
+      for (const { record: built, suffix } of this.#rounds.of(round))
+        records.push(await this.#traced(whole(built, suffix), suffix, round));
+      return records;
     }
     const built = this.#one(queued);
     return built && [whole(built)];
   }
 
-  #traced(record: ArchiveRecord, round: RoundRecord): ArchiveRecord {
-    const { eviction } = record;
-    const outcome = round.input.outcomes.find(
-      (one) => one.uid === eviction?.uid && one.selectedAt === eviction.selectedAt && isFinal(one),
+  // Of a pod that is selected again in the round that records the end of its eviction, the record is about the new one.
+  async #traced(record: ArchiveRecord, uid: string, round: RoundRecord): Promise<ArchiveRecord> {
+    if (!this.#hasTraces) return record;
+    const outcomes = round.input.outcomes.filter((one) => one.uid === uid && isFinal(one));
+    const bySelection = new Map(
+      outcomes.sort(compareOutcomes).map((outcome) => [outcome.selectedAt, outcome] as const),
     );
-    if (!this.#hasTraces || eviction === undefined || outcome === undefined) return record;
+    const traces: Span[][] = [];
+    for (const [selectedAt, outcome] of bySelection) {
+      if (selectedAt === undefined) continue;
+      traces.push(this.#traceOf({ uid, selectedAt }, outcome, round.input.now));
+      await setImmediate();
+    }
+    return traces.length === 0 ? record : { ...record, traces };
+  }
+
+  #traceOf(eviction: EvictionId, outcome: EvictionOutcome, endedBy: number): Span[] {
     const selection = this.#sources.selection(eviction);
     const steps = this.#sources.steps(eviction.uid);
-    return {
-      ...record,
-      trace: evictionTrace({ eviction, outcome, endedBy: round.input.now, selection, steps }),
-    };
+    return evictionTrace({ eviction, outcome, endedBy, selection, steps });
   }
 
   #one({ kind, key, at, body: text }: QueuedRecord): RecordContent | undefined {

@@ -51,6 +51,16 @@ describe("the records of rounds", () => {
     expect(counts).toEqual([1, 0, 0, 1]);
   });
 
+  it("have a refusal that repeats again if no round was recorded in between for some minutes", () => {
+    const rounds = new TestRounds([testPod("kept", { isStatic: true })]);
+    const records = new RoundRecords();
+    const counts = [0, 299, 300, 301].map((seconds) => {
+      rounds.pass(seconds);
+      return records.of(play(rounds, { p: { pods: [evictPod("kept", { force: true })] } })).length;
+    });
+    expect(counts).toEqual([1, 0, 0, 1]);
+  });
+
   it("have no refusal of a soft request", () => {
     const rounds = new TestRounds([testPod("kept", { isStatic: true })]);
     const soft = play(rounds, { p: { pods: [evictPod("kept")] } });

@@ -9,6 +9,9 @@ import { hardRefusals } from "../../eviction/index.ts";
 import type { EvictionId, RecordContent } from "./archive-record.ts";
 import { type DeclaredAttributes, podAttributes } from "./attributes.ts";
 
+// Rounds in which nothing happens are not recorded. After this period, a refusal may have ended in between.
+const LONGEST_PAUSE_MS = 5 * 60_000;
+
 /**
  * Builds the records of rounds: one per pod that a decision with a consequence concerns, and one per condition that was set
  * or cleared. Pass the rounds in their order.
@@ -16,6 +19,8 @@ import { type DeclaredAttributes, podAttributes } from "./attributes.ts";
 export class RoundRecords {
   /** Refusals and withdrawals of the last round. */
   #standing: ReadonlySet<string> = new Set();
+  /** The time of the last round, milliseconds since the epoch. */
+  #lastAt = 0;
 
   /** Returns the records of a round, with what distinguishes their IDs. */
   of(round: RoundRecord): { suffix: string; record: RecordContent }[] {
@@ -33,6 +38,8 @@ export class RoundRecords {
   #podsOf(round: RoundRecord): PodReference[] {
     const { input, decision } = round;
     const standing = new Set<string>();
+    if (Math.abs(input.now - this.#lastAt) > LONGEST_PAUSE_MS) this.#standing = new Set();
+    this.#lastAt = input.now;
     const isNew = (...key: string[]) => {
       const text = JSON.stringify(key);
       standing.add(text);

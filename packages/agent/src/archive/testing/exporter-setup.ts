@@ -42,7 +42,7 @@ export function exporterSetup(settings: Partial<{ maxBatchSize: number; maxQueue
   const logLines: any[] = [];
   const log = createLogger("info", { write: (line: string) => logLines.push(JSON.parse(line)) });
   const database = StateDatabase.open({ directory, clock, log });
-  const store = new ArchiveStore(database, clock);
+  const store = new ArchiveStore(database, clock, "node-a");
   const evictions = new EvictionStore(database);
   const registry = new Registry();
   const sources: ArchiveSources = {
@@ -60,7 +60,11 @@ export function exporterSetup(settings: Partial<{ maxBatchSize: number; maxQueue
     transport,
     origin: async () => ({ version: "1", resource: { attributes: [] } }),
     settings: { interval: 5_000, timeout: 10_000, maxBatchSize: 512 * 1024, maxQueued: 20_000, ...settings },
-    metrics: createArchiveMetrics(registry, { queued: () => 0, lagSeconds: () => 0 }),
+    metrics: createArchiveMetrics(registry, {
+      queuedRecords: () => 0,
+      queuedTraces: () => 0,
+      lagSeconds: () => 0,
+    }),
     clock,
     log,
   });

@@ -49,7 +49,8 @@ export const deviceChecks: readonly Check[] = [
   },
 ];
 
-function watchOf(bench: Bench): Watch<CheckedPools> {
+/** Opens the stream of devices. */
+export function watchOf(bench: Bench): Watch<CheckedPools> {
   return bench.watchDevices(
     contractOf(bench.known.supportedVersions.filter((version) => !bench.unserved.has(version))) ?? "",
   );

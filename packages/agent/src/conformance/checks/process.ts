@@ -5,6 +5,7 @@ import type { Bench } from "../bench.ts";
 import type { Check } from "../check.ts";
 import type { DriverRun } from "../driver-run.ts";
 import { RuleBroken, Skipped } from "../finding.ts";
+import { watchOf } from "./devices.ts";
 import { claimOfOne, prepareAndUndo } from "./preparation.ts";
 
 const END_MS = 10_000;
@@ -29,6 +30,8 @@ export function processChecks(run: DriverRun): readonly Check[] {
         bench.info = info;
         bench.reconnect();
         await bench.notify();
+        // The agent does so, too: a driver may need the node's name for its claims.
+        bench.devices = watchOf(bench);
         return undefined;
       },
     },

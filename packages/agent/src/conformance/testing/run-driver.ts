@@ -2,7 +2,7 @@
 import { existsSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServerError, Status } from "nice-grpc";
-import { preparedDevice, serveTestDriver, services } from "./test-driver.ts";
+import { poolOf, preparedDevice, serveTestDriver, services, untilCancelled } from "./test-driver.ts";
 
 const [directory = "", breach] = process.argv.slice(2);
 const path = join(directory, "driver.sock");
@@ -12,6 +12,8 @@ writeFileSync(marker, "");
 // Left by the process before it, which was killed.
 if (existsSync(path)) unlinkSync(path);
 
+// Known by the agent's request for the devices, which does not wait for other calls.
+const nodeName = Promise.withResolvers<string>();
 const name = breach === "another name" && isRestarted ? "other.example.com" : "gpu.example.com";
 await serveTestDriver(path, {
   info: {
@@ -19,6 +21,15 @@ await serveTestDriver(path, {
     name,
     endpoint: "",
     supportedVersions: ["nodekeeper.devices.v1alpha2", ...services],
+  },
+  async *devices({ nodeName: told }, { signal }) {
+    nodeName.resolve(told);
+    yield poolOf("gpu-0", "gpu-1");
+    await untilCancelled(signal);
+  },
+  async restore() {
+    await nodeName.promise;
+    return {};
   },
   async prepare({ devices }) {
     if (breach === "forgotten claims" && isRestarted)

@@ -23,7 +23,7 @@ import {
 } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { createServer, type Server } from "nice-grpc";
 
-const CONTRACT = "nodekeeper.devices.v1alpha2";
+export const CONTRACT = "nodekeeper.devices.v1alpha2";
 
 /** Parts of a driver that keeps the contract. Tests replace those that break a rule. */
 export interface DriverParts {

@@ -9,6 +9,7 @@ import {
 } from "@nodekeeper/api/decide";
 import { EvictedPodNotTerminating, EvictionFailed, EvictionNotAccepted } from "@nodekeeper/api/errors";
 import { outcomeText } from "@nodekeeper/api/wording";
+import type { NewMark } from "../../state/index.ts";
 import type { EvictionContext } from "../context.ts";
 import type { EvictionLedger } from "../ledger.ts";
 import { aboutPod } from "../pod-resource.ts";
@@ -132,6 +133,15 @@ export class EvictionJournal {
     this.#count(pod, plugin, outcome);
   }
 
+  /** Marks an outcome that the agent before saved, and perhaps could not mark. */
+  endedBefore(outcome: EvictionOutcome): void {
+    const { uid, namespace, name, endedAt: at } = outcome;
+    // Older agents did not record them.
+    if (namespace === undefined || name === undefined) return;
+    const mark = endMark({ uid, namespace, name }, undefined, outcome);
+    if (mark) this.#options.marks.addMissing({ ...mark, ...(at === undefined ? {} : { at }) });
+  }
+
   #add(task: EvictionTask, { result, message, budget }: EvictionEnd): EvictionOutcome {
     const { clock, ledger } = this.#options;
     const { pod, plugin, requests, sentBefore, releasingSince, stopsContainers } = task;
@@ -156,13 +166,23 @@ export class EvictionJournal {
   #count(pod: PodReference, plugin: string, outcome: EvictionOutcome): void {
     const { metrics, marks } = this.#options;
     metrics.ended.inc({ outcome: outcome.result });
-    if (outcome.result === "withdrawn" && !isUncertain(outcome)) return;
-    marks.add([markOf({ kind: "evictionEnded", pod, plugin, text: outcomeText(outcome) })]);
+    const mark = endMark(pod, plugin, outcome);
+    if (mark) marks.add([mark]);
   }
 
   #event({ reason, message, pod }: { reason: string; message: string; pod: PodReference }): void {
     this.#options.events.record({ type: "Warning", reason, message, regarding: aboutPod(pod) });
   }
+}
+
+// Undefined for an eviction that has certainly had no effect.
+function endMark(
+  pod: PodReference,
+  plugin: string | undefined,
+  outcome: EvictionOutcome,
+): NewMark | undefined {
+  if (outcome.result === "withdrawn" && !isUncertain(outcome)) return undefined;
+  return markOf({ kind: "evictionEnded", pod, plugin, text: outcomeText(outcome) });
 }
 
 // After a restart of the agent, a pod that was not seen terminating may have ended at any time.

@@ -133,6 +133,11 @@ export class PodEvictor implements Runnable {
     this.#journal.interrupted(eviction, outcome);
   }
 
+  /** Marks the outcome of an eviction that ended before a restart, if only its outcome was saved. */
+  reportEnded(outcome: EvictionOutcome): void {
+    this.#journal.endedBefore(outcome);
+  }
+
   /** The number of pods evicted since the agent's start: accepted, and then deleted or stopped. */
   get evicted(): number {
     return this.#journal.evicted;

@@ -122,6 +122,7 @@ export class TestEvictor implements NodePods {
     });
     const marks: EvictionContext["marks"] = {
       add: (made) => void this.ended.push(...made.map(({ title }) => title.replace(/^\S+ /, ""))),
+      addMissing: () => {},
     };
     const queueMetrics = createWorkQueueMetrics(registry);
     const policy = () => this.policy;

@@ -97,7 +97,10 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
         nodeName: testNode,
         settings: () => this.settings,
         policy: () => this.policy,
-        marks: { add: (marks) => void this.marks.push(...marks) },
+        marks: {
+          add: (marks) => void this.marks.push(...marks),
+          addMissing: (mark) => void this.marks.push(mark),
+        },
         metrics: this.metrics,
         ...common,
       },

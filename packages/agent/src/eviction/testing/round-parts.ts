@@ -58,6 +58,8 @@ export class FakeEvictor implements ManagedEvictor {
   readonly started: Victim[] = [];
   readonly resumed: PendingEviction[] = [];
   readonly interrupted: EvictionOutcome[] = [];
+  /** Outcomes that the agent before had saved. */
+  readonly ended: EvictionOutcome[] = [];
   readonly withdrawn: Withdrawal[] = [];
   readonly #ledger: Pick<EvictionLedger, "progress" | "outcome" | "step">;
   /** Reports outcomes of evictions. */
@@ -100,6 +102,10 @@ export class FakeEvictor implements ManagedEvictor {
 
   reportInterrupted(_eviction: PendingEviction, outcome: EvictionOutcome): void {
     this.interrupted.push(outcome);
+  }
+
+  reportEnded(outcome: EvictionOutcome): void {
+    this.ended.push(outcome);
   }
 }
 
