@@ -100,6 +100,6 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    return new Set([...outdated, ...uids.filter(differs)]);",
     to: "    return new Set([...outdated, ...uids.filter(() => false)]);",
     promise: written,
-    seed: 9,
+    seed: 50,
   },
 ];
