@@ -7,7 +7,7 @@ import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
 import { boundDevices } from "./claim-status-api.ts";
-import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
+import { allocationKey, type ClaimToBind, claimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import { isAllocated, type RefusedStatus, readStatusReport, type StatusReport } from "./status-report.ts";
 
@@ -165,6 +165,20 @@ export class ReportedStatuses {
       const bound = boundDevices(live, driver);
       if (bound.length === 0) return [];
       return isUntold ? undefined : this.#entries(driver, uid, bound);
+    };
+  }
+
+  /**
+   * Returns whether a claim as it was read has the allocation that the driver was told of. It may have been allocated anew
+   * before the agent has seen that. Undefined if it does not wait to be bound.
+   */
+  isTold(driver: string, uid: string): ((live: KubeObject) => boolean) | undefined {
+    const waiting = this.#toBind.get(driver)?.get(uid);
+    if (!waiting?.isTold) return undefined;
+    const key = allocationKey(waiting.claim);
+    return (live) => {
+      const claim = claimToBind(live, driver, new Map(), this.#options.nodeName);
+      return claim !== undefined && allocationKey(claim) === key;
     };
   }
 
