@@ -1,5 +1,5 @@
-import { events } from "../packages/agent/src/archive/records/archive-record.ts";
 import { attributeTexts } from "../packages/agent/src/archive/records/attributes.ts";
+import { events } from "../packages/api/src/archive/index.ts";
 import { tableOf, withTable } from "./docs/tables.ts";
 
 /** docs/archive.md with the tables of events and attributes. Throws if the page has no such tables. */

@@ -13,10 +13,14 @@ export function commandsPage(page: string): string {
   const rest = { output: standardOutput, fail: () => {} };
   const own = createProgram({ ...rest, agents: localAccess });
   const plugin = createKubectlProgram({ ...rest, agents: new ClusterAccess({}) });
-  const shared = new Set(leavesOf(plugin).map((command) => pathOf(command).slice(1).join(" ")));
+  const namesOf = (program: Command) => new Set(leavesOf(program).map(nameOf));
+  const [shared, ofAgent] = [namesOf(plugin), namesOf(own)];
   return withSections(page, [
     ...leavesOf(own).map((command) => sectionOf(command, shared)),
-    `## kubectl nodekeeper\n\nIts commands are those that are marked; these options name the node and the cluster, before or after the command:\n${optionTable(plugin.options)}`,
+    `## kubectl nodekeeper\n\nIts commands are those that are marked, and those below; these options name the node and the cluster, before or after the command:\n${optionTable(plugin.options)}`,
+    ...leavesOf(plugin)
+      .filter((command) => !ofAgent.has(nameOf(command)))
+      .map((command) => sectionOf(command, new Set())),
   ]);
 }
 
@@ -28,14 +32,19 @@ function leavesOf(command: Command): Command[] {
 }
 
 function pathOf(command: Command): string[] {
-  return [...(command.parent ? pathOf(command.parent) : []), command.name()];
+  return [...(command.parent ? pathOf(command.parent) : []), command.name().replace(/^kubectl-/, "kubectl ")];
+}
+
+/** Without the program. */
+function nameOf(command: Command): string {
+  return pathOf(command).slice(1).join(" ");
 }
 
 function sectionOf(command: Command, shared: ReadonlySet<string>): string {
   const path = pathOf(command);
   const values = command.registeredArguments;
   const shown = values.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
-  const mark = shared.has(path.slice(1).join(" ")) ? " Also of `kubectl nodekeeper`." : "";
+  const mark = shared.has(nameOf(command)) ? " Also of `kubectl nodekeeper`." : "";
   const ofArguments = values.map(
     (one) => `- \`${one.name()}\`: ${one.description}${choicesOf(one.argChoices)}\n`,
   );

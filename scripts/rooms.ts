@@ -43,6 +43,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   api: [
     "error-catalogue",
     "wording",
+    "archive",
     "replay",
     "records",
     "decide",

@@ -100,7 +100,9 @@ describe("the archive has", () => {
     });
     expect((await node.agent.ready()).status).toBe(200);
     let answers = 0;
-    collector.answer = () => {
+    collector.answer = ({ logs }) => {
+      // Traces have requests of their own.
+      if (logs.length === 0) return {};
       answers++;
       if (answers === 1) return { status: 429, headers: { "retry-after": "1" } };
       if (answers === 2) return { status: 503 };

@@ -333,7 +333,7 @@ describe.skipIf(missing)("the chart's values", () => {
     const objects = await render(
       ...[remote, "podMonitor.enabled=true", "podMonitor.labels.release=prometheus"],
       ...["prometheusRule.enabled=true", "prometheusRule.runbookBase=https://docs.example.com/"],
-      ...["dashboard.enabled=true"],
+      ...["dashboard.enabled=true", "dashboard.archive=true"],
     );
     const { metadata, spec } = named(objects, "PodMonitor")!;
     expect(metadata.labels.release).toBe("prometheus");
@@ -361,6 +361,7 @@ describe.skipIf(missing)("the chart's values", () => {
     const dashboard = named(objects, "ConfigMap", "nodekeeper-dashboard")!;
     expect(dashboard.metadata.labels.grafana_dashboard).toBe("1");
     expect(JSON.parse(dashboard.data["nodekeeper.json"]).title).toBe("Nodekeeper");
+    expect(JSON.parse(dashboard.data["nodekeeper-archive.json"]).title).toBe("Nodekeeper: archive");
   });
 
   it.each([

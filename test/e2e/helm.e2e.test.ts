@@ -168,6 +168,9 @@ describe.skipIf(missing)("the chart on a real node", () => {
       return ran;
     });
     expect(why.status).toBe(0);
+    // The archive is not asked: nothing is there.
+    const archived = await ann.run("explain", "pod", "guest", "--archive", "http://127.0.0.1:1");
+    expect(archived.stdout).toContain(`\nAnswered by the agent on node ${node.name}.\n`);
     const [pod] = await podOf();
     shell.replacements = [...shell.replacements, [/nodekeeper-abcde/g, pod!.metadata.name]];
     for (const block of outputs) expect(await runBlock(block, root, shell)).toEqual([]);

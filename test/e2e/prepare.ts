@@ -41,6 +41,7 @@ const katalystRounds = join(plugins, "katalyst-rounds");
 const helm = join(import.meta.dirname, "helm");
 const ociRuntimes = join(import.meta.dirname, "oci-runtimes");
 const collector = join(import.meta.dirname, "collector");
+const store = join(import.meta.dirname, "store");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
@@ -146,6 +147,11 @@ const makers: Readonly<Record<PartName, () => Promise<Part>>> = {
       package: ".",
       version: requiredVersion(collector, "go.opentelemetry.io/collector/otelcol"),
     }),
+  victoriaLogs: () => {
+    const module = "github.com/VictoriaMetrics/VictoriaLogs";
+    const version = requiredVersion(store, module);
+    return buildGo({ name: "victoria-logs", module: store, package: `${module}/app/victoria-logs`, version });
+  },
   busybox: () => fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
   // The registries that a release is rehearsed with.
   dockerRegistry: () => fromPackage({ packageName: "docker-registry", file: "usr/bin/docker-registry" }),

@@ -1,5 +1,5 @@
-// A build of the OpenTelemetry Collector with what the end-to-end suite needs: the OTLP receiver, and an exporter that
-// appends what it receives to a file, one line of OTLP in JSON for each request.
+// A build of the OpenTelemetry Collector with what the end-to-end suite needs: the OTLP receiver, the exporter of OTLP over
+// HTTP, and an exporter that appends what it receives to a file, one line of OTLP in JSON for each request.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
@@ -20,7 +21,7 @@ func components() (otelcol.Factories, error) {
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
-	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](newFactory())
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](newFactory(), otlphttpexporter.NewFactory())
 	if err != nil {
 		return otelcol.Factories{}, err
 	}

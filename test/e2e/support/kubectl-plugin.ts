@@ -21,9 +21,12 @@ export interface Ran {
  * plugin. They may do what has been granted to their name.
  */
 export class PluginUser {
+  /** Its home directory, whose `bin` has kubectl and its plugins. */
+  readonly home: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  private constructor(env: NodeJS.ProcessEnv) {
+  private constructor(home: string, env: NodeJS.ProcessEnv) {
+    this.home = home;
     this.#env = env;
   }
 
@@ -64,7 +67,7 @@ export class PluginUser {
       authority: cluster.trustFile,
       user: { exec },
     });
-    return new PluginUser({
+    return new PluginUser(directory, {
       HOME: directory,
       KUBECONFIG: kubeconfig,
       PATH: `${bin}:${nodeDirectory}:/usr/bin:/bin`,

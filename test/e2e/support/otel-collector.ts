@@ -40,13 +40,16 @@ export interface ServingFiles {
 export class OtelCollector {
   readonly #directory: string;
   readonly #tls: ServingFiles | undefined;
+  readonly #stores: readonly string[];
   #ports: { http: number; grpc: number } | undefined;
   #process: ChildProcess | undefined;
   #output = "";
 
-  constructor(directory: string, tls?: ServingFiles) {
+  /** @param stores URLs of OTLP over HTTP that logs are sent to as well: a request is accepted once all have it */
+  constructor(directory: string, tls?: ServingFiles, stores: readonly string[] = []) {
     this.#directory = directory;
     this.#tls = tls;
+    this.#stores = stores;
   }
 
   /** Undefined while it is not running. */
@@ -133,6 +136,13 @@ export class OtelCollector {
   #configuration({ http, grpc }: { http: number; grpc: number }) {
     const tls = this.#tls ? { tls: { cert_file: this.#tls.cert, key_file: this.#tls.key } } : {};
     const pipeline = { receivers: ["otlp"], exporters: ["lines"] };
+    const stores = Object.fromEntries(
+      this.#stores.map((endpoint, at) => [
+        `otlp_http/${at}`,
+        { endpoint, sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+      ]),
+    );
+    const logs = { ...pipeline, exporters: [...pipeline.exporters, ...Object.keys(stores)] };
     return {
       receivers: {
         otlp: {
@@ -142,9 +152,9 @@ export class OtelCollector {
           },
         },
       },
-      exporters: { lines: { path: join(this.#directory, "collected.jsonl") } },
+      exporters: { lines: { path: join(this.#directory, "collected.jsonl") }, ...stores },
       service: {
-        pipelines: { logs: pipeline, traces: pipeline },
+        pipelines: { logs, traces: pipeline },
         telemetry: { metrics: { level: "none" } },
       },
     };

@@ -35,6 +35,7 @@ export const partNames = [
   "helm",
   "promtool",
   "otelCollector",
+  "victoriaLogs",
   "dockerRegistry",
   "skopeo",
   "verdaccio",

@@ -1,1 +1,2 @@
 export { type ArchiveOptions, createArchive } from "./archive.ts";
+export { type AccessFiles, readAccess } from "./otlp/access-files.ts";

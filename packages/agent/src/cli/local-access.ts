@@ -3,7 +3,7 @@ import { httpConnection } from "./agent-connection.ts";
 import type { AgentAccess, Options } from "./commands/context.ts";
 import { allNamespacesOption, namespaceOption } from "./commands/options.ts";
 import { agentRecords } from "./eviction/agent-records.ts";
-import { podText } from "./pod-name.ts";
+import { parsePodName, podText } from "./pod-name.ts";
 
 const DEFAULT_SERVER = "127.0.0.1:10290";
 
@@ -18,8 +18,13 @@ export const localAccess: AgentAccess = {
   connect,
   openRecords,
   async explainPod(options, pod) {
+    const name = parsePodName(pod, await localAccess.defaultNamespace(options));
     using source = await openRecords(options);
-    return await source.explainPod(podText(pod));
+    return { answer: await source.explainPod(podText(name)) };
+  },
+  async explainNode(options) {
+    using source = await openRecords(options);
+    return { answer: await source.explainNode() };
   },
   addNodeArgument: (command) => command,
   addPodOptions: (command) =>

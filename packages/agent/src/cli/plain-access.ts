@@ -28,6 +28,10 @@ export function plainAccess(access: AgentAccess): AgentAccess {
       const explanation = await access.explainPod(options, pod);
       return isSerialized(options) ? explanation : plainTexts(explanation);
     },
+    async explainNode(options) {
+      const explanation = await access.explainNode(options);
+      return isSerialized(options) ? explanation : plainTexts(explanation);
+    },
     namespaceOf: (options) => access.namespaceOf(options),
     defaultNamespace: (options) => access.defaultNamespace(options),
     fleet(options) {

@@ -6,9 +6,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "NODEKEEPER_";
 
-// Variables with the prefix that are not settings: the namespace of `kubectl nodekeeper`, the arguments in the systemd
-// unit, and the marker of launch.ts.
-const otherNames = ["NODEKEEPER_NAMESPACE", "NODEKEEPER_EXTRA_ARGS", "NODEKEEPER_STARTED_OVER"];
+// Variables with the prefix that are not settings: those of `kubectl nodekeeper`, the arguments in the systemd unit, and
+// the marker of launch.ts.
+const otherNames = [
+  ...["NODEKEEPER_NAMESPACE", "NODEKEEPER_EXTRA_ARGS", "NODEKEEPER_STARTED_OVER"],
+  ...["NODEKEEPER_ARCHIVE", "NODEKEEPER_ARCHIVE_CA", "NODEKEEPER_ARCHIVE_HEADERS"],
+  "NODEKEEPER_ARCHIVE_ATTRIBUTES",
+];
 
 const knownNames: ReadonlySet<string> = new Set([
   ...settings.flatMap(({ envNames }) => envNames).filter((name) => name.startsWith(PREFIX)),

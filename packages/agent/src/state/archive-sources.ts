@@ -115,6 +115,7 @@ export function queueSources(database: StateDatabase): void {
 
 function queueMissed(database: StateDatabase): void {
   const kept = sources.filter(({ order }) => order !== undefined);
+  const isFirst = database.first("SELECT 1 FROM archive_source LIMIT 1") === undefined;
   for (const { kind } of kept) database.insert("archive_source", { kind, last: -1 }, "IGNORE");
   const missed = kept.map((source) => {
     const { kind, table, order, when = "1", at, key, body } = source;
@@ -126,11 +127,24 @@ function queueMissed(database: StateDatabase): void {
     `INSERT INTO archive_queue (record, kind, at, key, body)
      SELECT record, kind, at, key, body FROM (${missed.join(" UNION ALL ")}) ORDER BY at`,
   );
+  if (isFirst) queueUnkept(database);
   for (const { kind, table, order, when = "1" } of kept)
     database.connection.exec(
       `UPDATE archive_source SET last = max(last, coalesce((SELECT max(${order}) FROM ${table} AS r WHERE ${when}), -1))
        WHERE kind = '${kind}'`,
     );
+}
+
+const UNKEPT = "when the archive was configured, the records of that time were no longer kept";
+
+// Pods are kept longer than decisions about them. Without this gap, a reader of the archive would take it that there was none.
+function queueUnkept(database: StateDatabase): void {
+  database.connection.exec(
+    `INSERT INTO archive_queue (record, kind, at, key, body)
+     SELECT archive_id('coverage', since, body), 'coverage', since, '', body FROM (
+       SELECT since, json_object('from', oldest, 'to', since - 1, 'why', '${UNKEPT}') AS body
+       FROM record_coverage, (SELECT min(at) AS oldest FROM archive_queue WHERE kind <> 'coverage') WHERE oldest < since)`,
+  );
 }
 
 function createTrigger(database: StateDatabase, source: Source, change: string, condition: string): void {

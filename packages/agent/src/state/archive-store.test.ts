@@ -91,8 +91,8 @@ describe("the queue of the archive", () => {
   it("has a claim of the time before with the time at which it was prepared", () => {
     saveClaim({ updatedAt: 1_000 });
     store.start();
-    expect(queued()).toMatchObject([{ kind: "claim", at: 1_000 }]);
-    expect(bodies()).toMatchObject([{ state: "prepared", updatedAt: 1_000 }]);
+    expect(queued()).toMatchObject([{ kind: "claim", at: 1_000 }, { kind: "coverage" }]);
+    expect(bodies()[0]).toMatchObject({ state: "prepared", updatedAt: 1_000 });
   });
 
   it("replaces a damaged gap, which would hold up what comes after it for good", () => {
@@ -104,11 +104,26 @@ describe("the queue of the archive", () => {
     expect(bodies()).toMatchObject([{ from: at, to: at, records: 0 }]);
   });
 
+  it("has a gap for the time of which the pods are kept, and the decisions are not", () => {
+    const at = clock.now();
+    savePod({ leftAt: at - 60_000 });
+    const coverage = { since: at - 1_000, requests: at, marks: at, gaps: [] };
+    new EvictionStore(database).coverage.replace(coverage);
+    store.start();
+    expect(kinds()).toEqual(["pod u1", "coverage "]);
+    expect(bodies()[1]).toMatchObject({ from: at - 60_000, to: at - 1_001 });
+    expect(queued()[1]!.record).toMatch(/^[0-9a-f]{32}$/);
+    database.close();
+    open();
+    store.start();
+    expect(kinds()).toEqual(["pod u1", "coverage "]);
+  });
+
   it("starts with what is kept of the time before, each record once over restarts", async () => {
     new Marks(database, clock, silentLogger).addStart("1");
     saveRound(1, "effect");
     saveStep("POST eviction: accepted");
-    savePod({ leftAt: 5 });
+    savePod({ leftAt: clock.now() });
     saveClaim({});
     store.start();
     const first = queued();
@@ -134,7 +149,7 @@ describe("the queue of the archive", () => {
     saveRound(1, "effect");
     saveStep("POST eviction: accepted");
     saveStep("POST eviction: accepted");
-    savePod({ leftAt: 5 });
+    savePod({ leftAt: clock.now() });
     saveClaim({});
     database.coverage.addGap({ from: 1, to: 5, why: "disk full" });
     database.coverage.complete();

@@ -1,6 +1,6 @@
-import { declareProblem } from "./declare.ts";
+import { declareError, declareProblem } from "./declare.ts";
 
-// NK19xx: the export of records.
+// NK19xx: the export of records, and the archive that has them.
 
 export const ArchiveUnavailable = declareProblem({
   id: "NK1901",
@@ -27,4 +27,24 @@ export const ArchiveRecordsLost = declareProblem({
     "The collector was unavailable for so long that `archive.maxQueued` records waited, or that records reached the limits of `eviction.records`.",
   remedy:
     "Correct the collector. The archive has a record `nodekeeper.gap` with the time and the number of lost records.",
+});
+
+export const ArchiveNotReadable = declareError({
+  id: "NK1904",
+  code: "unavailable",
+  message: "archive {url}: {problem}",
+  title: "The archive can't be read",
+  cause:
+    "The store at `--archive` can't be reached, refuses the credentials or the query, or its answer is no answer of VictoriaLogs.",
+  remedy:
+    "The message has the store's response. Check `--archive`, `--archive-ca` and `--archive-headers`: the URL is that of the store, without `/select/logsql/query`.",
+});
+
+export const NodeNotArchived = declareError({
+  id: "NK1905",
+  code: "notFound",
+  title: "The archive has no record of the node",
+  cause:
+    "No agent on a node of this name exported records to the store at `--archive`, or the store has deleted them by now (`-retentionPeriod` of VictoriaLogs).",
+  remedy: "Check the node's name, `archive.endpoint` of its agent, and `--archive-attributes`.",
 });

@@ -36,8 +36,12 @@ export function emptyExplanation({ uid, namespace, name }: PodReference): PodExp
 
 /** Adds a round to an explanation. Add rounds in their order. */
 export function addToExplanation(explanation: PodExplanation, record: RoundRecord): void {
-  const { uid, rounds } = explanation;
-  const round = explainRound(uid, record);
+  addRoundToExplanation(explanation, explainRound(explanation.uid, record));
+}
+
+/** Like `addToExplanation`, for a round that is explained for the pod. */
+export function addRoundToExplanation(explanation: PodExplanation, round: ExplainedRound): void {
+  const { rounds } = explanation;
   const last = rounds.at(-1);
   if (last && comparisonKey(last) === comparisonKey(round)) {
     last.times++;

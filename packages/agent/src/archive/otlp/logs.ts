@@ -1,6 +1,7 @@
+import { SCHEMA_VERSION } from "@nodekeeper/api/archive";
 import type { InstrumentationScope, Resource } from "@nodekeeper/core/gen/opentelemetry/v1/common.ts";
 import type { ExportLogsServiceRequest, LogRecord } from "@nodekeeper/core/gen/opentelemetry/v1/logs.ts";
-import { type ArchiveRecord, SCHEMA_VERSION } from "../records/archive-record.ts";
+import type { ArchiveRecord } from "../records/archive-record.ts";
 import { spanIdOf, traceIdOf } from "../records/eviction-trace.ts";
 import { anyValueOf, attributesOf, nanosOf } from "../records/otlp-values.ts";
 

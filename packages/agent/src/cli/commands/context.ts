@@ -1,10 +1,11 @@
-import type { PodExplanation } from "@nodekeeper/api/records";
+import type { ArchivedNodeExplanation } from "@nodekeeper/api/archive";
+import type { NodeExplanation, PodExplanation } from "@nodekeeper/api/records";
 import type { Command } from "commander";
 import type { AgentConnection } from "../agent-connection.ts";
+import type { Sourced } from "../answer-source.ts";
 import type { RecordSource } from "../eviction/record-source.ts";
 import type { Fleet } from "../fleet.ts";
 import type { Output } from "../output.ts";
-import type { PodName } from "../pod-name.ts";
 
 /** What commands get besides their options. */
 export interface CommandContext {
@@ -36,8 +37,14 @@ export interface AgentAccess {
   connect(options: Options): Promise<AgentConnection>;
   /** Opens the records that the options select. */
   openRecords(options: Options): Promise<RecordSource>;
-  /** Returns what is recorded about a pod, by the agent of the node that it is or was on. Throws `notFound`. */
-  explainPod(options: Options, pod: PodName): Promise<PodExplanation>;
+  /**
+   * Returns what is recorded about a pod, by the agent of the node that it is or was on, or by the archive. Throws
+   * `notFound`.
+   * @param pod as the user names it
+   */
+  explainPod(options: Options, pod: string): Promise<Sourced<PodExplanation>>;
+  /** Returns what is recorded about the node that the options select. Throws `notFound`. */
+  explainNode(options: Options): Promise<Sourced<NodeExplanation | ArchivedNodeExplanation>>;
   /** Returns the namespace that the options select; undefined for all. */
   namespaceOf(options: Options): Promise<string | undefined>;
   /** Returns the namespace of a pod named without one. */

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { sourceLines, withSource } from "../answer-source.ts";
 import { printAs } from "../output.ts";
-import { parsePodName } from "../pod-name.ts";
 import type { CommandContext } from "./context.ts";
 import { optionsWithNode, pageFormatOption } from "./options.ts";
 
@@ -28,10 +28,11 @@ export function declareExplain(program: Command, { output, agents }: CommandCont
     .addOption(pageFormatOption())
     .action(async (text, _, command) => {
       const options = command.optsWithGlobals();
-      const name = parsePodName(text, await agents.defaultNamespace(options));
-      const explanation = await agents.explainPod(options, name);
+      const { answer, source } = await agents.explainPod(options, text);
       const { explanationPage } = await import("../eviction/explanation-page.ts");
-      printAs(output, options.output, explanation, () => explanationPage(explanation, output));
+      printAs(output, options.output, withSource({ answer, source }), () =>
+        explanationPage(answer, output, sourceLines(source)),
+      );
     });
 
   const node = explain
@@ -42,9 +43,11 @@ export function declareExplain(program: Command, { output, agents }: CommandCont
     .addOption(pageFormatOption())
     .action(async (...given) => {
       const options = optionsWithNode(given.at(-1));
-      using source = await agents.openRecords(options);
-      const { nodePage } = await import("../eviction/node-page.ts");
-      const explanation = await source.explainNode();
-      printAs(output, options.output, explanation, () => nodePage(explanation, output));
+      const { answer, source } = await agents.explainNode(options);
+      const { archivedNodePage, nodePage } = await import("../eviction/node-page.ts");
+      const lines = sourceLines(source);
+      printAs(output, options.output, withSource({ answer, source }), () =>
+        "lastAt" in answer ? archivedNodePage(answer, output, lines) : nodePage(answer, output, lines),
+      );
     });
 }

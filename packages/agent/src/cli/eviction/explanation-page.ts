@@ -18,8 +18,15 @@ import { labelled } from "../wording.ts";
 
 const colours: Readonly<Record<Verdict["kind"], Colour>> = { evicted: "red", kept: "green", other: "yellow" };
 
-/** The page of `nodekeeper explain pod`: the verdict, the timeline, then each round. */
-export function explanationPage(explanation: PodExplanation, output: Output): string {
+/**
+ * The page of `nodekeeper explain pod`: the verdict, the timeline, then each round.
+ * @param sources lines about who answered
+ */
+export function explanationPage(
+  explanation: PodExplanation,
+  output: Output,
+  sources: readonly string[] = [],
+): string {
   const { namespace, name, uid, rounds, history } = explanation;
   const pod = rounds.findLast((round) => round.pod !== null)?.pod ?? history?.pod;
   const verdict = verdictOf(explanation);
@@ -32,7 +39,7 @@ export function explanationPage(explanation: PodExplanation, output: Output): st
       ? `\n(${counted(explanation.omitted, "round")} without a decision omitted)\n`
       : "",
     ...rounds.map((round) => `\n${roundText(round, output)}`),
-    footer(explanation, output),
+    footer(explanation, sources, output),
   ].join("");
 }
 
@@ -47,12 +54,16 @@ function stepsText(explanation: PodExplanation, output: Output): string {
   return `\n${paint(output, "bold", "What happened")}\n${lines.join("")}`;
 }
 
-function footer({ otherUids, recordsSince, coverage }: PodExplanation, output: Output): string {
+function footer(
+  { otherUids, recordsSince, coverage }: PodExplanation,
+  sources: readonly string[],
+  output: Output,
+): string {
   const others =
     otherUids.length === 0
       ? ""
       : `Other recorded pods of this name (explain them by UID): ${plainText(otherUids.join(", "), 500)}\n`;
-  const since = coverageLines(coverage, recordsSince)
+  const since = [...coverageLines(coverage, recordsSince), ...sources]
     .map((line) => `${plainText(line, 500)}\n`)
     .join("");
   return others || since ? `\n${paint(output, "dim", `${others}${since}`.trimEnd())}\n` : "";

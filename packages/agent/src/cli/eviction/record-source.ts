@@ -20,8 +20,8 @@ export interface RecordSource extends Disposable {
   history(since: number): AsyncGenerator<HistoryLine>;
 }
 
-/** Returns `now` minus a duration such as "1h", wall-clock milliseconds. Throws `invalid`. */
-export function sinceOf(text: string, now: number): number {
+/** Returns `now` minus a duration such as "1h", wall-clock milliseconds. Throws `invalid`, naming the option. */
+export function sinceOf(text: string, now: number, option = "--since"): number {
   try {
     const ms = parseDuration(text);
     if (ms >= 0) return Math.max(Math.floor(now - ms), 0);
@@ -30,7 +30,7 @@ export function sinceOf(text: string, now: number): number {
   }
   throw new NodekeeperError(
     "invalid",
-    `--since must be a duration such as "90s" or "24h"; got ${JSON.stringify(text.slice(0, 60))}`,
+    `${option} must be a duration such as "90s" or "24h"; got ${JSON.stringify(text.slice(0, 60))}`,
   );
 }
 

@@ -1,9 +1,13 @@
 import { readFile } from "node:fs/promises";
+import type { ArchivedNodeExplanation } from "@nodekeeper/api/archive";
+import type { NodeExplanation } from "@nodekeeper/api/records";
 import { messageOf } from "@nodekeeper/core/lib";
 import { checkVariables } from "../../config/index.ts";
+import type { Sourced } from "../answer-source.ts";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
+import { archiveOf, explainPodOf, orArchived, podQueryOf } from "./archive-access.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
@@ -30,7 +34,11 @@ export class ClusterAccess implements AgentAccess {
   // The program declares the options.
   readonly addOptions: AgentAccess["addOptions"] = (command) => command;
   readonly addRecordOptions = this.addOptions;
-  readonly addPodOptions = this.addOptions;
+  readonly addPodOptions: AgentAccess["addPodOptions"] = (command) =>
+    command.option(
+      "--at <time>",
+      "the pod of that name or controller at a time, from the archive: 2026-03-01T03:00:00Z, or 3h for 3 hours ago",
+    );
   readonly addNamespaceOptions = this.addOptions;
   readonly addNodeArgument: AgentAccess["addNodeArgument"] = (command) =>
     command.argument("[node]", "name of the node (or --node)");
@@ -43,8 +51,21 @@ export class ClusterAccess implements AgentAccess {
     return agentRecords(await this.connect(options));
   }
 
-  readonly explainPod: AgentAccess["explainPod"] = async (options, pod) =>
-    await this.#cluster(options).explainPod(pod, options.node);
+  readonly explainPod: AgentAccess["explainPod"] = async (options, text) => {
+    const archive = await archiveOf(options);
+    const query = podQueryOf(text, options, await this.defaultNamespace(options));
+    return await explainPodOf(query, this.#cluster(options), archive);
+  };
+
+  readonly explainNode: AgentAccess["explainNode"] = async (options) => {
+    const archive = await archiveOf(options);
+    const { node } = options;
+    const explain = async () => await this.#cluster(options).explainNode(node);
+    if (!archive || node === undefined) return await explain();
+    return await orArchived<Sourced<NodeExplanation | ArchivedNodeExplanation>>(explain, (reasons) =>
+      archive.explainNode(node, reasons),
+    );
+  };
 
   async namespaceOf(options: Options): Promise<string | undefined> {
     return options.allNamespaces ? undefined : await this.defaultNamespace(options);

@@ -1,7 +1,8 @@
 import { AgentNotFound, AgentUnreachable } from "@nodekeeper/api/errors";
-import type { PodExplanation } from "@nodekeeper/api/records";
+import type { NodeExplanation, PodExplanation } from "@nodekeeper/api/records";
 import { codeOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 import { type AgentConnection, httpConnection } from "../agent-connection.ts";
+import type { Sourced } from "../answer-source.ts";
 import type { Fleet, FleetAnswer } from "../fleet.ts";
 import { type PodName, podText } from "../pod-name.ts";
 import { type AgentPod, findAgents } from "./agent-pods.ts";
@@ -97,22 +98,30 @@ export class Cluster implements Fleet {
    * Returns what the agent of the pod's node recorded about it, or else any other agent. Throws `notFound`,
    * `unavailable`.
    */
-  async explainPod(pod: PodName, node: string | undefined): Promise<PodExplanation> {
+  async explainPod(pod: PodName, node: string | undefined): Promise<Sourced<PodExplanation>> {
     const query = { pod: podText(pod) };
     const explain = (agent: AgentConnection) => agent.get("eviction/explain", query);
     if (node !== undefined) {
       using agent = await this.connect(node);
-      return await explain(agent);
+      return answeredBy(node, await explain(agent));
     }
     const [agents, podNode] = await Promise.all([this.#list(), "uid" in pod ? undefined : this.#nodeOf(pod)]);
     const isFirst = (agent: AgentPod) => agent.node === podNode;
     const [own] = await this.#askSome(agents.filter(isFirst), explain);
-    if (own?.answer) return own.answer;
+    if (own?.answer) return answeredBy(own.node, own.answer);
     const others = await this.#askSome(
       agents.filter((agent) => !isFirst(agent)),
       explain,
     );
-    return newestOf([...(own ? [own] : []), ...others], query.pod);
+    const newest = newestOf([...(own ? [own] : []), ...others], query.pod);
+    return answeredBy(newest.node, newest.answer);
+  }
+
+  /** Returns what the agent of a node recorded about it. Throws as `connect`. */
+  async explainNode(node: string | undefined): Promise<Sourced<NodeExplanation>> {
+    using agent = await this.connect(node);
+    const answer = await agent.get("eviction/node");
+    return answeredBy(answer.nodeName ?? node ?? "", answer);
   }
 
   async #answer<T>(
@@ -166,6 +175,10 @@ export class Cluster implements Fleet {
       throw error;
     }
   }
+}
+
+function answeredBy<T>(node: string, answer: T): Sourced<T> {
+  return { answer, source: { kind: "agent", node, notes: [] } };
 }
 
 async function orUnavailable<T>(found: Promise<T>): Promise<T> {

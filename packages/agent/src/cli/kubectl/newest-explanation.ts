@@ -12,7 +12,10 @@ const MOST_NAMED = 5;
  * error. Throws `notFound` if no agent has a record of the pod, `unavailable` if an agent that did not answer may have
  * one.
  */
-export function newestOf(answers: readonly FleetAnswer<PodExplanation>[], pod: string): PodExplanation {
+export function newestOf(
+  answers: readonly FleetAnswer<PodExplanation>[],
+  pod: string,
+): { node: string; answer: PodExplanation } {
   const found = answers
     .flatMap(({ node, answer }) => (answer ? [{ node, answer }] : []))
     .sort((a, b) => lastSeen(b.answer) - lastSeen(a.answer));
@@ -23,7 +26,7 @@ export function newestOf(answers: readonly FleetAnswer<PodExplanation>[], pod: s
       const nodes = older.map(({ node }) => node).join(", ");
       printMessage(`this pod was on node ${newest.node}; for earlier pods of this name use --node ${nodes}`);
     }
-    return newest.answer;
+    return newest;
   }
   const asked = `no record of pod ${pod}: queried ${counted(answers.length, "agent")}`;
   // Each error includes since when the node's records are kept.

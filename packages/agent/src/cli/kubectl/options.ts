@@ -35,6 +35,41 @@ export function addClusterOptions(program: Command): void {
       "app.kubernetes.io/name=nodekeeper",
     )
     .option("--parallel <count>", "maximum number of agents queried concurrently", "8");
+  addArchiveOptions(program);
+}
+
+function addArchiveOptions(program: Command): void {
+  const option = (flags: string, variable: string, about: string) =>
+    new Option(flags, about).env(variable).argParser((text: string) => text || undefined);
+  program
+    .addOption(
+      option(
+        "--archive <urls>",
+        "NODEKEEPER_ARCHIVE",
+        "VictoriaLogs with the records that agents exported, for nodes that are gone; of replicas, all URLs, separated by commas",
+      ),
+    )
+    .addOption(
+      option(
+        "--archive-ca <file>",
+        "NODEKEEPER_ARCHIVE_CA",
+        "certificates of the authorities that the archive is checked against (default: Node's)",
+      ),
+    )
+    .addOption(
+      option(
+        "--archive-headers <file>",
+        "NODEKEEPER_ARCHIVE_HEADERS",
+        'file with a header of requests to the archive on each line: "Authorization: Bearer ..."',
+      ),
+    )
+    .addOption(
+      option(
+        "--archive-attributes <list>",
+        "NODEKEEPER_ARCHIVE_ATTRIBUTES",
+        "only records with these resource attributes: k8s.cluster.name=prod, separated by commas",
+      ),
+    );
 }
 
 /** Returns the flags for each call of kubectl. */

@@ -3,6 +3,7 @@ import { declareCompletion } from "../commands/completion.ts";
 import type { CommandContext } from "../commands/context.ts";
 import { declareDevices } from "../commands/devices.ts";
 import { declareEvents } from "../commands/events.ts";
+import { declareEvictions } from "../commands/evictions.ts";
 import { declareExplain } from "../commands/explain.ts";
 import { declarePlugins } from "../commands/plugins.ts";
 import { declarePods } from "../commands/pods.ts";
@@ -20,6 +21,7 @@ import { addClusterOptions } from "./options.ts";
 const commands = [
   declareStatus,
   declareExplain,
+  declareEvictions,
   declarePods,
   declareEvents,
   declareTimeline,

@@ -1,0 +1,177 @@
+import {
+  type ArchivedEviction,
+  type ArchivedNode,
+  type ArchivedNodeExplanation,
+  decisionAttributes,
+  decisionFields,
+  evictionsOf,
+  explainArchivedNode,
+  explainArchivedPod,
+  recordsOf,
+} from "@nodekeeper/api/archive";
+import { NodeNotArchived, PodNotRecorded } from "@nodekeeper/api/errors";
+import type { PodExplanation } from "@nodekeeper/api/records";
+import { timeOf } from "@nodekeeper/api/wording";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { AnswerSource, Sourced } from "../answer-source.ts";
+import { type FoundPod, findPods, ofPods, type PodQuery, queryText } from "./find-pods.ts";
+import type { Selection, StoredRows } from "./stored-rows.ts";
+import { quoted } from "./victoria-logs.ts";
+
+const MOST_RECORDS = 5_000;
+const MOST_OTHERS = 10;
+const MOST_GAPS = 200;
+const MOST_DECISIONS = 20_000;
+
+/** Evictions of several nodes. */
+export interface ArchivedEvictions {
+  /** Of the stores. */
+  archive: string;
+  evictions: ArchivedEviction[];
+  /** What the list lacks, in sentences. */
+  notes: string[];
+}
+
+/** The pod that a query means, and others that it fits. */
+export interface MeantPod {
+  query: PodQuery;
+  pod: FoundPod;
+  others: FoundPod[];
+}
+
+/**
+ * Answers from the exported records of all nodes, also of those that are gone. Rejects with `unavailable` if no store
+ * answers.
+ */
+export class Archive {
+  readonly #rows: StoredRows;
+
+  constructor(rows: StoredRows) {
+    this.#rows = rows;
+  }
+
+  /** Returns the pod that is meant. Throws `notFound`, and `invalid` if several clusters have one. */
+  async find(query: PodQuery): Promise<MeantPod> {
+    const [pod, ...others] = await findPods(this.#rows, query);
+    if (!pod) throw this.#notRecorded(query);
+    const clusters = [...new Set([pod, ...others].map(({ cluster }) => cluster))].sort();
+    if (clusters.length === 1) return { query, pod, others };
+    const names = clusters.map((name) => name || "(none)").join(", ");
+    const message = `the archive has the ${queryText(query)} in the clusters ${names}; choose one with --archive-attributes k8s.cluster.name=NAME`;
+    throw new NodekeeperError("invalid", message);
+  }
+
+  /**
+   * Explains a pod. Throws `notFound`.
+   * @param reasons why agents did not answer, in sentences
+   */
+  async explainPod(meant: MeantPod, reasons: readonly string[]): Promise<Sourced<PodExplanation>> {
+    const { uid, node } = meant.pod;
+    const events = [...ofPods, "nodekeeper.eviction.step"] as const;
+    const [{ records, isCut }, archived] = await Promise.all([
+      this.#rows.records({ where: { "k8s.pod.uid": uid }, events }, MOST_RECORDS),
+      this.#node(node),
+    ]);
+    const explanation = archived && explainArchivedPod(uid, records, archived);
+    if (!explanation) throw this.#notRecorded(meant.query);
+    if (!("owner" in meant.query.pod))
+      explanation.otherUids = meant.others.slice(0, MOST_OTHERS).map((other) => other.uid);
+    const notes = [
+      ...reasons,
+      ...(isCut ? [`Only the last ${MOST_RECORDS} records of the pod were read.`] : []),
+      ...(explanation.history?.leftAt == null ? ["The archive has no end of this pod."] : []),
+      "Rounds without a consequence for the pod, and repeated refusals, are not archived.",
+      ...notesOf(meant, explanation.history?.seenAt),
+    ];
+    return { answer: explanation, source: this.#source(archived, notes) };
+  }
+
+  /** Explains a node. Throws `notFound`. @param reasons as for `explainPod` */
+  async explainNode(node: string, reasons: readonly string[]): Promise<Sourced<ArchivedNodeExplanation>> {
+    const events = ["nodekeeper.eviction.condition", "nodekeeper.mark"] as const;
+    const [{ records, isCut }, archived] = await Promise.all([
+      this.#rows.records({ node, events }, MOST_RECORDS),
+      this.#node(node),
+    ]);
+    if (!archived) {
+      const problem = `the archive ${this.#rows.name} has no record of node ${node}${this.#problemsText()}`;
+      throw new NodeNotArchived({ problem });
+    }
+    const notes = [...reasons, ...(isCut ? [`Only the last ${MOST_RECORDS} of its records were read.`] : [])];
+    return { answer: explainArchivedNode(records, archived), source: this.#source(archived, notes) };
+  }
+
+  /** Returns the evictions since a time, milliseconds since the epoch, and what is missing. */
+  async evictions(selection: Pick<Selection, "node" | "where">, since: number): Promise<ArchivedEvictions> {
+    const fields = [...decisionAttributes, ...decisionFields].map(quoted).join(", ");
+    const pipes = [
+      'filter -"nodekeeper.result":in("refused", "withdrawing")',
+      `sort by (_time desc) limit ${MOST_DECISIONS}`,
+      `unpack_json from _msg fields (${decisionFields.map(quoted).join(", ")})`,
+      `fields ${fields}`,
+    ];
+    const decisions = { ...selection, since, events: ["nodekeeper.eviction.decision"] as const };
+    const [rows, gaps] = await Promise.all([
+      this.#rows.rows(decisions, pipes.join(" | "), MOST_DECISIONS),
+      this.#rows.records({ node: selection.node, since, events: ["nodekeeper.gap"] }, MOST_GAPS),
+    ]);
+    const notes = recordsOf(gaps.records, "nodekeeper.gap").map(
+      ({ node, body: { from, to, why } }) =>
+        `Records of node ${node} are missing between ${timeOf(from)} and ${timeOf(to)}: ${why}.`,
+    );
+    if (rows.length >= MOST_DECISIONS)
+      notes.push(`Only the last ${MOST_DECISIONS} decisions were read: use a shorter --since.`);
+    if (gaps.isCut) notes.push(`There are more than ${MOST_GAPS} gaps: the oldest are left out.`);
+    const problems = this.#rows.problems.map((problem) => `${problem}.`);
+    return { archive: this.#rows.name, evictions: evictionsOf(rows, since), notes: [...notes, ...problems] };
+  }
+
+  /** Returns what the archive has of a node; undefined if it has nothing. */
+  async #node(name: string): Promise<ArchivedNode | undefined> {
+    const pipe = "stats min(_time) oldest, max(_time) newest";
+    const [spans, { records }] = await Promise.all([
+      this.#rows.rows({ node: name }, pipe, 1),
+      this.#rows.records({ node: name, events: ["nodekeeper.gap"] }, MOST_GAPS),
+    ]);
+    const times = spans.flatMap(({ oldest = "", newest = "" }) => [Date.parse(oldest), Date.parse(newest)]);
+    const known = times.filter(Number.isFinite);
+    if (known.length === 0) return undefined;
+    const gaps = recordsOf(records, "nodekeeper.gap").map(({ body: { from, to, why } }) => ({
+      from,
+      to,
+      why,
+    }));
+    return { name, oldest: Math.min(...known), newest: Math.max(...known), gaps };
+  }
+
+  #source({ name: node, oldest, newest }: ArchivedNode, notes: readonly string[]): AnswerSource {
+    const problems = this.#rows.problems.map((problem) => `${problem}.`);
+    return { kind: "archive", name: this.#rows.name, node, oldest, newest, notes: [...notes, ...problems] };
+  }
+
+  #notRecorded(query: PodQuery): NodekeeperError {
+    const problem = `the archive ${this.#rows.name} has neither a decision about the ${queryText(query)} nor its end`;
+    return new PodNotRecorded({ problem: `${problem}${this.#problemsText()}` });
+  }
+
+  #problemsText(): string {
+    return this.#rows.problems.map((problem) => `; ${problem}`).join("");
+  }
+}
+
+/** Returns what to know about the choice of a pod, in sentences. @param seenAt since when it is known to have existed */
+export function notesOf({ query, pod, others }: MeantPod, seenAt: number | undefined): string[] {
+  const { at } = query;
+  const notes: string[] = [];
+  if ("owner" in query.pod && others.length > 0) {
+    const some = others.slice(0, MOST_OTHERS).map(({ name, uid }) => `${name} (${uid})`);
+    const more = others.length > some.length ? ` and ${others.length - some.length} more` : "";
+    const { kind, name } = query.pod.owner;
+    notes.push(`Other pods of ${kind}/${name}, explained by UID: ${some.join(", ")}${more}.`);
+  }
+  if (at === undefined) return notes;
+  if (pod.lastAt < at) notes.push(`No pod with a later record than ${timeOf(at)}: this is the last one.`);
+  if (seenAt !== undefined && seenAt > at)
+    notes.push(`It was first seen at ${timeOf(seenAt)}, after ${timeOf(at)}.`);
+  return notes;
+}

@@ -1,0 +1,188 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isEvicted } from "@nodekeeper/api/archive";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, describe, expect, it } from "vitest";
+import { Archive } from "../../packages/agent/src/cli/archive/archive.ts";
+import { StoredRows } from "../../packages/agent/src/cli/archive/stored-rows.ts";
+import { VictoriaLogs } from "../../packages/agent/src/cli/archive/victoria-logs.ts";
+import { agentFlags } from "../support/agent.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "../support/eviction-plugin.ts";
+import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
+import { OtelCollector } from "./support/otel-collector.ts";
+import { missingParts } from "./support/parts.ts";
+import { VictoriaLogsServer } from "./support/victoria-logs.ts";
+
+const missing = missingParts("otelCollector", "victoriaLogs");
+const SECONDS = Number(process.env.E2E_ARCHIVE_KILLS_SECONDS ?? 60);
+const RECORDS = `{"service.name"="nodekeeper"}
+  | fields event_name, "nodekeeper.record.id", "nodekeeper.record.sequence", "k8s.pod.name", "nodekeeper.result"`;
+
+/** A row of a record. */
+interface Row {
+  id: string;
+  sequence: number;
+  event: string;
+  pod: string;
+  result: string;
+}
+
+// An agent exports to a collector, which sends to two stores and does not queue. All are killed at random; of the stores, one
+// at a time. What a kill takes from the memory of a store, the other one has.
+describe.skipIf(missing)("records in two real VictoriaLogs behind a real collector", () => {
+  let cluster: TestCluster;
+  let collector: OtelCollector;
+  let stores: VictoriaLogsServer[];
+  let agent: ScriptProcess;
+  let plugin: TestEvictionPlugin;
+  const kills: Record<string, number> = { agent: 0, collector: 0, store: 0 };
+
+  afterEach(async () => {
+    agent.kill("SIGKILL");
+    await agent.ended;
+    await plugin.stop();
+    await collector.kill();
+    for (const store of stores) await store.child.kill();
+    await cluster.stop();
+  });
+
+  const explain = () => `${agent.output().slice(-3_000)}\n${collector.output.slice(-3_000)}`;
+
+  function startAgent(): void {
+    const archive = { archiveInterval: "100ms", archiveEndpoint: collector.endpoint("http") };
+    const flags = argumentsOf({ ...agentFlags(cluster), ...archive });
+    agent = startScript("packages/agent/src/main.ts", ["run", ...flags]);
+  }
+
+  /** Adds a pod to be evicted, and one that somebody else deletes, every second. */
+  async function work(signal: AbortSignal): Promise<void> {
+    for (let at = 0; !signal.aborted; at++) {
+      cluster.addPod(`evicted-${at}`);
+      cluster.addPod(`deleted-${at}`);
+      await sleep(1_000, undefined, { signal }).catch(() => {});
+      cluster.server.store.delete("pods", `deleted-${at}`, "default");
+    }
+  }
+
+  const killers = {
+    async agent() {
+      agent.kill("SIGKILL");
+      await agent.ended;
+      startAgent();
+      kills.agent!++;
+    },
+    async collector() {
+      await collector.kill();
+      await sleep(Math.random() * 2_000);
+      await collector.start();
+      kills.collector!++;
+    },
+    async store() {
+      // What the last kill took from one of them must be on the disk of the other.
+      for (const store of stores) await store.flushed();
+      const store = stores[Math.floor(Math.random() * stores.length)]!;
+      await store.child.kill();
+      await sleep(Math.random() * 2_000);
+      await store.restart();
+      kills.store!++;
+    },
+  };
+
+  /** Kills one kind of process at random times. */
+  async function killSome(kill: () => Promise<void>, atMostMs: number, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(Math.random() * atMostMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      await kill();
+    }
+  }
+
+  async function rowsOf(store: VictoriaLogsServer): Promise<Row[]> {
+    const rows = await store.query(RECORDS);
+    return rows.map((row) => ({
+      id: row["nodekeeper.record.id"]!,
+      sequence: Number(row["nodekeeper.record.sequence"]),
+      event: row.event_name!,
+      pod: row["k8s.pod.name"] ?? "",
+      result: row["nodekeeper.result"] ?? "",
+    }));
+  }
+
+  it(`are there exactly once after ${SECONDS} s of kills`, async () => {
+    cluster = await startCluster();
+    const start = (name: string) =>
+      VictoriaLogsServer.start(join(cluster.directory, name), { inmemoryDataFlushInterval: "1s" });
+    stores = [await start("store-0"), await start("store-1")];
+    collector = new OtelCollector(
+      cluster.directory,
+      undefined,
+      stores.map(({ endpoint }) => endpoint),
+    );
+    await collector.start();
+    mkdirSync(agentFlags(cluster).pluginDirectories!, { recursive: true });
+    startAgent();
+    plugin = await startEvictionPlugin(agentFlags(cluster).pluginDirectories!, "pressure");
+    plugin.threshold = { ...hardPressure };
+    plugin.top = (offered, pods) => ({
+      targetPods: pods.filter((_, at) => offered[at]!.startsWith("evicted-")).slice(0, 1),
+    });
+
+    const ends = new AbortController();
+    const { signal } = ends;
+    const running = [
+      work(signal),
+      killSome(killers.agent, 8_000, signal),
+      killSome(killers.collector, 10_000, signal),
+      killSome(killers.store, 6_000, signal),
+    ];
+    await sleep(SECONDS * 1_000);
+    ends.abort();
+    await Promise.all(running);
+
+    // A new agent does not wait for the delays of the last one.
+    await killers.agent();
+    const evicted = () =>
+      new Set(
+        cluster.evictions().filter((name) => cluster.server.store.get("pods", name, "default") === undefined),
+      );
+    let rows: Row[][] = [];
+    let distinct = new Map<string, Row>();
+    const namesOf = (wanted: (row: Row) => boolean) =>
+      new Set([...distinct.values()].filter(wanted).map(({ pod }) => pod));
+    const isWhole = async () => {
+      rows = await Promise.all(stores.map(rowsOf));
+      distinct = new Map(rows.flat().map((row) => [row.id, row]));
+      const [ended, selected, outcomes] = [
+        namesOf(({ event }) => event === "nodekeeper.pod.ended"),
+        namesOf(({ result }) => result === "selected"),
+        namesOf(({ result }) => result === "terminated"),
+      ];
+      return [...evicted()].every((name) => ended.has(name) && selected.has(name) && outcomes.has(name));
+    };
+    plugin.threshold = {};
+    await until("the records of each evicted pod", isWhole, { explain });
+
+    const sequences = [...new Set([...distinct.values()].map(({ sequence }) => sequence))].sort(
+      (a, b) => a - b,
+    );
+    const stored = rows.map((some) => `${new Set(some.map(({ id }) => id)).size} in ${some.length} rows`);
+    console.log(
+      `${SECONDS} s, killed ${JSON.stringify(kills)}: ${evicted().size} pods evicted, ${distinct.size} records; in one store ${stored.join(", in the other ")}`,
+    );
+    expect(sequences).toEqual(sequences.map((_, at) => at + 1));
+    expect(Math.min(...Object.values(kills))).toBeGreaterThan(1);
+    expect(evicted().size).toBeGreaterThan(SECONDS / 20);
+    // As the user is told.
+    const urls = stores.map(({ url }) => new VictoriaLogs({ url, caFile: "", headersFile: "" }));
+    const found = await new Archive(new StoredRows(urls, {})).evictions({}, 0);
+    const told = found.evictions.filter((eviction) => isEvicted(eviction) === "evicted");
+    expect(told.map(({ name }) => name).sort()).toEqual([...evicted()].sort());
+    // Each end of an eviction is one record, however often it was exported.
+    const terminated = [...distinct.values()].filter(({ result }) => result === "terminated");
+    expect(terminated.map(({ pod }) => pod).sort()).toEqual(
+      [...new Set(terminated.map(({ pod }) => pod))].sort(),
+    );
+  });
+});
