@@ -127,7 +127,7 @@ describe("the list of nodes", () => {
       return longest;
     });
     // 40 ms on an idle machine.
-    expect(slowest).toBeLessThan(2_000);
+    expect(slowest).toBeLessThan(5_000);
     open.expectNoProblems();
   });
 
