@@ -63,7 +63,7 @@ async function buildAgent(): Promise<void> {
       cp(join(root, name), join(directory, name), { recursive: true }),
     ),
   ]);
-  const packages = await bundledPackages([...metafiles, ofPlugin, ofPage]);
+  const packages = await bundledPackages([...metafiles, ...ofPlugin, ofPage]);
   const { name, version, license: licence, description } = agent;
   const declared = createProgram({ output: standardOutput, fail() {}, agents: localAccess });
   const subject = { name, version, licence, description, type: "application" } as const;

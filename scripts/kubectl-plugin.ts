@@ -1,7 +1,9 @@
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Metafile, Plugin } from "esbuild";
-import { bundle } from "./bundle.ts";
+import { bundle, common } from "./bundle.ts";
+import { buildFleetPage } from "./page-bundle.ts";
+import { withTemporaryDirectory } from "./programs.ts";
 
 // Nothing happens on import in this repository, and the plugin uses little of what it imports.
 const withoutUnused: Plugin = {
@@ -56,8 +58,9 @@ const nodeCheck = `if (Number(process.versions.node.split(".")[0]) < 22) {
  * beside it. It runs on the Node of an operator's machine, which may be older than the agent's. Beside it goes what
  * kubectl's completion runs, by its name in PATH.
  */
-export async function buildKubectlPlugin(directory: string): Promise<Metafile> {
+export async function buildKubectlPlugin(directory: string): Promise<Metafile[]> {
   const outfile = join(directory, "kubectl-nodekeeper.cjs");
+  const page = await fleetPage();
   const metafile = await bundle({
     entryPoints: ["packages/agent/src/cli/kubectl/main.ts"],
     outfile,
@@ -65,6 +68,7 @@ export async function buildKubectlPlugin(directory: string): Promise<Metafile> {
     target: "node22",
     sourcemap: false,
     plugins: [withoutUnused, atOnce],
+    define: { ...common.define, NODEKEEPER_FLEET_PAGE: JSON.stringify(page.files) },
     // Only where it runs from source.
     logOverride: { "empty-import-meta": "silent" },
     banner: { js: ["#!/usr/bin/env node", nodeCheck].join("\n") },
@@ -72,5 +76,15 @@ export async function buildKubectlPlugin(directory: string): Promise<Metafile> {
   await chmod(outfile, 0o755);
   const complete = '#!/bin/sh\nexec kubectl-nodekeeper __complete "$@"\n';
   await writeFile(join(directory, "kubectl_complete-nodekeeper"), complete, { mode: 0o755 });
-  return metafile;
+  return [metafile, page.metafile];
+}
+
+/** The page of all nodes, as its files by name. */
+async function fleetPage(): Promise<{ files: Record<string, string>; metafile: Metafile }> {
+  return await withTemporaryDirectory(async (directory) => {
+    const metafile = await buildFleetPage(directory);
+    const names = (await readdir(directory)).sort();
+    const texts = await Promise.all(names.map((name) => readFile(join(directory, name), "utf8")));
+    return { files: Object.fromEntries(names.map((name, at) => [name, texts[at]!])), metafile };
+  });
 }

@@ -1,7 +1,7 @@
 import { cp, mkdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { problemGroups } from "@nodekeeper/api/errors";
-import { build, type Metafile, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { root } from "./programs.ts";
 
 const source = "packages/page/src";
@@ -28,35 +28,59 @@ const problemsAsData: Plugin = {
   },
 };
 
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  format: "esm",
+  platform: "browser",
+  plugins: [problemsAsData],
+  target: "es2023",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  minify: true,
+  legalComments: "none",
+  logLevel: "warning",
+  metafile: true,
+} as const satisfies BuildOptions;
+
 /** Bundles the page, as the files that the agent serves, into `directory`. Imports of Node's modules fail. */
 export async function buildPage(directory: string): Promise<Metafile> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
   const [{ metafile }] = await Promise.all([
     build({
-      absWorkingDir: root,
+      ...common,
       entryPoints: [
         { in: join(source, "main.tsx"), out: "main" },
         { in: join(source, "views/what-if/worker.ts"), out: "what-if-worker" },
         ...lazyStyles.map((path) => ({ in: join(source, `${path}.css`), out: basename(path) })),
       ],
       outdir: directory,
-      bundle: true,
       // What a view alone needs is loaded with it.
       splitting: true,
       chunkNames: "[name]-[hash]",
-      format: "esm",
-      platform: "browser",
-      plugins: [problemsAsData],
-      target: "es2023",
-      jsx: "automatic",
-      jsxImportSource: "preact",
-      minify: true,
-      legalComments: "none",
-      logLevel: "warning",
-      metafile: true,
     }),
     ...["index.html", "icon.svg"].map((name) => cp(join(root, source, name), join(directory, name))),
+  ]);
+  return metafile;
+}
+
+/**
+ * Bundles the page of all nodes, which `kubectl nodekeeper page` serves, into `directory`. One script and one stylesheet,
+ * because the plugin is one file that holds them.
+ */
+export async function buildFleetPage(directory: string): Promise<Metafile> {
+  await mkdir(directory, { recursive: true });
+  const [{ metafile }] = await Promise.all([
+    build({
+      ...common,
+      entryPoints: [{ in: join(source, "fleet/main.tsx"), out: "fleet" }],
+      outdir: directory,
+      // An operator's machine reads them from the plugin's text.
+      charset: "ascii",
+    }),
+    cp(join(root, source, "fleet/fleet.html"), join(directory, "fleet.html")),
+    cp(join(root, source, "icon.svg"), join(directory, "icon.svg")),
   ]);
   return metafile;
 }

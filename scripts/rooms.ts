@@ -46,6 +46,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     "archive",
     "replay",
     "records",
+    "fleet",
     "decide",
     "openapi",
     "schemas",

@@ -12,7 +12,7 @@ import {
   nodeProgram,
   nodeVersion,
 } from "./image/root-filesystem.ts";
-import { buildPage } from "./page-bundle.ts";
+import { buildFleetPage, buildPage } from "./page-bundle.ts";
 import { printProgress, root, run, runTool, withTemporaryDirectory } from "./programs.ts";
 
 const help = `usage: npm run single -- [options]
@@ -61,6 +61,7 @@ async function makeBlob(work: string): Promise<string> {
   // The blob holds the script's path as it is given: the temporary directory must not be part of it.
   const page = join(work, "page");
   await buildPage(page);
+  await buildFleetPage(page);
   const assets = Object.fromEntries(readdirSync(page).map((name) => [`page/${name}`, `page/${name}`]));
   const files = { main: "nodekeeper.cjs", output: "nodekeeper.blob" };
   const configuration = {

@@ -8,16 +8,16 @@ import { buildKubectlPlugin, importedAtOnce } from "../scripts/kubectl-plugin.ts
 import { bundledPackages } from "../scripts/supply/bundled-packages.ts";
 
 let directory: string;
-let metafile: Metafile;
+let metafiles: Metafile[];
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "nk-bundle-"));
-  metafile = await buildKubectlPlugin(directory);
+  metafiles = await buildKubectlPlugin(directory);
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
 describe("the plugin of kubectl", () => {
-  it("has code of commander alone, and not of the agent's log, metrics and gRPC", async () => {
-    expect((await bundledPackages([metafile])).map(({ name }) => name)).toEqual(["commander"]);
+  it("has code of commander and of the page alone, and not of the agent's log, metrics and gRPC", async () => {
+    expect((await bundledPackages(metafiles)).map(({ name }) => name)).toEqual(["commander", "preact"]);
   });
 
   it.each([

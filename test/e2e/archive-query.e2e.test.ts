@@ -16,6 +16,7 @@ import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
+import { openFleetPage } from "./support/fleet-page.ts";
 import { PluginUser } from "./support/kubectl-plugin.ts";
 import { containerdParts, controlPlaneParts, missingParts } from "./support/parts.ts";
 import { TestKubelet } from "./support/test-kubelet.ts";
@@ -260,6 +261,16 @@ describe.skipIf(missing)("the archive of a node that is gone, in a real Victoria
     expect([query, status]).toEqual([query, "success"]);
     return data.result.length > 0;
   }
+
+  it("has the node on the page of all nodes, explained as the command does", async () => {
+    await using command = user.start("page", "--archive", store.url);
+    const { get } = await openFleetPage(command);
+    const { nodes } = await get("fleet");
+    expect(nodes).toEqual([{ node: NODE, hasAgent: false, archived: expect.anything() }]);
+    expect((await get(`explain?node=${NODE}`)).text).toBe(await archived("explain", "node", NODE));
+    const pod = await get(`explain?pod=default/by-hand&node=${NODE}`);
+    expect(told(pod.text)).toBe(told(said.get("by-hand")!));
+  });
 
   it("says that it has nothing of others", async () => {
     const other = await user.run("explain", "pod", "default/other", "--archive", store.url);

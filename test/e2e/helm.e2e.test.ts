@@ -3,15 +3,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { eventually } from "@nodekeeper/testing/until";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readMarkdown } from "../../scripts/docs/markdown.ts";
+import { type CodeBlock, readMarkdown } from "../../scripts/docs/markdown.ts";
 import { withPublication } from "../../scripts/docs/publication.ts";
 import type { BlockRunner } from "../support/code-blocks.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock, startBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { defineKinds } from "./support/define-kinds.ts";
+import { openFleetPage } from "./support/fleet-page.ts";
 import { freePort } from "./support/free-port.ts";
 import { PluginUser } from "./support/kubectl-plugin.ts";
 import { RollingLoad } from "./support/node/rolling-load.ts";
@@ -30,6 +31,8 @@ const NAMESPACE = "nodekeeper";
 const cnrPath = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources";
 const missing = missingForNode() ?? missingParts("helm");
 
+const pageBlock = (blocks: readonly CodeBlock[]) =>
+  blocks.find(({ text }) => text.includes("kubectl nodekeeper page"));
 const isForHere = (runner: BlockRunner) =>
   runner.kind === "test" && runner.path === "test/e2e/helm.e2e.test.ts";
 
@@ -143,7 +146,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });
     const blocks = ["docs/guides/kubectl-plugin.md", "docs/kubectl-plugin.md"].flatMap(blocksFor);
     const [outputs = [], commands = []] = [true, false].map((isOutput) =>
-      blocks.filter(({ language }) => (language === "console") === isOutput),
+      blocks.filter((block) => (block.language === "console") === isOutput && block !== pageBlock(blocks)),
     );
     expect(commands.length).toBeGreaterThan(1);
     for (const block of commands) expect(await runBlock(block, root, shell)).toEqual([]);
@@ -179,6 +182,32 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const bob = await userOf("bob", "others");
     const refused = expect.stringMatching(/NK1715: kubectl get: .*"bob" cannot list resource "pods"/);
     expect(await bob.run("status")).toMatchObject({ status: 1, stderr: refused });
+  });
+
+  it("serves the page of all nodes: with the rights of a Role, by real port-forwards, to the one who started it", async () => {
+    const plugin = join(directory, "dist/nodekeeper/kubectl-nodekeeper.cjs");
+    const shown = startBlock(pageBlock(blocksFor("docs/guides/kubectl-plugin.md"))!, root, shell);
+    const cat = await PluginUser.create(cluster, { name: "cat", group: "node-operators", plugin });
+    await using command = cat.start("page");
+    await until("the link is printed", () => /#token=/.test(shown.output()), { explain: shown.output });
+    await shown[Symbol.asyncDispose]();
+    const { address, get } = await openFleetPage(command);
+    expect(await (await fetch(address)).text()).toContain("<title>Nodes");
+    const { nodes } = await until("the node is read", async () => {
+      const update = await get("fleet");
+      return update.nodes[0]?.reading && update;
+    });
+    // She may list no nodes, so that its own condition is not known.
+    expect(nodes).toMatchObject([
+      { node: node.name, hasAgent: true, reading: { isReady: true, mode: "dryRun" } },
+    ]);
+    expect(nodes[0]).not.toHaveProperty("condition");
+    const own = await fetch(`${address}nodes/${node.name}/`, { headers: { accept: "text/html" } });
+    expect(await own.text()).toContain("<title>Nodekeeper");
+    expect(await (await fetch(`${own.url}api/v1/node`)).json()).toMatchObject({ nodeName: node.name });
+    const { configuration } = await get(`details?node=${node.name}`);
+    expect(configuration.eviction.enabled).toBe(true);
+    expect((await get("pods?text=x")).error.message).toMatch(/"cat" cannot list resource "pods"/);
   });
 
   /** The certificate's authority, as Prometheus has it. */

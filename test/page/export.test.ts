@@ -28,9 +28,24 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-async function openAt(hash: string, shows: string | RegExp, width = 1_280): Promise<OpenPage> {
+interface Slow {
+  width?: number;
+  /** Paths whose answers come late. */
+  late?: string[];
+}
+
+async function openAt(
+  hash: string,
+  shows: string | RegExp,
+  { width = 1_280, late = [] }: Slow = {},
+): Promise<OpenPage> {
   const open = await OpenPage.open(browser, world.address, { width });
   await stopTime(open, world);
+  for (const path of late)
+    await open.page.route(`**/api/v1/${path}?*`, async (route) => {
+      await setTimeout(1_000);
+      await route.continue();
+    });
   await open.goTo(hash);
   await open.page.locator("header .badge.mode").waitFor();
   await open.see(shows);
@@ -109,7 +124,8 @@ function fieldOf(value: Row[string] | undefined): string {
 
 describe("an export", () => {
   it("has the pods that the list shows under its filters, in its order, with numbers and times", async () => {
-    await using open = await openAt("#/pod?eviction=now&sort=-memory", /pods?$/);
+    const late = ["pods", "pods/usage"];
+    await using open = await openAt("#/pod?eviction=now&sort=-memory", /^\d+ pods?$/, { late });
     const shownPods = open.page.getByRole("table", { name: "Pods" }).locator("tbody th");
     const names = (await shownPods.allTextContents()).map((text) => text.trim());
     const rows = tableOf(await exported(open), "Pods");
@@ -172,7 +188,7 @@ describe("an export", () => {
   });
 
   it("is saved on a phone and by keyboard, without accessibility problems", async () => {
-    await using open = await openAt("#/now", "evicted: pod deleted", 360);
+    await using open = await openAt("#/now", "evicted: pod deleted", { width: 360 });
     await open.page.getByRole("button", { name: "Export" }).focus();
     await open.page.keyboard.press("Enter");
     await dialogOf(open).getByText("All of it").waitFor();

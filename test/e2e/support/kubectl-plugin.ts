@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -14,6 +14,12 @@ export interface Ran {
   stdout: string;
   stderr: string;
   status: number;
+}
+
+/** A command that stays in the foreground of a terminal. */
+export interface ForegroundCommand extends AsyncDisposable {
+  /** What it wrote so far. */
+  output(): string;
 }
 
 /**
@@ -72,6 +78,22 @@ export class PluginUser {
       KUBECONFIG: kubeconfig,
       PATH: `${bin}:${nodeDirectory}:/usr/bin:/bin`,
     });
+  }
+
+  /** Starts `kubectl nodekeeper` with a command that does not end by itself. Disposed of, it ends as on Ctrl-C. */
+  start(...args: readonly string[]): ForegroundCommand {
+    const child = spawn("kubectl", ["nodekeeper", ...args], { env: this.#env, detached: true });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    return {
+      output: () => output,
+      async [Symbol.asyncDispose]() {
+        if (child.exitCode === null) process.kill(-child.pid!, "SIGINT");
+        await ended;
+      },
+    };
   }
 
   /** Runs `kubectl nodekeeper`. */

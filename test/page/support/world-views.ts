@@ -15,7 +15,7 @@ const { namespace, name, uid, round, at } = WorldServer.evicted();
 export const worldViews: [name: string, hash: string, shows: string | RegExp][] = [
   // A stretch of time, because the last minutes move.
   ["timeline", `#/timeline?from=${at - 90_000}&to=${at + 10_000}`, /thumbnailer|crawler|search/],
-  ["pods", "#/pod", /pods$/],
+  ["pods", "#/pod", /^\d+ pods$/],
   ["pod", `#/pod/${namespace}/${name}?uid=${uid}`, "Ranking"],
   ["now", "#/now", "evicted: pod deleted"],
   ["rounds", "#/round", /^Round \d+$/],

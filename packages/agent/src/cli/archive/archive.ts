@@ -22,6 +22,7 @@ const MOST_RECORDS = 5_000;
 const MOST_OTHERS = 10;
 const MOST_GAPS = 200;
 const MOST_DECISIONS = 20_000;
+const MOST_NODES = 10_000;
 
 /** Evictions of several nodes. */
 export interface ArchivedEvictions {
@@ -30,6 +31,19 @@ export interface ArchivedEvictions {
   evictions: ArchivedEviction[];
   /** What the list lacks, in sentences. */
   notes: string[];
+}
+
+/** A node of which the archive has records, and the times of the first and the last one. */
+export interface ArchivedSpan {
+  node: string;
+  oldest: number;
+  newest: number;
+}
+
+export interface ArchivedNodes {
+  nodes: ArchivedSpan[];
+  /** What the list lacks. */
+  problems: string[];
 }
 
 /** The pod that a query means, and others that it fits. */
@@ -124,6 +138,26 @@ export class Archive {
     if (gaps.isCut) notes.push(`There are more than ${MOST_GAPS} gaps: the oldest are left out.`);
     const problems = this.#rows.problems.map((problem) => `${problem}.`);
     return { archive: this.#rows.name, evictions: evictionsOf(rows, since), notes: [...notes, ...problems] };
+  }
+
+  /** Returns the nodes that the archive has records of, and what is missing. */
+  async nodes(): Promise<ArchivedNodes> {
+    const pipe = `stats by ("k8s.node.name") min(_time) oldest, max(_time) newest | limit ${MOST_NODES}`;
+    const rows = await this.#rows.rows({}, pipe, MOST_NODES);
+    const spans = new Map<string, ArchivedSpan>();
+    // Of each store.
+    for (const { "k8s.node.name": node = "", ...times } of rows) {
+      const [oldest, newest] = [Date.parse(times.oldest ?? ""), Date.parse(times.newest ?? "")];
+      if (node === "" || !Number.isFinite(oldest) || !Number.isFinite(newest)) continue;
+      const known = spans.get(node) ?? { node, oldest, newest };
+      spans.set(node, {
+        node,
+        oldest: Math.min(known.oldest, oldest),
+        newest: Math.max(known.newest, newest),
+      });
+    }
+    const cut = rows.length >= MOST_NODES ? [`only ${MOST_NODES} nodes of the archive were read`] : [];
+    return { nodes: [...spans.values()], problems: [...cut, ...this.#rows.problems] };
   }
 
   /** Returns what the archive has of a node; undefined if it has nothing. */

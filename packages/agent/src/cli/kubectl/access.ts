@@ -1,16 +1,20 @@
 import { readFile } from "node:fs/promises";
 import type { ArchivedNodeExplanation } from "@nodekeeper/api/archive";
 import type { NodeExplanation } from "@nodekeeper/api/records";
+import { plainTexts } from "@nodekeeper/api/text";
 import { messageOf } from "@nodekeeper/core/lib";
 import { checkVariables } from "../../config/index.ts";
-import type { Sourced } from "../answer-source.ts";
+import { type Sourced, sourceLines } from "../answer-source.ts";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
+import type { Output } from "../output.ts";
 import { archiveOf, explainPodOf, orArchived, podQueryOf } from "./archive-access.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
+import { clusterSource } from "./page/cluster-source.ts";
+import type { PageSource } from "./page/page-source.ts";
 
 // k8s.io/client-go tools/clientcmd/api/helpers.go, MinifyConfig.
 const NO_CONTEXT = "current-context must exist";
@@ -87,6 +91,28 @@ export class ClusterAccess implements AgentAccess {
     return options.node === undefined ? this.#cluster(options) : undefined;
   }
 
+  /** Returns what the page of all nodes is made of. */
+  pageSource(options: Options): PageSource {
+    const namespace = () => this.defaultNamespace(options);
+    return clusterSource({
+      cluster: this.#cluster(options),
+      kubectl: this.#start(options),
+      namespace,
+      explainPod: async (pod, node) => {
+        const { answer, source } = plainTexts(await this.explainPod({ ...options, node }, pod));
+        const { explanationPage } = await import("../eviction/explanation-page.ts");
+        return explanationPage(answer, onPage, sourceLines(source));
+      },
+      explainNode: async (node) => {
+        const { answer, source } = plainTexts(await this.explainNode({ ...options, node }));
+        const { archivedNodePage, nodePage } = await import("../eviction/node-page.ts");
+        const lines = sourceLines(source);
+        return "lastAt" in answer ? archivedNodePage(answer, onPage, lines) : nodePage(answer, onPage, lines);
+      },
+      archivedNodes: async () => await (await archiveOf(options))?.nodes(),
+    });
+  }
+
   /** Terminates all running kubectl processes. */
   stop(): void {
     this.#kubectl?.stop();
@@ -105,6 +131,9 @@ export class ClusterAccess implements AgentAccess {
     return this.#kubectl;
   }
 }
+
+/** Text without colors. */
+const onPage: Output = { write() {}, isTerminal: false, columns: 120 };
 
 // k8s.io/client-go tools/clientcmd/client_config.go, inClusterClientConfig: the only source besides POD_NAMESPACE.
 async function podNamespace(): Promise<string> {

@@ -48,6 +48,23 @@ export class Cluster implements Fleet {
     return nodeConnection({ node: found.node, open });
   }
 
+  /** Lists the agents anew. Returns the names of their nodes. Throws `notFound` if there are none. */
+  async agentNodes(): Promise<Set<string>> {
+    const { kubectl, namespace, selector } = this.#options;
+    const agents = await findAgents(kubectl, namespace, selector);
+    this.#agents = Promise.resolve(agents);
+    return new Set(agents.map(({ node }) => node));
+  }
+
+  /** Forwards a local port to the agent of a node. Throws `notFound`, `unavailable`. */
+  async forward(node: string): Promise<Forward> {
+    try {
+      return await this.#forward(await this.#agentOn(node));
+    } catch {
+      return await this.#forwardAgain(node);
+    }
+  }
+
   // The agent's pod may have been replaced. During a rolling update of its DaemonSet, the agent may be unavailable.
   async #forwardAgain(node: string): Promise<Forward> {
     this.#agents = undefined;

@@ -16,10 +16,16 @@ import { type Output, standardOutput } from "../output.ts";
 import { declareCommands, newProgram, runProgram } from "../program.ts";
 import { ClusterAccess } from "./access.ts";
 import { addClusterOptions } from "./options.ts";
+import { declarePage } from "./page/declare-page.ts";
 
-// In the order of --help.
-const commands = [
+interface ClusterContext extends CommandContext {
+  agents: ClusterAccess;
+}
+
+// In the order of --help. The page is not among the shared commands: it needs more of the cluster than they do.
+const commandsOf = (access: ClusterAccess) => [
   declareStatus,
+  (program: Command, context: CommandContext) => declarePage(program, { ...context, access }),
   declareExplain,
   declareEvictions,
   declarePods,
@@ -34,11 +40,11 @@ const commands = [
 ];
 
 /** Declares the commands of `kubectl nodekeeper` without running any. */
-export function createKubectlProgram(context: CommandContext): Command {
+export function createKubectlProgram(context: ClusterContext): Command {
   const about = "Query the Nodekeeper agents of a cluster's nodes, with your own permissions.";
   const program = newProgram("kubectl-nodekeeper", about).usage("[options] [command]");
   addClusterOptions(program);
-  return declareCommands(program, commands, context);
+  return declareCommands(program, commandsOf(context.agents), context);
 }
 
 /** Runs `kubectl nodekeeper`. Returns the exit status, as `runCli`. All processes it starts are terminated. */
@@ -53,7 +59,10 @@ export async function runKubectlPlugin(
   process.on("exit", stop);
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, exit);
   try {
-    return await runProgram(createKubectlProgram, argv, { output, agents });
+    return await runProgram((context) => createKubectlProgram({ ...context, agents }), argv, {
+      output,
+      agents,
+    });
   } finally {
     stop();
     process.off("exit", stop);

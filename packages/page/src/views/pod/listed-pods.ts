@@ -63,6 +63,11 @@ export function isEligibilityNeeded(sort: string, filter: string): boolean {
   return filter !== "" || (isSortKey(key) && !keysWithoutEligibility.includes(key));
 }
 
+/** Returns whether a sort key ("-key": descending) needs what pods use. */
+export function isUsageNeeded(sort: string): boolean {
+  return ["cpu", "memory"].includes(sort.replace(/^-/, ""));
+}
+
 /** Returns how many pods have a reason that has ended at `now`: whether they can be evicted must be read again. */
 export function countEnded(pods: readonly EligiblePod[] | undefined, now: number): number {
   return pods?.filter(({ until }) => until !== undefined && until <= now).length ?? 0;

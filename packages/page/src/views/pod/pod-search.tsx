@@ -20,6 +20,7 @@ import {
   type EligiblePod,
   isEligibilityNeeded,
   isSortKey,
+  isUsageNeeded,
   type ListedPod,
   listPods,
   ownerText,
@@ -114,8 +115,10 @@ export function PodSearch({
     ],
   );
   const isEligibilityMissing = !isOff && !eligibility.value && isEligibilityNeeded(sort, wantedEviction);
-  const isWaiting =
-    (isOff ? isAwaited(runtime) : isAwaited(history)) || (isEligibilityMissing && isAwaited(eligibility));
+  // Sorted by what is not known yet, the list would be in another order a moment later.
+  const sortedBy = isUsageNeeded(sort) ? [runtime, usage] : by === "restarts" ? [runtime] : [];
+  const isUnsorted = (isEligibilityMissing && isAwaited(eligibility)) || sortedBy.some(isAwaited);
+  const isWaiting = isAwaited(isOff ? runtime : history) || isUnsorted;
   return (
     <div class="card">
       <search>
@@ -178,7 +181,7 @@ export function PodSearch({
       <p class="quiet" role="status">
         {isWaiting ? "Reading the pods." : !(isEligibilityMissing && wantedEviction) && countText(counts)}
       </p>
-      {listed.length > 0 && !(isEligibilityMissing && isWaiting) && table}
+      {listed.length > 0 && !isUnsorted && table}
     </div>
   );
 }

@@ -88,7 +88,9 @@ function piped(rows: readonly LogsRow[], pipe: string): LogsRow[] {
     const groups = Map.groupBy(rows, (row) => JSON.stringify(keys.map((key) => row[key] ?? "")));
     return [...groups.values()].map((group) => ({
       ...Object.fromEntries(keys.map((key) => [key, group[0]![key] ?? ""])),
-      last: times(group).at(-1)!,
+      ...(pipe.includes("min(_time)")
+        ? { oldest: times(group)[0]!, newest: times(group).at(-1)! }
+        : { last: times(group).at(-1)! }),
     }));
   }
   if (pipe.startsWith("unpack_json "))

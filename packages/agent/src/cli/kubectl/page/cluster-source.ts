@@ -1,0 +1,87 @@
+import { codeOf, messageOf, systemClock } from "@nodekeeper/core/lib";
+import type { ArchivedNodes } from "../../archive/archive.ts";
+import type { Cluster } from "../cluster.ts";
+import type { Kubectl } from "../kubectl.ts";
+import { listNodes } from "./list-nodes.ts";
+import { readNodeObject } from "./node-details.ts";
+import type { PageSource } from "./page-source.ts";
+import { searchPods } from "./search-pods.ts";
+
+export interface ClusterSourceOptions extends Pick<PageSource, "explainPod" | "explainNode"> {
+  cluster: Cluster;
+  kubectl: Kubectl;
+  /** Lists the nodes of the archive. Undefined if there is no archive. */
+  archivedNodes(): Promise<ArchivedNodes | undefined>;
+  /** The user's namespace. */
+  namespace(): Promise<string>;
+}
+
+const ARCHIVE_INTERVAL_MS = 300_000;
+const ARCHIVE_WAIT_MS = 5_000;
+
+/** Reads a cluster through kubectl. */
+export function clusterSource(options: ClusterSourceOptions): PageSource {
+  const { cluster, kubectl, namespace, explainPod, explainNode } = options;
+  const archive = new ArchiveList(options.archivedNodes);
+  return {
+    async nodes() {
+      const archived = await archive.nodes();
+      const [agents, objects] = await Promise.all([
+        cluster.agentNodes().catch((error) => noneIf(archived.nodes.length > 0, error)),
+        listNodes(kubectl),
+      ]);
+      const known = new Map(objects.map((each) => [each.node, each]));
+      const names = new Set([...known.keys(), ...agents]);
+      const nodes = [...names].map((node) => ({ node, ...known.get(node), hasAgent: agents.has(node) }));
+      const gone = archived.nodes
+        .filter(({ node }) => !names.has(node))
+        .map(({ node, oldest, newest }) => ({ node, hasAgent: false, archived: { oldest, newest } }));
+      const problem = archived.problems.join("; ");
+      return { nodes: [...nodes, ...gone], ...(problem === "" ? {} : { archiveProblem: problem }) };
+    },
+    connect: (node) => cluster.connect(node),
+    forward: (node) => cluster.forward(node),
+    pods: (text, signal) => searchPods(kubectl, text, namespace, signal),
+    explainPod,
+    explainNode,
+    nodeObject: (node) => readNodeObject(kubectl, node),
+  };
+}
+
+// A cluster without agents may have had some.
+function noneIf(isEnough: boolean, error: unknown): Set<string> {
+  if (isEnough && codeOf(error) === "notFound") return new Set();
+  throw error;
+}
+
+/**
+ * The nodes of the archive, read once in five minutes: the store looks at all of its records. A slow store does not delay
+ * the others for long.
+ */
+class ArchiveList {
+  readonly #read: ClusterSourceOptions["archivedNodes"];
+  #known: ArchivedNodes = { nodes: [], problems: [] };
+  #dueAt = 0;
+  #reading: Promise<void> | undefined;
+
+  constructor(read: ClusterSourceOptions["archivedNodes"]) {
+    this.#read = read;
+  }
+
+  /** Returns what is known of them, with the last problem. */
+  async nodes(): Promise<ArchivedNodes> {
+    if (systemClock.monotonic() >= this.#dueAt) this.#reading ??= this.#renew();
+    if (this.#reading) await Promise.race([this.#reading, systemClock.sleep(ARCHIVE_WAIT_MS)]);
+    return this.#known;
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      this.#known = (await this.#read()) ?? this.#known;
+      this.#dueAt = systemClock.monotonic() + ARCHIVE_INTERVAL_MS;
+    } catch (error) {
+      this.#known = { ...this.#known, problems: [messageOf(error)] };
+    }
+    this.#reading = undefined;
+  }
+}
