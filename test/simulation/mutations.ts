@@ -1,14 +1,5 @@
-import type { SourceChange } from "./machine/bundle.ts";
-
-/** A defect that is put into the agent, to prove that the rules find defects of this kind. */
-export interface Mutation extends SourceChange {
-  /** What the agent does wrong with it. */
-  name: string;
-  /** The promise that is expected to break. */
-  promise: string;
-  /** A world that breaks the promise by it. It may be another one whenever worlds change. */
-  seed: number;
-}
+import { bindingMutations } from "./binding-mutations.ts";
+import type { Mutation } from "./mutation.ts";
 
 const published = "After quiet, what plugins last reported is what is published, and nothing else.";
 const tainted =
@@ -877,4 +868,5 @@ export const mutations: readonly Mutation[] = [
     promise: truth,
     seed: 11,
   },
+  ...bindingMutations,
 ];

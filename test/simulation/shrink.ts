@@ -12,6 +12,7 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   () => ({ consumers: 1 }),
   () => ({ reporters: 1 }),
   () => ({ evictionPlugins: 1 }),
+  () => ({ hasBinding: false }),
   () => ({ drivers: 0 }),
   () => ({ drivers: 1 }),
   ({ stormMs }) => ({ stormMs: Math.round(stormMs / 2) }),

@@ -3,6 +3,7 @@ import { messageOf } from "@nodekeeper/core/lib";
 import { onUncaught, replaceGlobals } from "./machine/globals.ts";
 import { acts } from "./rules/acts.ts";
 import { agents } from "./rules/agents.ts";
+import { binding } from "./rules/binding.ts";
 import { bounds } from "./rules/bounds.ts";
 import { conditions } from "./rules/conditions.ts";
 import { devices } from "./rules/devices.ts";
@@ -52,6 +53,7 @@ const rules = [
   ...settings,
   ...progress,
   ...devices,
+  ...binding,
   ...lifecycle,
   ...rest,
   ...metrics,

@@ -106,9 +106,9 @@ function isForgotten(
  * An eviction counts from when the agent learns that it was accepted. Where it does not, because the response was lost
  * or the agent ended, it counts from when it sent its last request, which it gives up after ten seconds.
  */
-function marginOf({ at, write }: Eviction, { lives }: History): number {
+function marginOf({ at, calledAt, write }: Eviction, { lives }: History): number {
   // Calls of StopContainer are recorded before they are sent.
-  if (!write) return KNOWN_MARGIN_MS;
+  if (!write) return KNOWN_MARGIN_MS + at - calledAt;
   const { deliveredAt } = write;
   const isKnown =
     deliveredAt !== undefined &&

@@ -4,7 +4,7 @@ import { request } from "../world/status.ts";
 import type { World } from "../world/world.ts";
 import { endsBy } from "./endings.ts";
 import { withoutCondition } from "./partial-outage.ts";
-import { WATCHES } from "./requests.ts";
+import { watchesOf } from "./requests.ts";
 import type { Rule } from "./rule.ts";
 
 // A round of a longer period may have begun, and the write takes a moment.
@@ -70,7 +70,7 @@ export const quiet: readonly Rule[] = [
         ["calls of plugins", history.pluginCalls.length - before.calls, 2 * rounds * evictionPlugins.length],
         ["writes", written.length, 0],
         // A watch that ends is opened again.
-        ["requests", api.requests - before.requests, WATCHES],
+        ["requests", api.requests - before.requests, watchesOf(world)],
         [
           "wake-ups",
           agent.process!.steps - before.steps,
@@ -107,7 +107,9 @@ function mostSteps(world: World, rounds: number, events: readonly Event[]): numb
   const { reporters, evictionPlugins, devices, consumers, host, api } = world;
   const plugins = reporters.length + evictionPlugins.length + devices.drivers.length;
   const ofKubelet = events.filter(({ who }) => who === "kubelet").length;
-  const bookmarks = WATCHES * (MINUTE_MS / api.bookmarkIntervalMs);
+  // Each claim that waits has a watch.
+  const watches = watchesOf(world) + (devices.binding?.scheduler.allocated.length ?? 0);
+  const bookmarks = watches * (MINUTE_MS / api.bookmarkIntervalMs);
   return (
     700 +
     (2 + 2 * evictionPlugins.length) * rounds +

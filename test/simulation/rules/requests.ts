@@ -3,7 +3,12 @@ import { type ApiWrite, isEvictionRequest } from "../world/history.ts";
 import type { World } from "../world/world.ts";
 
 /** Number of the agent's watches: of the Node, its pods, its CustomNodeResource and ResourceSlices; the Node also by eviction. */
-export const WATCHES = 5;
+const WATCHES = 5;
+
+/** Returns the number of the agent's watches, without those of claims. Pods that wait to be bound have one of their own. */
+export function watchesOf({ plan }: World): number {
+  return WATCHES + (plan.hasBinding ? 1 : 0);
+}
 
 /** Requests of one kind, and how many of them changes of the node account for. */
 interface Kind {
@@ -87,7 +92,8 @@ export class RequestCount {
       what: "reads",
       count: reads,
       // Before its taints are written, the Node is read, and before a pod is evicted, the pod.
-      most: WATCHES * (changes.watches + 1) + 2 * writesOfNode + 2 * (evictions.length + stops),
+      most:
+        watchesOf(this.#world) * (changes.watches + 1) + 2 * writesOfNode + 2 * (evictions.length + stops),
     });
     return counts
       .filter(({ count, most }) => count > most + MARGIN)

@@ -32,7 +32,7 @@ export class ApiServer {
   readonly #watches = new Map<HttpExchange, number>();
   /** Watches whose connections are half open: nothing that is sent arrives, and nobody is told. */
   readonly #stalled = new Set<HttpExchange>();
-  /** Number of requests of the agent, without those of claims, which it reads whenever the kubelet calls. */
+  /** Number of requests of the agent, without those of claims: it reads them when the kubelet calls, or a pod waits. */
   requests = 0;
   /** Interval of bookmarks of watches. */
   readonly bookmarkIntervalMs: number;
@@ -110,7 +110,7 @@ export class ApiServer {
   #recorded(exchange: HttpExchange): HttpExchange {
     const { method, headers, body } = exchange;
     const [path = "", query] = exchange.url.split("?");
-    if (isAgent(headers) && !path.includes("/resourceclaims/")) this.requests++;
+    if (isAgent(headers) && !path.includes("/resourceclaims")) this.requests++;
     if (method === "GET")
       return isAgent(headers) && query?.includes("watch=true") ? this.#watched(exchange) : exchange;
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];

@@ -18,6 +18,8 @@ export interface KnownClaim {
   /** Virtual milliseconds at which the kubelet saw the claim. */
   since: number;
   isPrepared: boolean;
+  /** Whether a call to unprepare it has failed. */
+  isDoubtful: boolean;
 }
 
 /** A successful answer to NodePrepareResources. */
@@ -111,7 +113,15 @@ export class ClaimKubelet {
     for (const [driver, devices] of Map.groupBy(heldDevices(claim), (device) => device.driver)) {
       const reference = { name, namespace, uid };
       const since = this.#machine.scheduler.now;
-      const known = { claim: reference, driver, devices, podUid, since, isPrepared: false };
+      const known = {
+        claim: reference,
+        driver,
+        devices,
+        podUid,
+        since,
+        isPrepared: false,
+        isDoubtful: false,
+      };
       if (!this.#known.has(keyOf(known))) this.#known.set(keyOf(known), known);
     }
   }
@@ -135,6 +145,7 @@ export class ClaimKubelet {
       // The directory has another name in each run of the world.
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
+      if (!isPrepare) known.isDoubtful = true;
       await process.clock.sleep(this.#machine.between(1_000, 5_000));
     }
     calls.delete(keyOf(known));

@@ -5,13 +5,15 @@ import {
   claimName,
   type HeldDevice,
   heldDevices,
-  isOf,
 } from "../../../packages/testing/src/kubelet/claims.ts";
 import { isFinished, type JsonPod } from "../../../packages/testing/src/kubelet/pods.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 
 export const CLAIMS = "resourceclaims.resource.k8s.io";
 export const SLICES = "resourceslices.resource.k8s.io";
+
+/** Beginning of the names of claims that `BindingScheduler` deals with, and of their devices. */
+export const TO_BIND = "fabric";
 
 /** Number of devices by the name of the template. Those of one claim may belong to several drivers. */
 const claimTemplates = { "one-gpu": 1, "two-gpus": 2 };
@@ -50,7 +52,7 @@ export class ClaimScheduler {
     const claims = this.claims;
     return this.#pods
       .filter((pod) => !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)
-      .map((pod) => ({ pod, claims: claims.filter((claim) => isOf(claim, pod)) }));
+      .map((pod) => ({ pod, claims: claims.filter((claim) => isReservedFor(claim, pod)) }));
   }
 
   /** Returns whether, within the last `ms`, several claims had the device, which is prepared for one of them. */
@@ -66,6 +68,11 @@ export class ClaimScheduler {
   forceDelete({ metadata: { name = "", namespace = "", uid = "" } }: JsonPod): void {
     this.#forced.add(uid);
     this.#api.store.delete("pods", name, namespace);
+  }
+
+  /** Returns whether a claim must remain because the kubelet may still have it prepared. */
+  isHeld({ metadata: { uid = "", ownerReferences = [] } }: KubeObject): boolean {
+    return this.#isHeld(uid) && !ownerReferences.some((owner) => this.#forced.has(owner.uid));
   }
 
   /** Does what is to be done now. */
@@ -91,10 +98,9 @@ export class ClaimScheduler {
     const pods = this.#pods;
     let isWaiting = false;
     for (const claim of this.claims) {
-      if (pods.some((pod) => isOf(claim, pod))) continue;
-      const { name = "", namespace = "", uid = "", ownerReferences = [] } = claim.metadata;
-      if (this.#isHeld(uid) && !ownerReferences.some((owner) => this.#forced.has(owner.uid)))
-        isWaiting = true;
+      if (claim.metadata.name?.startsWith(TO_BIND) || pods.some((pod) => isReservedFor(claim, pod))) continue;
+      const { name = "", namespace = "" } = claim.metadata;
+      if (this.isHeld(claim)) isWaiting = true;
       else this.#api.store.delete(CLAIMS, name, namespace);
     }
     return isWaiting;
@@ -105,16 +111,19 @@ export class ClaimScheduler {
     for (const { name, resourceClaimTemplateName: template } of pod.spec?.resourceClaims ?? []) {
       if (store.get(CLAIMS, claimName(pod, name), pod.metadata.namespace)) continue;
       const count = claimTemplates[template as keyof typeof claimTemplates];
-      const free = this.#free();
+      if (count === undefined) continue;
+      const free = this.free("gpu");
       if (free.length < count) continue;
       const { metadata } = store.put(claimFor(pod, name, free.slice(0, count)));
       this.#allocatedAt.set(metadata.uid ?? "", this.#now);
     }
   }
 
-  #free(): HeldDevice[] {
+  /** Returns devices that no claim has. @param start beginning of their names */
+  free(start: string): HeldDevice[] {
     const seen = this.claims.filter(
-      ({ metadata: { uid = "" } }) => this.#now - (this.#allocatedAt.get(uid) ?? 0) >= this.#staleMs,
+      ({ metadata: { uid = "" } }) =>
+        this.#now - (this.#allocatedAt.get(uid) ?? Number.NEGATIVE_INFINITY) >= this.#staleMs,
     );
     const held = new Set(seen.flatMap(heldDevices).map(({ device }) => device));
     const slices = this.#api.store.list(SLICES);
@@ -123,7 +132,7 @@ export class ClaimScheduler {
       .filter(({ nodeName }) => nodeName === NODE)
       .sort((a, b) => b.pool.generation - a.pool.generation);
     return allocatable(slices, NODE)
-      .devices.filter((device) => device.startsWith("gpu") && !held.has(device))
+      .devices.filter((device) => device.startsWith(`${start}-`) && !held.has(device))
       .map((device) => {
         const { driver, pool } = newestFirst.find(({ devices }) =>
           devices?.some(({ name }) => name === device),
@@ -141,4 +150,10 @@ export class ClaimScheduler {
       .list("pods")
       .filter(({ spec }) => (spec as { nodeName?: string }).nodeName === NODE);
   }
+}
+
+/** Returns whether a pod may use a claim. */
+export function isReservedFor({ status }: KubeObject, { metadata }: JsonPod): boolean {
+  const { reservedFor = [] } = (status ?? {}) as { reservedFor?: { uid: string }[] };
+  return reservedFor.some(({ uid }) => uid === metadata.uid);
 }

@@ -72,8 +72,9 @@ export class ContainerStops {
     // It may be removed before the call is served.
     const container = this.#runtime.containers.get(id);
     const fault = this.#drawFault();
+    const calledAt = this.#now;
     if (fault === "slow") await this.#wait(this.#random() * SLOWEST_MS, cancelled);
-    const stop = container && this.#record(container, timeoutSeconds, fault === "refused");
+    const stop = container && this.#record(container, { timeoutSeconds, calledAt }, fault === "refused");
     if (fault === "refused") throw failure("failed to stop container: ttrpc: closed");
     if (stop?.isSignalled) {
       this.#terminate(id, timeoutSeconds);
@@ -120,7 +121,7 @@ export class ContainerStops {
 
   #record(
     { id, pod, state, name }: SimulatedContainer,
-    timeoutSeconds: number,
+    { timeoutSeconds, calledAt }: Pick<ContainerStop, "timeoutSeconds" | "calledAt">,
     isRefused: boolean,
   ): ContainerStop | undefined {
     const history = this.#history;
@@ -132,6 +133,7 @@ export class ContainerStops {
     );
     const stop: ContainerStop = {
       at: this.#now,
+      calledAt,
       podUid: pod.uid,
       podName: pod.name,
       id,

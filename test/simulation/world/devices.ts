@@ -3,8 +3,10 @@ import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
+import { Binding } from "./binding.ts";
+import { BindingDriver } from "./binding-driver.ts";
 import { ClaimKubelet } from "./claim-kubelet.ts";
-import { ClaimScheduler, SLICES, type SliceSpec } from "./claim-scheduler.ts";
+import { ClaimScheduler, SLICES, type SliceSpec, TO_BIND } from "./claim-scheduler.ts";
 import { DriverActor, type Unpreparation } from "./drivers.ts";
 import type { History } from "./history.ts";
 import type { ContainerRuntime } from "./node.ts";
@@ -20,6 +22,8 @@ export class Devices {
   readonly unpreparations: Unpreparation[] = [];
   readonly kubelet: ClaimKubelet;
   readonly scheduler: ClaimScheduler;
+  /** Undefined if no device of the world has binding conditions. */
+  readonly binding: Binding | undefined;
   /** Settings of the agent. */
   readonly settings: Record<string, unknown>;
   readonly #machine: Machine;
@@ -33,7 +37,7 @@ export class Devices {
     machine: Machine,
     history: History,
     { api, runtime }: { api: ApiServer; runtime: ContainerRuntime },
-    drivers: number,
+    { drivers, replicas, hasBinding }: { drivers: number; replicas: number; hasBinding: boolean },
   ) {
     this.#runtime = runtime;
     this.#machine = machine;
@@ -50,6 +54,13 @@ export class Devices {
       machine.pick([0, 0, 0, 2_000]),
       (uid) => this.kubelet.find(uid) !== undefined,
     );
+    if (hasBinding) {
+      const driver = new BindingDriver(machine, history, `${TO_BIND}-0.example.com`, (each) =>
+        this.unpreparations.push(each),
+      );
+      this.drivers.push(driver);
+      this.binding = new Binding(machine, history, { api, claims: this.scheduler, driver, replicas });
+    }
     const { registryDirectory } = this.kubelet;
     this.#cdiDirectory = join(machine.runDirectory, "cdi");
     mkdirSync(registryDirectory);
@@ -60,6 +71,7 @@ export class Devices {
         registryDirectory,
         cdiDirectory: this.#cdiDirectory,
         callTimeout: machine.pick(["10s", "40s"]),
+        ...(hasBinding ? { deviceStatus: true } : {}),
       },
     };
   }
@@ -72,6 +84,7 @@ export class Devices {
     const { init } = this.#machine;
     const loop = () => {
       this.scheduler.step();
+      this.binding?.scheduler.step();
       init.after(SCHEDULER_PERIOD_MS, loop);
     };
     init.after(0, loop);
@@ -130,7 +143,9 @@ export class Devices {
 
   /** Deletes a pod at once. Its containers may run on for a while: the kubelet stops them later. */
   forceDelete(): void {
-    const pods = this.scheduler.pods.filter(({ claims }) => claims.length > 0);
+    const pods = this.scheduler.pods.filter(({ claims }) =>
+      claims.some(({ metadata }) => metadata.ownerReferences),
+    );
     if (pods.length === 0) return;
     const { pod } = this.#machine.pick(pods);
     this.#history.note("operator", `force-deletes ${pod.metadata.name}`);

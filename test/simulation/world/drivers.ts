@@ -1,5 +1,6 @@
 import {
   type ClaimToPrepare,
+  type DeviceDriverOptions,
   type DeviceHealth,
   type DevicePool,
   type Plugin,
@@ -10,6 +11,8 @@ import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
 import type { History } from "./history.ts";
 import { PluginActor } from "./plugins.ts";
+
+type PublishedDevice = NonNullable<DevicePool["devices"]>[number];
 
 interface Device {
   name: string;
@@ -97,13 +100,13 @@ export class DriverActor extends PluginActor {
     else if (what === "malformed") this.#isMalformed = !this.#isMalformed;
     else if (what === "divide") this.#divide();
     else if (device) this.#changeDevice(device, what);
-    this.#changed(what);
+    this.changed(what);
   }
 
   /** Gets one more device. */
   grow(): void {
     this.#add();
-    this.#changed("add");
+    this.changed("add");
   }
 
   /** A device takes the place of another one. */
@@ -112,10 +115,10 @@ export class DriverActor extends PluginActor {
     if (!oldest) return;
     this.#changeDevice(oldest, "remove");
     this.#add(oldest.pool);
-    this.#changed("exchange");
+    this.changed("exchange");
   }
 
-  #changed(what: string): void {
+  protected changed(what: string): void {
     this.history.note(this.name, `${what}: ${this.healthy.length} of ${this.#devices.length} are healthy`);
     // Not those that wait now: a process that has just started waits from its next step.
     this.process?.after(0, () => {
@@ -149,7 +152,7 @@ export class DriverActor extends PluginActor {
 
   #lie(falsehood: string | undefined): void {
     this.#falsehood = falsehood;
-    this.#changed(falsehood === undefined ? "tells the truth" : `lies: ${falsehood}`);
+    this.changed(falsehood === undefined ? "tells the truth" : `lies: ${falsehood}`);
   }
 
   /** Is uninstalled; if it is, it is installed again. */
@@ -163,8 +166,9 @@ export class DriverActor extends PluginActor {
   protected serve(process: Process): Plugin {
     return serveDeviceDriver({
       ...this.optionsFor(process),
-      devices: () => this.#reports(() => this.#pools()),
-      ...(this.#hasHealth ? { health: () => this.#reports(() => this.#health()) } : {}),
+      ...this.bindingOptions(process),
+      devices: () => this.reports(() => this.#pools()),
+      ...(this.#hasHealth ? { health: () => this.reports(() => this.#health()) } : {}),
       prepare: async (claim, signal) => {
         this.#take(claim);
         await this.hesitate(process, signal);
@@ -185,12 +189,30 @@ export class DriverActor extends PluginActor {
         this.history.note(this.name, `unprepares ${uid}`);
         await this.hesitate(process, signal);
         for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);
+        this.unprepared();
       },
     });
   }
 
+  /** What it serves for devices with binding conditions. */
+  protected bindingOptions(_process: Process): Pick<DeviceDriverOptions, "onAllocations" | "status"> {
+    return {};
+  }
+
+  /** Returns the binding conditions of a device. */
+  protected conditionsOf(_device: string): Pick<PublishedDevice, "bindingConditions"> {
+    return {};
+  }
+
+  /** Called when the devices of a claim begin to be prepared. */
+  protected taken(_claim: ClaimToPrepare): void {}
+
+  /** Called when the devices of a claim were unprepared. */
+  protected unprepared(): void {}
+
   // As soon as the driver is called, it may have prepared the devices.
-  #take({ uid, devices }: ClaimToPrepare): void {
+  #take(claim: ClaimToPrepare): void {
+    const { uid, devices } = claim;
     for (const { pool, device } of devices) {
       const key = keyOf(pool, device);
       const holder = this.prepared.get(key);
@@ -199,6 +221,7 @@ export class DriverActor extends PluginActor {
       this.prepared.set(key, uid);
     }
     this.history.note(this.name, `prepares ${devices.map(({ device }) => device)} for ${uid}`);
+    this.taken(claim);
   }
 
   #add(pool = this.machine.chance(0.7) ? "" : "second"): void {
@@ -220,7 +243,7 @@ export class DriverActor extends PluginActor {
     if (what === "remove") this.#devices = this.#devices.filter((other) => other !== device);
   }
 
-  async *#reports<T>(read: () => T): AsyncGenerator<T> {
+  protected async *reports<T>(read: () => T): AsyncGenerator<T> {
     for (;;) {
       yield read();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -240,11 +263,12 @@ export class DriverActor extends PluginActor {
     }));
   }
 
-  #published({ name, isHealthy, revision }: Device): NonNullable<DevicePool["devices"]>[number] {
+  #published({ name, isHealthy, revision }: Device): PublishedDevice {
     const isTainted = !isHealthy && !this.#hasHealth;
     return {
       name,
       attributes: { revision: { int: BigInt(revision) } },
+      ...this.conditionsOf(name),
       ...(isTainted ? { taints: [{ key: "example.dev/broken", effect: "NoSchedule" }] } : {}),
     };
   }

@@ -49,6 +49,8 @@ export interface PluginCall {
 /** A StopContainer of the agent that the runtime has got. */
 export interface ContainerStop {
   at: number;
+  /** Virtual milliseconds at which the call arrived. It may be served later. */
+  calledAt: number;
   podUid: string;
   podName: string;
   /** ID of the container. */
@@ -73,6 +75,8 @@ export interface ContainerStop {
 /** An eviction of the agent: a request that the API server accepted, or calls of StopContainer for a pod. */
 export interface Eviction {
   at: number;
+  /** Virtual milliseconds at which it arrived at whoever served it. */
+  calledAt: number;
   podUid: string;
   podName: string;
   /** What it was, for messages. */
@@ -188,13 +192,22 @@ export class History {
   /** Records a StopContainer. It begins another eviction of its pod if the last one is certainly over. */
   addStop(stop: ContainerStop): void {
     this.stops.push(stop);
-    const { at, podUid, podName, isLate, isSignalled, life } = stop;
+    const { at, calledAt, podUid, podName, isLate, isSignalled, life } = stop;
     if (!isSignalled) return;
     const last = this.stopEvictions.findLast((eviction) => eviction.podUid === podUid);
     if (last && last.stops[0]!.life === life && !this.isConfirmed(last)) last.stops.push(stop);
     else {
       const what = `StopContainer of ${podName}`;
-      this.stopEvictions.push({ at, podUid, podName, what, isLate, write: undefined, stops: [stop] });
+      this.stopEvictions.push({
+        at,
+        calledAt,
+        podUid,
+        podName,
+        what,
+        isLate,
+        write: undefined,
+        stops: [stop],
+      });
     }
   }
 
@@ -203,7 +216,7 @@ export class History {
     const requested = this.writes.flatMap((write): Eviction[] => {
       const { at, podUid, path, isLate } = write;
       if (!isEviction(write) || podUid === undefined) return [];
-      return [{ at, podUid, podName: podNameOf(path), what: path, isLate, write }];
+      return [{ at, calledAt: at, podUid, podName: podNameOf(path), what: path, isLate, write }];
     });
     if (this.stopEvictions.length === 0) return requested;
     const stopped = this.stopEvictions.filter(

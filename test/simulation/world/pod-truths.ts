@@ -4,7 +4,7 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 export interface PodTruth {
   readonly uid: string;
   readonly name: string;
-  /** Virtual milliseconds at which it was first there. */
+  /** Virtual milliseconds at which it was first there, bound to the node. */
   readonly createdAt: number;
   endedBy: "ours" | "other" | undefined;
   /** Virtual milliseconds at which somebody ended it, at the latest. */
@@ -13,7 +13,7 @@ export interface PodTruth {
   goneAt: number | undefined;
 }
 
-/** All pods that ever were, and who ended them. */
+/** All pods that ever were on the node, and who ended them. */
 export class PodTruths {
   readonly all = new Map<string, PodTruth>();
   readonly #pods: () => readonly KubeObject[];
@@ -41,7 +41,9 @@ export class PodTruths {
    */
   look(ours?: string): void {
     const present = new Set<string>();
-    for (const { metadata, status } of this.#pods()) {
+    for (const { metadata, spec, status } of this.#pods()) {
+      // It waits to be bound, and is none of the node.
+      if (!(spec as { nodeName?: string }).nodeName) continue;
       const { uid = "", name = "", deletionTimestamp } = metadata;
       present.add(uid);
       const { phase } = (status ?? {}) as { phase?: string };

@@ -52,6 +52,8 @@ export interface Plan {
   reporters: number;
   evictionPlugins: number;
   drivers: number;
+  /** Whether there are devices with binding conditions. */
+  hasBinding: boolean;
   /** With which the agent is started first. */
   settings: Settings;
   /** Undefined if the agent stops no containers. */
@@ -127,7 +129,11 @@ export class World {
     );
     this.consumers = names("consumer", consumers).map((name) => new Consumer(machine, this.history, name));
     for (const plugin of this.evictionPlugins) plugin.hasCondition = machine.chance(0.5);
-    this.devices = new Devices(machine, this.history, this, this.plan.drivers);
+    this.devices = new Devices(machine, this.history, this, {
+      drivers: this.plan.drivers,
+      replicas: mostReplicas,
+      hasBinding: this.plan.hasBinding,
+    });
     this.#drawPlugins();
     this.otherWriters = new OtherWriters(machine, this.api, this.history);
     this.budgets = new Budgets(machine, this.history, this.api);
@@ -312,6 +318,8 @@ export class World {
     this.#often("meddling", () => devices.meddle());
     this.#often("cdiRemovals", () => devices.removeCdiFile());
     this.#again(6_000, () => devices.change());
+    const { binding } = devices;
+    if (binding) this.#again(3_000, () => void binding.checker.write());
     this.#again(7_000, () => this.api.process.run(() => this.otherWriters.write()));
   }
 
@@ -331,6 +339,7 @@ export class World {
     this.runtime.eventFaults = {};
     this.runtime.stops?.settle();
     for (const plugin of this.plugins) plugin.settle();
+    this.devices.binding?.settle();
   }
 
   // An eviction plugin is replaced while the round waits for another one.
@@ -494,11 +503,15 @@ const HOST = 4_000_037;
 const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
 const STOP = 7_000_003;
+const BINDING = 8_000_009;
 
 // How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
 const EAGER_MS = 4_000;
 // Share of these worlds.
 const STOPPING = 0.25;
+
+// Share of the worlds in which devices have binding conditions.
+const BINDING_SHARE = 0.2;
 
 function drawStopped(random: () => number): Plan["stopped"] {
   if (random() >= STOPPING) return undefined;
@@ -531,10 +544,11 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
       Number.isFinite(faults.pluginReplacements) ? 2 : 1,
     ),
     drivers: machine.between(0, isSmall ? 1 : 2),
+    hasBinding: seededRandom(seed + BINDING)() < BINDING_SHARE,
     settings: drawSettings(machine),
     rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
-  const isShort = plan.drivers === 0 && seed % LONG_CALM_EVERY !== 0;
+  const isShort = plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
   const calmMs =
     (isShort ? SHORT_CALM_MS : CALM_MS) +
     (isLate ? LATE_WRITE_MS : 0) +

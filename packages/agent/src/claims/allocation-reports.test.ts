@@ -56,6 +56,7 @@ beforeEach(async () => {
         const isTold = (claim: ClaimToBind) => keys.get(claim.uid) === allocationKey(claim);
         accepted = claims.filter(isTold).map(({ uid, allocatedAt }) => `${uid} ${allocatedAt}`);
       },
+      untold: () => renewed.push("untold"),
       renewed: (_, uids) => renewed.push(...uids),
     },
     watch: (target) => ({
@@ -151,7 +152,7 @@ it("the status of an allocation is accepted from when the driver was told of it"
   await clock.step(1_000);
   await until("accepted again", () => accepted[0] === "uid 5000");
   expect(told.slice(1)).toEqual([["uid 1000"], [], ["uid 5000"]]);
-  expect(renewed).toEqual(["uid", "uid"]);
+  expect(renewed).toEqual(["untold", "uid", "uid"]);
   expect(news).toEqual([true, false, true]);
 });
 
@@ -184,7 +185,7 @@ it("a claim that can't be read delays the first list, and not those after it", a
   expect(told).toEqual([["uid 1000"], []]);
 });
 
-it("a driver that connects again is told again, and not of what is unchanged", async () => {
+it("a driver that connects again is told again, and all is new to it", async () => {
   const claim = await waiting();
   claim.onUpsert(allocated(1_000));
   await clock.step(10_000);
@@ -193,9 +194,9 @@ it("a driver that connects again is told again, and not of what is unchanged", a
   connect();
   await until("told again", () => told.length === 2);
   expect(told[1]).toEqual(["uid 1000"]);
-  expect(renewed).toEqual(["uid"]);
   await until("its answer", () => news.length === 2);
-  expect(news).toEqual([true, false]);
+  expect(renewed).toEqual(["untold", "uid", "untold", "uid"]);
+  expect(news).toEqual([true, true]);
 });
 
 it("a watch that fails is a problem of the drivers that need it", async () => {

@@ -15,7 +15,7 @@ import { ClaimsToBind, type ClaimsToBindOptions } from "./claims-to-bind.ts";
 
 export interface AllocationReportsOptions
   extends Pick<ClaimsToBindOptions, "nodeName" | "records" | "watch"> {
-  statuses: Pick<ClaimStatuses, "toBind" | "renewed" | "unprepared">;
+  statuses: Pick<ClaimStatuses, "toBind" | "untold" | "renewed" | "unprepared">;
   clock: Clock;
   log: Logger;
 }
@@ -27,6 +27,8 @@ interface Told {
   claims: readonly ClaimToBind[] | undefined;
   /** The allocations that the driver was told of last: their keys, by UID of the claim. */
   allocations: ReadonlyMap<string, string>;
+  /** Whether it was told since it connected. It may have been restarted. */
+  isTold: boolean;
   /** Called after the connected driver was told; with whether some of it was new. */
   onTold: (isNew: boolean) => void;
 }
@@ -36,8 +38,8 @@ interface Told {
  *
  * 1. Pods and claims are watched only while a driver is known that serves DeviceBinding.
  * 2. A driver is told once all claims are known. After that, a claim that can't be read yet does not delay the others.
- * 3. The status of a claim's devices is accepted from when the driver was told of its allocation. What it reported before
- *    was about an earlier one, so that it is asked again.
+ * 3. The status of a claim's devices is accepted from when the driver was told of its allocation, since it connected. What
+ *    it reported before was about an earlier one, or did not know the claim, so that it is asked again.
  */
 export class AllocationReports {
   readonly #options: AllocationReportsOptions;
@@ -58,7 +60,7 @@ export class AllocationReports {
 
   /**
    * Tells a connected driver until the signal aborts. Never rejects.
-   * @param onTold called each time it was told; with whether it was of an allocation that it was not told of before
+   * @param onTold called each time it was told; with whether it was of an allocation that it was not told of since it connected
    */
   async tell(
     target: Omit<NoticeTarget, "log">,
@@ -68,6 +70,8 @@ export class AllocationReports {
     const { driver } = target;
     const known = this.#drivers.get(driver) ?? this.#added(driver);
     known.onTold = onTold;
+    known.isTold = false;
+    this.#options.statuses.untold(driver);
     await known.notice.run({ ...target, log: this.#options.log }, signal);
   }
 
@@ -75,6 +79,7 @@ export class AllocationReports {
   forgotten(driver: string): void {
     if (!this.#drivers.delete(driver)) return;
     this.#options.statuses.toBind(driver, [], new Map());
+    this.#options.statuses.renewed(driver, []);
     if (this.#drivers.size === 0) this.#watching?.abort();
     else this.#toBind.servedChanged();
   }
@@ -114,6 +119,7 @@ export class AllocationReports {
       }),
       claims: undefined,
       allocations: new Map(),
+      isTold: false,
       onTold: () => {},
     };
     this.#drivers.set(driver, known);
@@ -144,7 +150,8 @@ export class AllocationReports {
   }
 
   #told(driver: string, known: Told, claims: readonly ClaimToBind[]): void {
-    const added = claims.map(({ uid }) => uid).filter((uid) => !known.allocations.has(uid));
+    const added = claims.map(({ uid }) => uid).filter((uid) => !known.isTold || !known.allocations.has(uid));
+    known.isTold = true;
     known.allocations = new Map(claims.map((claim) => [claim.uid, allocationKey(claim)]));
     this.#options.statuses.renewed(driver, added);
     this.#accept(driver, known);

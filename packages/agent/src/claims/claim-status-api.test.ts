@@ -21,11 +21,15 @@ const served = (version: string): ApiResource => ({
 });
 
 /** An API whose server has these versions, and whose answer to an apply is `apply`'s. */
-function apiOf(versions: string[], apply: (resource: ApiResource, body: KubeObject) => KubeObject) {
+function apiOf(
+  versions: string[],
+  apply: (resource: ApiResource, body: KubeObject) => KubeObject,
+  found: KubeObject = stored,
+) {
   return new ClaimStatusApi({
     resolve: async ({ version }) => (versions.includes(version) ? served(version) : undefined),
     forgetDiscovery: () => {},
-    get: async () => stored,
+    get: async () => found,
     apply: async (resource, body) => apply(resource, body),
     jsonPatch: async () => {
       throw new Error("not expected");
@@ -50,6 +54,22 @@ it.each([["v1"], ["v1beta2"], ["v1beta1"]])(
     expect(bodies).toEqual([[served(version), body]]);
   },
 );
+
+it("entries for the claim as it was read are not applied to one that has changed since", async () => {
+  const bodies: KubeObject[] = [];
+  const found = { ...stored, metadata: { ...claim, resourceVersion: "7" } };
+  const api = apiOf(
+    ["v1"],
+    (_resource, body) => {
+      bodies.push(body);
+      return stored;
+    },
+    found,
+  );
+  await api.apply(claim, () => [device], options, signal);
+  await api.apply(claim, [device], options, signal);
+  expect(bodies.map(({ metadata }) => metadata.resourceVersion)).toEqual(["7", undefined]);
+});
 
 it("a version that the server has dropped since is discovered again", async () => {
   const versions = ["v1beta1"];

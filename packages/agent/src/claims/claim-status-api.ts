@@ -44,12 +44,12 @@ export class ClaimStatusApi {
 
   /**
    * Makes these the driver's only entries of this field manager. Conditions keep the time of their last transition unless
-   * their status has changed. A function returns the entries for the
-   * claim as it is, or undefined to write nothing.
+   * their status has changed. A function returns the entries for the claim as it is, or undefined to write nothing; they are
+   * not written if the claim changes meanwhile.
    *
    * Throws `notFound` if the claim does not exist or was replaced, `DeviceStatusNotWritten` with the code `forbidden` if a
    * permission is missing, `invalid` if one may be missing or a field of this claim is forbidden, and `conflict` if another
-   * client owns a field, and otherwise as the client does.
+   * client owns a field, and otherwise as the client does: `conflict` if the claim has changed.
    */
   async apply(
     claim: ClaimReference,
@@ -71,7 +71,9 @@ export class ClaimStatusApi {
     };
     // An empty status would still be a field of ours.
     const status = devices.length === 0 ? {} : { status: { devices } };
-    const body = { metadata: { namespace, name, uid }, ...status };
+    const { resourceVersion = "" } = found.metadata;
+    const version = typeof wanted === "function" ? { resourceVersion } : {};
+    const body = { metadata: { namespace, name, uid, ...version }, ...status };
     const written = await this.#reader.inServedVersion(signal, async (resource) => {
       try {
         if (isPatched(found, manager)) return await patched(resource);

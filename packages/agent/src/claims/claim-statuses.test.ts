@@ -26,9 +26,11 @@ class StatusServer {
 
   /** Results of the allocation, by name of the claim. */
   readonly allocated = new Map<string, object[]>();
+  /** When claims were allocated, in wall milliseconds, by name. Default: 1. */
+  readonly allocatedAt = new Map<string, number>();
 
   async apply(claim: ClaimReference, wanted: WantedEntries): Promise<StatusOutcome> {
-    const entries = typeof wanted === "function" ? wanted(this.claim(claim.name)) : wanted;
+    const entries = typeof wanted === "function" ? wanted(this.claim(claim)) : wanted;
     if (!entries) return "kept";
     this.writes.push(claim.name);
     this.fault?.(claim);
@@ -37,10 +39,11 @@ class StatusServer {
     return this.drops ? "dropped" : "stored";
   }
 
-  claim(name: string): KubeObject {
+  claim({ name, uid }: ClaimReference): KubeObject {
     const results = this.allocated.get(name);
-    const allocation = results && { devices: { results } };
-    return { metadata: { name }, status: { allocation, devices: [...(this.entries.get(name) ?? [])] } };
+    const allocationTimestamp = new Date(this.allocatedAt.get(name) ?? 1).toISOString();
+    const allocation = results && { allocationTimestamp, devices: { results } };
+    return { metadata: { name, uid }, status: { allocation, devices: [...(this.entries.get(name) ?? [])] } };
   }
 
   devices(name: string): string[] {
@@ -295,6 +298,31 @@ it("a claim that waits to be bound has a status, which stays from then on until 
   await second.stop();
 });
 
+it.each<[state: "preparing" | "prepared" | "unpreparing", unprepared: string[]]>([
+  ["preparing", ["one"]],
+  ["prepared", []],
+  ["unpreparing", []],
+])("a claim that an agent before left %s", async (state, unprepared) => {
+  const { world, records, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const first = start();
+  first.statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  first.statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  await records.save(DRIVER, claim, {
+    state,
+    devices: [{ ...binding, cdiDeviceIds: [] }],
+    cdi: "",
+    pods: [],
+  });
+  await first.stop();
+  const { statuses, stop } = start();
+  expect(statuses.unprepared().map(({ name }) => name)).toEqual(unprepared);
+  await stop();
+});
+
 it("what was reported of an earlier allocation is not written for a later one, though it has the same device", async () => {
   const { world, server, start } = await setUp([]);
   using _world = world;
@@ -306,6 +334,7 @@ it("what was reported of an earlier allocation is not written for a later one, t
   await until("written", () => server.devices("one").length === 1);
   // Deallocated, by which the API server removes the entry, and allocated the same device again.
   server.entries.delete("one");
+  server.allocatedAt.set("one", 2);
   statuses.toBind(DRIVER, [toBind(claim, 2)], told(claim));
   await settle();
   statuses.reported(DRIVER, [entry(claim, { data: '{"of":"earlier"}' })]);
@@ -319,6 +348,22 @@ it("what was reported of an earlier allocation is not written for a later one, t
   // Equal to the report of before: the driver says it of this allocation.
   statuses.reported(DRIVER, [entry(claim, { data: '{"of":"earlier"}' })]);
   await until("written again", () => server.devices("one").length === 1);
+  await stop();
+});
+
+it("what was reported of an allocation is not written to a claim that was allocated anew before the agent has seen it", async () => {
+  const { world, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  server.allocatedAt.set("one", 2);
+  const { statuses, stop } = start();
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  statuses.reported(DRIVER, [entry(claim)]);
+  await settle();
+  expect(server.writes).toEqual([]);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], keysOf(toBind(claim, 2)));
+  await until("written once it was told of that allocation", () => server.devices("one").length === 1);
   await stop();
 });
 
@@ -343,12 +388,54 @@ it("the status of an agent before stays until the driver has reported it again",
   await stop();
 });
 
+it("what a driver reports before it was told of allocations removes no status of claims that wait", async () => {
+  const { world, records, server, claims, start } = await setUp(["prepared"]);
+  using _world = world;
+  const [prepared] = claims as [ClaimReference];
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const first = start();
+  first.statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  first.statuses.reported(DRIVER, [entry(claim), entry(prepared)]);
+  await until("written", () => server.entries.size === 2);
+  // The driver was restarted, and its calls fail.
+  first.statuses.untold(DRIVER);
+  first.statuses.reported(DRIVER, []);
+  await until("withdrawn", () => server.devices("prepared").length === 0);
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  await first.stop();
+  // The claims are not known yet.
+  const { statuses, stop, stored } = start();
+  statuses.untold(DRIVER);
+  statuses.reported(DRIVER, []);
+  await settle();
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  statuses.renewed(DRIVER, [claim.uid]);
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  await settle();
+  expect(server.devices("one")).toEqual(["nic-0"]);
+  statuses.reported(DRIVER, []);
+  await until("it was told", () => server.devices("one").length === 0);
+  // One that was deallocated, and one that was unprepared, are let go of nevertheless.
+  statuses.reported(DRIVER, [entry(claim), entry(prepared)]);
+  await until("written again", () => stored().length === 2);
+  statuses.untold(DRIVER);
+  server.allocated.delete("one");
+  server.entries.delete("one");
+  statuses.toBind(DRIVER, [], told());
+  await records.remove(DRIVER, prepared.uid);
+  await until("let go", () => stored().length === 0);
+  expect(server.devices("prepared")).toEqual([]);
+  await stop();
+});
+
 it("a claim with a record of an earlier allocation has the status of the devices that it waits for", async () => {
   const { world, server, claims, start } = await setUp(["one"]);
   using _world = world;
   const [claim] = claims as [ClaimReference];
   const { statuses, problems, stop } = start();
   const later = { ...toBind(claim), devices: [{ ...binding, device: "nic-1" }] };
+  server.allocated.set("one", [{ ...later.devices[0], driver: DRIVER }]);
   statuses.toBind(DRIVER, [later], keysOf(later));
   statuses.reported(DRIVER, [entry(claim, { device: "nic-1" })]);
   await until("written", () => server.devices("one").length === 1);

@@ -1,5 +1,6 @@
 import { DeviceStatusNotWritten } from "@nodekeeper/api/errors";
 import type { DeviceStatus } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
 import {
   type Clock,
   codeOf,
@@ -43,7 +44,8 @@ const DROPPED =
  *    unprepared, also by an agent that was restarted since: claims are recorded before they are written.
  * 2. That of a device with binding conditions stays until the claim is deallocated, because the scheduler reads it for
  *    every pod. While the claim neither waits nor is prepared, it is updated or removed, but not added: after a
- *    deallocation, which removes it, the last report is about the earlier allocation.
+ *    deallocation, which removes it, the last report is about the earlier allocation. While it waits, nothing is written
+ *    to a claim that has another allocation than the driver was told of.
  * 3. While a driver is disconnected its last status stays.
  * 4. Only the agent's own fields are removed or changed: each driver has its own field manager on each node, and fields
  *    of other managers are not taken over.
@@ -107,15 +109,22 @@ export class ClaimStatuses {
     }
   }
 
+  /** Leaves the status of claims that are not prepared as it is until the driver, which has just connected, was told of them. */
+  untold(driver: string): void {
+    this.#reports.untold(driver);
+  }
+
   /** Awaits another report of claims that the driver was told are allocated anew. Until then their status stays. */
   renewed(driver: string, uids: readonly string[]): void {
     this.#reports.renewed(driver, uids);
   }
 
-  /** Returns the claims that may have entries of ours, and have no record. */
+  /** Returns the claims that may have entries of ours and were not prepared yet. */
   unprepared(): ClaimReference[] {
     const { records } = this.#options;
-    return [...this.#stored].flatMap(([key, claim]) => (records.get(...partsOf(key)) ? [] : [claim]));
+    const isUnprepared = (key: string) =>
+      (records.get(...partsOf(key))?.state ?? "preparing") === "preparing";
+    return [...this.#stored].flatMap(([key, claim]) => (isUnprepared(key) ? [claim] : []));
   }
 
   /** Why the status of a driver's devices is refused or not written; undefined if it is. */
@@ -161,6 +170,7 @@ export class ClaimStatuses {
       return;
     }
     const text = isOpen ? undefined : JSON.stringify(wanted);
+    const isTold = this.#reports.isTold(driver, uid);
     if (!isOpen && this.#written.get(key) === text) return;
     const waitMs = this.#pace.take(driver);
     if (waitMs > 0) {
@@ -169,10 +179,11 @@ export class ClaimStatuses {
     }
     this.#written.delete(key);
     try {
-      const outcome = await this.#write(driver, claim, wanted, signal);
+      const entries = isOpen || !isTold ? wanted : (live: KubeObject) => (isTold(live) ? wanted : undefined);
+      const outcome = await this.#write(driver, claim, entries, signal);
       if (outcome === "held") return;
       if (outcome === "stored" && text !== undefined) this.#written.set(key, text);
-      if (outcome === "stored" && isOpen) this.#recheck(key);
+      if (outcome !== "none" && isOpen) this.#recheck(key);
       this.#failures.delete(key);
     } catch (error) {
       this.#failures.set(key, messageOf(error));
@@ -185,13 +196,13 @@ export class ClaimStatuses {
     this.#queue.addAfter(key, RECHECK_MS);
   }
 
-  // Returns whether the claim has entries of ours now, or its write is postponed.
+  // Returns whether the claim has entries of ours now, was left as it is, or its write is postponed.
   async #write(
     driver: string,
     { namespace, name, uid }: ClaimReference,
     wanted: WantedEntries,
     signal: AbortSignal,
-  ): Promise<"stored" | "none" | "held"> {
+  ): Promise<"stored" | "kept" | "none" | "held"> {
     const { store, log } = this.#options;
     const key = keyOf(driver, uid);
     const claim = { namespace, name, uid };
@@ -200,10 +211,9 @@ export class ClaimStatuses {
       this.#stored.set(key, claim);
     }
     const result = await this.#apply(driver, claim, wanted, signal);
-    if (result === "held") return "held";
-    if (result !== "missing" && result !== "kept")
-      log.debug({ driver, claim, result }, "status of devices written");
-    if (result === "stored" || result === "kept") return "stored";
+    if (result === "held" || result === "kept") return result;
+    if (result !== "missing") log.debug({ driver, claim, result }, "status of devices written");
+    if (result === "stored") return "stored";
     store.remove({ driver, uid });
     this.#stored.delete(key);
     return "none";

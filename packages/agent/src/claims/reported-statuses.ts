@@ -7,7 +7,7 @@ import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
 import { boundDevices } from "./claim-status-api.ts";
-import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
+import { allocationKey, type ClaimToBind, claimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import { isAllocated, type RefusedStatus, readStatusReport, type StatusReport } from "./status-report.ts";
 
@@ -45,6 +45,8 @@ export class ReportedStatuses {
   readonly #toBind = new Map<string, ReadonlyMap<string, Waiting>>();
   /** UIDs of claims, by driver, of which the last report was about an earlier allocation. */
   readonly #outdated = new Map<string, Set<string>>();
+  /** Connected drivers that are to be told of the claims that wait, and were not yet. */
+  readonly #untold = new Set<string>();
 
   constructor(options: ReportedStatusesOptions) {
     this.#options = options;
@@ -72,12 +74,14 @@ export class ReportedStatuses {
   /** Takes an empty report. */
   withdrawn(driver: string): void {
     this.#outdated.delete(driver);
+    this.#untold.delete(driver);
     this.#set(driver, { entries: new Map(), refused: [] });
   }
 
   forgotten(driver: string): void {
     this.#reports.delete(driver);
     this.#outdated.delete(driver);
+    this.#untold.delete(driver);
   }
 
   /**
@@ -99,8 +103,17 @@ export class ReportedStatuses {
     );
   }
 
-  /** Leaves the status of claims as it is until the next report: the last one was about an earlier allocation. */
+  /**
+   * Leaves the status of claims that are not prepared as it is until `renewed`: a driver that has just connected does not
+   * know them, and reports that they have none.
+   */
+  untold(driver: string): void {
+    this.#untold.add(driver);
+  }
+
+  /** Leaves the status of claims as it is until the next report: the last one was about an earlier allocation, or none. */
   renewed(driver: string, uids: readonly string[]): void {
+    this.#untold.delete(driver);
     this.#outdated.set(driver, new Set([...(this.#outdated.get(driver) ?? []), ...uids]));
   }
 
@@ -141,15 +154,31 @@ export class ReportedStatuses {
     const record = this.#options.records.get(driver, uid);
     const waiting = this.#toBind.get(driver)?.get(uid);
     const prepared = record?.state === "prepared" ? record.devices : undefined;
+    const isUntold = this.#untold.has(driver);
     // A claim may be prepared for one pod while another waits, or still for an earlier allocation.
-    if (waiting?.isTold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
+    if (waiting?.isTold && !isUntold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
       return this.#entries(driver, uid, waiting.claim.devices);
     if (prepared) return this.#entries(driver, uid, prepared);
     if (record && !isEnding(record)) return undefined;
     if (record && !record.devices.some(({ bindingConditions }) => bindingConditions)) return [];
     return (live) => {
       const bound = boundDevices(live, driver);
-      return bound.length === 0 ? [] : this.#entries(driver, uid, bound);
+      if (bound.length === 0) return [];
+      return isUntold ? undefined : this.#entries(driver, uid, bound);
+    };
+  }
+
+  /**
+   * Returns whether a claim as it was read has the allocation that the driver was told of. It may have been allocated anew
+   * before the agent has seen that. Undefined if it does not wait to be bound.
+   */
+  isTold(driver: string, uid: string): ((live: KubeObject) => boolean) | undefined {
+    const waiting = this.#toBind.get(driver)?.get(uid);
+    if (!waiting?.isTold) return undefined;
+    const key = allocationKey(waiting.claim);
+    return (live) => {
+      const claim = claimToBind(live, driver, new Map(), this.#options.nodeName);
+      return claim !== undefined && allocationKey(claim) === key;
     };
   }
 

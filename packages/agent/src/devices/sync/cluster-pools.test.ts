@@ -1,5 +1,5 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import type { Fault, RequestInfo } from "@nodekeeper/testing";
+import type { Fault, ReceivedRequest, RequestInfo } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it } from "vitest";
 import { allocatable } from "../testing/allocatable.ts";
@@ -136,6 +136,26 @@ it("pools that no driver reports any more are removed after a delay, also after 
   await until("deleted", () => leasesOf(two).length === 0);
   const names = two.slices().map(({ metadata }) => metadata.name!);
   expect(names).toEqual(expect.arrayContaining(["of-another-client", "of-another-driver"]));
+});
+
+it("a pool that the driver withdraws while it is being written is removed, and only then the lease", async () => {
+  let written: KubeObject | undefined;
+  const admit = ({ method, query, body }: ReceivedRequest): Fault | undefined => {
+    if (method !== "POST" || query.has("dryRun") || written) return undefined;
+    written = body as KubeObject;
+    return { delayMs: 2_500 };
+  };
+  const { one, drivers } = await twoNodes({ admit });
+  drivers[0]!.reportPools([fabric("port-0")]);
+  await one.register(DRIVER, drivers[0]!);
+  const slice = await until("the write is under way", () => written);
+  drivers[0]!.reportPools([]);
+  const arrivesAt = performance.now() + 2_000;
+  await until("several looks later", () => performance.now() > arrivesAt);
+  // The server handles a request also after its client has given it up.
+  one.server.store.put(slice);
+  await until("removed", () => ofFabric(one.slices()).length === 0);
+  await until("deleted", () => leasesOf(one).length === 0);
 });
 
 it("a driver that never reports such pools has no lease", async () => {

@@ -115,7 +115,7 @@ export class ClusterPools implements Runnable {
     const driver = this.#drivers.get(name);
     if (!driver?.isPresent || !this.#isSupported()) return false;
     if (!candidacy.term) return driver.hasClusterPools !== isPatient;
-    candidacy.isDone = !driver.hasClusterPools && !mayHaveSlices(candidacy.term);
+    candidacy.isDone = !driver.hasClusterPools && !mayHaveSlices(name, candidacy.term);
     return !candidacy.isDone;
   }
 
@@ -143,9 +143,11 @@ export class ClusterPools implements Runnable {
   }
 }
 
-function mayHaveSlices({ sessions }: Term): boolean {
+// A write of what the driver reported before may be under way, or have failed without an answer: it has ended, and its
+// slice is known, once a sync of what the driver reports now has ended.
+function mayHaveSlices(driver: string, { sessions, slices }: Term): boolean {
   const cache = sessions.current?.cache;
-  return !cache?.isSynced || cache.size > 0;
+  return !cache?.isSynced || cache.size > 0 || !slices.isSettled(driver);
 }
 
 function leaseName(driver: string): string {

@@ -160,9 +160,9 @@ export class DriverSync {
     return delayMs;
   }
 
-  /** Returns whether a change was made by another client: the desired state is the same as when it was last reached. */
-  isRepair(desired: Desired | undefined): boolean {
-    return this.#settledFor !== undefined && this.#settledFor === desired;
+  /** Returns whether the last desired state that the slices were brought to is this one. */
+  isSettled(desired: Desired): boolean {
+    return this.#settledFor === desired;
   }
 
   /**

@@ -73,6 +73,12 @@ export class SliceSync {
     return desired && isBeyond ? this.#takenNames.without(desired) : desired;
   }
 
+  /** Returns whether the last sync of a driver's slices brought them to what is desired now. */
+  isSettled(driver: string): boolean {
+    const desired = this.desired(driver);
+    return desired !== undefined && (this.#syncs.get(driver)?.isSettled(desired) ?? false);
+  }
+
   async #sync(name: string, signal: AbortSignal): Promise<void> {
     const session = this.#context.sessions.current;
     // The next session adds every driver again.
@@ -124,11 +130,12 @@ export class SliceSync {
     }
   }
 
-  // Whether slices that another client changed are repaired later, because that client undoes each repair.
+  // Whether slices that another client changed are repaired later, because that client undoes each repair. If the desired
+  // state is the same as when it was last reached, another client made the change.
   #awaitsRepair(name: string, desired: Desired, changedAt: number): boolean {
     const { clock, metrics, queue } = this.#context;
     const sync = this.#syncOf(name);
-    if (!sync.isRepair(desired)) return false;
+    if (!sync.isSettled(desired)) return false;
     const { isNew, delayMs: fromChange } = sync.repair(changedAt);
     if (isNew) metrics.repairs.inc();
     const delayMs = fromChange - (clock.monotonic() - changedAt);

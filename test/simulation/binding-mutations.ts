@@ -1,0 +1,105 @@
+import type { Mutation } from "./mutation.ts";
+
+const claims = "packages/agent/src/claims";
+
+const ownAllocation =
+  "A binding condition is written only to the allocation that its driver reported it for.";
+const neverGone =
+  "A driver takes no claim for deallocated that a pod waits for, or that is yet to be prepared.";
+const leftOut =
+  "A claim that is allocated anew is left out of a list first, unless the agent can't know what the driver was told.";
+const othersStay = "What another client wrote to the status of a device stays while the claim is allocated.";
+const told = "At rest, a driver is told of exactly the claims that are allocated and that pods wait for.";
+const written = "At rest, the conditions that a driver reports are those of its claims.";
+
+/** Defects of what is done for devices with binding conditions. */
+export const bindingMutations: readonly Mutation[] = [
+  {
+    name: "binding: the status is written whatever allocation the claim has",
+    file: `${claims}/claim-statuses.ts`,
+    from: "const entries = isOpen || !isTold ? wanted",
+    to: "const entries = isOpen || isTold !== null ? wanted",
+    promise: ownAllocation,
+    seed: 20,
+  },
+  {
+    name: "binding: a claim that is allocated the same device again seems to be as before",
+    file: `${claims}/claim-to-bind.ts`,
+    from: "    uid,\n    allocatedAt,\n    devices.map",
+    to: "    uid,\n    devices.map",
+    promise: ownAllocation,
+    seed: 20,
+  },
+  {
+    name: "binding: a claim that is allocated anew is not left out of a list",
+    file: `${claims}/allocation-reports.ts`,
+    from: "notice.set(claims.some(isAnew) ?",
+    to: "notice.set(claims.every(isAnew) && !claims[0] ?",
+    promise: leftOut,
+    seed: 20,
+  },
+  {
+    name: "binding: what was reported before the driver was told is written",
+    file: `${claims}/allocation-reports.ts`,
+    from: "    this.#options.statuses.renewed(driver, added);\n",
+    to: "",
+    promise: ownAllocation,
+    seed: 171,
+  },
+  {
+    name: "binding: a driver is told before all claims are known",
+    file: `${claims}/allocation-reports.ts`,
+    from: "    if (!known.claims && !this.#toBind.isComplete) return;\n",
+    to: "",
+    promise: neverGone,
+    seed: 9,
+  },
+  {
+    name: "binding: a claim whose pod was bound is not told any more",
+    file: `${claims}/claims-to-bind.ts`,
+    from: "    if (followed.heldUid === uid && drivers.some(",
+    to: "    if (followed.heldUid !== uid && drivers.some(",
+    promise: neverGone,
+    seed: 20,
+  },
+  {
+    name: "binding: after a start, a claim whose pod was bound before is not told",
+    file: `${claims}/claims-to-bind.ts`,
+    from: "    this.#followUnprepared();\n    try {",
+    to: "    try {",
+    promise: neverGone,
+    seed: 40,
+  },
+  {
+    name: "binding: a claim that an agent was killed while preparing is not told",
+    file: `${claims}/claim-statuses.ts`,
+    from: '(records.get(...partsOf(key))?.state ?? "preparing") === "preparing"',
+    to: "!records.get(...partsOf(key))",
+    promise: neverGone,
+    seed: 638,
+  },
+  {
+    name: "binding: a driver is told of what it has prepared",
+    file: `${claims}/claims-to-bind.ts`,
+    from: "        preparedBy.add(driver);",
+    to: "        preparedBy.delete(driver);",
+    promise: told,
+    seed: 9,
+  },
+  {
+    name: "binding: entries are written as another client",
+    file: `${claims}/claim-status-api.ts`,
+    from: "fieldManager: manager, signal }",
+    to: 'fieldManager: "checker", signal }',
+    promise: othersStay,
+    seed: 9,
+  },
+  {
+    name: "binding: a status that changes is not written",
+    file: `${claims}/reported-statuses.ts`,
+    from: "    return new Set([...outdated, ...uids.filter(differs)]);",
+    to: "    return new Set([...outdated, ...uids.filter(() => false)]);",
+    promise: written,
+    seed: 50,
+  },
+];
