@@ -66,7 +66,10 @@ function answerTo(query: string, all: readonly LogsRow[]): LogsRow[] {
     for (const match of filter.matchAll(new RegExp(pattern, "g")))
       conditions.push((row) => condition([...match], row));
   };
-  add(`(${TEXT}):?=(${TEXT})`, ([, name, value], row) => row[JSON.parse(name!)] === JSON.parse(value!));
+  add(
+    `(${TEXT}):?=(${TEXT})`,
+    ([, name, value], row) => (row[JSON.parse(name!)] ?? "") === JSON.parse(value!),
+  );
   add(`(${TEXT}):~(${TEXT})`, ([, name, value], row) =>
     new RegExp(JSON.parse(value!)).test(row[JSON.parse(name!)] ?? ""),
   );
@@ -79,18 +82,13 @@ function answerTo(query: string, all: readonly LogsRow[]): LogsRow[] {
 
 function piped(rows: readonly LogsRow[], pipe: string): LogsRow[] {
   const times = (some: readonly LogsRow[]) => some.map(({ _time }) => _time!).sort();
-  if (pipe.startsWith("stats min(")) {
-    const all = times(rows);
-    return all.length === 0 ? [] : [{ oldest: all[0]!, newest: all.at(-1)! }];
-  }
   if (pipe.startsWith("stats by ")) {
     const keys = textsIn(pipe);
     const groups = Map.groupBy(rows, (row) => JSON.stringify(keys.map((key) => row[key] ?? "")));
     return [...groups.values()].map((group) => ({
       ...Object.fromEntries(keys.map((key) => [key, group[0]![key] ?? ""])),
-      ...(pipe.includes("min(_time)")
-        ? { oldest: times(group)[0]!, newest: times(group).at(-1)! }
-        : { last: times(group).at(-1)! }),
+      oldest: times(group)[0]!,
+      ...{ newest: times(group).at(-1)!, last: times(group).at(-1)! },
     }));
   }
   if (pipe.startsWith("unpack_json "))
