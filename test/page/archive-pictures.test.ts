@@ -44,13 +44,17 @@ describe("the commands of the page", () => {
   it.each(shown)("%s", async (block) => {
     const [, line = ""] = /^\$ kubectl nodekeeper (.*)$/m.exec(block) ?? [];
     const now = `$ kubectl nodekeeper ${line}\n${(await commands.run(line)).trimEnd()}`;
-    if (isUpdate) writeFileSync(page, readFileSync(page, "utf8").replace(block, () => now));
+    if (isUpdate)
+      writeFileSync(
+        page,
+        readFileSync(page, "utf8").replace(block, () => now),
+      );
     else expect(now).toBe(block);
   });
 });
 
 const views: [name: string, hash: string, ...shows: (string | RegExp)[]][] = [
-  ["nodes", "#/nodes", "1 without an answer", /CrashLoopBackOff/],
+  ["nodes", "#/nodes", "3 without an answer", /CrashLoopBackOff/],
   ["pods", "#/pods?text=crawler", "3 pods among 403."],
   ["explain", `#/explain?pod=${pod}`, /Answered by the archive/],
   ["compare", "#/compare?a=worker-003&b=worker-012", /differences\.$/],
@@ -73,7 +77,8 @@ describe("the pictures of the page", () => {
       await route.fulfill({ response, body: (await response.text()) + FONTS });
     });
     await open.goTo(hash);
-    await open.see(/without an answer/);
+    await open.see("198 nodes, and 2 that are gone");
+    await open.page.getByRole("progressbar", { name: "Agents read" }).waitFor({ state: "hidden" });
   });
   afterAll(async () => {
     await open?.[Symbol.asyncDispose]();
@@ -105,7 +110,13 @@ async function compare(shown: Page, file: string): Promise<void> {
     .toBeLessThan(MOST_DIFFERENCE);
 }
 
-const take = (shown: Page) => shown.screenshot({ animations: "disabled" });
+/** Takes a picture without the empty space below the view. */
+async function take(shown: Page): Promise<Buffer> {
+  const { width, height } = shown.viewportSize()!;
+  const box = (await shown.locator("main").boundingBox())!;
+  const clip = { x: 0, y: 0, width, height: Math.min(height, Math.ceil(box.y + box.height)) };
+  return await shown.screenshot({ animations: "disabled", clip });
+}
 
 async function settledPicture(shown: Page): Promise<Buffer> {
   let last = await take(shown);

@@ -4,6 +4,7 @@ import { type FleetNodeState, TestFleet } from "./fleet.ts";
 import type { ArchiveFixture } from "./recorded-archive.ts";
 
 const NODES = 200;
+const PLUGINS = ["disk-io", "network"];
 
 /** The cluster of docs/archive-pictures.md: simulated nodes, of which those of the recorded archive are gone. */
 export function drawnFleet(archive: ArchiveFixture, commands: ArchiveCommands): TestFleet {
@@ -31,13 +32,16 @@ function goneNodes({ rows }: ArchiveFixture): Record<string, FleetNodeState> {
 /** Most nodes are healthy; some of the first fifty have each of the troubles that a node can have. */
 function stateOf(at: number): FleetNodeState {
   const version = at % 10 === 7 ? "0.0.9" : "0.1.0";
-  const live = { mode: "live", version, configuration: settings(2) } as const;
+  const live = { mode: "live", version, working: PLUGINS, configuration: settings(2) } as const;
   if (at === 3) return { ...live, evicted: 2, conditions: ["MemoryPressure"] };
-  if (at === 5) return { ...live, failing: { "disk-io": "ThresholdMet timed out after 3 s" } };
-  if (at === 8) return { problem: "can't query the agent on node worker-008: pod agent-x7k2p is CrashLoopBackOff" };
+  if (at === 5)
+    return { ...live, working: ["network"], failing: { "disk-io": "ThresholdMet timed out after 3 s" } };
+  if (at === 8)
+    return { problem: "can't query the agent on node worker-008: pod agent-x7k2p is CrashLoopBackOff" };
   if (at === 9) return { hasAgent: false };
-  if (at === 11) return { condition: "NotReady" };
-  if (at === 12) return { mode: "dryRun", version, configuration: settings(1), failing: { "disk-io": "timed out" } };
+  if (at === 11) return { condition: "NotReady", problem: "the agent on node worker-011 does not respond" };
+  if (at === 12)
+    return { mode: "dryRun", version: "0.0.9", working: ["network"], configuration: settings(1) };
   if (at === 14) return { ...live, isCordoned: true };
   return at % 37 === 30 ? { ...live, evicted: 1 } : live;
 }
@@ -52,7 +56,13 @@ function pods(now: number): FoundPod[] {
     ...{ node: `worker-0${at + 1}3`, owner: "ReplicaSet crawler", createdAt: now - at * 3_600_000 },
   }));
   const others = Array.from({ length: 400 }, (_, at) => ({
-    ...{ namespace: "default", name: `web-${at}`, uid: `uid-web-${at}`, phase: "Running", node: "worker-000" },
+    ...{
+      namespace: "default",
+      name: `web-${at}`,
+      uid: `uid-web-${at}`,
+      phase: "Running",
+      node: "worker-000",
+    },
   }));
   return [...replicas, ...others];
 }

@@ -13,7 +13,7 @@ import {
 import { until } from "@nodekeeper/testing/until";
 import { VictoriaLogsServer } from "../../e2e/support/victoria-logs.ts";
 import { startScript } from "../../support/processes.ts";
-import { archiveFixture, type ArchiveFixture, type RecordedSpan } from "./recorded-archive.ts";
+import { type ArchiveFixture, archiveFixture, type RecordedSpan } from "./recorded-archive.ts";
 
 const NODES = ["worker-041", "worker-112"];
 const EVICTIONS = 3;
