@@ -96,6 +96,10 @@ function templated(text: string): string {
       /^( +- name: clusterPoolDrivers\n +expression:) "\[\]"$/m,
       '$1 {{ include "nodekeeper.clusterPoolDrivers" . | quote }}',
     )
+    .replace(
+      /^ +# resourceNames: \[nodekeeper-pools-.*\n( +- apiGroups: .*\n +resources: \[leases\])$/m,
+      '$1\n    resourceNames: {{ include "nodekeeper.clusterPoolLeases" . }}',
+    )
     .replaceAll('"system:serviceaccount:nodekeeper:nodekeeper"', '"{{ include "nodekeeper.user" . }}"')
     .replace(
       /^metadata:\n {2}name: .*$/m,

@@ -229,11 +229,15 @@ describe.skipIf(missing)("the chart's values", () => {
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   /** The permissions that `nodekeeper preflight` asks for with the chart's configuration: those that the agent uses. */
-  async function askedFor(objects: readonly ApiObject[]): Promise<string[]> {
+  async function permissionsOf(objects: readonly ApiObject[]) {
     const file = join(directory, "config.yaml");
     writeFileSync(file, named(objects, "ConfigMap")!.data["config.yaml"]);
     const { configuration } = await loadConfiguration({ file, flags: {}, env: {}, hostname: "worker-1" });
-    const permissions = requiredPermissions(configuration).map(({ verb, group, resource, subresource }) => {
+    return requiredPermissions(configuration);
+  }
+
+  async function askedFor(objects: readonly ApiObject[]): Promise<string[]> {
+    const permissions = (await permissionsOf(objects)).map(({ verb, group, resource, subresource }) => {
       const what = subresource ? `${resource}/${subresource}` : resource;
       return `${verb} ${group}/${what}`;
     });
@@ -254,6 +258,23 @@ describe.skipIf(missing)("the chart's values", () => {
       expect(given).toEqual([...new Set([...base, ...added])].sort());
     },
   );
+
+  it("gives the agents the Leases of drivers with pools beyond the node, and no others of the namespace", async () => {
+    const objects = await render('devices.clusterPools.drivers=["a.example.com","b.example.com"]');
+    const rules = named(objects, "Role", "nodekeeper-cluster-pools")!.rules as ApiObject[];
+    const given = rules.flatMap(({ resources, resourceNames = [""], verbs }) =>
+      verbs.flatMap((verb: string) => resourceNames.map((name: string) => `${verb} ${resources} ${name}`)),
+    );
+    expect(given.sort()).toEqual([
+      "create leases ",
+      ...["delete", "get", "update"].flatMap((verb) =>
+        ["a", "b"].map((driver) => `${verb} leases nodekeeper-pools-${driver}.example.com`),
+      ),
+    ]);
+    const leases = (await permissionsOf(objects)).filter(({ resource }) => resource === "leases");
+    const asked = leases.map(({ verb, name = "", namespace }) => `${verb} leases ${name} ${namespace}`);
+    expect(asked.sort()).toEqual(given.map((right) => `${right} nodekeeper`));
+  });
 
   it("gives the container nothing that it does not need, and every object its labels", async () => {
     const objects = await render(

@@ -244,6 +244,7 @@ describe("the pods of the cluster", () => {
     expect(address).toBe("nodes/worker-1/#/pod/default/web-1?uid=uid-web-1");
     await open.see("not scheduled");
     expect(await accessibilityProblems(page)).toEqual([]);
+    expect(await keyboardProblems(page)).toEqual([]);
     await page.getByRole("searchbox").fill("nothing");
     await page.getByRole("button", { name: "Search" }).click();
     await open.see("None of the 3 pods has such a name or UID.");
@@ -309,6 +310,9 @@ describe("the comparison of two nodes", () => {
     await open.see("eviction.records.maxAge", "kubeletVersion", "eviction.policies[batch].rule");
     expect(new URL(page.url()).hash).toBe("#/compare?a=worker-1&b=worker-2&all=true");
     expect(await accessibilityProblems(page)).toEqual([]);
+    expect(await keyboardProblems(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await overflow(page)).toEqual({ pixels: 0, of: [] });
     open.expectNoProblems();
   });
 

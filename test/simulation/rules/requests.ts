@@ -14,8 +14,11 @@ export function watchesOf({ plan }: World): number {
 interface Kind {
   what: string;
   includes: RegExp;
-  /** @param evicted number of pods that the agent has tried to evict */
-  most(changes: Changes, evicted: number): number;
+  /**
+   * @param evicted number of pods that the agent has tried to evict
+   * @param hasBinding whether there are devices with binding conditions
+   */
+  most(changes: Changes, evicted: number, hasBinding: boolean): number;
 }
 
 // Each change that is published is one write of each object that it concerns. What only the agent has to do with, such as
@@ -31,8 +34,9 @@ const kinds: readonly Kind[] = [
     what: "writes of ResourceSlices",
     includes: /\/resourceslices/,
     // A pool has up to two slices, of which each has the generation; a slice that is not needed any more is deleted, and the
-    // first of a kind is written in dry run.
-    most: ({ devices, driverRestarts, passingDrivers }) => 4 * (devices + driverRestarts + passingDrivers),
+    // first of a kind is written in dry run. Devices with binding conditions are one more kind.
+    most: ({ devices, driverRestarts, passingDrivers }, _evicted, hasBinding) =>
+      (hasBinding ? 6 : 4) * (devices + driverRestarts + passingDrivers),
   },
   {
     what: "evictions",
@@ -83,7 +87,7 @@ export class RequestCount {
     const counts = kinds.map(({ what, includes, most }) => ({
       what,
       count: writes.filter(({ path }) => includes.test(path)).length,
-      most: most(changes, evicted),
+      most: most(changes, evicted, this.#world.plan.hasBinding),
     }));
     const reads = api.requests - requests - writes.filter(({ path }) => !isOfClaim(path)).length;
     const stops = history.stops.length - this.#before.stops;

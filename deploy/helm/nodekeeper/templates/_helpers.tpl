@@ -148,6 +148,15 @@ archiveSecrets: {{ and (ne "" .Values.archive.endpoint) (or (ne "" .Values.archi
 {{- $settings.devices.clusterPools.drivers | toJson -}}
 {{- end -}}
 
+{{/* The Leases of these drivers, as JSON. */}}
+{{- define "nodekeeper.clusterPoolLeases" -}}
+{{- $names := list -}}
+{{- range include "nodekeeper.clusterPoolDrivers" . | fromJsonArray -}}
+{{- $names = append $names (printf "nodekeeper-pools-%s" .) -}}
+{{- end -}}
+{{- $names | toJson -}}
+{{- end -}}
+
 {{/* The container runtime mounts files of it, so it has the same path on the host. */}}
 {{- define "nodekeeper.metadataDirectory" -}}
 {{- $settings := include "nodekeeper.configuration" . | fromYaml -}}

@@ -42,6 +42,8 @@ export class ClaimRecords {
   readonly #clock: Clock;
   // Claims whose CDI file must not be written, by driver and UID.
   readonly #withheld = new Set<string>();
+  // Claims recorded before the start that may have been unprepared since, by driver and UID.
+  readonly #unproven = new Set<string>();
   readonly #listeners: ((driver: string, uid: string) => void)[] = [];
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
@@ -64,6 +66,7 @@ export class ClaimRecords {
       const pods = JSON.parse(stored.pods) as ClaimPod[];
       const details = (JSON.parse(stored.details) as ClaimDetails | null) ?? undefined;
       this.#remember({ ...stored, devices, pods, details });
+      if (!isProven) this.#unproven.add(`${stored.driver}/${stored.uid}`);
     }
   }
 
@@ -164,9 +167,17 @@ export class ClaimRecords {
     return boot !== this.#boot;
   }
 
+  /**
+   * Returns whether a claim's preparation must be repeated before the kubelet is answered: it is lost, or the previous agent
+   * may have unprepared the claim and could not record it.
+   */
+  isDoubtful(record: ClaimRecord): boolean {
+    return this.isLost(record) || this.#unproven.has(`${record.driver}/${record.uid}`);
+  }
+
   /** Returns whether the record has exactly these devices, prepared in this boot and not lost since. */
   isPrepared(record: ClaimRecord | undefined, devices: readonly DeviceIdentity[]): record is ClaimRecord {
-    return record?.state === "prepared" && !this.isLost(record) && this.isOf(record, devices);
+    return record?.state === "prepared" && !this.isDoubtful(record) && this.isOf(record, devices);
   }
 
   /** Returns whether the record has exactly these devices, in any order. */
@@ -184,6 +195,7 @@ export class ClaimRecords {
     const updatedAt = this.#clock.now();
     await this.#put({ driver, uid, namespace, name, state, boot, devices, pods, details, cdi, updatedAt });
     this.#withheld.delete(`${driver}/${uid}`);
+    this.#unproven.delete(`${driver}/${uid}`);
   }
 
   /** Records a claim from its CDI file, if its record was lost. */
@@ -196,6 +208,7 @@ export class ClaimRecords {
   async remove(driver: string, uid: string): Promise<void> {
     await this.#change(driver, uid, undefined, () => this.#store.remove(driver, uid));
     this.#withheld.delete(`${driver}/${uid}`);
+    this.#unproven.delete(`${driver}/${uid}`);
   }
 
   #put(record: ClaimRecord): Promise<void> {

@@ -128,7 +128,7 @@ export class ClaimsToBind {
     }
   }
 
-  /** Follows the claims of a driver that is served from now on, and those of a driver that no longer is are left. */
+  /** Follows the claims of a driver that is served from now on. Stops following those of a driver that is no longer served. */
   servedChanged(): void {
     this.#followUnprepared();
     this.#follow();

@@ -59,13 +59,13 @@ export class DriverPreparation {
     const devices = unprepared(allocation.devices);
     if (!connection.client && !this.#context.reportedDevice) return devices;
     // With other devices it is unprepared and recorded like any other.
-    const isLost =
-      known?.state === "prepared" && records.isLost(known) && records.isOf(known, allocation.devices);
+    const isRepeated =
+      known?.state === "prepared" && records.isDoubtful(known) && records.isOf(known, allocation.devices);
     // The driver may have prepared the recorded devices. With other devices it is not a retry.
     const isRetry =
       known?.state === "preparing" && (records.isOfOldBoot(known) || records.isOf(known, allocation.devices));
     // Deallocated and allocated again without a call by the kubelet, or not yet unprepared.
-    if (known && !isRetry && !isLost) {
+    if (known && !isRetry && !isRepeated) {
       if (!isEnding(known)) use.checkKnown(known);
       await unpreparation.run(driver, known, signal);
     }
@@ -80,7 +80,7 @@ export class DriverPreparation {
     // The record that follows reserves the devices: nothing may be awaited in between.
     handOn.refuseConflicts(driver, claim.uid, allocation.devices);
     // The record must keep that the kubelet was answered before, and does not call again.
-    if (!isLost) {
+    if (!isRepeated) {
       await records.save(driver, claim, { state: "preparing", devices, pods, details, cdi: "" });
       underway.throwIfAborted();
     }

@@ -126,6 +126,19 @@ it("without a writable state directory a claim is not released while its driver 
   isKept.mockRestore();
 });
 
+it("a record that an agent without a writable state directory could not remove answers no kubelet's call", async () => {
+  const { preparation } = preparationIn("boot-1");
+  const claim = world.claim("one", "gpu-0");
+  await preparation.prepare(DRIVER, claim, never);
+  const stored = world.store.claims();
+  await preparation.unprepare(DRIVER, claim, never);
+  for (const record of stored) world.store.save(record);
+  const next = preparationIn("boot-1", undefined, false);
+  await next.preparation.prepare(DRIVER, claim, never);
+  await next.preparation.prepare(DRIVER, claim, never);
+  expect(calls).toEqual(["prepare one: gpu-0", "unprepare one: gpu-0", "prepare one: gpu-0"]);
+});
+
 it("also where the kubelet never unprepared it, as for a pod that was deleted by force", async () => {
   const { preparation } = preparationIn("boot-1");
   const first = world.claim("first", "gpu-0", "gpu-1");

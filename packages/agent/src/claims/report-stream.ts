@@ -96,7 +96,7 @@ export class ReportStream<T> {
     } catch (error) {
       if (!scope.signal.aborted) throw error;
     } finally {
-      this.#scope = undefined;
+      if (this.#scope === scope) this.#scope = undefined;
       scope.abort();
       if (signal.aborted) onEnd();
     }

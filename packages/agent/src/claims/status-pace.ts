@@ -46,7 +46,7 @@ export class StatusPace {
     this.#refused.set(driver, refused.add(uid));
     if (refused.size > 1) return this.hold(driver, problem);
     this.#log(driver, problem);
-    this.#holds.set(driver, { until: 0, problem });
+    this.#holds.set(driver, { until: this.#holds.get(driver)?.until ?? 0, problem });
     return HOLD_MS;
   }
 

@@ -1,6 +1,7 @@
 import { isFullDryRun } from "@nodekeeper/api/decide";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { AccessQuestion } from "@nodekeeper/core/kube";
+import { leaseName } from "../devices/index.ts";
 import { customNodeResource } from "../reporting/index.ts";
 
 // TokenReview and SubjectAccessReview for eviction plugins (eviction.strict) and for clients of the status server.
@@ -22,9 +23,16 @@ const statusPermissions: AccessQuestion[] = [
   ...["list", "watch"].map((verb) => ({ verb, group: "resource.k8s.io", resource: "resourceclaims" })),
 ];
 
-function leasePermissions(namespace: string): AccessQuestion[] {
+function leasePermissions({
+  drivers,
+  leaseNamespace: namespace,
+}: AgentConfiguration["devices"]["clusterPools"]): AccessQuestion[] {
+  if (drivers.length === 0) return [];
   const resource = { group: "coordination.k8s.io", resource: "leases", namespace };
-  return ["get", "create", "update", "delete"].map((verb) => ({ verb, ...resource }));
+  const named = drivers.flatMap((driver) =>
+    ["get", "update", "delete"].map((verb) => ({ verb, ...resource, name: leaseName(driver) })),
+  );
+  return [{ verb: "create", ...resource }, ...named];
 }
 
 /** Returns the permissions that the agent needs with this configuration. */
@@ -43,7 +51,7 @@ export function requiredPermissions(configuration: AgentConfiguration): AccessQu
       group: "resource.k8s.io",
       resource: "resourceslices",
     })),
-    ...(devices.clusterPools.drivers.length > 0 ? leasePermissions(devices.clusterPools.leaseNamespace) : []),
+    ...leasePermissions(devices.clusterPools),
     ...(devices.kubeletPlugin.enabled
       ? [
           { verb: "get", group: "resource.k8s.io", resource: "resourceclaims" },

@@ -40,6 +40,7 @@ export { type CheckedModels, checkModels, modelsOfPools } from "./plan/models.ts
 export { type PlanInput, type PoolPlan, planSlices, type SliceWrite } from "./plan/plan.ts";
 export { PlanMemory } from "./plan/plan-memory.ts";
 export { type ModelPlan, type ModelPlanInput, planModels } from "./plan/plan-models.ts";
+export { leaseName } from "./sync/cluster-pools.ts";
 export type { DeviceSettings } from "./sync/context.ts";
 export { DeviceSync, type DeviceSyncOptions } from "./sync/device-sync.ts";
 export type { PresentProblem } from "./sync/driver-feedback.ts";

@@ -87,11 +87,7 @@ export class Marks {
 
   /** Adds a mark unless the last one of its kind about its pod has the same title. Never throws. */
   addMissing(mark: NewMark): void {
-    const last = this.#database.first<{ title: string }>(
-      "SELECT title FROM mark WHERE kind = ? AND uid = ? ORDER BY id DESC LIMIT 1",
-      ...[mark.kind, mark.pod?.uid ?? ""],
-    );
-    if (last?.title !== mark.title.slice(0, LONGEST_TITLE)) this.add([mark]);
+    if (this.#lastTitle(mark) !== mark.title.slice(0, LONGEST_TITLE)) this.add([mark]);
   }
 
   /**
@@ -132,6 +128,18 @@ export class Marks {
     const { marks: oldest, gaps } = this.#database.coverage.get();
     const page = { items, oldest, gaps };
     return found.length > limit ? { ...page, next: items.at(-1)!.id } : page;
+  }
+
+  // Undefined also if it can't be read.
+  #lastTitle({ kind, pod }: NewMark): string | undefined {
+    try {
+      return this.#database.first<{ title: string }>(
+        "SELECT title FROM mark WHERE kind = ? AND uid = ? ORDER BY id DESC LIMIT 1",
+        ...[kind, pod?.uid ?? ""],
+      )?.title;
+    } catch {
+      return undefined;
+    }
   }
 
   #write(): void {

@@ -150,6 +150,7 @@ function mayHaveSlices(driver: string, { sessions, slices }: Term): boolean {
   return !cache?.isSynced || cache.size > 0 || !slices.isSettled(driver);
 }
 
-function leaseName(driver: string): string {
+/** Returns the name of the Lease whose holder publishes a driver's pools beyond the node. */
+export function leaseName(driver: string): string {
   return `nodekeeper-pools-${driver}`;
 }

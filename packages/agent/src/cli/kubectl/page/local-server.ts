@@ -81,9 +81,10 @@ async function answer(
       throw new NodekeeperError("forbidden", "requests from pages of other origins are refused");
     if (headers.host === undefined || !isHostAllowed(headers.host, HOST, HOST))
       throw new NodekeeperError("forbidden", "this server is reached by localhost or its address only");
-    const url = request.url?.startsWith("/") ? URL.parse(`http://localhost${request.url}`) : null;
-    if (!url) throw new NodekeeperError("invalid", "the request's path is not a URL path");
-    return await handle(request, url, response);
+    const target = `http://localhost${request.url}`;
+    if (!request.url?.startsWith("/") || !URL.canParse(target))
+      throw new NodekeeperError("invalid", "the request's path is not a URL path");
+    return await handle(request, new URL(target), response);
   } catch (error) {
     if (response.headersSent) {
       response.destroy();

@@ -34,11 +34,11 @@ export async function proxy(
       const passed = some(answer.headers, RESPONSE_HEADERS);
       for (const [name, value] of Object.entries(passed)) outgoing.setHeader(name, value);
       outgoing.writeHead(answer.statusCode ?? 502);
-      answer.once("error", () => outgoing.destroy());
+      answer.on("error", () => outgoing.destroy());
       answer.pipe(outgoing);
     },
   );
-  call.once("error", (error) => {
+  call.on("error", (error) => {
     if (outgoing.headersSent) outgoing.destroy();
     ended.reject(new AgentUnreachable({ problem: `the agent does not respond (${messageOf(error)})` }));
   });
