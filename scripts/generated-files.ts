@@ -15,6 +15,7 @@ import { eventsPage } from "./events-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { performanceImage, performancePage } from "./performance-page.ts";
 import { root, runTool, withTemporaryDirectory } from "./programs.ts";
+import { traceImage } from "./trace-picture.ts";
 
 // What `npm run generate` writes: packages/core/src/gen from proto/, and files that are made, as a whole or in part, of code,
 // manifests and other files.
@@ -82,6 +83,7 @@ export async function findFileDrift(): Promise<string[]> {
 async function findDifferences(): Promise<Map<string, string | undefined>> {
   const wanted = new Map([...(await generatedCode()), ...(await chartTemplates())]);
   wanted.set("docs/images/performance.svg", await performanceImage());
+  wanted.set("docs/images/archive-trace.svg", traceImage());
   for (const [path, replace] of Object.entries(parts))
     wanted.set(path, await replace(await readFile(join(root, path), "utf8")));
   const paths = new Set(wanted.keys());

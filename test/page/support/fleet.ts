@@ -13,6 +13,8 @@ export interface FleetNodeState extends Partial<ListedNode> {
   conditions?: string[];
   /** Its settings. */
   configuration?: object;
+  /** Plugins that work. */
+  working?: string[];
   /** Plugins that fail, with the reason. */
   failing?: Record<string, string>;
   /** Why its agent can't be reached. */
@@ -92,17 +94,20 @@ function listed(node: string, { archived, ...state }: FleetNodeState): ListedNod
 }
 
 function connectionTo(node: string, state: FleetNodeState): AgentConnection {
-  const { version = "0.1.0", mode = "dryRun", evicted = 0, conditions = [], failing = {}, problem } = state;
+  const { version = "0.1.0", mode = "dryRun", evicted = 0, conditions = [], problem } = state;
+  const { working = [], failing = {} } = state;
   const now = Date.now();
   const answers: Record<string, unknown> = {
     node: {
       ...{ nodeName: node, version, startedAt: now - 3_600_000, health: { ok: true, checks: [] } },
       eviction: mode === null ? null : { mode, dryRunPlugins: [], evicted: 0, conditions: 0 },
     },
-    plugins: Object.entries(failing).map(([name, error]) => ({
-      ...{ name, type: "EvictionPlugin", state: "registered", versions: [], attempts: 1, contentBytes: 0 },
-      ...{ problems: [], error, since: now, errorSince: now },
-    })),
+    plugins: [...working.map((name) => [name, null] as const), ...Object.entries(failing)].map(
+      ([name, error]) => ({
+        ...{ name, type: "EvictionPlugin", state: "registered", versions: [], attempts: 1, contentBytes: 0 },
+        ...{ problems: [], error, since: now, errorSince: error === null ? null : now },
+      }),
+    ),
     objects: [],
     version: { version, nodeName: node, node: "v24.21.0", startedAt: now },
     configuration: state.configuration ?? {},

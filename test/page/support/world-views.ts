@@ -35,7 +35,7 @@ export const worldOverlays: [...(typeof worldViews)[number], typed: string][] = 
 ];
 
 /** Stops both clocks of the page at the time of the world, so that ages stay the same. */
-export async function stopTime({ page }: OpenPage, world: WorldServer): Promise<void> {
+export async function stopTime({ page }: OpenPage, world: Pick<WorldServer, "at">): Promise<void> {
   await page.clock.setFixedTime(world.at);
   await page.addInitScript(() => {
     performance.now = () => 0;

@@ -23,8 +23,8 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript",
   ".svg": "image/svg+xml",
 };
-// Fonts differ from machine to machine; `prepare.ts` installs this one with the browser.
-const FONTS = `*{font-family:"DejaVu Sans"!important}pre,code,kbd,code *,pre *{font-family:"DejaVu Sans Mono"!important}`;
+/** Fonts differ from machine to machine; `prepare.ts` installs this one with the browser. */
+export const FONTS = `*{font-family:"DejaVu Sans"!important}pre,code,kbd,code *,pre *{font-family:"DejaVu Sans Mono"!important}`;
 const RECORDED_MS = 12_000;
 
 /** An agent that answers always the same: from the recorded world, or from `agent`, whose answers it records. */
