@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { hasOpenssl, makeAuthority } from "../../../../core/src/kube/testing/certificates.ts";
 import { serveRoutes } from "../../server/testing/serve-routes.ts";
 import { runKubectlPlugin } from "../kubectl/program.ts";
 import { kubectlScript } from "../kubectl/testing/kubectl-script.ts";
@@ -277,6 +278,18 @@ describe("evictions", () => {
         status: 2,
         stderr: expect.stringContaining("--archive"),
       });
+  });
+
+  it.skipIf(!hasOpenssl)("are asked over TLS, with the authority of a file", async () => {
+    const authority = makeAuthority(directory, "authority");
+    const fake = await startFakeLogs(authority.issue("localhost", "DNS:localhost"));
+    ends.push(() => fake.stop());
+    const file = join(directory, "ca.crt");
+    writeFileSync(file, authority.ca);
+    const { out } = await pluginAlone("evictions", "--archive", fake.url, "--archive-ca", file);
+    expect(out).toContain(`Answered by the archive ${fake.url}.`);
+    const { stderr } = await pluginAlone("evictions", "--archive", fake.url);
+    expect(stderr).toMatch(/NK1904: archive https:\S+: unable to verify/);
   });
 
   it("are asked with the headers of a file", async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingHttpHeaders } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
+import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { LogsRow } from "../victoria-logs.ts";
@@ -26,9 +27,9 @@ export interface FakeLogs {
   stop(): Promise<void>;
 }
 
-/** Starts a server that has the recorded rows. */
-export async function startFakeLogs(): Promise<FakeLogs> {
-  const server = createServer((request, response) => {
+/** Starts a server that has the recorded rows. @param tls in PEM; its certificate is for localhost */
+export async function startFakeLogs(tls?: { cert: string; key: string }): Promise<FakeLogs> {
+  const listener: RequestListener = (request, response) => {
     let body = "";
     request.on("data", (chunk) => (body += chunk));
     request.on("end", () => {
@@ -43,10 +44,11 @@ export async function startFakeLogs(): Promise<FakeLogs> {
       const rows = answerTo(query, fake.rows).slice(0, Number(parameters.get("limit")));
       response.end(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
     });
-  });
+  };
+  const server = tls ? https.createServer(tls, listener) : createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const fake: FakeLogs = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls ? "https://localhost" : "http://127.0.0.1"}:${(server.address() as AddressInfo).port}`,
     rows: recordedRows(),
     queries: [],
     headers: [],
