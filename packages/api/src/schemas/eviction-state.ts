@@ -7,7 +7,7 @@ export const kind = s.oneOf(
   ["soft", "forced"],
   "`forced`: must be evicted. `soft`: at most one pod per round.",
 );
-export const graceSeconds = s.nullable(s.number("Seconds; null for the pod's own."));
+export const graceSeconds = s.nullable(s.seconds("Seconds; null for the pod's own."));
 export const askSource = s.oneOf(
   ["threshold", "evictPods"],
   "Whether the plugin requested the pod by its threshold (GetTopEvictionPods) or by name (GetEvictPods).",

@@ -2,19 +2,19 @@ import type { JsonSchema } from "./schema.ts";
 
 interface Keywords {
   readonly type?: string;
+  readonly const?: unknown;
   readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
   readonly anyOf?: readonly JsonSchema[];
   readonly items?: JsonSchema;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
 }
 
-// The range of Date, with a margin.
-const LARGEST = 8e15;
-
 /**
  * Returns why a JSON value is not an object of the schema: "uid is missing or wrong". Undefined if it is one. Checks
- * types, words and required members, and that numbers can be times; other members are ignored.
+ * types, words, required members, and ranges of times; other members are ignored.
  */
 export function mismatchOf(schema: JsonSchema, value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "it is not an object";
@@ -28,12 +28,15 @@ export function mismatchOf(schema: JsonSchema, value: unknown): string | undefin
 
 /** Returns whether a JSON value is one of the schema, as far as `mismatchOf` checks it. */
 export function matches(schema: JsonSchema, value: unknown): boolean {
-  const { type, enum: words, anyOf, items = {} } = schema as Keywords;
+  const { type, const: constant, enum: words, anyOf, items = {} } = schema as Keywords;
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema as Keywords;
+  if (constant !== undefined) return value === constant;
   if (anyOf) return anyOf.some((each) => matches(each, value));
   if (words) return words.includes(value);
   if (type === "null") return value === null;
   if (type === "array") return Array.isArray(value) && value.every((item) => matches(items, item));
   if (type === "object") return mismatchOf(schema, value) === undefined;
-  if (type === "number" || type === "integer") return typeof value === "number" && Math.abs(value) <= LARGEST;
-  return typeof value === type;
+  if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "number") return typeof value === "number" && value >= minimum && value <= maximum;
+  return type === undefined || typeof value === type;
 }

@@ -33,6 +33,17 @@ export const flag = (about = ""): Schema<boolean> => ({ json: described({ type: 
 
 export const number = (about = ""): Schema<number> => ({ json: described({ type: "number" }, about) });
 
+// The range of Date.
+const LARGEST_TIME = 8.64e15;
+
+/** A number from which a time is computed, or that is one. */
+const bounded = (about: string): Schema<number> => ({
+  json: described({ type: "number", minimum: -LARGEST_TIME, maximum: LARGEST_TIME }, about),
+});
+
+/** A period, in seconds. */
+export const seconds = (about = ""): Schema<number> => bounded(about);
+
 /** An integer, by default not negative. */
 export const integer = (about = "", least = 0): Schema<number> => ({
   json: described({ type: "integer", minimum: least }, about),
@@ -40,7 +51,7 @@ export const integer = (about = "", least = 0): Schema<number> => ({
 
 /** A wall-clock time. */
 export const time = (about = ""): Schema<number> =>
-  number(`${about}${about ? " " : ""}Milliseconds since the epoch.`);
+  bounded(`${about}${about ? " " : ""}Milliseconds since the epoch.`);
 
 export const oneOf = <const W extends string>(words: readonly W[], about = ""): Schema<W> => ({
   json: described({ type: "string", enum: [...words] }, about),
