@@ -23,6 +23,8 @@ import { truth } from "./rules/truth.ts";
 import type { Event } from "./world/history.ts";
 import { type Plan, type PlanChanges, World } from "./world/world.ts";
 
+export { anHour } from "./hour.ts";
+
 replaceGlobals();
 
 const uncaught: unknown[] = [];

@@ -94,6 +94,8 @@ export class World {
   readonly otherWriters: OtherWriters;
   /** Number of faults by name. */
   readonly faults: Record<string, number> = {};
+  /** `archive.endpoint`, from the next configuration on. Empty: nothing is exported. */
+  archiveEndpoint = "";
   #isCalm = false;
 
   constructor(seed: number, { isQuick = false, ...changes }: PlanChanges) {
@@ -443,6 +445,8 @@ export class World {
       server: { address: STATUS_ADDRESS },
       rollingUpdate: this.plan.rollingUpdate,
       api: { socket: join(runDirectory, "api.sock") },
+      // Compression would take real time.
+      archive: { endpoint: this.archiveEndpoint, compression: "none" },
       lifecycle: { logCapacity: 2_000, savedEvents: 1_000 },
       runtime: { endpoint: join(runDirectory, "cri.sock") },
       plugins: { directories: [join(root, "plugins")], endpointDirectories: [] },
