@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Archive } from "../../packages/agent/src/cli/archive/archive.ts";
 import { StoredRows } from "../../packages/agent/src/cli/archive/stored-rows.ts";
 import { VictoriaLogs } from "../../packages/agent/src/cli/archive/victoria-logs.ts";
+import { openStoredRecords } from "../../packages/agent/src/cli/eviction/stored-records.ts";
 import { agentFlags } from "../support/agent.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "../support/eviction-plugin.ts";
@@ -18,15 +19,26 @@ import { VictoriaLogsServer } from "./support/victoria-logs.ts";
 const missing = missingParts("otelCollector", "victoriaLogs");
 const SECONDS = Number(process.env.E2E_ARCHIVE_KILLS_SECONDS ?? 60);
 const RECORDS = `{"service.name"="nodekeeper"}
-  | fields event_name, "nodekeeper.record.id", "nodekeeper.record.sequence", "k8s.pod.name", "nodekeeper.result"`;
+  | fields event_name, "nodekeeper.record.id", "nodekeeper.record.sequence", "k8s.pod.uid", "nodekeeper.round", "nodekeeper.result"`;
 
 /** A row of a record. */
 interface Row {
   id: string;
   sequence: number;
   event: string;
-  pod: string;
+  uid: string;
+  round: string;
   result: string;
+}
+
+/** Records that are compared with those of the node: selections and ends of evictions, and ends of pods. */
+function isCompared({ event, result }: Row): boolean {
+  if (event === "nodekeeper.eviction.decision") return result !== "refused" && result !== "withdrawing";
+  return event === "nodekeeper.pod.ended";
+}
+
+function keyOf({ event, uid, round }: Pick<Row, "event" | "uid" | "round">): string {
+  return `${event} ${uid} ${round}`;
 }
 
 // An agent exports to a collector, which sends to two stores and does not queue. All are killed at random; of the stores, one
@@ -105,9 +117,27 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
       id: row["nodekeeper.record.id"]!,
       sequence: Number(row["nodekeeper.record.sequence"]),
       event: row.event_name!,
-      pod: row["k8s.pod.name"] ?? "",
+      uid: row["k8s.pod.uid"] ?? "",
+      round: row["nodekeeper.round"] ?? "",
       result: row["nodekeeper.result"] ?? "",
     }));
+  }
+
+  /** What the state database of the node has, and the pods that the agent evicted, by UID. */
+  async function recordsOfNode(): Promise<{ keys: Set<string>; evicted: Set<string> }> {
+    using source = await openStoredRecords(join(cluster.directory, "state"));
+    const [keys, evicted] = [new Set<string>(), new Set<string>()];
+    for await (const { id, input, decision } of source.records(0)) {
+      const event = "nodekeeper.eviction.decision";
+      for (const { uid } of [...decision.victims, ...input.outcomes])
+        keys.add(keyOf({ event, uid, round: String(id) }));
+      for (const { uid, result, sent } of input.outcomes)
+        if (result === "terminated" && sent !== false) evicted.add(uid);
+    }
+    for await (const line of source.history(0))
+      if (line.kind === "pod" && line.pod.leftAt !== null)
+        keys.add(keyOf({ event: "nodekeeper.pod.ended", uid: line.pod.uid, round: "" }));
+    return { keys, evicted };
   }
 
   it(`are there exactly once after ${SECONDS} s of kills`, async () => {
@@ -143,46 +173,40 @@ describe.skipIf(missing)("records in two real VictoriaLogs behind a real collect
 
     // A new agent does not wait for the delays of the last one.
     await killers.agent();
-    const evicted = () =>
-      new Set(
-        cluster.evictions().filter((name) => cluster.server.store.get("pods", name, "default") === undefined),
-      );
-    let rows: Row[][] = [];
-    let distinct = new Map<string, Row>();
-    const namesOf = (wanted: (row: Row) => boolean) =>
-      new Set([...distinct.values()].filter(wanted).map(({ pod }) => pod));
-    const isWhole = async () => {
-      rows = await Promise.all(stores.map(rowsOf));
-      distinct = new Map(rows.flat().map((row) => [row.id, row]));
-      const [ended, selected, outcomes] = [
-        namesOf(({ event }) => event === "nodekeeper.pod.ended"),
-        namesOf(({ result }) => result === "selected"),
-        namesOf(({ result }) => result === "terminated"),
-      ];
-      return [...evicted()].every((name) => ended.has(name) && selected.has(name) && outcomes.has(name));
-    };
     plugin.threshold = {};
-    await until("the records of each evicted pod", isWhole, { explain });
+    let rows: Row[][] = [];
+    let distinct: Row[] = [];
+    let recorded = await recordsOfNode();
+    const archived = () => new Set(distinct.filter(isCompared).map(keyOf));
+    const isWhole = async () => {
+      await sleep(1_000);
+      // First the archive: it has nothing that the node has not.
+      rows = await Promise.all(stores.map(rowsOf));
+      distinct = [...new Map(rows.flat().map((row) => [row.id, row])).values()];
+      recorded = await recordsOfNode();
+      return recorded.evicted.size > 0 && lacking().length === 0;
+    };
+    const lacking = () => {
+      const there = archived();
+      return [...recorded.keys].filter((key) => !there.has(key));
+    };
+    await until("the node's records", isWhole, { explain: () => [lacking(), explain()] });
+    expect([...archived()].filter((key) => !recorded.keys.has(key))).toEqual([]);
 
-    const sequences = [...new Set([...distinct.values()].map(({ sequence }) => sequence))].sort(
-      (a, b) => a - b,
-    );
+    const sequences = [...new Set(distinct.map(({ sequence }) => sequence))].sort((a, b) => a - b);
     const stored = rows.map((some) => `${new Set(some.map(({ id }) => id)).size} in ${some.length} rows`);
     console.log(
-      `${SECONDS} s, killed ${JSON.stringify(kills)}: ${evicted().size} pods evicted, ${distinct.size} records; in one store ${stored.join(", in the other ")}`,
+      `${SECONDS} s, killed ${JSON.stringify(kills)}: ${recorded.evicted.size} pods evicted, ${distinct.length} records; in one store ${stored.join(", in the other ")}`,
     );
     expect(sequences).toEqual(sequences.map((_, at) => at + 1));
     expect(Math.min(...Object.values(kills))).toBeGreaterThan(1);
-    expect(evicted().size).toBeGreaterThan(SECONDS / 20);
+    expect(recorded.evicted.size).toBeGreaterThan(SECONDS / 20);
     // As the user is told.
     const urls = stores.map(({ url }) => new VictoriaLogs({ url, caFile: "", headersFile: "" }));
     const found = await new Archive(new StoredRows(urls, {})).evictions({}, 0);
     const told = found.evictions.filter((eviction) => isEvicted(eviction) === "evicted");
-    expect(told.map(({ name }) => name).sort()).toEqual([...evicted()].sort());
-    // Each end of an eviction is one record, however often it was exported.
-    const terminated = [...distinct.values()].filter(({ result }) => result === "terminated");
-    expect(terminated.map(({ pod }) => pod).sort()).toEqual(
-      [...new Set(terminated.map(({ pod }) => pod))].sort(),
-    );
+    expect(told.map(({ uid }) => uid).sort()).toEqual([...recorded.evicted].sort());
+    const keys = distinct.filter(isCompared).map(keyOf);
+    expect(keys.sort()).toEqual([...new Set(keys)].sort());
   });
 });

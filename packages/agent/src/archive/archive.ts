@@ -50,8 +50,14 @@ export function createArchive(options: ArchiveOptions): ArchiveExporter {
 }
 
 function sourcesOf({ database, recordSettings, clock, log }: ArchiveOptions): ArchiveSources {
+  const store = new EvictionStore(database);
+  const records = new EvictionRecords({ store, settings: recordSettings, clock, log });
+  return archiveSources(database, records);
+}
+
+/** Returns what the records are built from. */
+export function archiveSources(database: StateDatabase, records: EvictionRecords): ArchiveSources {
   const evictions = new EvictionStore(database);
-  const records = new EvictionRecords({ store: evictions, settings: recordSettings, clock, log });
   const history = new HistoryStore(database);
   const round = (id: number) => {
     const [found] = records.rounds({ after: id - 1, limit: 1 });

@@ -5,6 +5,8 @@ import type { StoredRow } from "./read-record.ts";
 export interface ArchivedEviction {
   /** When the pod was selected. */
   at: number;
+  /** Empty if its agents do not export `k8s.cluster.name`. */
+  cluster: string;
   node: string;
   uid: string;
   namespace: string;
@@ -28,7 +30,7 @@ export const decisionFields = [
 /** Attributes of a decision that are read. */
 export const decisionAttributes = [
   ...["nodekeeper.record.id", "k8s.node.name", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name"],
-  ...["nodekeeper.pod.owner", "nodekeeper.schema.version"],
+  ...["nodekeeper.pod.owner", "k8s.cluster.name"],
 ] as const;
 
 type Fields = StoredRow["fields"];
@@ -74,6 +76,7 @@ function keyOf(row: Fields, selectedAt: number): string {
 function evictionIn(row: Fields, at: number): ArchivedEviction {
   return {
     at,
+    cluster: row["k8s.cluster.name"] ?? "",
     node: row["k8s.node.name"] ?? "",
     uid: row["k8s.pod.uid"] ?? "",
     namespace: row["k8s.namespace.name"] ?? "",
@@ -104,6 +107,7 @@ const keys = {
   plugin: ({ plugin }: ArchivedEviction) => plugin || "-",
   scope: ({ scope }: ArchivedEviction) => scope || "-",
   node: ({ node }: ArchivedEviction) => node,
+  cluster: ({ cluster }: ArchivedEviction) => cluster || "-",
 } as const;
 
 /** By what evictions can be counted. */

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { hasOpenssl, makeAuthority } from "../../../../core/src/kube/testing/certificates.ts";
 import { serveRoutes } from "../../server/testing/serve-routes.ts";
 import { runKubectlPlugin } from "../kubectl/program.ts";
 import { kubectlScript } from "../kubectl/testing/kubectl-script.ts";
@@ -101,7 +102,9 @@ describe("explain pod, from the archive", () => {
   it("is not asked while the node's agent answers", async () => {
     await startAgent(POD, explanation("u1"));
     const { out } = await plugin("explain", "pod", POD);
-    expect(out).toMatch(/\nAnswered by the agent on node worker-1\.\n/);
+    expect(out).toMatch(
+      /\nAnswered by the agent on node worker-1\.\nFor an earlier pod of this name, use --at TIME\.\n/,
+    );
     expect(logs.queries).toEqual([]);
     const json = JSON.parse((await plugin("explain", "pod", POD, "-o", "json")).out);
     expect(json).toMatchObject({ uid: "u1", source: { kind: "agent", node: "worker-1" } });
@@ -215,6 +218,10 @@ describe("the pod that is meant", () => {
     const { status, stderr } = await plugin("explain", "pod", "by-hand");
     expect(status).toBe(2);
     expect(stderr).toMatch(/in the clusters prod, test; choose one with --archive-attributes/);
+    const node = await plugin("explain", "node", "worker-1");
+    expect(node.stderr).toMatch(/has the node worker-1 in the clusters prod, test; choose one/);
+    const both = await plugin("evictions", "--since", "99999h", "--by", "cluster");
+    expect(both.out).toMatch(/^prod +1 +0 +0$/m);
     const chosen = ["--archive-attributes", "k8s.cluster.name=prod"];
     expect((await plugin("explain", "pod", "by-hand", ...chosen)).out).toContain(uidOf("by-hand"));
   });
@@ -248,7 +255,7 @@ describe("evictions", () => {
   it.each([
     [
       ["evictions", "--by", "owner,colour"],
-      /--by: "colour" is none of owner, namespace, plugin, scope, node/,
+      /--by: "colour" is none of owner, namespace, plugin, scope, node, cluster/,
     ],
     [["evictions", "--since", "soon"], /--since must be a duration/],
     [["explain", "pod", "web", "--at", "soon"], /--at must be a duration/],
@@ -271,6 +278,18 @@ describe("evictions", () => {
         status: 2,
         stderr: expect.stringContaining("--archive"),
       });
+  });
+
+  it.skipIf(!hasOpenssl)("are asked over TLS, with the authority of a file", async () => {
+    const authority = makeAuthority(directory, "authority");
+    const fake = await startFakeLogs(authority.issue("localhost", "DNS:localhost"));
+    ends.push(() => fake.stop());
+    const file = join(directory, "ca.crt");
+    writeFileSync(file, authority.ca);
+    const { out } = await pluginAlone("evictions", "--archive", fake.url, "--archive-ca", file);
+    expect(out).toContain(`Answered by the archive ${fake.url}.`);
+    const { stderr } = await pluginAlone("evictions", "--archive", fake.url);
+    expect(stderr).toMatch(/NK1904: archive https:\S+: unable to verify/);
   });
 
   it("are asked with the headers of a file", async () => {

@@ -23,6 +23,8 @@ const MOST_OTHERS = 10;
 const MOST_GAPS = 200;
 const MOST_DECISIONS = 20_000;
 const MOST_NODES = 10_000;
+const MOST_CLUSTERS = 100;
+const CLUSTER = "k8s.cluster.name";
 
 /** Evictions of several nodes. */
 export interface ArchivedEvictions {
@@ -68,10 +70,16 @@ export class Archive {
   async find(query: PodQuery): Promise<MeantPod> {
     const [pod, ...others] = await findPods(this.#rows, query);
     if (!pod) throw this.#notRecorded(query);
-    const clusters = [...new Set([pod, ...others].map(({ cluster }) => cluster))].sort();
-    if (clusters.length === 1) return { query, pod, others };
+    this.#checkCluster(queryText(query), [pod, ...others]);
+    return { query, pod, others };
+  }
+
+  // Names are of one cluster.
+  #checkCluster(what: string, found: readonly { cluster: string }[]): void {
+    const clusters = [...new Set(found.map(({ cluster }) => cluster))].sort();
+    if (clusters.length < 2) return;
     const names = clusters.map((name) => name || "(none)").join(", ");
-    const message = `the archive has the ${queryText(query)} in the clusters ${names}; choose one with --archive-attributes k8s.cluster.name=NAME`;
+    const message = `the archive has the ${what} in the clusters ${names}; choose one with --archive-attributes k8s.cluster.name=NAME`;
     throw new NodekeeperError("invalid", message);
   }
 
@@ -80,11 +88,11 @@ export class Archive {
    * @param reasons why agents did not answer, in sentences
    */
   async explainPod(meant: MeantPod, reasons: readonly string[]): Promise<Sourced<PodExplanation>> {
-    const { uid, node } = meant.pod;
+    const { uid, node, cluster } = meant.pod;
     const events = [...ofPods, "nodekeeper.eviction.step"] as const;
     const [{ records, isCut }, archived] = await Promise.all([
       this.#rows.records({ where: { "k8s.pod.uid": uid }, events }, MOST_RECORDS),
-      this.#node(node),
+      this.#node(node, cluster),
     ]);
     const explanation = archived && explainArchivedPod(uid, records, archived);
     if (!explanation) throw this.#notRecorded(meant.query);
@@ -100,7 +108,10 @@ export class Archive {
     return { answer: explanation, source: this.#source(archived, notes) };
   }
 
-  /** Explains a node. Throws `notFound`. @param reasons as for `explainPod` */
+  /**
+   * Explains a node. Throws `notFound`, and `invalid` if several clusters have one.
+   * @param reasons as for `explainPod`
+   */
   async explainNode(node: string, reasons: readonly string[]): Promise<Sourced<ArchivedNodeExplanation>> {
     const events = ["nodekeeper.eviction.condition", "nodekeeper.mark"] as const;
     const [{ records, isCut }, archived] = await Promise.all([
@@ -160,13 +171,18 @@ export class Archive {
     return { nodes: [...spans.values()], problems: [...cut, ...this.#rows.problems] };
   }
 
-  /** Returns what the archive has of a node; undefined if it has nothing. */
-  async #node(name: string): Promise<ArchivedNode | undefined> {
-    const pipe = "stats min(_time) oldest, max(_time) newest";
+  /** Returns what the archive has of a node; undefined if it has nothing. @param cluster empty for none, undefined for any */
+  async #node(name: string, cluster?: string): Promise<ArchivedNode | undefined> {
+    const pipe = `stats by ("${CLUSTER}") min(_time) oldest, max(_time) newest`;
+    const where: Record<string, string> = cluster === undefined ? {} : { [CLUSTER]: cluster };
     const [spans, { records }] = await Promise.all([
-      this.#rows.rows({ node: name }, pipe, 1),
-      this.#rows.records({ node: name, events: ["nodekeeper.gap"] }, MOST_GAPS),
+      this.#rows.rows({ node: name, where }, pipe, MOST_CLUSTERS),
+      this.#rows.records({ node: name, where, events: ["nodekeeper.gap"] }, MOST_GAPS),
     ]);
+    this.#checkCluster(
+      `node ${name}`,
+      spans.map((span) => ({ cluster: span[CLUSTER] ?? "" })),
+    );
     const times = spans.flatMap(({ oldest = "", newest = "" }) => [Date.parse(oldest), Date.parse(newest)]);
     const known = times.filter(Number.isFinite);
     if (known.length === 0) return undefined;

@@ -82,12 +82,14 @@ function list(evictions: readonly ArchivedEviction[], output: Output): string {
 }
 
 function footer({ archive, evictions, notes }: ArchivedEvictions, since: number): string[] {
-  const of = (what: ReturnType<typeof isEvicted>) =>
+  const count = (what: ReturnType<typeof isEvicted>) =>
     evictions.filter((one) => isEvicted(one) === what).length;
-  const nodes = new Set(evictions.map(({ node }) => node)).size;
-  const where = evictions.length === 0 ? "" : ` on ${counted(nodes, "node")}`;
-  const parts = [`${of("evicted")} evicted`, `${of("notEvicted")} not evicted`];
-  const unknown = of("unknown");
+  const nodes = new Set(evictions.map(({ cluster, node }) => `${cluster}/${node}`)).size;
+  const clusters = [...new Set(evictions.map(({ cluster }) => cluster || "(none)"))].sort();
+  const ofClusters = clusters.length > 1 ? ` of the clusters ${clusters.join(", ")}` : "";
+  const where = evictions.length === 0 ? "" : ` on ${counted(nodes, "node")}${ofClusters}`;
+  const parts = [`${count("evicted")} evicted`, `${count("notEvicted")} not evicted`];
+  const unknown = count("unknown");
   if (unknown > 0) parts.push(`${unknown} whose end is not known`);
   const more = notes.length > MOST_NOTES ? [`${notes.length - MOST_NOTES} more notes: use -o json.`] : [];
   return [

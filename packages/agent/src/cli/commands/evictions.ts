@@ -11,7 +11,10 @@ export function declareEvictions(program: Command, { output }: CommandContext): 
       "list the evictions on all nodes from the archive, or count them; also of nodes that are gone",
     )
     .option("--since <duration>", "selected since then", "24h")
-    .option("--by <keys>", "count by owner, namespace, plugin, scope or node; several separated by commas")
+    .option(
+      "--by <keys>",
+      "count by owner, namespace, plugin, scope, node or cluster; several separated by commas",
+    )
     .addOption(tableFormatOption())
     .action(async (_, command) => {
       const options = command.optsWithGlobals();

@@ -7,7 +7,7 @@ import { type Archive, notesOf } from "../archive/archive.ts";
 import type { PodQuery } from "../archive/find-pods.ts";
 import type { Options } from "../commands/context.ts";
 import { sinceOf } from "../eviction/record-source.ts";
-import { parsePodName } from "../pod-name.ts";
+import { type PodName, parsePodName } from "../pod-name.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Returns the archive that the options select; undefined if they select none. Throws `invalid`. */
@@ -57,7 +57,8 @@ export async function explainPodOf(
   if (!("owner" in pod) && at === undefined) {
     const explain = () => cluster.explainPod(pod, node);
     if (!archive) return await explain();
-    return await orArchived(explain, async (reasons) =>
+    const explainNewest = async () => withHint(pod, await explain());
+    return await orArchived(explainNewest, async (reasons) =>
       archive.explainPod(await archive.find(query), reasons),
     );
   }
@@ -73,6 +74,13 @@ export async function explainPodOf(
     return { answer, source: source && { ...source, notes: [...source.notes, ...notes] } };
   };
   return await orArchived(explain, (reasons) => archive.explainPod(meant, reasons));
+}
+
+// A pod that exists may have replaced the one that is asked about.
+function withHint(pod: PodName, { answer, source }: Sourced<PodExplanation>): Sourced<PodExplanation> {
+  const hasLeft = answer.history !== null && answer.history.leftAt !== null;
+  if ("uid" in pod || hasLeft || source === undefined) return { answer, source };
+  return { answer, source: { ...source, notes: ["For an earlier pod of this name, use --at TIME."] } };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingHttpHeaders } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
+import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { LogsRow } from "../victoria-logs.ts";
@@ -26,9 +27,9 @@ export interface FakeLogs {
   stop(): Promise<void>;
 }
 
-/** Starts a server that has the recorded rows. */
-export async function startFakeLogs(): Promise<FakeLogs> {
-  const server = createServer((request, response) => {
+/** Starts a server that has the recorded rows. @param tls in PEM; its certificate is for localhost */
+export async function startFakeLogs(tls?: { cert: string; key: string }): Promise<FakeLogs> {
+  const listener: RequestListener = (request, response) => {
     let body = "";
     request.on("data", (chunk) => (body += chunk));
     request.on("end", () => {
@@ -43,10 +44,11 @@ export async function startFakeLogs(): Promise<FakeLogs> {
       const rows = answerTo(query, fake.rows).slice(0, Number(parameters.get("limit")));
       response.end(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
     });
-  });
+  };
+  const server = tls ? https.createServer(tls, listener) : createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const fake: FakeLogs = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls ? "https://localhost" : "http://127.0.0.1"}:${(server.address() as AddressInfo).port}`,
     rows: recordedRows(),
     queries: [],
     headers: [],
@@ -66,7 +68,10 @@ function answerTo(query: string, all: readonly LogsRow[]): LogsRow[] {
     for (const match of filter.matchAll(new RegExp(pattern, "g")))
       conditions.push((row) => condition([...match], row));
   };
-  add(`(${TEXT}):?=(${TEXT})`, ([, name, value], row) => row[JSON.parse(name!)] === JSON.parse(value!));
+  add(
+    `(${TEXT}):?=(${TEXT})`,
+    ([, name, value], row) => (row[JSON.parse(name!)] ?? "") === JSON.parse(value!),
+  );
   add(`(${TEXT}):~(${TEXT})`, ([, name, value], row) =>
     new RegExp(JSON.parse(value!)).test(row[JSON.parse(name!)] ?? ""),
   );
@@ -79,18 +84,13 @@ function answerTo(query: string, all: readonly LogsRow[]): LogsRow[] {
 
 function piped(rows: readonly LogsRow[], pipe: string): LogsRow[] {
   const times = (some: readonly LogsRow[]) => some.map(({ _time }) => _time!).sort();
-  if (pipe.startsWith("stats min(")) {
-    const all = times(rows);
-    return all.length === 0 ? [] : [{ oldest: all[0]!, newest: all.at(-1)! }];
-  }
   if (pipe.startsWith("stats by ")) {
     const keys = textsIn(pipe);
     const groups = Map.groupBy(rows, (row) => JSON.stringify(keys.map((key) => row[key] ?? "")));
     return [...groups.values()].map((group) => ({
       ...Object.fromEntries(keys.map((key) => [key, group[0]![key] ?? ""])),
-      ...(pipe.includes("min(_time)")
-        ? { oldest: times(group)[0]!, newest: times(group).at(-1)! }
-        : { last: times(group).at(-1)! }),
+      oldest: times(group)[0]!,
+      ...{ newest: times(group).at(-1)!, last: times(group).at(-1)! },
     }));
   }
   if (pipe.startsWith("unpack_json "))
