@@ -83,7 +83,6 @@ describe.skipIf(missingParts("victoriaLogs"))(
         if (answer) differences.push(...differencesOf(said, answer));
         else if (isArchived(said)) differences.push(`${said.name} (${said.uid}) is not in the archive`);
       }
-      console.log(`${explained} pods explained`);
       expect([...differences, ...rows.problems]).toEqual([]);
       expect(explained).toBeGreaterThan(100);
     });

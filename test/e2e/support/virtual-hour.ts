@@ -5,11 +5,13 @@ import type { Hour } from "../../simulation/hour.ts";
 import { buildWorld, loadWorld, removeWorld } from "../../simulation/load.ts";
 
 const SEED = 30;
+// As for other worlds: test/simulation/worker.ts.
+const EXECUTION = ["--always-sparkplug", "--max-semi-space-size=32"];
 
 /** Lets a node live for an hour of virtual time, in a process of its own. */
 export function virtualHour(): Promise<Hour> {
   return new Promise((resolve, reject) => {
-    const child = fork(fileURLToPath(import.meta.url), { serialization: "advanced", execArgv: [] });
+    const child = fork(fileURLToPath(import.meta.url), { serialization: "advanced", execArgv: EXECUTION });
     let hour: Hour | undefined;
     child.on("message", (message) => {
       hour = message as Hour;
