@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -163,6 +164,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
     // The node is found although the pod is deleted, and she may not see pods of this namespace.
     await cluster.admin.create(podsPath, workload("guest"));
     await untilPodReady(cluster, "guest");
+    // The API server's time of the deletion has whole seconds: it must not be before the start that the page shows.
+    await sleep(1_100);
     await cluster.admin.delete(`${podsPath}/guest`);
     await untilDeleted(cluster, "guest");
     const why = await eventually(async () => {
