@@ -133,9 +133,13 @@ export class EvictionJournal {
     this.#count(pod, plugin, outcome);
   }
 
-  /** Marks an outcome that the agent before saved, and perhaps could not mark. */
+  /**
+   * Counts and marks an outcome that the agent before saved, which the first round records. That agent ended soon after: it
+   * perhaps could not mark the outcome, and its counter was most likely not read any more.
+   */
   endedBefore(outcome: EvictionOutcome): void {
     const { uid, namespace, name, endedAt: at } = outcome;
+    this.#options.metrics.ended.inc({ outcome: outcome.result });
     // Older agents did not record them.
     if (namespace === undefined || name === undefined) return;
     const mark = endMark({ uid, namespace, name }, undefined, outcome);

@@ -133,7 +133,7 @@ export class PodEvictor implements Runnable {
     this.#journal.interrupted(eviction, outcome);
   }
 
-  /** Marks the outcome of an eviction that ended before a restart, if only its outcome was saved. */
+  /** Counts and marks the outcome of an eviction that ended before a restart and that no round has recorded. */
   reportEnded(outcome: EvictionOutcome): void {
     this.#journal.endedBefore(outcome);
   }
