@@ -1,4 +1,5 @@
-import { falsehoods, type LostEvidence } from "../../support/endings/claims.ts";
+import { isUncertain } from "@nodekeeper/api/decide";
+import { falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
 import type { Truth } from "../../support/endings/truth.ts";
 import { isEvictionRequest } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
@@ -21,7 +22,7 @@ export const truth: readonly Rule[] = [
         if (!isSettled(world, pod)) return [];
         const lost = lostAbout(world, pod);
         const isStopped = world.history.stopped(pod.uid).length > 0;
-        const about = isStopped ? { ...said, page: withoutStops(said.page) } : said;
+        const about = isStopped ? { ...said, page: withoutStops(said.page), marks: lastMarks(said) } : said;
         const found = truthsAbout(world, pod).map((truth) => falsehoods(about, truth, lost));
         if (found.every(({ length }) => length > 0))
           return [
@@ -41,6 +42,12 @@ function withoutStops(page: string): string {
     .replace(/Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./, "")
     .replaceAll(/Evicted through the Eviction API by another client.*$/gm, "")
     .replaceAll(/^ {2}ended +evicted: stopped .*$/gm, "");
+}
+
+// A withdrawal without effect has no mark: the last one is of an eviction before, which stopped the containers.
+function lastMarks({ outcomes, marks }: Statements): string[] {
+  const last = outcomes.at(-1);
+  return last?.result === "withdrawn" && !isUncertain(last) ? [] : marks;
 }
 
 // After a pod is gone, the next round of the agent records how its eviction ended.
