@@ -70,8 +70,9 @@ it("has each record exactly once after deduplication, although the agent is kill
     await until("registration", () => plugin?.registered === true, { explain });
     isOverloaded = life % 2 === 1;
     plugin.threshold = { ...hardPressure };
-    cluster.server.store.delete("pods", `deleted-${life}`, "default");
     await until("the eviction", () => cluster.evictions().includes(`evicted-${life}`), { explain });
+    // Not before: an agent knows nothing of a pod that is gone before its first list.
+    cluster.server.store.delete("pods", `deleted-${life}`, "default");
     const before = answers;
     await until("a request to the collector", () => answers > before, { explain });
     agent.kill("SIGKILL");
