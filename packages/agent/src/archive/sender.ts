@@ -68,7 +68,7 @@ export class Sender<Item> {
   #exportedAt: number | undefined;
   /** Monotonic milliseconds. */
   #trimmedAt = 0;
-  /** The most items of the next request. Halved by a refusal, doubled by an acceptance. */
+  /** Maximum number of items in the next request: halved when one is refused, doubled when one is accepted. */
   #most = Number.POSITIVE_INFINITY;
 
   constructor(sent: Sent<Item>, options: SenderOptions) {

@@ -23,7 +23,7 @@ const clock = new FakeClock();
 const told: string[][] = [];
 /** The same, of whose devices the status is accepted. */
 let accepted: string[] = [];
-/** UIDs of the claims of which another report is awaited. */
+/** UIDs of claims whose status the driver must report again. */
 const renewed: string[] = [];
 /** Whether each call told of something new. */
 const news: boolean[] = [];

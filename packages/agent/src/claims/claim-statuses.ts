@@ -119,7 +119,7 @@ export class ClaimStatuses {
     this.#reports.renewed(driver, uids);
   }
 
-  /** Returns the claims that may have entries of ours and were not prepared yet. */
+  /** Returns the claims that may have status entries written by this agent and are not prepared yet. */
   unprepared(): ClaimReference[] {
     const { records } = this.#options;
     const isUnprepared = (key: string) =>

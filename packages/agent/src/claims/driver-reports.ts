@@ -24,7 +24,7 @@ export interface DriverReportsOptions {
   log: Logger;
 }
 
-// As long as a call that tells a driver of allocations may take.
+// The deadline of ReportAllocations.
 const MOST_WAIT_MS = 10_000;
 
 /** What a driver reports of its devices. It is kept across connections. */

@@ -154,6 +154,33 @@ describe("explain pod, from the archive", () => {
     expect(out).toMatch(/\nrecord r3: its body is malformed: pod is missing or wrong\.\n/);
   });
 
+  it.each<[string, (row: LogsRow) => Promise<string>, string]>([
+    [
+      "a record can't be read",
+      async ({ _time = "" }) => {
+        const changes = { "nodekeeper.record.id": "r1", "k8s.pod.uid": uidOf("by-hand"), _msg: "{", _time };
+        logs.rows.push(rowLike("nodekeeper.eviction.decision", changes));
+        return logs.url;
+      },
+      "records can't be read",
+    ],
+    [
+      "a replica does not answer",
+      async () => {
+        const other = await start();
+        other.refusal = { status: 503, text: "busy\n" };
+        return `${logs.url},${other.url}`;
+      },
+      "a store of the archive did not answer",
+    ],
+  ])("does not conclude that nobody evicted a pod if %s", async (_, prepare, why) => {
+    const urls = await prepare(logs.rows.find(({ _msg }) => _msg!.includes('"by-hand"'))!);
+    const { out } = await pluginFrom(urls, "explain", "pod", "by-hand");
+    expect(out).toMatch(/\nPod deleted at \S+Z; whether by Nodekeeper is not known: records are missing/);
+    expect(out).toContain(`: ${why}.`);
+    expect(out).not.toContain("not by Nodekeeper");
+  });
+
   it("asks replicas for what another lost, and says which does not answer", async () => {
     const other = await start();
     logs.rows = logs.rows.filter(({ event_name }) => event_name !== "nodekeeper.pod.ended");

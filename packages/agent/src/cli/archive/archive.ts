@@ -94,7 +94,7 @@ export class Archive {
       this.#rows.records({ where: { "k8s.pod.uid": uid }, events }, MOST_RECORDS),
       this.#node(node, cluster),
     ]);
-    const explanation = archived && explainArchivedPod(uid, records, archived);
+    const explanation = archived && explainArchivedPod(uid, records, this.#withUnread(archived));
     if (!explanation) throw this.#notRecorded(meant.query);
     if (!("owner" in meant.query.pod))
       explanation.otherUids = meant.others.slice(0, MOST_OTHERS).map((other) => other.uid);
@@ -123,7 +123,8 @@ export class Archive {
       throw new NodeNotArchived({ problem });
     }
     const notes = [...reasons, ...(isCut ? [`Only the last ${MOST_RECORDS} of its records were read.`] : [])];
-    return { answer: explainArchivedNode(records, archived), source: this.#source(archived, notes) };
+    const answer = explainArchivedNode(records, this.#withUnread(archived));
+    return { answer, source: this.#source(archived, notes) };
   }
 
   /** Returns the evictions since a time, milliseconds since the epoch, and what is missing. */
@@ -151,10 +152,16 @@ export class Archive {
     return { archive: this.#rows.name, evictions: evictionsOf(rows, since), notes: [...notes, ...problems] };
   }
 
-  /** Returns the nodes that the archive has records of, and what is missing. */
+  /**
+   * Returns the nodes that the archive has records of, and what is missing. Throws `invalid` if they are of several clusters.
+   */
   async nodes(): Promise<ArchivedNodes> {
-    const pipe = `stats by ("k8s.node.name") min(_time) oldest, max(_time) newest | limit ${MOST_NODES}`;
+    const pipe = `stats by ("k8s.node.name", "${CLUSTER}") min(_time) oldest, max(_time) newest | limit ${MOST_NODES}`;
     const rows = await this.#rows.rows({}, pipe, MOST_NODES);
+    this.#checkCluster(
+      "nodes",
+      rows.map((row) => ({ cluster: row[CLUSTER] ?? "" })),
+    );
     const spans = new Map<string, ArchivedSpan>();
     // Of each store.
     for (const { "k8s.node.name": node = "", ...times } of rows) {
@@ -175,7 +182,7 @@ export class Archive {
   async #node(name: string, cluster?: string): Promise<ArchivedNode | undefined> {
     const pipe = `stats by ("${CLUSTER}") min(_time) oldest, max(_time) newest`;
     const where: Record<string, string> = cluster === undefined ? {} : { [CLUSTER]: cluster };
-    const [spans, { records }] = await Promise.all([
+    const [spans, { records, isCut }] = await Promise.all([
       this.#rows.rows({ node: name, where }, pipe, MOST_CLUSTERS),
       this.#rows.records({ node: name, where, events: ["nodekeeper.gap"] }, MOST_GAPS),
     ]);
@@ -191,7 +198,21 @@ export class Archive {
       to,
       why,
     }));
-    return { name, oldest: Math.min(...known), newest: Math.max(...known), gaps };
+    const [oldest, newest] = [Math.min(...known), Math.max(...known)];
+    if (isCut)
+      gaps.unshift({ from: oldest, to: gaps[0]?.from ?? newest, why: `more than ${MOST_GAPS} gaps` });
+    return { name, oldest, newest, gaps };
+  }
+
+  // What could not be read may be about any pod of the node: it proves nothing that there is no record of an eviction.
+  #withUnread(node: ArchivedNode): ArchivedNode {
+    const { oldest, newest } = node;
+    const unread = this.#rows.unread.map(({ from, why }) => ({
+      from: Math.max(from, oldest),
+      to: newest,
+      why,
+    }));
+    return { ...node, gaps: [...node.gaps, ...unread] };
   }
 
   #source({ name: node, oldest, newest }: ArchivedNode, notes: readonly string[]): AnswerSource {

@@ -3,6 +3,7 @@ import { messageOf } from "@nodekeeper/core/lib";
 import { isExactly, type LogsRow, quoted, type VictoriaLogs } from "./victoria-logs.ts";
 
 const MOST_NAMED = 3;
+const MALFORMED = "records can't be read";
 const FIELDS = [
   ...["_time", "event_name", "_msg", "k8s.node.name", "nodekeeper.record.id", "nodekeeper.record.sequence"],
   ...["nodekeeper.schema.version", "nodekeeper.pod.owner"],
@@ -28,13 +29,15 @@ export interface SelectedRecords {
 }
 
 /**
- * The stores that have the exported records: one, or replicas of each other. What one lost is in another, so all are asked.
- * Problems are collected for the user: stores that do not answer, and rows that are no records.
+ * The stores with the exported records: one, or several replicas. All are queried, because each may have lost different
+ * records. Stores that do not answer and rows that are not records are reported in `problems` and `unread`.
  */
 export class StoredRows {
   readonly #stores: readonly VictoriaLogs[];
   readonly #attributes: Readonly<Record<string, string>>;
   readonly #problems = new Map<string, string>();
+  /** Start of the time of which records may be missing, by reason. */
+  readonly #unread = new Map<string, number>();
   #malformed = 0;
 
   /** @param attributes resource attributes that all records must have */
@@ -47,6 +50,11 @@ export class StoredRows {
   get problems(): string[] {
     const more = this.#malformed > MOST_NAMED ? [`${this.#malformed} records can't be read in total`] : [];
     return [...this.#problems.values(), ...more];
+  }
+
+  /** Since when records may be missing in the answers, milliseconds since the epoch, and why. */
+  get unread(): { from: number; why: string }[] {
+    return [...this.#unread].map(([why, from]) => ({ from, why }));
   }
 
   /** The stores, for messages. */
@@ -85,6 +93,7 @@ export class StoredRows {
     const failed = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
     if (failed.length === answers.length) throw failed[0];
     for (const error of failed) this.#problems.set(messageOf(error), messageOf(error));
+    if (failed.length > 0) this.#unread.set("a store of the archive did not answer", 0);
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
@@ -93,6 +102,9 @@ export class StoredRows {
     const record = readRecord({ time, event, body, fields: row });
     if (!("problem" in record)) return [record];
     if (++this.#malformed <= MOST_NAMED) this.#problems.set(record.problem, record.problem);
+    // A gap is recorded after it.
+    const from = event === "nodekeeper.gap" ? 0 : Date.parse(time) || 0;
+    this.#unread.set(MALFORMED, Math.min(from, this.#unread.get(MALFORMED) ?? from));
     return [];
   }
 }

@@ -84,7 +84,8 @@ function withHint(pod: PodName, { answer, source }: Sourced<PodExplanation>): So
 }
 
 /**
- * Returns what agents answer, or else the archive. Throws the agents' error if the archive has no answer either.
+ * Returns the agents' answer, or that of the archive if they have none. Throws the agents' error if the archive has none
+ * either.
  * @param fromArchive gets why no agent answered, in sentences
  */
 export async function orArchived<T>(

@@ -18,6 +18,7 @@ export interface ClusterSourceOptions extends Pick<PageSource, "explainPod" | "e
 
 const ARCHIVE_INTERVAL_MS = 300_000;
 const ARCHIVE_WAIT_MS = 5_000;
+const NOT_LISTED = "which nodes of the archive are gone is not known without the permission to list nodes";
 
 /** Reads a cluster through kubectl. */
 export function clusterSource(options: ClusterSourceOptions): PageSource {
@@ -30,13 +31,15 @@ export function clusterSource(options: ClusterSourceOptions): PageSource {
         cluster.agentNodes().catch((error) => noneIf(archived.nodes.length > 0, error)),
         listNodes(kubectl),
       ]);
-      const known = new Map(objects.map((each) => [each.node, each]));
+      const known = new Map(objects?.map((each) => [each.node, each]));
       const names = new Set([...known.keys(), ...agents]);
       const nodes = [...names].map((node) => ({ node, ...known.get(node), hasAgent: agents.has(node) }));
-      const gone = archived.nodes
+      // A node without an agent exists nevertheless.
+      const gone = (objects ? archived.nodes : [])
         .filter(({ node }) => !names.has(node))
         .map(({ node, oldest, newest }) => ({ node, hasAgent: false, archived: { oldest, newest } }));
-      const problem = archived.problems.join("; ");
+      const isUnknown = objects === undefined && archived.nodes.length > 0;
+      const problem = [...archived.problems, ...(isUnknown ? [NOT_LISTED] : [])].join("; ");
       return { nodes: [...nodes, ...gone], ...(problem === "" ? {} : { archiveProblem: problem }) };
     },
     connect: (node) => cluster.connect(node),

@@ -11,13 +11,13 @@ const FIELDS = [
   "{.spec.unschedulable}",
 ].join('{"\\t"}');
 
-/** Lists the Nodes. Returns none without the right to list them. Throws as `Kubectl.run`. */
-export async function listNodes(kubectl: Kubectl): Promise<NodeState[]> {
+/** Lists the Nodes. Returns undefined without the permission to list them. Throws as `Kubectl.run`. */
+export async function listNodes(kubectl: Kubectl): Promise<NodeState[] | undefined> {
   try {
     const output = `jsonpath={range .items[*]}${FIELDS}{"\\n"}{end}`;
     return (await kubectl.run(["get", "nodes", "--output", output])).split("\n").flatMap(nodeOf);
   } catch (error) {
-    if (codeOf(error) === "forbidden") return [];
+    if (codeOf(error) === "forbidden") return undefined;
     throw error;
   }
 }

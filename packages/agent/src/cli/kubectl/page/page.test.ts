@@ -24,7 +24,9 @@ beforeEach(() => {
     directory,
     `case "$*" in
   "get pods --all-namespaces"*) cat pods.json ;;
-  "get nodes --output jsonpath="*) cat nodes ;;
+  "get nodes --output jsonpath="*)
+    [ -f nodes ] || { echo 'Error from server (Forbidden): nodes is forbidden' >&2; exit 1; }
+    cat nodes ;;
   "get node n1 --output json") cat node-n1 ;;
   "get --raw /api/v1/pods?limit=500") cat all-pods ;;
   "get pod web --namespace default"*) echo n1 ;;
@@ -186,6 +188,24 @@ it("has nodes of the archive that are gone, explained in the words of the comman
   expect(await explained("pod=default/web-5d4f9c-abcde&node=worker-1")).toMatch(
     /Answered by the archive http/,
   );
+});
+
+it("calls no node gone without the permission to list nodes, or if the archive has several clusters", async () => {
+  writePods("n1");
+  const logs = await startFakeLogs();
+  ends.push(() => logs.stop());
+  const page = await openSession(await start("--archive", logs.url));
+  const fleet = async () => (await (await fetch(`${page}fleet`)).json()) as FleetUpdate;
+  const { nodes, archiveProblem } = await fleet();
+  expect(nodes).toMatchObject([{ node: "n1", hasAgent: true }]);
+  expect(archiveProblem).toMatch(/gone is not known without the permission to list nodes/);
+  child!.kill("SIGKILL");
+  writeFileSync(join(directory, "nodes"), "n1\tTrue\t\n");
+  logs.rows.push({ ...logs.rows[0]!, "nodekeeper.record.id": "r1", "k8s.cluster.name": "test" });
+  const other = await openSession(await start("--archive", logs.url));
+  const update = (await (await fetch(`${other}fleet`)).json()) as FleetUpdate;
+  expect(update.nodes).toMatchObject([{ node: "n1" }]);
+  expect(update.archiveProblem).toMatch(/has the nodes in the clusters .*test; choose one with/);
 });
 
 it("lists the nodes also where the archive can't be read, and says why", async () => {
