@@ -259,22 +259,36 @@ describe.skipIf(missing)("the chart's values", () => {
     },
   );
 
-  it("gives the agents the Leases of drivers with pools beyond the node, and no others of the namespace", async () => {
-    const objects = await render('devices.clusterPools.drivers=["a.example.com","b.example.com"]');
-    const rules = named(objects, "Role", "nodekeeper-cluster-pools")!.rules as ApiObject[];
-    const given = rules.flatMap(({ resources, resourceNames = [""], verbs }) =>
-      verbs.flatMap((verb: string) => resourceNames.map((name: string) => `${verb} ${resources} ${name}`)),
-    );
-    expect(given.sort()).toEqual([
-      "create leases ",
-      ...["delete", "get", "update"].flatMap((verb) =>
-        ["a", "b"].map((driver) => `${verb} leases nodekeeper-pools-${driver}.example.com`),
-      ),
-    ]);
-    const leases = (await permissionsOf(objects)).filter(({ resource }) => resource === "leases");
-    const asked = leases.map(({ verb, name = "", namespace }) => `${verb} leases ${name} ${namespace}`);
-    expect(asked.sort()).toEqual(given.map((right) => `${right} nodekeeper`));
-  });
+  it.each([
+    ["nodekeeper", []],
+    ["leases", ["config.devices.clusterPools.leaseNamespace=leases"]],
+  ])(
+    "gives the agents the Leases of drivers with pools beyond the node, and no others of the namespace %s",
+    async (namespace, values) => {
+      const objects = await render(
+        'devices.clusterPools.drivers=["a.example.com","b.example.com"]',
+        ...values,
+      );
+      const { metadata, rules } = named(objects, "Role", "nodekeeper-cluster-pools")! as {
+        metadata: ApiObject;
+        rules: ApiObject[];
+      };
+      expect(metadata.namespace).toBe(namespace);
+      expect(named(objects, "RoleBinding", "nodekeeper-cluster-pools")!.metadata.namespace).toBe(namespace);
+      const given = rules.flatMap(({ resources, resourceNames = [""], verbs }) =>
+        verbs.flatMap((verb: string) => resourceNames.map((name: string) => `${verb} ${resources} ${name}`)),
+      );
+      expect(given.sort()).toEqual([
+        "create leases ",
+        ...["delete", "get", "update"].flatMap((verb) =>
+          ["a", "b"].map((driver) => `${verb} leases nodekeeper-pools-${driver}.example.com`),
+        ),
+      ]);
+      const leases = (await permissionsOf(objects)).filter(({ resource }) => resource === "leases");
+      const asked = leases.map(({ verb, name = "", namespace }) => `${verb} leases ${name} ${namespace}`);
+      expect(asked.sort()).toEqual(given.map((right) => `${right} ${namespace}`));
+    },
+  );
 
   it("gives the container nothing that it does not need, and every object its labels", async () => {
     const objects = await render(
