@@ -103,15 +103,18 @@ export class ArchiveExporter implements Runnable {
   }
 }
 
-function recordSender(options: ArchiveExporterOptions): Sender<ArchiveRecord> {
-  const { store, builder, settings, metrics, log, clock } = options;
+function queueOptions({ store, settings, metrics, log }: ArchiveExporterOptions) {
   const { maxBatchSize: maxBytes, maxQueued } = settings;
   const bounds = { records: maxQueued, bytes: MOST_QUEUED_BYTES };
-  const lost = new LostRecords(metrics, log);
+  return { store, maxBytes, bounds, lost: new LostRecords(metrics, log) };
+}
+
+function recordSender(options: ArchiveExporterOptions): Sender<ArchiveRecord> {
+  const { builder, metrics, clock } = options;
   return new Sender(
     {
       what: "records",
-      queue: new BuiltQueue({ store, builder, maxBytes, bounds, lost }),
+      queue: new BuiltQueue({ ...queueOptions(options), builder }),
       encode: (records, origin) => encodeLogs(records, origin, clock.now()),
       isOptional: false,
       onAccepted: (count) => metrics.exported.inc(count),
@@ -123,14 +126,11 @@ function recordSender(options: ArchiveExporterOptions): Sender<ArchiveRecord> {
 }
 
 function traceSender(options: ArchiveExporterOptions): Sender<OutgoingTrace> {
-  const { store, settings, metrics, log } = options;
-  const { maxBatchSize: maxBytes, maxQueued } = settings;
-  const bounds = { records: maxQueued, bytes: MOST_QUEUED_BYTES };
-  const lost = new LostRecords(metrics, log);
+  const { metrics } = options;
   return new Sender(
     {
       what: "traces",
-      queue: new TraceQueue({ store, maxBytes, bounds, lost }),
+      queue: new TraceQueue(queueOptions(options)),
       encode: (traces, origin) =>
         encodeTraces(
           traces.flatMap(({ spans }) => spans),

@@ -1,0 +1,87 @@
+import {
+  type DeepPartial,
+  DeviceStatus,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { childScope, FakeClock, silentLogger } from "@nodekeeper/core/lib";
+import { ClaimStatusStore } from "../../state/index.ts";
+import { ClaimProblems } from "../claim-problems.ts";
+import type { ClaimReference } from "../claim-reader.ts";
+import type { StatusOutcome } from "../claim-status-api.ts";
+import { ClaimStatuses } from "../claim-statuses.ts";
+import type { StatusEntry } from "../device-status.ts";
+import type { WantedEntries } from "../reported-statuses.ts";
+import { ClaimWorld, DRIVER, NODE, recordedDevice } from "./claim-world.ts";
+
+/** The API server's claims by name, with the entries of our field manager. */
+class StatusServer {
+  readonly entries = new Map<string, readonly StatusEntry[]>();
+  readonly writes: string[] = [];
+  fault: ((claim: ClaimReference) => void) | undefined;
+  drops = false;
+
+  /** Results of the allocation, by name of the claim. */
+  readonly allocated = new Map<string, object[]>();
+  /** When claims were allocated, in wall milliseconds, by name. Default: 1. */
+  readonly allocatedAt = new Map<string, number>();
+
+  async apply(claim: ClaimReference, wanted: WantedEntries): Promise<StatusOutcome> {
+    const entries = typeof wanted === "function" ? wanted(this.claim(claim)) : wanted;
+    if (!entries) return "kept";
+    this.writes.push(claim.name);
+    this.fault?.(claim);
+    if (!this.drops) this.entries.set(claim.name, entries);
+    if (entries.length === 0) return "removed";
+    return this.drops ? "dropped" : "stored";
+  }
+
+  claim({ name, uid }: ClaimReference): KubeObject {
+    const results = this.allocated.get(name);
+    const allocationTimestamp = new Date(this.allocatedAt.get(name) ?? 1).toISOString();
+    const allocation = results && { allocationTimestamp, devices: { results } };
+    return { metadata: { name, uid }, status: { allocation, devices: [...(this.entries.get(name) ?? [])] } };
+  }
+
+  devices(name: string): string[] {
+    return (this.entries.get(name) ?? []).map(({ device }) => device);
+  }
+}
+
+/** Returns agents that write the status of prepared claims with these names, with the device nic-0, to a simulated API server. */
+export async function setUp(names: readonly string[]) {
+  const world = new ClaimWorld();
+  const records = world.records();
+  const server = new StatusServer();
+  const clock = new FakeClock();
+  const claims = names.map((name) => world.claim(name, "nic-0"));
+  for (const claim of claims)
+    await records.save(DRIVER, claim, {
+      state: "prepared",
+      devices: [recordedDevice("nic-0")],
+      cdi: "",
+      pods: [],
+    });
+  /** An agent with the state of those before it. */
+  const start = () => {
+    const store = new ClaimStatusStore(world.database);
+    const problems = new ClaimProblems({ records, drivers: { setClaimProblems: () => {} } });
+    const common = { nodeName: NODE, problems, records, store, api: server, clock, log: silentLogger };
+    const statuses = new ClaimStatuses(common);
+    const scope = childScope();
+    const running = statuses.run(scope.signal);
+    const stop = async () => {
+      scope.abort();
+      await running;
+    };
+    return { statuses, problems, stop, stored: () => store.claims().map(({ name }) => name) };
+  };
+  return { world, records, server, clock, claims, start };
+}
+
+/** Returns a driver's report of the device nic-0 of a claim. */
+export const entry = ({ uid }: ClaimReference, more: DeepPartial<DeviceStatus> = {}): DeviceStatus =>
+  DeviceStatus.fromPartial({ claimUid: uid, device: "nic-0", ...more });
+/** Lets everything happen that needs no time. */
+export const settle = async () => {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
