@@ -86,6 +86,10 @@ async function documents(file: string): Promise<Manifest[]> {
 
 function templated(text: string): string {
   return text
+    .replace(
+      /^( {2}name: nodekeeper-cluster-pools\n {2}namespace:) nodekeeper$/m,
+      '$1 {{ include "nodekeeper.leaseNamespace" . }}',
+    )
     .replaceAll(/^( +)(name|policyName): nodekeeper(-[a-z-]+)?$/gm, (_, indent, key, suffix = "") =>
       indent === "  " || key === "policyName"
         ? `${indent}${key}: ${fullName}${suffix}`

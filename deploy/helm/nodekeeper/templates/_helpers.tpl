@@ -157,6 +157,10 @@ archiveSecrets: {{ and (ne "" .Values.archive.endpoint) (or (ne "" .Values.archi
 {{- $names | toJson -}}
 {{- end -}}
 
+{{- define "nodekeeper.leaseNamespace" -}}
+{{- (include "nodekeeper.configuration" . | fromYaml).devices.clusterPools.leaseNamespace -}}
+{{- end -}}
+
 {{/* The container runtime mounts files of it, so it has the same path on the host. */}}
 {{- define "nodekeeper.metadataDirectory" -}}
 {{- $settings := include "nodekeeper.configuration" . | fromYaml -}}
