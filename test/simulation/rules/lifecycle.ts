@@ -59,9 +59,9 @@ export const lifecycle: readonly Rule[] = [
         if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
         // An agent that is killed while nothing can be written loses events, and says so.
         if (faults.fullDisks) return undefined;
-        // The log begins again after a boot, and after an agent that could not write all of it.
-        // So it does in an agent that runs on through such a time: events that it could not write may not survive a restart.
-        unwritten = Math.max(unwritten, history.unwritten.length, history.readOnly.length);
+        // The log begins again after a boot, after each agent that could not write all of it, and in an agent that runs
+        // when the disk becomes read-only: events that it can't write may not survive a restart.
+        unwritten = Math.max(unwritten, history.unwritten.length + history.readOnly.length);
         const most = history.boots.length + unwritten;
         if (item.missed === undefined && ++begun <= most) return undefined;
         return `${item.missed ?? "an unknown number of"} events are missing`;
