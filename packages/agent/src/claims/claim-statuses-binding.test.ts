@@ -2,7 +2,7 @@ import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import type { ClaimReference } from "./claim-reader.ts";
 import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
-import { DRIVER, recordedDevice } from "./testing/claim-world.ts";
+import { DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";
 import { entry, settle, setUp } from "./testing/status-world.ts";
 
 const binding = { ...recordedDevice("nic-0"), bindingConditions: ["Attached"] };
@@ -127,6 +127,26 @@ it("what was reported of an allocation is not written to a claim that was alloca
   expect(server.writes).toEqual([]);
   statuses.toBind(DRIVER, [toBind(claim, 2)], keysOf(toBind(claim, 2)));
   await until("written once it was told of that allocation", () => server.devices("one").length === 1);
+  await stop();
+});
+
+it("an entry that another client has added after a deallocation makes no earlier report one of the later allocation", async () => {
+  const { world, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const { statuses, stored, stop } = start();
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  // The agent sees the deallocation, and not yet that the claim was allocated the same device again.
+  server.entries.delete("one");
+  server.allocatedAt.set("one", 2);
+  server.others.set("one", [{ driver: DRIVER, pool: NODE, device: "nic-0" }]);
+  statuses.toBind(DRIVER, [], told());
+  await settle();
+  expect(server.devices("one")).toEqual([]);
+  expect(stored()).toEqual([]);
   await stop();
 });
 

@@ -6,7 +6,7 @@ import { type DeviceIdentity, hasDevices } from "./allocation.ts";
 import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
-import { boundDevices } from "./claim-status-api.ts";
+import { boundDevices, statusManager } from "./claim-status-api.ts";
 import { allocationKey, type ClaimToBind, claimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import { isAllocated, type RefusedStatus, readStatusReport, type StatusReport } from "./status-report.ts";
@@ -162,7 +162,7 @@ export class ReportedStatuses {
     if (record && !isEnding(record)) return undefined;
     if (record && !record.devices.some(({ bindingConditions }) => bindingConditions)) return [];
     return (live) => {
-      const bound = boundDevices(live, driver);
+      const bound = boundDevices(live, driver, statusManager(driver, this.#options.nodeName));
       if (bound.length === 0) return [];
       return isUntold ? undefined : this.#entries(driver, uid, bound);
     };
