@@ -95,15 +95,18 @@ export const binding: readonly Rule[] = [
   {
     promise:
       "A claim that is allocated anew is left out of a list first, unless the agent can't know what the driver was told.",
-    watch: ({ devices: { binding }, history }) => {
+    watch: (world) => {
+      const { devices, history } = world;
+      const forgotten = lastForgotten(world);
       let seen = 0;
       return () => {
-        const lists = binding?.driver.toldLists ?? [];
+        const forgottenAt = forgotten();
+        const lists = devices.binding?.driver.toldLists ?? [];
         for (; seen < lists.length; seen++) {
           const { at, claims } = lists[seen]!;
           const before = lists[seen - 1];
-          if (!before?.isAnswered || history.lives.some((life) => isBetween(life.startedAt, before.at, at)))
-            continue;
+          if (!before?.isAnswered || isBetween(forgottenAt, before.at, at)) continue;
+          if (history.lives.some((life) => isBetween(life.startedAt, before.at, at))) continue;
           for (const { uid, allocatedAt } of claims) {
             const earlier = before.claims.find((each) => each.uid === uid);
             if (earlier && earlier.allocatedAt !== allocatedAt)
@@ -161,6 +164,20 @@ export const binding: readonly Rule[] = [
     ),
   },
 ];
+
+/** Returns what to call after each step: it returns when the agent may last have forgotten the driver, which was away. */
+function lastForgotten({ machine, devices: { binding, settings } }: World): () => number {
+  const wipeDelayMs = Number.parseInt(String(settings.wipeDelay), 10) * 1_000;
+  let awaySince: number | undefined;
+  let forgottenAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const { now } = machine.scheduler;
+    const { isRegistered = false, process } = binding?.driver ?? {};
+    awaySince = isRegistered && !process?.isDead ? undefined : (awaySince ?? now);
+    if (awaySince !== undefined && now - awaySince >= wipeDelayMs) forgottenAt = now;
+    return forgottenAt;
+  };
+}
 
 function isBetween(at: number, from: number, to: number): boolean {
   return at >= from && at <= to;
