@@ -212,6 +212,29 @@ it("what a driver reports before it was told of allocations removes no status of
   await stop();
 });
 
+it("what was reported of a prepared claim is not written to a later allocation that the driver was not told of", async () => {
+  const { world, records, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  const devices = [{ ...binding, cdiDeviceIds: [] }];
+  await records.save(DRIVER, claim, { state: "prepared", devices, cdi: "", pods: [] });
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const { statuses, stop } = start();
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  // Its pod was deleted by force: the claim is allocated the same device again before the kubelet calls.
+  server.entries.delete("one");
+  server.allocatedAt.set("one", 2);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], told(claim));
+  await settle();
+  expect(server.devices("one")).toEqual([]);
+  statuses.renewed(DRIVER, [claim.uid]);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], keysOf(toBind(claim, 2)));
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written again", () => server.devices("one").length === 1);
+  await stop();
+});
+
 it("a claim with a record of an earlier allocation has the status of the devices that it waits for", async () => {
   const { world, server, claims, start } = await setUp(["one"]);
   using _world = world;

@@ -153,10 +153,12 @@ export class ReportedStatuses {
     if (this.#outdated.get(driver)?.has(uid)) return undefined;
     const record = this.#options.records.get(driver, uid);
     const waiting = this.#toBind.get(driver)?.get(uid);
+    // The last report may be about an earlier allocation, also if the claim is prepared for that.
+    if (waiting && !waiting.isTold) return undefined;
     const prepared = record?.state === "prepared" ? record.devices : undefined;
     const isUntold = this.#untold.has(driver);
     // A claim may be prepared for one pod while another waits, or still for an earlier allocation.
-    if (waiting?.isTold && !isUntold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
+    if (waiting && !isUntold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
       return this.#entries(driver, uid, waiting.claim.devices);
     if (prepared) return this.#entries(driver, uid, prepared);
     if (record && !isEnding(record)) return undefined;
