@@ -360,7 +360,7 @@ export const mutations: readonly Mutation[] = [
     from: "await this.#unpreparation.run(driver, claim, signal, call.signal);",
     to: "",
     promise: claims,
-    seed: 20,
+    seed: 8,
   },
   {
     name: "a claim that the kubelet could not unprepare is not prepared for the next pod",
