@@ -85,7 +85,7 @@ async function many({ from, seeds, jobs, isQuick, coverage: isCovered }: typeof 
   removeWorld(bundle);
   if (stop.signal.aborted) console.log(`interrupted after ${tally.worlds} of ${seeds} worlds`);
   console.log([...(coverage ? [coverage.table()] : []), tally.summary(took())].join("\n"));
-  process.exit(stop.signal.aborted ? INTERRUPTED : tally.failed > 0 ? 1 : 0);
+  process.exit(tally.failed > 0 ? 1 : stop.signal.aborted ? INTERRUPTED : 0);
 }
 
 function readArguments() {
