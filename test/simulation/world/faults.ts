@@ -63,6 +63,8 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   slowStarts: number;
   /** Share of the plugins that lie in the calm too. */
   stubbornLiars: number;
+  /** Share of the agent's reads of a claim that waits to be bound after which it is allocated anew at once. */
+  reallocations: number;
 }
 
 /** Number of faults by name. */
@@ -144,8 +146,15 @@ type SecondAgentRates = Pick<FaultRates, "secondAgents">;
 type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
 type StopRates = Pick<FaultRates, "containerCrashes" | keyof StopFaults>;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+type BindingRates = Pick<FaultRates, "reallocations">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
-export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates & SecondAgentRates & StopRates;
+export type OwnRates = PowerRates &
+  DiskRates &
+  PluginRates &
+  HostRates &
+  SecondAgentRates &
+  StopRates &
+  BindingRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
@@ -188,6 +197,11 @@ export function drawStopFaults(random: () => number): StopRates {
   };
 }
 
+/** Faults of worlds with binding conditions. @param random see `drawPowerFaults` */
+export function drawBindingFaults(random: () => number): BindingRates {
+  return { reallocations: random() < 0.3 ? random() * 0.5 : 0 };
+}
+
 function meanTimes(random: () => number) {
   return (often: number, leastS: number, mostS: number) =>
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
@@ -207,6 +221,7 @@ export const noFaults: FaultRates = {
   ...drawHostFaults(() => 1),
   ...drawSecondAgents(() => 1),
   ...drawStopFaults(() => 1),
+  ...drawBindingFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

@@ -16,6 +16,7 @@ import {
   apiFaultsOf,
   apiOutageOf,
   count,
+  drawBindingFaults,
   drawDiskFaults,
   drawFaults,
   drawHostFaults,
@@ -113,6 +114,7 @@ export class World {
       ...drawHostFaults(seededRandom(seed + HOST)),
       ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
       ...drawStopFaults(stopRandom),
+      ...drawBindingFaults(seededRandom(seed + REALLOCATION)),
     });
     this.plan = { ...drawn, stopped, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     if (this.plan.stopped) this.plan.settings = { ...this.plan.settings, ...this.plan.stopped.settings };
@@ -322,6 +324,12 @@ export class World {
     this.#again(6_000, () => devices.change());
     const { binding } = devices;
     if (binding) this.#again(3_000, () => void binding.checker.write());
+    const { reallocations } = this.plan.faults;
+    if (binding && reallocations > 0)
+      this.api.onClaimRead = (name) => {
+        if (!machine.chance(reallocations) || !binding.scheduler.reallocate(name)) return;
+        count(this.faults, "reallocations");
+      };
     this.#again(7_000, () => this.api.process.run(() => this.otherWriters.write()));
   }
 
@@ -332,6 +340,7 @@ export class World {
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
     this.api.onWrite = undefined;
+    this.api.onClaimRead = undefined;
     this.machine.init.run(() => this.agent.endOne());
     this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
@@ -508,6 +517,7 @@ const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
 const STOP = 7_000_003;
 const BINDING = 8_000_009;
+const REALLOCATION = 9_000_011;
 
 // How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
 const EAGER_MS = 4_000;
