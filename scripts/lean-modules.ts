@@ -66,21 +66,20 @@ const unusedModules: readonly UnusedModule[] = [
   { importer: /[\\/]pino[\\/]/, path: "worker_threads", contents: "exports.isMainThread = true;" },
   // Starts commands that are executables of their own.
   { importer: /[\\/]commander[\\/]/, path: "node:child_process", contents: "" },
+  // Reads .proto files for the services of channelz and ORCA, with protobufjs.
+  { importer: /[\\/]grpc-js[\\/]/, path: "@grpc/proto-loader", contents: "" },
 ];
 
 /** Leaves out modules of packages that load much and are never used. */
 export const leanPackages: Plugin = {
   name: "lean packages",
   setup(bundle) {
-    bundle.onResolve(
-      { filter: /pushgateway$|defaultMetrics$|^thread-stream$|^worker_threads$|^node:child_process$/ },
-      (asked) => {
-        const at = unusedModules.findIndex(
-          ({ importer, path }) => path === asked.path && importer.test(asked.importer),
-        );
-        return at < 0 ? undefined : { path: asked.path, namespace: "unused-module", pluginData: at };
-      },
-    );
+    bundle.onResolve({ filter: /./ }, (asked) => {
+      const at = unusedModules.findIndex(
+        ({ importer, path }) => path === asked.path && importer.test(asked.importer),
+      );
+      return at < 0 ? undefined : { path: asked.path, namespace: "unused-module", pluginData: at };
+    });
     bundle.onLoad({ filter: /./, namespace: "unused-module" }, ({ pluginData }) => ({
       contents: unusedModules[pluginData]!.contents,
       loader: "js",
