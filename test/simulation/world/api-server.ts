@@ -26,6 +26,8 @@ export class ApiServer {
   /** Called with each write of a client that was answered, before the response is on its way. */
   onWrite: ((write: ApiWrite) => void) | undefined;
   faults: ApiFaults | undefined;
+  /** Returns whether a process is one of another node. */
+  isElsewhere: (process: Process) => boolean = () => false;
   /** Whether watches of the agent are accepted and then end at once, without an event. */
   endsWatches = false;
   /** Watches of the agent, and since when, in virtual milliseconds. */
@@ -107,10 +109,16 @@ export class ApiServer {
     };
   }
 
+  #clientOf({ headers, client }: HttpExchange): ApiWrite["client"] {
+    if (!isAgent(headers)) return "other";
+    return this.isElsewhere(client) ? "nodekeeper elsewhere" : "nodekeeper";
+  }
+
   #recorded(exchange: HttpExchange): HttpExchange {
     const { method, headers, body } = exchange;
     const [path = "", query] = exchange.url.split("?");
-    if (isAgent(headers) && !path.includes("/resourceclaims")) this.requests++;
+    const client = this.#clientOf(exchange);
+    if (client === "nodekeeper" && !path.includes("/resourceclaims")) this.requests++;
     if (method === "GET")
       return isAgent(headers) && query?.includes("watch=true") ? this.#watched(exchange) : exchange;
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];
@@ -129,7 +137,7 @@ export class ApiServer {
       respond: (status, answered) => {
         const write: ApiWrite = {
           at: scheduler.now,
-          client: isAgent(headers) ? "nodekeeper" : "other",
+          client,
           sender: exchange.client,
           method,
           path,
