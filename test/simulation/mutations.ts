@@ -11,7 +11,7 @@ const dry = "No pod is evicted at the request of plugins in dry run.";
 
 const foreign = "Labels, annotations and taints of other owners stay as they wrote them.";
 const kept =
-  "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away.";
+  "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away, for the grace period at least.";
 const byUid =
   "A request to evict a pod names its UID and version, so that no other pod of this name is evicted, and none that another client has deleted.";
 const trueEvents =

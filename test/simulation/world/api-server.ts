@@ -154,10 +154,12 @@ export class ApiServer {
         this.pods.look(isEviction(write) ? write.podUid : undefined);
         this.#history.note("kube-apiserver", `${method} ${exchange.url} of ${write.client}: ${status}`);
         this.onWrite?.(write);
-        exchange.respond(status, answered, () => {
-          write.deliveredAt = scheduler.now;
-        });
+        exchange.respond(status, answered);
       },
+      end: () =>
+        exchange.end(() => {
+          if (recorded) recorded.deliveredAt = scheduler.now;
+        }),
     };
   }
 }

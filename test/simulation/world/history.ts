@@ -25,7 +25,7 @@ export interface ApiWrite {
   isDryRun: boolean;
   /** Whether it arrived after the agent had given it up, by its deadline or by its death. */
   isLate: boolean;
-  /** Virtual milliseconds at which the response reached the agent. Undefined if it has not. */
+  /** Virtual milliseconds at which all of the response had reached the agent. Undefined if it has not. */
   deliveredAt: number | undefined;
   /** Whether a PodDisruptionBudget allowed no disruption. */
   isRefusedByBudget: boolean;

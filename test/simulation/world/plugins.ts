@@ -144,7 +144,8 @@ export abstract class PluginActor {
   /** Starts another instance, in a rolling update if the plugin supports that. */
   protected renew(): void {
     const { process: old, machine } = this;
-    if (!this.isRolling || !this.isWanted || !old || old.isDead) {
+    // One that has not finished its start would register after its successor, and be taken for the newer one.
+    if (!this.isRolling || !this.isWanted || !old || old.isDead || old.isFrozen) {
       this.kill();
       return;
     }

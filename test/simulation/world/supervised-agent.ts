@@ -33,6 +33,8 @@ export interface AgentParts {
 // SQLite waits for so long for the lock of the state directory, and its process does nothing else.
 const LOCK_WAIT_MS = 2_000;
 const LOCK_POLL_MS = 50;
+// An agent whose death is awaited dies within this time.
+const LONGEST_LIFE_MS = 5_000;
 
 /** An agent and its supervisor, such as systemd or the kubelet: it is started again whenever it has ended. */
 export class SupervisedAgent {
@@ -96,7 +98,11 @@ export class SupervisedAgent {
     history.note("fault", `${this.#name} killed${atEdge === undefined ? "" : ` at edge ${atEdge}`}`);
     process.onDeath(() => this.#restartLater(process));
     if (atEdge === undefined) process.kill();
-    else process.killAtEdge(atEdge);
+    else {
+      process.killAtEdge(atEdge);
+      // A quiet agent would die in the calm.
+      this.#parts.machine.init.after(LONGEST_LIFE_MS, () => process.kill());
+    }
   }
 
   /** What SIGTERM does. */

@@ -178,8 +178,25 @@ function notSelected(explanation: PodExplanation): Verdict {
     return { kind: "other", text: `${ending}${before}` };
   }
   const why = whyNot(rounds.at(-1));
+  const missing = missingUntilFinished(explanation);
+  if (missing !== undefined) {
+    const last = why.startsWith(NOT_REQUESTED) ? "" : ` ${capitalized(why)}.`;
+    const text = `Whether Nodekeeper evicted it is not known: ${missing}.${last}`;
+    return { kind: "other", text: `${text}${ending && ` ${ending}`}` };
+  }
   const limit = why.startsWith(NOT_REQUESTED) ? recordsLimit(explanation) : "";
   return { kind: "kept", text: `Not evicted: ${why}${limit}.${ending && ` ${ending}`}` };
+}
+
+// An eviction may have stopped the containers of a pod that has finished. Undefined if it would be on record, or if the pod
+// has not finished.
+function missingUntilFinished(explanation: PodExplanation): string | undefined {
+  const { history } = explanation;
+  if (history?.ending.phase !== "Failed" && history?.ending.phase !== "Succeeded") return undefined;
+  const { exits, seenAt } = history;
+  const times = exits.map(({ at }) => at ?? Number.POSITIVE_INFINITY);
+  const exitedAt = times.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...times);
+  return missingRecords(explanation, seenAt, exitedAt + SECOND_MS);
 }
 
 // The absence of a recorded request proves that there was none only if the records of requests are complete.
@@ -193,6 +210,8 @@ function recordsLimit({ history, coverage: { requests, gaps } }: PodExplanation)
     : "";
 }
 
+// Times in the API server have a resolution of one second.
+const SECOND_MS = 1_000;
 const NOT_REQUESTED = "no plugin requested it";
 
 function whyNot(round: ExplainedRound | undefined): string {

@@ -58,6 +58,15 @@ const pressure = (...top: string[]): TestPlugin => ({
   top,
 });
 
+/** The pod failed after two seconds, and still exists. */
+function finish(story: Story): void {
+  story.left(5_000);
+  const { history } = story.explanation;
+  const exits = [{ id: "1", name: "app", exitCode: 137, reason: "Error", at: START + 2_000 }];
+  const ending = { ...history!.ending, deletion: null, disruption: null, phase: "Failed" };
+  Object.assign(history!, { leftAt: null, lastKnownAt: null, exits, ending });
+}
+
 describe("the page about a pod", () => {
   it("that was evicted: why, what was done, and beside whom", () => {
     const owner = { kind: "ReplicaSet", name: "web-6d4", uid: "rs" };
@@ -498,6 +507,30 @@ Records go back to 2026-03-01T12:00:00.000Z.
         story.explanation.coverage = { oldest: START - 5_000, requests: START + 1_000, gaps: [] };
       },
       "Not evicted: no plugin requested it, as far as records are kept (oldest: 2026-03-01T12:00:01.000Z).",
+    ],
+    [
+      "it has finished while records were missing, so that its containers may have been stopped",
+      (story) => {
+        finish(story);
+        const why = "the machine went down";
+        story.explanation.coverage = {
+          oldest: START - 5_000,
+          gaps: [{ from: START + 1_000, to: START + 90_000, why }],
+        };
+      },
+      "Whether Nodekeeper evicted it is not known: records are missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:01:30.000Z: the machine went down. Container app exited with code 137.",
+    ],
+    [
+      "it had finished before records were missing",
+      (story) => {
+        finish(story);
+        const why = "the machine went down";
+        story.explanation.coverage = {
+          oldest: START - 5_000,
+          gaps: [{ from: START + 3_500, to: START + 90_000, why }],
+        };
+      },
+      "Not evicted: no plugin requested it. Container app exited with code 137.",
     ],
   ])("states in one sentence that %s", (_name, play, expected) => {
     const story = new Story(testPod("web"), testPod("db", { priority: 5 }));
