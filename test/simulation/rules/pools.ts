@@ -46,10 +46,8 @@ export const pools: readonly Rule[] = [
     atRest: ({ pools: shared }) =>
       (shared ? nodes : []).flatMap((node) => {
         const { local, isWanted } = shared!.driverOn(node);
-        const found = allocatable(shared!.localSlices, node).devices.filter((name) =>
-          name.startsWith("worker-"),
-        );
-        return differ(isWanted ? local : [], found).map((what) => `on ${node}: ${what}`);
+        const { devices } = allocatable(shared!.localSlices, node);
+        return differ(isWanted ? local : [], devices).map((what) => `on ${node}: ${what}`);
       }),
   },
   {

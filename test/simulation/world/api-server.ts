@@ -26,6 +26,10 @@ export class ApiServer {
   /** Called with each write of a client that was answered, before the response is on its way. */
   onWrite: ((write: ApiWrite) => void) | undefined;
   faults: ApiFaults | undefined;
+  /** Those of requests about Leases only, besides `faults`. */
+  leaseFaults: ApiFaults | undefined;
+  /** Returns whether connections of a process break before they have sent a request. */
+  isCutOff: (process: Process) => boolean = () => false;
   /** Returns whether a process is one of another node. */
   isElsewhere: (process: Process) => boolean = () => false;
   /** Whether watches of the agent are accepted and then end at once, without an event. */
@@ -56,7 +60,8 @@ export class ApiServer {
           return isRejected ? { status: 422, body: rejection } : undefined;
         },
         faults: (request) => {
-          return isAgent(request.headers) ? this.faults?.of(request) : undefined;
+          if (!isAgent(request.headers)) return undefined;
+          return this.leaseFaults?.of(request) ?? this.faults?.of(request);
         },
       }),
     );
@@ -77,7 +82,8 @@ export class ApiServer {
     await this.server.writeKubeconfig(this.kubeconfig);
     const { service } = machineOf(this.process).network.find(new URL(url).host)!;
     const serve = service.onRequest!;
-    service.onRequest = (exchange) => serve(this.#recorded(exchange));
+    service.onRequest = (exchange) =>
+      this.isCutOff(exchange.client) ? exchange.cut() : serve(this.#recorded(exchange));
   }
 
   /** Makes the connections of watches that have been open for so long half open. */

@@ -43,6 +43,8 @@ export type TimedFault =
   | "poolAgentStops"
   | "poolDriverRemovals"
   | "leaseMeddling"
+  | "leaseRefusals"
+  | "partitions"
   | "poolMeddling";
 
 /** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
@@ -156,6 +158,8 @@ type PoolRates = Pick<
   | "poolAgentStops"
   | "poolDriverRemovals"
   | "leaseMeddling"
+  | "leaseRefusals"
+  | "partitions"
   | "poolMeddling"
   | "killsAtPoolWrites"
 >;
@@ -218,6 +222,8 @@ export function drawPoolFaults(random: () => number): PoolRates {
     poolAgentStops: meanMs(0.5, 15, 60),
     poolDriverRemovals: meanMs(0.5, 15, 60),
     leaseMeddling: meanMs(0.5, 10, 60),
+    leaseRefusals: meanMs(0.3, 20, 60),
+    partitions: meanMs(0.3, 20, 60),
     poolMeddling: meanMs(0.5, 5, 30),
     killsAtPoolWrites: random() < 0.3 ? random() * 0.05 : 0,
   };

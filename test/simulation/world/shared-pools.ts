@@ -4,6 +4,7 @@ import type { Machine } from "../machine/machine.ts";
 import type { AgentHost } from "./agent-host.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import { SLICES, type SliceSpec } from "./claim-scheduler.ts";
+import type { ApiFaults } from "./faults.ts";
 import type { ApiWrite, History } from "./history.ts";
 import { OTHER_NODE, OtherNode } from "./other-node.ts";
 import {
@@ -58,6 +59,8 @@ export class SharedPools {
   #strays = 0;
   /** Whether a client that is not an agent has the Lease, and renews it. */
   #isTaken = false;
+  // Virtual milliseconds until which the other node does not reach the API server.
+  #cutOffUntil = 0;
   /** The annotation of another client on the Lease. */
   #note: { uid: string | undefined; value: string } | undefined;
 
@@ -77,6 +80,7 @@ export class SharedPools {
       failures: agent.failures,
     });
     api.isElsewhere = (process) => this.other.has(process);
+    api.isCutOff = (process) => machine.scheduler.now < this.#cutOffUntil && this.other.has(process);
     const rack = () => this.#devices;
     const driver = (node: string, socketDirectory: string) =>
       new PoolDriver(machine, history, { node, socketDirectory, rack });
@@ -199,6 +203,27 @@ export class SharedPools {
     return node === NODE ? this.#agent : this.other.agent;
   }
 
+  /** The API server refuses requests about Leases for a while, as if the agents had lost their rights. */
+  refuseLeases(): void {
+    const machine = this.#machine;
+    const status = machine.pick([403, 500, 503]);
+    this.#history.note("fault", `Leases are refused with ${status}`);
+    const faults: ApiFaults = {
+      of: ({ path }) => (path.includes("/leases") ? { status, headers: {}, body: {} } : undefined),
+    };
+    this.#api.leaseFaults = faults;
+    machine.scheduler.after(machine.between(1_000, 70_000), () => {
+      if (this.#api.leaseFaults === faults) this.#api.leaseFaults = undefined;
+    });
+  }
+
+  /** The other node does not reach the API server for a while. */
+  cutOff(): void {
+    const machine = this.#machine;
+    this.#history.note("fault", `${OTHER_NODE} is cut off`);
+    this.#cutOffUntil = machine.scheduler.now + machine.between(1_000, 70_000);
+  }
+
   /** Another client edits the Lease, or takes it and renews it for a while. */
   meddleWithLease(): void {
     const { lease } = this;
@@ -246,6 +271,8 @@ export class SharedPools {
   /** From now on nothing fails, and what the drivers see does not change. */
   settle(): void {
     this.#isTaken = false;
+    this.#cutOffUntil = 0;
+    this.#api.leaseFaults = undefined;
     if (this.#devices.length === 0) this.#add();
     const views = this.#machine.pick(restingViews);
     for (const [at, driver] of this.drivers.entries()) {

@@ -349,6 +349,8 @@ export class World {
     this.#often("poolAgentStops", () => pools.stopAgent());
     this.#often("poolDriverRemovals", () => pools.toggleDriver());
     this.#often("leaseMeddling", () => pools.meddleWithLease());
+    this.#often("leaseRefusals", () => pools.refuseLeases());
+    this.#often("partitions", () => pools.cutOff());
     this.#often("poolMeddling", () => pools.meddleWithSlices());
     this.#again(6_000, () => pools.change());
   }
