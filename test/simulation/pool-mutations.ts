@@ -4,6 +4,7 @@ const written =
   "Slices of pools beyond the node are written by the agent that has the Lease, until 30 seconds after its last renewal.";
 const taken = "A Lease is taken only if it was released, or has not changed for 40 seconds.";
 const others = "No Lease, slice or note of another owner is changed for a pool beyond the node.";
+const held = "After quiet, a running agent whose driver reports pools beyond the node has their Lease.";
 const replaced = "Within two minutes after a holder of a Lease was killed, the next one publishes.";
 const handedOver = "Within half a minute after a holder of a Lease ended, the next one publishes.";
 const away = "A holder of a Lease whose driver is away steps down, and its slices stay.";
@@ -53,8 +54,16 @@ export const poolMutations: readonly Mutation[] = [
     file: lease,
     from: "return now - this.#seen.at >= durationMs;",
     to: "return false;",
-    promise: replaced,
+    promise: held,
     seed: 23,
+  },
+  {
+    name: "pools: agents look too seldom whether a holder still renews the Lease",
+    file: lease,
+    from: "const lookMs = isPatient ? this.#times.abandonedMs / 2 : this.#times.lookMs;",
+    to: "const lookMs = isPatient ? this.#times.abandonedMs / 2 : 4 * this.#times.lookMs;",
+    promise: replaced,
+    seed: 142,
   },
   {
     name: "pools: the Lease is not released when the agent stops",

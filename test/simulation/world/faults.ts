@@ -218,13 +218,13 @@ export function drawStopFaults(random: () => number): StopRates {
 export function drawPoolFaults(random: () => number): PoolRates {
   const meanMs = meanTimes(random);
   return {
-    poolAgentKills: meanMs(0.6, 15, 60),
-    poolAgentStops: meanMs(0.5, 15, 60),
-    poolDriverRemovals: meanMs(0.5, 15, 60),
-    leaseMeddling: meanMs(0.5, 10, 60),
-    leaseRefusals: meanMs(0.3, 20, 60),
+    poolAgentKills: meanMs(0.4, 25, 90),
+    poolAgentStops: meanMs(0.4, 25, 90),
+    poolDriverRemovals: meanMs(0.35, 20, 90),
+    leaseMeddling: meanMs(0.4, 15, 60),
+    leaseRefusals: meanMs(0.35, 15, 50),
     partitions: meanMs(0.3, 20, 60),
-    poolMeddling: meanMs(0.5, 5, 30),
+    poolMeddling: meanMs(0.4, 5, 30),
     killsAtPoolWrites: random() < 0.3 ? random() * 0.05 : 0,
   };
 }

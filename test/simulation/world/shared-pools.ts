@@ -212,7 +212,7 @@ export class SharedPools {
       of: ({ path }) => (path.includes("/leases") ? { status, headers: {}, body: {} } : undefined),
     };
     this.#api.leaseFaults = faults;
-    machine.scheduler.after(machine.between(1_000, 70_000), () => {
+    machine.scheduler.after(machine.between(20_000, 80_000), () => {
       if (this.#api.leaseFaults === faults) this.#api.leaseFaults = undefined;
     });
   }
@@ -229,14 +229,14 @@ export class SharedPools {
     const { lease } = this;
     if (!lease || this.#isTaken) return;
     const machine = this.#machine;
-    if (machine.chance(0.5)) {
+    if (machine.chance(0.7)) {
       this.#note = { uid: lease.metadata.uid, value: `${machine.scheduler.now}` };
       const annotations = { ...lease.metadata.annotations, [NOTE]: this.#note.value };
       this.#write("PUT", { ...lease, metadata: { ...lease.metadata, annotations } });
       return;
     }
     this.#isTaken = true;
-    machine.scheduler.after(machine.between(0, 60_000), () => {
+    machine.scheduler.after(machine.between(0, 20_000), () => {
       this.#isTaken = false;
     });
     this.#renew();

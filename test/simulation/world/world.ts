@@ -565,6 +565,8 @@ const BINDING_SHARE = 0.2;
 const POOLS_SHARE = 0.5;
 // Leases are renewed every 10 s and expire after 40 s.
 const POOLS_STORM = 3;
+// So that the clock is stepped while a Lease of nobody that runs is watched.
+const POOLS_WALL_STEPS_MS = 12_000;
 // A killed holder of a Lease is replaced within two minutes, also one that was killed last. Until it publishes: 160 s.
 const POOLS_CALM_MS = 160_000;
 
@@ -607,7 +609,11 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
   const isShort = plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
   const mayHavePools =
     isSmall && !isQuick && plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
-  if (mayHavePools && seededRandom(seed + POOLS)() < POOLS_SHARE)
+  const poolRandom = seededRandom(seed + POOLS);
+  if (mayHavePools && poolRandom() < POOLS_SHARE) {
+    if (poolRandom() < 0.5) faults.wallSteps = POOLS_WALL_STEPS_MS;
+    // As often in a storm as in other worlds.
+    faults.agentKills *= POOLS_STORM;
     Object.assign(plan, {
       hasPools: true,
       stormMs: POOLS_STORM * stormMs,
@@ -616,6 +622,7 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
       reporters: 1,
       evictionPlugins: 1,
     });
+  }
   const calmMs =
     (plan.hasPools ? POOLS_CALM_MS : isShort ? SHORT_CALM_MS : CALM_MS) +
     (isLate ? LATE_WRITE_MS : 0) +
