@@ -123,7 +123,7 @@ export const binding: readonly Rule[] = [
   },
   {
     promise: "At rest, a driver is told of exactly the claims that are allocated and that pods wait for.",
-    atRest: atRest(({ machine }, { driver, scheduler }) => {
+    atRest: atRest(({ machine, devices: { kubelet } }, { driver, scheduler }) => {
       const waiting = scheduler.pods.filter((pod) => !nodeOf(pod)).map(({ metadata }) => metadata.uid);
       const settled = scheduler.allocated.filter(
         ({ allocation }) => machine.scheduler.now - allocation.changedAt > SETTLED_MS,
@@ -136,12 +136,16 @@ export const binding: readonly Rule[] = [
           ({ allocation }) =>
             allocation.uid === uid && machine.scheduler.now - allocation.changedAt <= SETTLED_MS,
         );
+      // The agent has no record of it any more, and the kubelet considers it prepared for the pod that waited.
+      const isNeverPrepared = (uid: string) =>
+        kubelet.find(uid)?.isAnswerLost && settled.some(({ allocation }) => allocation.uid === uid);
       return [
         ...expected
           .filter(({ allocation }) => !driver.told.has(allocation.uid))
           .map(({ claim }) => `it is not told of ${claim.metadata.name}`),
         ...[...driver.told]
-          .filter((told) => !isRecent(told) && !expected.some(({ allocation }) => allocation.uid === told))
+          .filter((told) => !isRecent(told) && !isNeverPrepared(told))
+          .filter((told) => !expected.some(({ allocation }) => allocation.uid === told))
           .map((told) => `it is told of ${told}`),
       ];
     }),
