@@ -25,6 +25,8 @@ export class ApiServer {
   readonly pods: PodTruths;
   /** Called with each write of a client that was answered, before the response is on its way. */
   onWrite: ((write: ApiWrite) => void) | undefined;
+  /** Called when the agent has read a claim of this name, before the response is on its way. */
+  onClaimRead: ((name: string) => void) | undefined;
   faults: ApiFaults | undefined;
   /** Those of requests about Leases only, besides `faults`. */
   leaseFaults: ApiFaults | undefined;
@@ -94,6 +96,20 @@ export class ApiServer {
     }
   }
 
+  #read(exchange: HttpExchange): HttpExchange {
+    const [path = "", query] = exchange.url.split("?");
+    if (query?.includes("watch=true")) return this.#watched(exchange);
+    const [, claim] = /\/resourceclaims\/([^/]+)$/.exec(path) ?? [];
+    if (claim === undefined) return exchange;
+    return {
+      ...exchange,
+      respond: (status, headers) => {
+        exchange.respond(status, headers);
+        if (status === 200) this.onClaimRead?.(claim);
+      },
+    };
+  }
+
   #watched(exchange: HttpExchange): HttpExchange {
     exchange.onClose(() => {
       this.#watches.delete(exchange);
@@ -125,8 +141,7 @@ export class ApiServer {
     const [path = "", query] = exchange.url.split("?");
     const client = this.#clientOf(exchange);
     if (client === "nodekeeper" && !path.includes("/resourceclaims")) this.requests++;
-    if (method === "GET")
-      return isAgent(headers) && query?.includes("watch=true") ? this.#watched(exchange) : exchange;
+    if (method === "GET") return isAgent(headers) ? this.#read(exchange) : exchange;
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];
     const pod = name === undefined ? undefined : this.store.get("pods", name, namespace);
     const { scheduler } = this.process;

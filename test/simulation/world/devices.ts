@@ -49,7 +49,11 @@ export class Devices {
       (_, at) =>
         new DriverActor(machine, history, `gpu-${at}.example.com`, (each) => this.unpreparations.push(each)),
     );
-    this.kubelet = new ClaimKubelet(machine, history);
+    this.kubelet = new ClaimKubelet(machine, history, ({ driver, claim }) =>
+      this.drivers.some(
+        ({ name, prepared }) => name === driver && [...prepared.values()].includes(claim.uid),
+      ),
+    );
     this.scheduler = new ClaimScheduler(
       api,
       machine.pick([0, 0, 0, 2_000]),

@@ -72,6 +72,8 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   slowStarts: number;
   /** Share of the plugins that lie in the calm too. */
   stubbornLiars: number;
+  /** Share of the agent's reads of a claim that waits to be bound after which it is allocated anew at once. */
+  reallocations: number;
 }
 
 /** Number of faults by name. */
@@ -164,6 +166,7 @@ type PoolRates = Pick<
   | "killsAtPoolWrites"
 >;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+type BindingRates = Pick<FaultRates, "reallocations">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
 export type OwnRates = PowerRates &
   DiskRates &
@@ -171,6 +174,7 @@ export type OwnRates = PowerRates &
   HostRates &
   SecondAgentRates &
   StopRates &
+  BindingRates &
   PoolRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
@@ -214,6 +218,11 @@ export function drawStopFaults(random: () => number): StopRates {
   };
 }
 
+/** Faults of worlds with binding conditions. @param random see `drawPowerFaults` */
+export function drawBindingFaults(random: () => number): BindingRates {
+  return { reallocations: random() < 0.3 ? random() * 0.5 : 0 };
+}
+
 /** Faults of worlds with pools beyond the node. @param random see `drawPowerFaults` */
 export function drawPoolFaults(random: () => number): PoolRates {
   const meanMs = meanTimes(random);
@@ -248,6 +257,7 @@ export const noFaults: FaultRates = {
   ...drawHostFaults(() => 1),
   ...drawSecondAgents(() => 1),
   ...drawStopFaults(() => 1),
+  ...drawBindingFaults(() => 1),
   ...drawPoolFaults(() => 1),
 };
 

@@ -16,6 +16,7 @@ import {
   apiFaultsOf,
   apiOutageOf,
   count,
+  drawBindingFaults,
   drawDiskFaults,
   drawFaults,
   drawHostFaults,
@@ -119,6 +120,7 @@ export class World {
       ...drawHostFaults(seededRandom(seed + HOST)),
       ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
       ...drawStopFaults(stopRandom),
+      ...drawBindingFaults(seededRandom(seed + REALLOCATION)),
       ...drawPoolFaults(seededRandom(seed + POOL_FAULTS)),
     });
     this.plan = { ...drawn, stopped, ...changes, faults: { ...drawn.faults, ...changes.faults } };
@@ -339,6 +341,12 @@ export class World {
     this.#again(6_000, () => devices.change());
     const { binding } = devices;
     if (binding) this.#again(3_000, () => void binding.checker.write());
+    const { reallocations } = this.plan.faults;
+    if (binding && reallocations > 0)
+      this.api.onClaimRead = (name) => {
+        if (!machine.chance(reallocations) || !binding.scheduler.reallocate(name)) return;
+        count(this.faults, "reallocations");
+      };
     this.#again(7_000, () => this.api.process.run(() => this.otherWriters.write()));
     const { pools } = this;
     if (pools) this.#stormOver(pools);
@@ -362,6 +370,7 @@ export class World {
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
     this.api.onWrite = undefined;
+    this.api.onClaimRead = undefined;
     this.machine.init.run(() => this.agent.endOne());
     this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
@@ -550,6 +559,7 @@ const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
 const STOP = 7_000_003;
 const BINDING = 8_000_009;
+const REALLOCATION = 11_000_027;
 const POOLS = 9_000_011;
 const POOL_FAULTS = 10_000_019;
 
