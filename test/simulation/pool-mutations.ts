@@ -31,7 +31,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "clock.after(until - clock.monotonic(), () =>",
     to: "clock.after(600_000, () =>",
     promise: written,
-    seed: 2,
+    seed: 213,
   },
   {
     name: "pools: the Lease is taken from a holder that renews it",
@@ -39,7 +39,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "if (this.#seen?.version !== version) {",
     to: "if (!this.#seen) {",
     promise: taken,
-    seed: 2,
+    seed: 142,
   },
   {
     name: "pools: the wall clock decides that a Lease is over",
@@ -47,7 +47,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "const now = this.#options.clock.monotonic();",
     to: "const now = this.#options.clock.now();",
     promise: taken,
-    seed: 2,
+    seed: 153,
   },
   {
     name: "pools: a killed holder is not replaced",
@@ -79,7 +79,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "return isRegistered && isStreaming && !unresponsive && !isTainted && !this.#isWithdrawn;",
     to: "return this.#message !== undefined && (isRegistered || isStreaming || !isTainted || !unresponsive);",
     promise: away,
-    seed: 11,
+    seed: 251,
   },
   {
     name: "pools: the Lease is deleted before the slices are",
@@ -103,7 +103,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "const isPatient = !driver.hasClusterPools;",
     to: "const isPatient = !driver.hasClusterPools;\n      if (isPatient) {\n        await sleepOrAbort(clock, LOOK_MS, signal);\n        continue;\n      }",
     promise: abandoned,
-    seed: 19,
+    seed: 237,
   },
   {
     name: "pools: slices of another client are taken for the agent's",
@@ -119,6 +119,6 @@ export const poolMutations: readonly Mutation[] = [
     from: "const update = { ...last, spec:",
     to: "const update = { ...last, metadata: { ...last.metadata, annotations: {} }, spec:",
     promise: others,
-    seed: 2,
+    seed: 11,
   },
 ];

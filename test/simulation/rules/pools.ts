@@ -8,8 +8,9 @@ import type { Rule } from "./rule.ts";
 // From the end of the holder to the publication of the next one: after a kill, and after a proper end.
 const REPLACED_MS = 125_000;
 const HANDED_OVER_MS = 45_000;
-// A look at the driver each second, writes, and the Lease.
-const REMOVED_MS = 10_000;
+// A look at the driver each second, writes after what was refused for so long, and the Lease.
+const REMOVED_MS = 40_000;
+const REFUSED_MS = 5_000;
 // Looks every 3.75 to 6.25 minutes of an agent whose driver has no such pools, until 10 minutes are over.
 const ABANDONED_LEAST_MS = 600_000;
 const ABANDONED_MOST_MS = 23 * 60_000 + REMOVED_MS;
@@ -68,7 +69,17 @@ export const pools: readonly Rule[] = [
     atRest: async (world) => {
       const shared = ofWorld(world, "withdrawn");
       if (!shared) return [];
+      const { api, machine } = world;
+      // They can't be removed at once, and the Lease stays until they are.
+      api.faults = {
+        of: ({ method, path }) =>
+          method !== "GET" && path.includes("/resourceslices")
+            ? { status: 503, headers: {}, body: {} }
+            : undefined,
+      };
       for (const driver of shared.drivers) driver.look("none");
+      await machine.scheduler.run(machine.scheduler.now + REFUSED_MS);
+      api.faults = undefined;
       return await until(world, REMOVED_MS, () => left(shared));
     },
   },

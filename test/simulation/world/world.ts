@@ -575,6 +575,7 @@ const BINDING_SHARE = 0.2;
 const POOLS_SHARE = 0.5;
 // Leases are renewed every 10 s and expire after 40 s.
 const POOLS_STORM = 3;
+const NEVER = Number.POSITIVE_INFINITY;
 // So that the clock is stepped while a Lease of nobody that runs is watched.
 const POOLS_WALL_STEPS_MS = 12_000;
 // A killed holder of a Lease is replaced within two minutes, also one that was killed last. Until it publishes: 160 s.
@@ -622,8 +623,10 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
   const poolRandom = seededRandom(seed + POOLS);
   if (mayHavePools && poolRandom() < POOLS_SHARE) {
     if (poolRandom() < 0.5) faults.wallSteps = POOLS_WALL_STEPS_MS;
-    // As often in a storm as in other worlds.
+    // As often in a storm as in other worlds. In half of them, elections are disturbed by the faults of pools alone.
     faults.agentKills *= POOLS_STORM;
+    if (poolRandom() < 0.5)
+      Object.assign(faults, { refusals: {}, lostRequests: 0, agentKills: NEVER, agentStops: NEVER });
     Object.assign(plan, {
       hasPools: true,
       stormMs: POOLS_STORM * stormMs,
