@@ -47,12 +47,12 @@ export const bindingMutations: readonly Mutation[] = [
     seed: 20,
   },
   {
-    name: "binding: what was reported before the driver was told is written",
+    name: "binding: the status of claims that the driver was not told of is kept after it was told",
     file: `${claims}/allocation-reports.ts`,
     from: "    this.#options.statuses.renewed(driver, added);\n",
     to: "",
-    promise: ownAllocation,
-    seed: 171,
+    promise: written,
+    seed: 59,
   },
   {
     name: "binding: a driver is told before all claims are known",
@@ -76,7 +76,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    this.#followUnprepared();\n    try {",
     to: "    try {",
     promise: neverGone,
-    seed: 40,
+    seed: 63,
   },
   {
     name: "binding: a claim that an agent was killed while preparing is not told",
