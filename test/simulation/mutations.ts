@@ -1,5 +1,6 @@
 import { bindingMutations } from "./binding-mutations.ts";
 import type { Mutation } from "./mutation.ts";
+import { poolMutations } from "./pool-mutations.ts";
 
 const published = "After quiet, what plugins last reported is what is published, and nothing else.";
 const tainted =
@@ -878,4 +879,5 @@ export const mutations: readonly Mutation[] = [
     seed: 11,
   },
   ...bindingMutations,
+  ...poolMutations,
 ];
