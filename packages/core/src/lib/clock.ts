@@ -64,7 +64,8 @@ export const systemClock: Clock = {
       if (leftMs > 0) handle = arm(leftMs);
       else callback();
     };
-    const arm = (leftMs: number) => setTimeout(fire, Math.min(Math.ceil(leftMs) + roundingMs, LONGEST_DELAY_MS));
+    const arm = (leftMs: number) =>
+      setTimeout(fire, Math.min(Math.ceil(leftMs) + roundingMs, LONGEST_DELAY_MS));
     let handle = arm(Math.max(ms, 0));
     return { cancel: () => clearTimeout(handle) };
   },
