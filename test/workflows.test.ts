@@ -18,6 +18,8 @@ interface Step {
   with?: Record<string, unknown>;
 }
 interface Job {
+  if?: string;
+  "continue-on-error"?: boolean;
   permissions?: Record<string, string>;
   needs?: string[];
   /** A workflow of the repository in place of steps. */
@@ -60,6 +62,13 @@ describe.each(workflows)("the workflow $name", ({ text, workflow }) => {
     for (const job of Object.values(workflow.jobs).filter((each) => !hasRights(each)))
       expect(JSON.stringify(job)).not.toMatch(/secrets\.|github\.token/);
   });
+});
+
+it("a pull request is measured beside what it is based on, and no figure fails it", () => {
+  const { bench } = workflows.find(({ name }) => name === "ci.yml")!.workflow.jobs;
+  expect(bench).toMatchObject({ if: "github.event_name == 'pull_request'", "continue-on-error": true });
+  const commands = bench!.steps!.map(({ run = "" }) => run).join("\n");
+  expect(commands).toMatch(/npm run --silent bench:compare -- "\$BASE" --quick/);
 });
 
 const release = workflows.find(({ name }) => name === "release.yml")!;

@@ -43,13 +43,15 @@ export interface HttpExchange {
   readonly url: string;
   readonly headers: Headers_;
   readonly body: Uint8Array;
-  /** @param onDelivered called when the client has received the response */
-  respond(status: number, headers: Record<string, string>, onDelivered?: () => void): void;
+  respond(status: number, headers: Record<string, string>): void;
   /** Whether the client no longer waits. */
   isAbandoned(): boolean;
   write(chunk: Uint8Array): void;
-  /** Ends the response. */
-  end(): void;
+  /**
+   * Ends the response.
+   * @param onDelivered called when the client has received all of it
+   */
+  end(onDelivered?: () => void): void;
   /** Breaks the connection. */
   cut(): void;
   /** Calls back when the connection has ended. */

@@ -128,18 +128,21 @@ export const acts: readonly Rule[] = [
   },
   {
     promise:
-      "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away.",
+      "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away, for the grace period at least.",
     watch: (world) => {
       // A delayed apply, for example of an agent that was killed meanwhile, overwrites a later one until it is repaired.
       if (world.plan.faults.slow > 0) return () => undefined;
       const last = new Map(world.reporters.map(({ name }) => [name, -1]));
-      const look = eachWrite(({ api, reporters }, { path, status }) => {
+      const look = eachWrite(({ api, reporters, history, reporterGraceMs }, { path, status, at: now }) => {
         if (status >= 300 || !CNR_STATUS.test(path)) return undefined;
         for (const { name, reports } of reporters) {
           const published = publishedOf(api, name);
           const before = last.get(name)!;
           const at = reports.findIndex((value, index) => index >= before && `${value}` === `${published}`);
-          if (at < 0 && published === undefined && before < 0) continue;
+          const isGone = history.withoutServices.some(
+            ({ plugin, from, to }) => plugin === name && from <= now - reporterGraceMs && to >= now,
+          );
+          if (at < 0 && published === undefined && (before < 0 || isGone)) continue;
           if (at < 0) return `${name}: ${published ?? "nothing"} after ${reports[before] ?? "nothing"}`;
           last.set(name, at);
         }

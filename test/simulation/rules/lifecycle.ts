@@ -30,6 +30,32 @@ function eachItem(lookOf: (world: World) => Look): Rule["watch"] {
   };
 }
 
+/** Looks until nothing is found, but not for longer than the agent may take to see a change. */
+async function untilSeen(world: World, look: () => string[] | Promise<string[]>): Promise<string[]> {
+  const { scheduler } = world.machine;
+  for (let reading = 1; ; reading++) {
+    const found = await look();
+    if (found.length === 0 || reading === READINGS) return found;
+    await scheduler.run(scheduler.now + UNTIL_SEEN_MS);
+  }
+}
+
+function consumerDifferences({ consumers, history }: World): string[] {
+  const actual = Object.fromEntries(history.stages);
+  return consumers.flatMap(({ name, received }) => {
+    const view = new ConsumerView(() => true);
+    for (const { item } of received) view.add(item);
+    // A container that came and went between two lists was never told.
+    const told = Object.fromEntries(
+      [...history.stages].map(([id, stage]) => [
+        id,
+        view.stages.get(id) ?? (stage === "removed" ? stage : "unknown"),
+      ]),
+    );
+    return mapDifferences(`${name}: container`, actual, told);
+  });
+}
+
 export const lifecycle: readonly Rule[] = [
   {
     promise: "A consumer is told each transition of a container once, in order, and without gaps.",
@@ -72,21 +98,7 @@ export const lifecycle: readonly Rule[] = [
   },
   {
     promise: "At rest a consumer knows of each container what the runtime has.",
-    atRest: ({ consumers, history }) => {
-      const actual = Object.fromEntries(history.stages);
-      return consumers.flatMap(({ name, received }) => {
-        const view = new ConsumerView(() => true);
-        for (const { item } of received) view.add(item);
-        // A container that came and went between two lists was never told.
-        const told = Object.fromEntries(
-          [...history.stages].map(([id, stage]) => [
-            id,
-            view.stages.get(id) ?? (stage === "removed" ? stage : "unknown"),
-          ]),
-        );
-        return mapDifferences(`${name}: container`, actual, told);
-      });
-    },
+    atRest: (world) => untilSeen(world, () => consumerDifferences(world)),
   },
   {
     promise: "At rest the cache of pods equals the runtime.",
@@ -95,17 +107,12 @@ export const lifecycle: readonly Rule[] = [
       const client = machine.init.run(
         () => new PodLifecycleClient({ socket: consumers[0]!.socket, clock: machine.init.clock }),
       );
-      let found: string[] | undefined;
-      for (let reading = 0; reading < READINGS; reading++) {
-        found = await awaited(
-          world,
-          machine.init.run(() => lifecycleDifferences(client, runtime.runtime)),
-        );
-        if (found?.length === 0) break;
-        await machine.scheduler.run(machine.scheduler.now + UNTIL_SEEN_MS);
-      }
+      const found = await untilSeen(world, async () => {
+        const read = machine.init.run(() => lifecycleDifferences(client, runtime.runtime));
+        return (await awaited(world, read)) ?? ["getPods was not answered within 30 s"];
+      });
       machine.init.run(() => client.close());
-      return found ?? ["getPods was not answered within 30 s"];
+      return found;
     },
   },
 ];

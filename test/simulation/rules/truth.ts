@@ -82,11 +82,12 @@ function truthsAbout(world: World, pod: PodTruth): Truth[] {
   const ended = endedBy ?? "alive";
   const last = history.stopped(uid).at(-1);
   if (!last) return [ended];
+  const overAt = Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
   const isOnlyOne =
     history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&
-    !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at);
-  const isContested =
-    endedBy === "other" && endedAt <= Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
+    !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at) &&
+    world.unheard(pod, overAt, Math.max(overAt, endedAt)).length === 0;
+  const isContested = endedBy === "other" && endedAt <= overAt;
   // Of a stop that could not be recorded, only the end of the pod is known.
   return isOnlyOne && !isContested && !isUnwritten(world, pod) ? ["ours"] : ["ours", ended];
 }

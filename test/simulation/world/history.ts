@@ -12,8 +12,8 @@ export interface Event {
 /** A request that the API server has answered. */
 export interface ApiWrite {
   at: number;
-  /** First part of the User-Agent: "nodekeeper". */
-  client: string;
+  /** The agent of the node, that of another node, or another client. */
+  client: "nodekeeper" | "nodekeeper elsewhere" | "other";
   sender: Process;
   method: string;
   path: string;
@@ -25,7 +25,7 @@ export interface ApiWrite {
   isDryRun: boolean;
   /** Whether it arrived after the agent had given it up, by its deadline or by its death. */
   isLate: boolean;
-  /** Virtual milliseconds at which the response reached the agent. Undefined if it has not. */
+  /** Virtual milliseconds at which all of the response had reached the agent. Undefined if it has not. */
   deliveredAt: number | undefined;
   /** Whether a PodDisruptionBudget allowed no disruption. */
   isRefusedByBudget: boolean;

@@ -59,15 +59,14 @@ class ClientRequest extends EventEmitter {
         { method, url: path, headers, body: body ?? Buffer.alloc(0) },
         {
           onResponse: (status, answered) => {
-            if (this.#isOver) return false;
+            if (this.#isOver) return;
             if (fate === "response") {
               connection.endBy("client");
               this.#fail(failure("ECONNRESET", "read", ""));
-              return false;
+              return;
             }
             this.#response = new Response(status, answered, () => connection.endBy("client"));
             this.emit("response", this.#response);
-            return true;
           },
           onChunk: (chunk) => void this.#response?.push(chunk),
           onEnd: () => {
@@ -99,8 +98,7 @@ class ClientRequest extends EventEmitter {
 }
 
 interface ClientSide {
-  /** Returns false if the response was lost. */
-  onResponse(status: number, headers: Record<string, string>): boolean;
+  onResponse(status: number, headers: Record<string, string>): void;
   onChunk(chunk: Uint8Array): void;
   onEnd(): void;
 }
@@ -118,13 +116,14 @@ function exchangeOf(
   return {
     ...request,
     client: connection.client,
-    respond: (status, headers, onDelivered) =>
-      toClient(() => {
-        if (client.onResponse(status, headers)) onDelivered?.();
-      }),
+    respond: (status, headers) => toClient(() => client.onResponse(status, headers)),
     isAbandoned: () => !connection.isOpen("client"),
     write: (chunk) => toClient(() => client.onChunk(chunk)),
-    end: () => toClient(() => client.onEnd()),
+    end: (onDelivered) =>
+      toClient(() => {
+        client.onEnd();
+        onDelivered?.();
+      }),
     cut: () => connection.endBy("server"),
     onClose: (callback) => void connection.onEnd("server", callback),
   };
