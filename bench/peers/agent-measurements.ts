@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
+import { agentEnvironment, agentOptions } from "../../packages/agent/src/launch.ts";
 import { freePort } from "../../test/e2e/support/free-port.ts";
 import { AgentProcess } from "../agent-process.ts";
 import { benchPods } from "../eviction-pods.ts";
@@ -51,6 +52,9 @@ export const katalystAgent: OtherAgent = {
     ...katalystPlaces(places),
   ],
 };
+
+// The image and the systemd unit set them, so that the agent does not start over.
+const asInImage = { nodeArgs: agentOptions, env: agentEnvironment };
 
 /** The flags of katalyst-agent that name places. */
 export function katalystPlaces({
@@ -103,7 +107,7 @@ export function measureAgent(other: OtherAgent): Measure {
     try {
       let startMs: number;
       if (side === "agent") {
-        startMs = await agent.start({ lifecycle: "true", "runtime-endpoint": runtime.socket });
+        startMs = await agent.start({ lifecycle: "true", "runtime-endpoint": runtime.socket }, asInImage);
       } else {
         const places = {
           kubeconfig: agent.kubeconfig,

@@ -112,7 +112,7 @@ const reporting = {
 } as const;
 
 const wholeAgent = [
-  "Nodekeeper has its default settings: it reports, evicts, publishes devices, and follows the pods of a simulated container runtime. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
+  "Nodekeeper has its default settings: it reports, evicts, publishes devices, and follows the pods of a simulated container runtime. It is started with the variables and the option of Node that the image and the systemd unit set. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
   "The embedded API server runs in the benchmark's process, on the same processors. It returns the 110 pods, of 8 KB each, to Nodekeeper alone.",
   "Idle CPU is that of 30 s; no less than the kernel's step of 10 ms, 0.033 %, can be seen.",
 ];
