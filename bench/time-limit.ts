@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { subscribe } from "node:diagnostics_channel";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 
 /** Minutes after which a benchmark fails: several times what it takes on a quiet machine. */
 export const limitMinutes: Readonly<Record<string, { quick: number; full: number }>> = {
@@ -18,17 +18,29 @@ export const limitMinutes: Readonly<Record<string, { quick: number; full: number
   archive: { quick: 10, full: 20 },
 };
 
-/**
- * Runs a benchmark. If it takes longer than its limit, prints that, kills the processes that it started, and exits
- * with 1: a benchmark that waits for something that never happens must not hang.
- */
-export async function withTimeLimit<T>(name: string, minutes: number, work: () => Promise<T>): Promise<T> {
+class TimeLimitError extends Error {}
+
+/** Runs a benchmark. If it takes longer than its limit, kills the processes that it started, and throws. */
+export async function within<T>(name: string, minutes: number, work: () => Promise<T>): Promise<T> {
   const started = new Set<ChildProcess>();
-  subscribe("child_process", (message) => started.add((message as { process: ChildProcess }).process));
+  const note = (message: unknown) => started.add((message as { process: ChildProcess }).process);
+  subscribe("child_process", note);
+  const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    console.error(`The benchmark ${name} did not finish within ${minutes} minutes.`);
     for (const child of started) child.kill("SIGKILL");
-    process.exit(1);
+    late.reject(new TimeLimitError(`The benchmark ${name} did not finish within ${minutes} minutes.`));
   }, minutes * 60_000);
-  return await work().finally(() => clearTimeout(timer));
+  return await Promise.race([work(), late.promise]).finally(() => {
+    clearTimeout(timer);
+    unsubscribe("child_process", note);
+  });
+}
+
+/** As `within`, but exits with 1: a benchmark that waits for something that never happens must not hang. */
+export async function withTimeLimit<T>(name: string, minutes: number, work: () => Promise<T>): Promise<T> {
+  return await within(name, minutes, work).catch((error) => {
+    if (!(error instanceof TimeLimitError)) throw error;
+    console.error(error.message);
+    process.exit(1);
+  });
 }

@@ -31,18 +31,27 @@ export interface Places {
   port: number;
 }
 
-/** How a whole agent of another project is started. */
+/** How an agent of another project is started, and which parts of ours are compared with it. */
 export interface OtherAgent {
   name: string;
-  /** The resource of its own object: it has started when that is written. */
-  resource: string;
+  /** The resource of its own object: it has started when that is written. Undefined: it prints a line. */
+  resource?: string;
   args(places: Places): string[];
   env?: Readonly<Record<string, string>>;
+  /** Flags of Nodekeeper. */
+  ours(places: Pick<Places, "runtime">): Readonly<Record<string, string>>;
+  /** From the start until CPU at rest is measured, and for how long that is; memory is measured after both. */
+  idleSeconds: number;
 }
+
+const everything: OtherAgent["ours"] = ({ runtime }) => ({ lifecycle: "true", "runtime-endpoint": runtime });
+const reportingAlone = { lifecycle: "false", eviction: "false" };
 
 export const katalystAgent: OtherAgent = {
   name: "katalyst",
   resource: "customnoderesources",
+  ours: everything,
+  idleSeconds: 30,
   args: ({ podsPort, runtime, ...places }) => [
     "--agents=katalyst-agent-reporter,katalyst-agent-eviction",
     "--reporter-plugins=system-reporter-plugin,-kubelet-reporter-plugin",
@@ -73,57 +82,45 @@ export function katalystPlaces({
   ];
 }
 
+export const katalystReporter: OtherAgent = {
+  name: "reporting",
+  resource: "customnoderesources",
+  ours: () => reportingAlone,
+  idleSeconds: 20,
+  args: (places) => [
+    "--agents=katalyst-agent-reporter",
+    "--reporter-plugins=system-reporter-plugin,-kubelet-reporter-plugin",
+    "--metric-provisioners=kubelet",
+    ...katalystPlaces(places),
+  ],
+};
+
+/** What an agent in Node cannot be below: a process that has nothing to do. */
+export const emptyProcess: OtherAgent = {
+  name: "off",
+  ours: () => ({ ...reportingAlone, "reporting-in-tree-plugins": "-system-reporter-plugin" }),
+  idleSeconds: 10,
+  args: () => ["--eval", "console.log('started'); setInterval(() => {}, 1e9)"],
+};
+
 export const nfdWorker: OtherAgent = {
   name: "nfd",
   resource: "nodefeatures",
+  ours: everything,
+  idleSeconds: 30,
   args: ({ kubeconfig, port }) => [`-kubeconfig=${kubeconfig}`, "-owner-refs=", `-port=${port}`],
   env: { NODE_NAME: NODE, KUBERNETES_NAMESPACE: "default" },
 };
 
-/** Memory 60 s after the start of a whole agent beside 110 pods, the start, and the CPU of the last 30 s. */
+/** The start of an agent, its CPU at rest, and its memory after that, beside 110 pods. */
 export function measureAgent(other: OtherAgent): Measure {
-  return async ({ side, peer, quick }) => {
-    const written = Promise.withResolvers<number>();
-    const server = createDevApiServer({
-      clock: systemClock,
-      log: silentLogger,
-      checkFields: false,
-      onRequest: ({ method, path }) => {
-        if (method !== "GET" && path.includes(other.resource)) written.resolve(performance.now());
-      },
-    });
-    await server.start();
-    server.seedNode(NODE);
-    server.store.put(nodeFeatureDefinition);
-    const pods = benchPods(PODS, NODE);
-    for (const pod of pods) server.store.put(pod);
-    const podList = JSON.stringify({ kind: "PodList", apiVersion: "v1", items: pods });
-    const kubelet = createServer((_request, response) => response.end(podList)).listen(0, "127.0.0.1");
-    await once(kubelet, "listening");
-    const runtime = await new RuntimeProcess(PODS, 2, "on").ready();
-    const agent = new AgentProcess();
-    await server.writeKubeconfig(agent.kubeconfig);
-    let child: ChildProcess | undefined;
+  return async ({ side, peer, quick, alone }) => {
+    const node = await alone(() => startNode(other));
     try {
-      let startMs: number;
-      if (side === "agent") {
-        startMs = await agent.start({ lifecycle: "true", "runtime-endpoint": runtime.socket }, asInImage);
-      } else {
-        const places = {
-          kubeconfig: agent.kubeconfig,
-          directory: agent.directory,
-          plugins: agent.plugins,
-          runtime: runtime.socket,
-          podsPort: (kubelet.address() as AddressInfo).port,
-          port: await freePort(),
-        };
-        const startedAt = performance.now();
-        child = spawn(peer, other.args(places), { stdio: "ignore", env: { ...process.env, ...other.env } });
-        child.once("exit", (code) => written.reject(new Error(`${peer} exited with ${code}`)));
-        startMs = (await written.promise) - startedAt;
-      }
-      const pid = child?.pid ?? agent.pid;
-      const idleMs = quick ? 10_000 : 30_000;
+      const { pid, startMs } = await alone(() =>
+        side === "agent" ? node.startOurs() : node.startPeer(peer),
+      );
+      const idleMs = quick ? 10_000 : other.idleSeconds * 1_000;
       await systemClock.sleep(idleMs);
       const before = cpuSecondsOf(pid);
       await systemClock.sleep(idleMs);
@@ -135,12 +132,72 @@ export function measureAgent(other: OtherAgent): Measure {
         [`agent-${other.name}-idle`]: (cpu / (idleMs / 1_000)) * 100,
       };
     } finally {
+      await node.remove();
+    }
+  };
+}
+
+interface Started {
+  pid: number;
+  startMs: number;
+}
+
+/** A node with an API server, pods and a container runtime, on which an agent is started. */
+async function startNode(other: OtherAgent) {
+  const written = Promise.withResolvers<number>();
+  const server = createDevApiServer({
+    clock: systemClock,
+    log: silentLogger,
+    checkFields: false,
+    onRequest: ({ method, path }) => {
+      if (method !== "GET" && other.resource && path.includes(other.resource))
+        written.resolve(performance.now());
+    },
+  });
+  await server.start();
+  server.seedNode(NODE);
+  server.store.put(nodeFeatureDefinition);
+  const pods = benchPods(PODS, NODE);
+  for (const pod of pods) server.store.put(pod);
+  const podList = JSON.stringify({ kind: "PodList", apiVersion: "v1", items: pods });
+  const kubelet = createServer((_request, response) => response.end(podList)).listen(0, "127.0.0.1");
+  await once(kubelet, "listening");
+  const runtime = await new RuntimeProcess(PODS, 2, "on").ready();
+  const agent = new AgentProcess();
+  await server.writeKubeconfig(agent.kubeconfig);
+  let child: ChildProcess | undefined;
+  return {
+    async startOurs(): Promise<Started> {
+      const startMs = await agent.start(other.ours({ runtime: runtime.socket }), asInImage);
+      return { pid: agent.pid, startMs };
+    },
+    async startPeer(program: string): Promise<Started> {
+      const places = {
+        kubeconfig: agent.kubeconfig,
+        directory: agent.directory,
+        plugins: agent.plugins,
+        runtime: runtime.socket,
+        podsPort: (kubelet.address() as AddressInfo).port,
+        port: await freePort(),
+      };
+      const startedAt = performance.now();
+      child = spawn(program, other.args(places), {
+        stdio: ["ignore", "pipe", "ignore"],
+        env: { ...process.env, ...other.env },
+      });
+      child.once("exit", (code) => written.reject(new Error(`${program} exited with ${code}`)));
+      child.stdout!.on("data", () => {
+        if (!other.resource) written.resolve(performance.now());
+      });
+      return { pid: child.pid!, startMs: (await written.promise) - startedAt };
+    },
+    async remove(): Promise<void> {
       child?.removeAllListeners("exit").kill("SIGKILL");
       await agent.remove();
       runtime.stop();
       kubelet.close();
       await server.stop();
-    }
+    },
   };
 }
 

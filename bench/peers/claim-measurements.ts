@@ -40,8 +40,8 @@ export const measureClaims: Measure = async ({ side, peer, quick }) => {
     }
     const pid = program?.pid ?? agent.pid;
     const kubelet = await register(registry);
-    await inRounds(3, { kubelet, pid, claims });
-    const atOnce = await inRounds(quick ? 4 : 15, { kubelet, pid, claims });
+    await inRounds(2, { kubelet, pid, claims });
+    const atOnce = await inRounds(quick ? 4 : 10, { kubelet, pid, claims });
     const alone = await inRounds(quick ? 30 : 60, { kubelet, pid, claims: claims.slice(0, 1), pauseMs: 200 });
     return {
       "one-claim": percentile(alone.ms, 0.5),

@@ -1,24 +1,23 @@
-// Measures the agent beside Go programs in turns: npm run bench:peers -- --help
+// Measures the agent beside other programs in turns: npm run bench:peers -- --help
 import { mkdir, writeFile } from "node:fs/promises";
-import { cpus, loadavg } from "node:os";
-import { basename, join } from "node:path";
+import { cpus } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeGeneratedFiles } from "../../scripts/generated-files.ts";
 import { printProgress, root, run } from "../../scripts/programs.ts";
-import { buildGo, requiredVersion } from "../../test/e2e/prepare/go-build.ts";
-import type { Part } from "../../test/e2e/support/parts.ts";
-import { withTimeLimit } from "../time-limit.ts";
-import type { Figures, Side } from "./measure.ts";
+import { type Programs, prepare } from "./go-programs.ts";
 import { measurements } from "./measurements.ts";
-import { type Pair, type Result, summaryOf } from "./results.ts";
-import { type Peer, type RowName, rows, type Workload } from "./rows.ts";
+import { type Result, summaryOf } from "./results.ts";
+import { type RowName, rows, type Workload } from "./rows.ts";
+import { type Outcome, summaryText } from "./summary.ts";
+import { measureWorkload } from "./workload.ts";
 
-const MOST_MINUTES = 5;
 const names = Object.keys(rows) as RowName[];
 const usage = `usage: npm run bench:peers -- [--only ROW]... [--runs N] [--quick] [--cached]
 
 Builds the agent, and Go programs that import upstream packages (once; Go is needed), and runs them in turns under the
-same workload. Rows of one workload are measured by one run. Writes bench/results/ROW.json, docs/performance.md and its picture.
+same workload. Rows of one workload are measured by one run. Writes bench/results/ROW.json, docs/performance.md and its
+picture. A row that fails is reported at the end, and the others are measured.
 
   --only ROW   measures only this row; can be repeated. Rows: ${names.join(", ")}
   --runs N     pairs of each row; 5
@@ -38,10 +37,22 @@ if (values.help || unknown.length > 0 || !Number.isInteger(runs) || runs < 1) {
 // Before the first result is written: "-dirty" states that the measured code is not what was committed.
 const describe = ["describe", "--always", "--dirty", "--exclude=*", "--abbrev=8"];
 const commit = (await run("git", describe, { cwd: root })).trim();
+const outcomes = new Map<RowName, Outcome>();
+const workloads = [...Map.groupBy(only as RowName[], (name) => rows[name].workload)];
 await buildAgent();
-const workloads = Map.groupBy(only as RowName[], (name) => rows[name].workload);
-for (const [workload, wanted] of workloads) await measureWorkload(workload, wanted);
+const ready = await prepareAll();
+for (const [at, { workload, wanted, programs }] of ready.entries()) {
+  const left = ready.slice(at).reduce((seconds, { workload }) => seconds + secondsOf(workload), 0);
+  printProgress(`${workload}, ${at + 1} of ${ready.length} workloads; about ${minutesText(left)} left`);
+  await measureRows(workload, wanted, programs).catch((error) =>
+    fail(wanted, error instanceof Error ? error.message : String(error)),
+  );
+}
 if (!quick) await writeGeneratedFiles();
+console.log(`\n${summaryText(only as RowName[], outcomes)}`);
+const isFailed = [...outcomes.values()].some((outcome) => "failed" in outcome);
+// A run that was given up on may have left a timer.
+process.exit(isFailed ? 1 : 0);
 
 function readArguments() {
   try {
@@ -66,69 +77,60 @@ async function buildAgent(): Promise<void> {
   await run(process.execPath, ["scripts/build.ts"], { cwd: root });
 }
 
-async function measureWorkload(workload: Workload, wanted: readonly RowName[]): Promise<void> {
-  const { peer: program, parts = [] } = rows[wanted[0]!];
-  const peer = await buildPeer(program);
-  if ("missing" in peer) {
-    if (!cached) throw new Error(`the Go program of ${workload} cannot be built: ${peer.missing}`);
-    return printProgress(`SKIPPED ${wanted.join(", ")}: the Go program is missing: ${peer.missing}`);
+/** Returns the workloads that can be measured. Nothing is built beside a measurement. */
+async function prepareAll() {
+  const ready: { workload: Workload; wanted: readonly RowName[]; programs: Programs }[] = [];
+  for (const [workload, wanted] of workloads) {
+    const programs = await prepare(wanted[0]!, workload, cached).catch((error) => ({
+      missing: error instanceof Error ? error.message : String(error),
+    }));
+    if (!("missing" in programs)) ready.push({ workload, wanted, programs });
+    else if (cached) skip(wanted, programs.missing);
+    else fail(wanted, programs.missing);
   }
-  if (parts.length > 0) await run(process.execPath, ["test/e2e/prepare.ts", ...parts], { cwd: root });
-  const [load = 0] = loadavg();
-  const measure = (side: Side) =>
-    withTimeLimit(`${workload} of the ${side}`, MOST_MINUTES, () =>
-      measurements[workload]({ side, peer: peer.path, quick }),
-    );
-  const pairs: { agent: Figures; peer: Figures }[] = [];
-  for (let at = 1; at <= runs; at++) {
-    const pair = { agent: await measure("agent"), peer: await measure("peer") };
-    pairs.push(pair);
-    for (const name of wanted) {
-      const [own, other] = [rounded(pair.agent[name]!), rounded(pair.peer[name]!)];
-      printProgress(`${name}, pair ${at} of ${runs}: ${own} and ${other} ${rows[name].unit}`);
-    }
-  }
+  return ready;
+}
+
+function skip(wanted: readonly RowName[], reason: string): void {
+  printProgress(`SKIPPED ${wanted.join(", ")}: ${reason}`);
+  for (const name of wanted) outcomes.set(name, { skipped: reason });
+}
+
+function fail(wanted: readonly RowName[], reason: string): void {
+  printProgress(`FAILED ${wanted.join(", ")}: ${reason}`);
+  for (const name of wanted) outcomes.set(name, { failed: reason });
+}
+
+async function measureRows(
+  workload: Workload,
+  wanted: readonly RowName[],
+  programs: Programs,
+): Promise<void> {
+  const { pairs, load } = await measureWorkload(workload, wanted, { programs, runs, quick });
   const measured = {
     date: new Date().toISOString().slice(0, 10),
     commit,
     machine: `${cpus().length} x ${cpus()[0]?.model.trim()}`,
-    versions: `Node ${process.version.slice(1)}, ${program.module} ${peer.version}`,
-    load: rounded(load),
+    versions: `Node ${process.version.slice(1)}${programs.version}`,
+    load,
   };
-  for (const name of wanted)
-    await writeResult(
-      name,
-      measured,
-      pairs.map((pair) => ({
-        agent: rounded(pair.agent[name]!),
-        peer: rounded(pair.peer[name]!),
-      })),
-    );
+  for (const name of wanted) {
+    const command = `npm run bench:peers -- --only ${name} --runs ${runs}`;
+    const result: Result = { measured: { ...measured, command }, pairs: pairs.get(name)! };
+    outcomes.set(name, { summary: summaryOf(result.pairs) });
+    if (!quick) await writeResult(name, result);
+  }
 }
 
-async function writeResult(
-  name: RowName,
-  measured: Omit<Result["measured"], "command">,
-  pairs: readonly Pair[],
-): Promise<void> {
-  const { ratio, min, max } = summaryOf(pairs);
-  printProgress(`${name}: ratio ${ratio.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`);
-  if (quick) return;
-  const command = `npm run bench:peers -- --only ${name} --runs ${runs}`;
+async function writeResult(name: RowName, result: Result): Promise<void> {
   await mkdir(join(root, "bench/results"), { recursive: true });
-  await writeFile(
-    join(root, `bench/results/${name}.json`),
-    `${JSON.stringify({ measured: { ...measured, command }, pairs }, null, 2)}\n`,
-  );
+  await writeFile(join(root, `bench/results/${name}.json`), `${JSON.stringify(result, null, 2)}\n`);
 }
 
-function buildPeer({ directory, program = ".", module }: Peer): Promise<Part> {
-  const path = join(import.meta.dirname, directory);
-  const version = requiredVersion(path, module);
-  const name = `peer-${directory}${program === "." ? "" : `-${basename(program)}`}`;
-  return buildGo({ name, module: path, package: program, version, onlyCached: cached });
+function secondsOf(workload: Workload): number {
+  return measurements[workload].seconds * runs;
 }
 
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
+function minutesText(seconds: number): string {
+  return `${Math.ceil(seconds / 60)} min`;
 }

@@ -1,30 +1,32 @@
 import { join } from "node:path";
 import { tableOf } from "../../scripts/docs/tables.ts";
-import { type Result, type Summary, summaryOf } from "./results.ts";
-import type { Peer, Row } from "./rows.ts";
+import { figureText, type Goal, goalsOf, ratiosText, ratioText } from "./goals.ts";
+import { type Pair, type Result, type Summary, summaryOf } from "./results.ts";
+import type { Peer, Row } from "./row.ts";
 
-/** What the page is made of: rows, and results by the name of their row. */
+/** What the page is made of: rows, results by the name of their row, and why goals are missed. */
 export interface Measured {
   rows: Readonly<Record<string, Row>>;
   results: ReadonlyMap<string, Result>;
+  explanations: Readonly<Record<string, string | undefined>>;
 }
 
 /** The sections of docs/performance.md. Throws if a result has no row. */
-export function performanceSections({ rows, results }: Measured): string[] {
+export function performanceSections({ rows, results, explanations }: Measured): string[] {
   const stray = [...results.keys()].filter((name) => !(name in rows));
   if (stray.length > 0) throw new Error(`bench/results has no row for ${stray.join(", ")}`);
   const measured = measuredRows({ rows, results });
   const table = measured.map(({ row, summary, name }) => [
     `[${row.title}](#${name})`,
     row.unit,
-    figure(summary.agent),
-    figure(summary.peer),
-    `${summary.ratio.toFixed(2)} (${summary.min.toFixed(2)} to ${summary.max.toFixed(2)})`,
-    goalOf(row, summary),
+    figureText(summary.agent),
+    peerText(summary),
+    ratiosText(summary),
+    goalsOf(row, summary).map(verdictOf).join("; "),
   ]);
   return [
-    `## Ratios\n\n${tableOf(["workload", "unit", "Nodekeeper", "Go", "ratio: median (least to greatest)", "goal"], table)}\n`,
-    ...measured.map(section),
+    `## Ratios\n\n${tableOf(["workload", "unit", "Nodekeeper", "peer", "ratio: median (least to greatest)", "goal"], table)}\n`,
+    ...measured.map((one) => section(one, explanations[one.name])),
     ...unmeasuredSection(
       Object.entries(rows).flatMap(([name, { title }]) => (results.has(name) ? [] : [`- ${title}`])),
     ),
@@ -38,13 +40,12 @@ function unmeasuredSection(titles: readonly string[]): string[] {
   ];
 }
 
-/** The goals of a row, and whether they are met; empty if it has none. */
-function goalOf({ goal, limit, unit }: Row, { agent, ratio }: Summary): string {
-  const verdict = (isMet: boolean) => (isMet ? "met" : "missed");
-  return [
-    ...(goal === undefined ? [] : [`${goal}, ${verdict(ratio <= goal)}`]),
-    ...(limit === undefined ? [] : [`${limit} ${unit}, ${verdict(agent <= limit)}`]),
-  ].join("; ");
+function verdictOf({ text, isMet }: Goal): string {
+  return `${text}, ${isMet ? "met" : "missed"}`;
+}
+
+function peerText({ peer, peerAtLeast }: Pick<Pair, "peer" | "peerAtLeast">): string {
+  return `${peerAtLeast ? "at least " : ""}${figureText(peer)}`;
 }
 
 interface MeasuredRow {
@@ -54,21 +55,24 @@ interface MeasuredRow {
   summary: Summary;
 }
 
-function measuredRows({ rows, results }: Pick<Measured, "rows" | "results">): MeasuredRow[] {
+function measuredRows({ rows, results }: Omit<Measured, "explanations">): MeasuredRow[] {
   return Object.entries(rows).flatMap(([name, row]) => {
     const result = results.get(name);
     return result ? [{ name, row, result, summary: summaryOf(result.pairs) }] : [];
   });
 }
 
-function section({ name, row, result: { measured, pairs } }: MeasuredRow): string {
-  const { date, commit, machine, versions, load, command } = measured;
-  const runs = pairs.map(({ agent, peer }, at) => [
+function section({ name, row, result, summary }: MeasuredRow, explanation: string | undefined): string {
+  const { date, commit, machine, versions, load, command } = result.measured;
+  const runs = result.pairs.map((pair, at) => [
     String(at + 1),
-    figure(agent),
-    figure(peer),
-    (agent / peer).toFixed(2),
+    figureText(pair.agent),
+    peerText(pair),
+    `${pair.peerAtLeast ? "at most " : ""}${ratioText(pair.agent / pair.peer)}`,
   ]);
+  const goals = goalsOf(row, summary);
+  // That of a goal which is met again is out of date.
+  const isExplained = explanation !== undefined && !(goals.length > 0 && goals.every(({ isMet }) => isMet));
   return `## ${name}
 
 ${row.title}: ${row.ours} beside ${peerOf(row.peer)}. Measured on ${date} at commit ${commit} on
@@ -78,15 +82,17 @@ ${machine}, ${versions}, load average ${load}:
 ${command}
 \`\`\`
 
-${tableOf(["pair", `Nodekeeper, ${row.unit}`, `Go, ${row.unit}`, "ratio"], runs)}
+${tableOf(["pair", `Nodekeeper, ${row.unit}`, `peer, ${row.unit}`, "ratio"], runs)}
 
-Not the same on both sides:
+${isExplained ? `Why: ${explanation}\n\n` : ""}Not the same on both sides:
 
 ${row.differences.map((difference) => `- ${difference}`).join("\n")}
 `;
 }
 
-function peerOf({ directory, program = ".", module, upstream }: Peer): string {
+function peerOf(peer: Peer): string {
+  if (peer === "empty process") return "an empty process\nof Node";
+  const { directory, program = ".", module, upstream } = peer;
   const package_ = join("bench/peers", directory, program);
   return program.startsWith(".")
     ? `\`${package_}\`, which imports\n\`${module}/${upstream}\``
@@ -102,7 +108,7 @@ const STYLE = `text{font:13px sans-serif;fill:#24292f}.axis{stroke:#8c959f;strok
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.axis{stroke:#6e7681}.one{stroke:#c9d1d9}.range{stroke:#58a6ff}.median{fill:#58a6ff}.goal{stroke:#3fb950}}`;
 
 /** A picture of the ratios: for each row the median, the range of the pairs, and the goal, on a logarithmic axis. */
-export function performancePicture(measured: Pick<Measured, "rows" | "results">): string {
+export function performancePicture(measured: Omit<Measured, "explanations">): string {
   const all = measuredRows(measured);
   const bottom = TOP + all.length * STEP;
   const axis = TICKS.map(
@@ -121,7 +127,7 @@ export function performancePicture(measured: Pick<Measured, "rows" | "results">)
         : `<line class="goal" x1="${x(row.goal)}" y1="${y - 10}" x2="${x(row.goal)}" y2="${y + 10}"/>`)
     );
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 8}" role="img" aria-label="Ratios of Nodekeeper to Go programs">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 8}" role="img" aria-label="Ratios of Nodekeeper to its peers">
 <style>${STYLE}</style>
 ${[...axis, ...bars].join("\n")}
 </svg>
@@ -137,8 +143,4 @@ function x(ratio: number): number {
 
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-}
-
-function figure(value: number): string {
-  return value >= 1_000 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)));
 }

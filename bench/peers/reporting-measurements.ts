@@ -2,64 +2,99 @@ import { spawn } from "node:child_process";
 import { openSync } from "node:fs";
 import { basename, join } from "node:path";
 import { systemClock } from "@nodekeeper/core/lib";
-import { buildGo, requiredVersion } from "../../test/e2e/prepare/go-build.ts";
 import { freePort } from "../../test/e2e/support/free-port.ts";
 import { percentile } from "../figures.ts";
 import { cpuSecondsOf } from "../process-usage.ts";
 import { type Cluster, withCluster } from "../reporting-cluster.ts";
 import { katalystPlaces } from "./agent-measurements.ts";
-import type { Figures, Measure } from "./measure.ts";
+import type { AtLeast, Measure, Run } from "./measure.ts";
 
 /** Between two values of a plugin: with 50 plugins, 25 changes a second. */
 const INTERVAL_MS = 2_000;
 /** Between two values of a single plugin, so that each comes after a quiet time. */
 const QUIET_MS = 3_000;
-/** Until the plugins are registered and their first values written. */
+/** Until the plugins are registered and their first values written, at most. */
 const SETTLE_MS = 15_000;
 
+interface Values {
+  count: number;
+  intervalMs: number;
+  /** Whether another plugin answers no call. */
+  hung?: boolean;
+}
+
+interface Written {
+  /** Undefined if no value was written. */
+  p50: number | undefined;
+  p99: number | undefined;
+  /** Of one CPU, percent. */
+  cpu: number;
+  writesPerSecond: number;
+  seconds: number;
+}
+
 /** From a value of a reporter plugin until the API server has it. */
-export const measureReporting: Measure = async ({ side, peer, quick }) => {
-  const plugins = await buildPlugins();
-  const measured = async (count: number, intervalMs: number) =>
-    await withCluster(async (cluster) => {
-      const stop = new AbortController();
-      const { directory } = cluster.agent;
-      try {
-        const pid = side === "agent" ? await ours(cluster) : await theirs(cluster, peer, stop.signal);
-        const flags = [`-count=${count}`, `-interval=${intervalMs}ms`, `-epoch=${cluster.epoch}`];
-        start(plugins, [`-directory=${cluster.agent.plugins}`, ...flags], directory, stop.signal);
-        return await figures(cluster, pid, quick ? 20 : 45);
-      } finally {
-        stop.abort();
-      }
-    });
-  const quiet = await measured(1, QUIET_MS);
-  const busy = await measured(50, INTERVAL_MS);
+export const measureReporting: Measure = async (run) => {
+  const quiet = await measured(run, { count: 1, intervalMs: QUIET_MS });
+  const busy = await measured(run, { count: 50, intervalMs: INTERVAL_MS });
   return {
-    "reporting-quiet": quiet.p50!,
-    "reporting-busy": busy.p50!,
-    "reporting-busy-p99": busy.p99!,
-    "reporting-busy-cpu": busy.cpu!,
+    "reporting-quiet": written(quiet.p50),
+    "reporting-busy": written(busy.p50),
+    "reporting-busy-p99": written(busy.p99),
+    "reporting-busy-writes": busy.writesPerSecond,
+    "reporting-busy-cpu": busy.cpu,
   };
 };
 
-async function buildPlugins(): Promise<string> {
-  const module = join(import.meta.dirname, "katalyst");
-  const version = requiredVersion(module, "github.com/kubewharf/katalyst-core");
-  const part = await buildGo({ name: "peer-katalyst-plugins", module, package: "./plugins", version });
-  if ("missing" in part) throw new Error(`the plugins cannot be built: ${part.missing}`);
-  return part.path;
+/** The same beside a plugin that hangs. The peer may write nothing then. */
+export const measureReportingHung: Measure = async (run) => {
+  const { p50, seconds } = await measured(run, { count: 49, intervalMs: INTERVAL_MS, hung: true });
+  const notWritten: AtLeast | undefined = run.side === "peer" ? { atLeast: seconds * 1_000 } : undefined;
+  return { "reporting-hung": p50 ?? notWritten ?? written(p50) };
+};
+
+async function measured({ side, peer, plugins, quick }: Run, values: Values): Promise<Written> {
+  return await withCluster(async (cluster) => {
+    const stop = new AbortController();
+    const { directory } = cluster.agent;
+    try {
+      const pid = side === "agent" ? await ours(cluster) : await theirs(cluster, peer, stop.signal);
+      const flags = [
+        `-directory=${cluster.agent.plugins}`,
+        `-count=${values.count}`,
+        `-interval=${values.intervalMs}ms`,
+        `-epoch=${cluster.epoch}`,
+        ...(values.hung ? ["-hung"] : []),
+      ];
+      start(plugins, flags, directory, stop.signal);
+      await settled(cluster, values.count);
+      return await observed(cluster, pid, quick ? 15 : 30);
+    } finally {
+      stop.abort();
+    }
+  });
 }
 
-async function figures({ seen, server }: Cluster, pid: number, seconds: number): Promise<Figures> {
-  await systemClock.sleep(SETTLE_MS);
-  if (!server.store.get("customnoderesources.node.katalyst.kubewharf.io", "bench"))
-    throw new Error("nothing was written");
+/** Waits until as many values are written as there are plugins, and a little longer. */
+async function settled({ seen }: Cluster, plugins: number): Promise<void> {
+  for (const endsAt = performance.now() + SETTLE_MS; performance.now() < endsAt; await systemClock.sleep(100))
+    if (seen.delays.length >= plugins) break;
+  await systemClock.sleep(3_000);
+}
+
+async function observed({ seen, patchTimes }: Cluster, pid: number, seconds: number): Promise<Written> {
   seen.delays.length = 0;
+  patchTimes.length = 0;
   const before = cpuSecondsOf(pid);
   await systemClock.sleep(seconds * 1_000);
   const cpu = ((cpuSecondsOf(pid) - before) / seconds) * 100;
-  return { p50: percentile(seen.delays, 0.5), p99: percentile(seen.delays, 0.99), cpu };
+  const at = (share: number) => (seen.delays.length > 0 ? percentile(seen.delays, share) : undefined);
+  return { p50: at(0.5), p99: at(0.99), cpu, writesPerSecond: patchTimes.length / seconds, seconds };
+}
+
+function written(ms: number | undefined): number {
+  if (ms === undefined) throw new Error("nothing was written");
+  return ms;
 }
 
 async function ours({ agent }: Cluster): Promise<number> {

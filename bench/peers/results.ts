@@ -2,6 +2,8 @@
 export interface Pair {
   agent: number;
   peer: number;
+  /** The peer was given up on: its figure is at least this, and the ratio at most what is computed. */
+  peerAtLeast?: true;
 }
 
 /** A file of bench/results. */
@@ -26,6 +28,8 @@ export interface Summary {
   ratio: number;
   min: number;
   max: number;
+  /** As of a pair, of all. */
+  peerAtLeast?: true;
 }
 
 /** Throws if there are no pairs, or if a figure is not a positive number: no ratio can be computed of it. */
@@ -41,6 +45,7 @@ export function summaryOf(pairs: readonly Pair[]): Summary {
     ratio: median(ratios),
     min: Math.min(...ratios),
     max: Math.max(...ratios),
+    ...(pairs.some(({ peerAtLeast }) => peerAtLeast) ? { peerAtLeast: true } : {}),
   };
 }
 

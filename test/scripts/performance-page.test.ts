@@ -1,14 +1,20 @@
 import { describe, expect, it } from "vitest";
+import { explanations } from "../../bench/peers/explanations.ts";
+import { goalsOf } from "../../bench/peers/goals.ts";
 import { performancePicture, performanceSections } from "../../bench/peers/page.ts";
 import { type Pair, type Result, summaryOf } from "../../bench/peers/results.ts";
-import type { Row } from "../../bench/peers/rows.ts";
+import type { GoPeer, Row } from "../../bench/peers/row.ts";
+import { type RowName, rows } from "../../bench/peers/rows.ts";
+import { type Outcome, summaryText } from "../../bench/peers/summary.ts";
+import { readResults } from "../../scripts/performance-page.ts";
 
+const peer: GoPeer = { directory: "lister", module: "example.com/lister", upstream: "pkg/list" };
 const row: Row = {
   title: "a list, 110 pods",
   unit: "CPU ms",
   workload: "list",
   goal: 0.5,
-  peer: { directory: "lister", module: "example.com/lister", upstream: "pkg/list" },
+  peer,
   ours: "`bench/lister.ts`",
   differences: ["the peer lists twice"],
 };
@@ -37,6 +43,11 @@ describe("the summary of pairs", () => {
       { agent: 2, peer: 2, ratio: 1, min: 0.5, max: 1.5 },
     ],
     [
+      "a peer that was given up on",
+      [{ agent: 1, peer: 4, peerAtLeast: true }],
+      { agent: 1, peer: 4, ratio: 0.25, min: 0.25, max: 0.25, peerAtLeast: true },
+    ],
+    [
       // The ratio of the medians would be 2.
       "an odd count: the median is of the ratios of pairs",
       [
@@ -57,7 +68,7 @@ describe("the summary of pairs", () => {
 
 describe("the page", () => {
   const text = (results: [string, Result][]) =>
-    performanceSections({ rows: { list: row }, results: new Map(results) }).join("\n");
+    performanceSections({ rows: { list: row }, results: new Map(results), explanations: {} }).join("\n");
 
   it.each<[string, Result, string]>([
     ["a goal that is met", resultOf([1, 4], [1, 2]), "| 1 | 3 | 0.38 (0.25 to 0.50) | 0.5, met |"],
@@ -79,18 +90,41 @@ describe("the page", () => {
     ],
     [
       "one of several programs of a module",
-      { peer: { ...row.peer, program: "./short" } },
+      { peer: { ...peer, program: "./short" } },
       "`bench/peers/lister/short`, which imports",
     ],
     [
       "a command of upstream",
-      { peer: { ...row.peer, program: "example.com/lister/cmd/lister" } },
+      { peer: { ...peer, program: "example.com/lister/cmd/lister" } },
       "beside `example.com/lister/cmd/lister`,\nbuilt by `bench/peers/lister/go.mod`",
     ],
+    ["no program", { peer: "empty process" }, "beside an empty process\nof Node"],
   ])("states %s", (_, change, line) => {
     const rows = { list: { ...row, ...change } };
     const results = new Map([["list", resultOf([3, 4])]]);
-    expect(performanceSections({ rows, results }).join("\n")).toContain(line);
+    expect(performanceSections({ rows, results, explanations: {} }).join("\n")).toContain(line);
+  });
+
+  it("states that a peer was given up on", () => {
+    const pairs: Pair[] = [{ agent: 100, peer: 30_000, peerAtLeast: true }];
+    const page = text([["list", { measured, pairs }]]);
+    expect(page).toContain("| 100 | at least 30,000 | at most 0.003 (0.003 to 0.003) | 0.5, met |");
+    expect(page).toContain("| 1 | 100 | at least 30,000 | at most 0.003 |");
+  });
+
+  it.each<[string, Partial<Row>, boolean]>([
+    ["a goal is missed", {}, true],
+    ["one of two goals is missed", { goal: 1 }, true],
+    ["there is no goal", { goal: undefined, limit: undefined }, true],
+    ["all goals are met", { goal: 1, limit: 3 }, false],
+  ])("explains a row if %s: %j", (_, change, isExplained) => {
+    const rows = { list: { ...row, limit: 2, ...change } };
+    const page = performanceSections({
+      rows,
+      results: new Map([["list", resultOf([3, 4])]]),
+      explanations: { list: "the list is long" },
+    }).join("\n");
+    expect(page.includes("Why: the list is long\n")).toBe(isExplained);
   });
 
   it("lists the rows without results, if there are any", () => {
@@ -110,5 +144,40 @@ describe("the page", () => {
     expect(picture).toMatch(/class="range" x1="400" y1="\d+" x2="740"/);
     expect(picture.match(/class="median"/g)).toHaveLength(1);
     expect(picture).toContain("prefers-color-scheme:dark");
+  });
+});
+
+it("each row that misses its goal has an explanation with a link to its profile", async () => {
+  const results = await readResults();
+  const missed = Object.entries(rows).filter(([name, row]) => {
+    const result = results.get(name);
+    return result && goalsOf(row, summaryOf(result.pairs)).some(({ isMet }) => !isMet);
+  });
+  const unexplained = missed.filter(([name]) => !explanations[name as RowName]?.includes("](benchmarks.md#"));
+  expect(unexplained.map(([name]) => name)).toEqual([]);
+});
+
+describe("the summary at the end", () => {
+  const summary = (agent: number) => ({ summary: summaryOf([{ agent, peer: 10 }]) });
+
+  it("states what became of each row, and counts it", () => {
+    const text = summaryText(
+      ["relist-110", "relist-500", "reporting-busy", "first-list", "devices-cpu"],
+      new Map<RowName, Outcome>([
+        ["relist-110", summary(4)],
+        ["relist-500", summary(6)],
+        ["reporting-busy", summary(100)],
+        ["first-list", { skipped: "it has not been built" }],
+        ["devices-cpu", { failed: "etcd is missing\nand more" }],
+      ]),
+    );
+    expect(text.split("\n")).toEqual([
+      "met      relist-110: ratio 0.40 (0.40 to 0.40), goal 0.5",
+      "missed   relist-500: ratio 0.60 (0.60 to 0.60), goal 0.5",
+      "no goal  reporting-busy: ratio 10.00 (10.00 to 10.00)",
+      "skipped  first-list: it has not been built",
+      "FAILED   devices-cpu: etcd is missing",
+      "1 met, 1 missed, 1 no goal, 1 skipped, 1 FAILED",
+    ]);
   });
 });

@@ -1,5 +1,6 @@
 // Serves reporter plugins for the rows of reporting in `npm run bench:peers`. Each reports the time of its last change,
-// milliseconds since -epoch, as a resource of its name, in a new message in each interval. Both sides read them.
+// milliseconds since -epoch, as a resource of its name, in a new message in each interval. Both sides read them. With
+// -hung, one more plugin registers and answers nothing after that.
 //
 // They are in Go because katalyst's gRPC client sends the path of a socket as the authority of its calls, which Node's
 // HTTP/2 server refuses.
@@ -24,10 +25,15 @@ import (
 func main() {
 	directory := flag.String("directory", "", "where the sockets are made")
 	count := flag.Int("count", 0, "how many plugins report")
+	hung := flag.Bool("hung", false, "whether another plugin, named hung, answers no call")
 	interval := flag.Duration("interval", time.Second, "between two values of a plugin")
 	epoch := flag.Int64("epoch", 0, "milliseconds of Unix time from which values count")
 	flag.Parse()
 	failed := make(chan error)
+	if *hung {
+		one := &plugin{name: "hung", hung: true}
+		go func() { failed <- one.serve(*directory) }()
+	}
 	for at := range *count {
 		one := &plugin{
 			name: fmt.Sprintf("plugin-%d", at), epoch: *epoch, interval: *interval,
@@ -44,6 +50,7 @@ type plugin struct {
 	name             string
 	epoch            int64
 	interval, offset time.Duration
+	hung             bool
 }
 
 func (p *plugin) serve(directory string) error {
@@ -67,13 +74,22 @@ func (p *plugin) NotifyRegistrationStatus(
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-func (p *plugin) GetReportContent(context.Context, *reporter.Empty) (*reporter.GetReportContentResponse, error) {
+func (p *plugin) GetReportContent(
+	ctx context.Context, _ *reporter.Empty,
+) (*reporter.GetReportContentResponse, error) {
+	if p.hung {
+		<-ctx.Done()
+	}
 	return p.report(), nil
 }
 
 func (p *plugin) ListAndWatchReportContent(
 	_ *reporter.Empty, stream reporter.ReporterPlugin_ListAndWatchReportContentServer,
 ) error {
+	if p.hung {
+		<-stream.Context().Done()
+		return nil
+	}
 	time.Sleep(p.offset)
 	ticker := time.NewTicker(p.interval)
 	defer ticker.Stop()

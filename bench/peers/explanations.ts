@@ -1,0 +1,59 @@
+import type { RowName } from "./rows.ts";
+
+const relist =
+  "most of the CPU time of an unchanged list is garbage collection, because the heap is kept small: the same lists took twice as long before receive buffers were freed without V8's concurrent sweeper, which had no part in their decoding ([lifecycle](benchmarks.md#lifecycle), [memory](benchmarks.md#memory)).";
+
+const claims =
+  "the gRPC and HTTP calls of a claim alone, through the same clients and servers without anything in between, take 0.96 ms of CPU, of which an empty call of the kubelet takes 0.21 ms and the call to the driver 0.22 ms; the peer needs no call to a driver, since it is one. A quarter of the rest is garbage collection ([claims](benchmarks.md#claims)).";
+
+const devices =
+  "of 584 ms that the main thread is busy until all is published, garbage collection takes 33 % and reading the driver's message of 1.6 MB, which the peer does not receive, 12 %; the rest is mostly 79 requests through Node's HTTP client ([devices](benchmarks.md#devices)).";
+
+const evictionRound =
+  "the goal is the ratio that was measured on another machine, where the peer's round took 3.2 s and not 1 s. Nodekeeper sends 96 messages of 2 MB a round: half of the round its thread waits for the sockets, and 22 % of its CPU time is garbage collection, 20 % the kernel's copies ([eviction](benchmarks.md#eviction)).";
+
+const memory =
+  "an empty process of Node has 44 MB, 9 MB of them anonymous (`agent-off-rss`), and the agent's use of Node's own modules adds 16 MB of pages of its executable. Of the agent's 26 MB of anonymous memory beyond the empty process, 16 MB are V8's heap: code and its metadata, closures, and the texts of scripts ([memory](benchmarks.md#memory)).";
+
+const start =
+  "the agent is ready only after it has read all pods of the runtime, with 0.7 s of CPU for 110 pods, most of it for the first statuses while V8 still compiles the code; a process of Node without a program takes 50 ms, and the process that replaces itself 65 ms ([reporting](benchmarks.md#reporting)).";
+
+const idle =
+  "a profile at rest has 4.0 ms of JavaScript a second, 0.8 ms of it the sampler of eviction, which reads the kernel's files four times a second, and 0.3 ms garbage collection; the rest is divided among fifty timers and calls of at most 0.1 ms each ([memory](benchmarks.md#memory)).";
+
+const pacing =
+  "a change after a quiet second is written at once (`reporting-quiet`); while changes keep coming, Nodekeeper writes them together every 200 ms, so that a change waits 100 ms in the median and 200 ms at most. The API server gets 5 requests a second of a node and not 25, and both sides together use less CPU ([reporting](benchmarks.md#reporting)).";
+
+/**
+ * Why a row's figure is what it is, by its name: Markdown that follows "Why:", with figures of a profile and a link to the
+ * section of docs/benchmarks.md that has it. Shown if the row misses its goal, or has none.
+ */
+export const explanations: Readonly<Partial<Record<RowName, string>>> = {
+  "relist-110": relist,
+  "relist-500": relist,
+  "relist-2000": relist,
+  "first-list":
+    "a third of the CPU time of the first second is garbage collection of a small heap; 17 % is the 440 status calls, which V8 interprets before it compiles them. The peer's code is compiled before it starts ([lifecycle](benchmarks.md#lifecycle)).",
+  "devices-published": `of 1,614 ms until the last write, the agent's main thread is idle for 1,030 ms: it waits for the API server and etcd on the same two processors, as the peer does, so that the ratio differs from run to run. ${capitalized(devices)}`,
+  "devices-cpu": devices,
+  "one-claim": claims,
+  "30-claims": claims,
+  "30-claims-cpu": claims,
+  "eviction-round": evictionRound,
+  "eviction-round-cpu": evictionRound,
+  "reporting-busy": pacing,
+  "reporting-busy-p99": pacing,
+  "agent-katalyst-rss": memory,
+  "agent-katalyst-anonymous": memory,
+  "agent-katalyst-start": start,
+  "agent-katalyst-idle": idle,
+  "agent-nfd-rss": memory,
+  "agent-nfd-anonymous": memory,
+  "agent-nfd-start": start,
+  "agent-nfd-idle": idle,
+  "agent-reporting-start": start,
+};
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
