@@ -10,7 +10,7 @@ const devices =
   "of 584 ms that the main thread is busy until all is published, garbage collection takes 33 % and reading the driver's message of 1.6 MB, which the peer does not receive, 12 %; the rest is mostly 79 requests through Node's HTTP client ([devices](benchmarks.md#devices)).";
 
 const evictionRound =
-  "the goal is a ratio that was measured on another machine with another program of the peer's manager. Nodekeeper needs no more than it did then (127 CPU ms and 326 ms), but this peer needs half as much (2,199 CPU ms and 3,244 ms then), because it sends the pods twice to each plugin and Nodekeeper three times. Nodekeeper's thread waits for the sockets in half of its round; 22 % of its CPU time is garbage collection and 20 % is spent outside of JavaScript, mostly in the kernel ([eviction](benchmarks.md#eviction)).";
+  "the goal is a ratio that was measured on another machine, with a program that is not in this repository. Nodekeeper needs no more than it did then, 127 CPU ms and 326 ms on a quiet machine; the peer needs half as much as then, 2,199 CPU ms and 3,244 ms. It sends the pods twice to each plugin, and Nodekeeper three times. Nodekeeper's thread waits for the sockets in half of its round; 22 % of its CPU time is garbage collection and 20 % is spent outside of JavaScript, mostly in the kernel ([eviction](benchmarks.md#eviction)).";
 
 const memory =
   "an empty process of Node has 44 MB, 9 MB of them anonymous (`agent-off-rss`), and the agent's use of Node's own modules adds 16 MB of pages of its executable. Of the agent's 26 MB of anonymous memory beyond the empty process, 16 MB are V8's heap: code and its metadata, closures, and the texts of scripts ([memory](benchmarks.md#memory)).";
