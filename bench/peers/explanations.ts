@@ -25,7 +25,7 @@ const idle =
   "a profile at rest has 4.0 ms of JavaScript a second, 0.8 ms of it the sampler of eviction, which reads the kernel's files four times a second, and 0.3 ms garbage collection; the rest is divided among fifty timers and calls of at most 0.1 ms each ([memory](benchmarks.md#memory)).";
 
 const pacing =
-  "a change after a quiet second is written at once (`reporting-quiet`); while changes keep coming, Nodekeeper writes them together every 200 ms, so that a change waits 100 ms in the median and 200 ms at most. The API server gets 5 requests a second of a node and not 25, and both sides together use less CPU ([reporting](benchmarks.md#reporting)).";
+  "a change after a quiet second is written at once (`reporting-quiet`); while changes keep coming, Nodekeeper writes them together every 200 ms, so that a change waits 100 ms in the median and 200 ms at most. The API server gets 5 requests a second of a node and not 25 (`reporting-busy-writes`), and Nodekeeper uses less than half of the peer's CPU time ([reporting](benchmarks.md#reporting)).";
 
 /**
  * Why a row's figure is what it is, by its name: Markdown that follows "Why:", with figures of a profile and a link to the
