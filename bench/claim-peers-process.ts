@@ -21,6 +21,19 @@ server.seedNode(BENCH_NODE);
 await server.writeKubeconfig(kubeconfig);
 const claims = names.map((device, number) => {
   const name = `claim-${number}`;
+  // As on a node: the kubelet calls for a pod that exists, and that the agent watches.
+  const pod = { name: `pod-${number}`, uid: `00000000-0000-0000-0000-${number}` };
+  server.store.put({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...pod, namespace: "default" },
+    spec: {
+      nodeName: BENCH_NODE,
+      serviceAccountName: "default",
+      containers: [{ name: "main", image: "example.com/main" }],
+    },
+    status: { phase: "Pending" },
+  });
   const opaque = { driver: CLAIMS_DRIVER, parameters: { mode: "timeSliced" } };
   const stored = server.store.put({
     apiVersion: "resource.k8s.io/v1",
@@ -34,7 +47,7 @@ const claims = names.map((device, number) => {
           config: [{ source: "FromClaim", requests: ["req"], opaque }],
         },
       },
-      reservedFor: [{ resource: "pods", name: `pod-${number}`, uid: `00000000-0000-0000-0000-${number}` }],
+      reservedFor: [{ resource: "pods", ...pod }],
     },
   });
   answers.set(`/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/${name}`, {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { leanBuiltIns, leanPackages } from "./lean-modules.ts";
 import { root } from "./programs.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
@@ -37,46 +38,12 @@ const commonJsNames = [
   `const __filename = import.meta.filename, __dirname = import.meta.dirname;`,
 ].join("");
 
-// What the bundle uses of them; a name that is missing here fails the build.
-const httpNames: Readonly<Record<string, readonly string[]>> = {
-  "node:http": [
-    "Agent",
-    "ClientRequest",
-    "IncomingMessage",
-    "Server",
-    "ServerResponse",
-    "createServer",
-    "request",
-  ],
-  "node:https": ["Agent", "Server", "createServer", "request"],
-};
-
-/**
- * Takes Node's HTTP modules without importing them: an import reads every name that they export, WebSocket among them,
- * and for that Node loads its own fetch, 13 MB in each process.
- */
-const leanHttp: Plugin = {
-  name: "lean http",
-  setup(bundle) {
-    bundle.onResolve({ filter: /^node:https?$/ }, ({ path, kind }) =>
-      kind === "import-statement" ? { path, namespace: "lean-http" } : undefined,
-    );
-    bundle.onLoad({ filter: /./, namespace: "lean-http" }, ({ path }) => ({
-      contents: [
-        `const module = process.getBuiltinModule(${JSON.stringify(path)});`,
-        "export default module;",
-        `export const { ${httpNames[path]!.join(", ")} } = module;`,
-      ].join("\n"),
-    }));
-  },
-};
-
 /** Bundles a program, with all that it imports besides Node, as one ES module. */
 export function buildProgram(entry: string, outfile: string, plugins: Plugin[] = []): Promise<Metafile> {
   return bundle({
     entryPoints: [entry],
     outfile,
-    plugins: [leanHttp, ...plugins],
+    plugins: [leanBuiltIns, leanPackages, ...plugins],
     banner: { js: commonJsNames },
   });
 }
@@ -91,7 +58,7 @@ export function buildDividedProgram(entry: string, directory: string): Promise<M
     outdir: directory,
     splitting: true,
     chunkNames: "[name]-[hash]",
-    plugins: [leanHttp],
+    plugins: [leanBuiltIns, leanPackages],
     banner: { js: commonJsNames },
   });
 }
@@ -101,7 +68,7 @@ export function buildScript(entry: string, outfile: string, plugins: Plugin[] = 
   return bundle({
     entryPoints: [entry],
     outfile,
-    plugins: [leanHttp, ...plugins],
+    plugins: [leanBuiltIns, leanPackages, ...plugins],
     format: "cjs",
     // No map lies beside an executable.
     sourcemap: false,

@@ -87,14 +87,18 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
         spec: { devices: { requests: [{ name: "device", exactly: { deviceClassName: DRIVER } }] } },
       });
       uids.set(name, claim.metadata.uid);
-      const spec = {
-        resourceClaims: [{ name: "device", resourceClaimName: name }],
-        containers: [container({ command, resources: { claims: [{ name: "device" }] } })],
-        terminationGracePeriodSeconds: 1,
-      };
-      await cluster.admin.create(podsPath, pod(name, spec));
+      await startPod(name, name);
     }
     return uids;
+  }
+
+  async function startPod(name: string, resourceClaimName: string): Promise<void> {
+    const spec = {
+      resourceClaims: [{ name: "device", resourceClaimName }],
+      containers: [container({ command, resources: { claims: [{ name: "device" }] } })],
+      terminationGracePeriodSeconds: 1,
+    };
+    await cluster.admin.create(podsPath, pod(name, spec));
   }
 
   /** Every start of the container had its device, set up for its claim; the kubelet and the runtime have it running. */
@@ -164,5 +168,27 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
     await strike();
     await eventually(() => expectNothingPrepared(uids));
     for (const name of uids.keys()) await cluster.admin.delete(`${claimsPath}/${name}`);
+  });
+
+  it("agent: a pod runs with a claim that the kubelet could not unprepare for the pod before, and does not prepare again", async () => {
+    const uids = await startPods(["shared"]);
+    await eventually(() => expectRunning(uids));
+    hold("unprepare", "shared");
+    await cluster.admin.delete(`${podsPath}/shared`);
+    await eventually(() => expect(isHeld("unprepare", "shared")).toBe(true));
+    await startPod("later", "shared");
+    const untilStarted = async (reason: string) => {
+      const { status } = await cluster.admin.get(`${podsPath}/later`);
+      expect(status.containerStatuses).toMatchObject([{ state: { waiting: { reason } } }]);
+    };
+    await eventually(() => untilStarted("CreateContainerError"));
+    await agent.child.kill();
+    releaseAll();
+    agent.child.start();
+    await eventually(() => expectRunning(new Map([["later", uids.get("shared")!]])));
+    expect(agent.child.log).toContain("claim prepared again for pods that the kubelet does not call for");
+    await cluster.admin.delete(`${podsPath}/later`);
+    await eventually(() => expectNothingPrepared(uids));
+    await cluster.admin.delete(`${claimsPath}/shared`);
   });
 });

@@ -23,6 +23,14 @@ export const bindingMutations: readonly Mutation[] = [
     seed: 20,
   },
   {
+    name: "binding: the status is written to a claim that was allocated anew since it was read",
+    file: `${claims}/claim-status-api.ts`,
+    from: 'typeof wanted === "function" ? { resourceVersion } : {}',
+    to: "{}",
+    promise: ownAllocation,
+    seed: 40,
+  },
+  {
     name: "binding: a claim that is allocated the same device again seems to be as before",
     file: `${claims}/claim-to-bind.ts`,
     from: "    uid,\n    allocatedAt,\n    devices.map",

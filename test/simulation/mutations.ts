@@ -1,5 +1,6 @@
 import { bindingMutations } from "./binding-mutations.ts";
 import type { Mutation } from "./mutation.ts";
+import { poolMutations } from "./pool-mutations.ts";
 
 const published = "After quiet, what plugins last reported is what is published, and nothing else.";
 const tainted =
@@ -21,6 +22,7 @@ const deaf = "While the API server ends each watch at once, a health check fails
 const allocatable = "The scheduler can allocate exactly the healthy devices that drivers last sent.";
 const toldPrepared =
   "The kubelet is told that a claim is prepared only once its driver has prepared it, with its CDI file.";
+const cdiFiles = "CDI files are those of the prepared claims.";
 const claims = "Each allocated claim that a pod uses is prepared, and each other is unprepared.";
 const unused = "A claim is unprepared once all containers of its pod have exited.";
 const truth = "What is stated about a pod is true; that it is not known is stated only if evidence was lost.";
@@ -356,10 +358,18 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a claim is not unprepared",
     file: "packages/agent/src/claims/preparation.ts",
-    from: "await this.#unpreparation.run(driver, claim, signal);",
+    from: "await this.#unpreparation.run(driver, claim, signal, call.signal);",
     to: "",
     promise: claims,
-    seed: 20,
+    seed: 8,
+  },
+  {
+    name: "a claim that the kubelet could not unprepare is not prepared for the next pod",
+    file: "packages/agent/src/claims/interrupted-unprepare.ts",
+    from: "if (users.length === 0) {",
+    to: "if (users.length >= 0) {",
+    promise: cdiFiles,
+    seed: 534,
   },
   {
     name: "a claim is unprepared while containers use it",
@@ -869,4 +879,5 @@ export const mutations: readonly Mutation[] = [
     seed: 11,
   },
   ...bindingMutations,
+  ...poolMutations,
 ];

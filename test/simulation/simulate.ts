@@ -13,6 +13,8 @@ import { lifecycle } from "./rules/lifecycle.ts";
 import { metrics } from "./rules/metrics.ts";
 import { outage } from "./rules/outage.ts";
 import { partialOutage } from "./rules/partial-outage.ts";
+import { poolWrites } from "./rules/pool-writes.ts";
+import { pools } from "./rules/pools.ts";
 import { progress } from "./rules/progress.ts";
 import { quiet } from "./rules/quiet.ts";
 import { rest } from "./rules/rest.ts";
@@ -68,6 +70,8 @@ const rules = [
   ...partialOutage,
   ...outage,
   ...bounds,
+  ...pools,
+  ...poolWrites,
 ];
 
 /**

@@ -95,15 +95,18 @@ export const binding: readonly Rule[] = [
   {
     promise:
       "A claim that is allocated anew is left out of a list first, unless the agent can't know what the driver was told.",
-    watch: ({ devices: { binding }, history }) => {
+    watch: (world) => {
+      const { devices, history } = world;
+      const forgotten = lastForgotten(world);
       let seen = 0;
       return () => {
-        const lists = binding?.driver.toldLists ?? [];
+        const forgottenAt = forgotten();
+        const lists = devices.binding?.driver.toldLists ?? [];
         for (; seen < lists.length; seen++) {
           const { at, claims } = lists[seen]!;
           const before = lists[seen - 1];
-          if (!before?.isAnswered || history.lives.some((life) => isBetween(life.startedAt, before.at, at)))
-            continue;
+          if (!before?.isAnswered || isBetween(forgottenAt, before.at, at)) continue;
+          if (history.lives.some((life) => isBetween(life.startedAt, before.at, at))) continue;
           for (const { uid, allocatedAt } of claims) {
             const earlier = before.claims.find((each) => each.uid === uid);
             if (earlier && earlier.allocatedAt !== allocatedAt)
@@ -120,7 +123,7 @@ export const binding: readonly Rule[] = [
   },
   {
     promise: "At rest, a driver is told of exactly the claims that are allocated and that pods wait for.",
-    atRest: atRest(({ machine }, { driver, scheduler }) => {
+    atRest: atRest(({ machine, devices: { kubelet } }, { driver, scheduler }) => {
       const waiting = scheduler.pods.filter((pod) => !nodeOf(pod)).map(({ metadata }) => metadata.uid);
       const settled = scheduler.allocated.filter(
         ({ allocation }) => machine.scheduler.now - allocation.changedAt > SETTLED_MS,
@@ -133,12 +136,16 @@ export const binding: readonly Rule[] = [
           ({ allocation }) =>
             allocation.uid === uid && machine.scheduler.now - allocation.changedAt <= SETTLED_MS,
         );
+      // The agent has no record of it any more, and the kubelet considers it prepared for the pod that waited.
+      const isNeverPrepared = (uid: string) =>
+        kubelet.find(uid)?.isAnswerLost && settled.some(({ allocation }) => allocation.uid === uid);
       return [
         ...expected
           .filter(({ allocation }) => !driver.told.has(allocation.uid))
           .map(({ claim }) => `it is not told of ${claim.metadata.name}`),
         ...[...driver.told]
-          .filter((told) => !isRecent(told) && !expected.some(({ allocation }) => allocation.uid === told))
+          .filter((told) => !isRecent(told) && !isNeverPrepared(told))
+          .filter((told) => !expected.some(({ allocation }) => allocation.uid === told))
           .map((told) => `it is told of ${told}`),
       ];
     }),
@@ -161,6 +168,20 @@ export const binding: readonly Rule[] = [
     ),
   },
 ];
+
+/** Returns what to call after each step: it returns when the agent may last have forgotten the driver, which was away. */
+function lastForgotten({ machine, devices: { binding, settings } }: World): () => number {
+  const wipeDelayMs = Number.parseInt(String(settings.wipeDelay), 10) * 1_000;
+  let awaySince: number | undefined;
+  let forgottenAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const { now } = machine.scheduler;
+    const { isRegistered = false, process } = binding?.driver ?? {};
+    awaySince = isRegistered && !process?.isDead ? undefined : (awaySince ?? now);
+    if (awaySince !== undefined && now - awaySince >= wipeDelayMs) forgottenAt = now;
+    return forgottenAt;
+  };
+}
 
 function isBetween(at: number, from: number, to: number): boolean {
   return at >= from && at <= to;

@@ -223,8 +223,8 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
   return scheduler.pods.flatMap(({ pod, claims }) =>
     claims.flatMap((claim) => {
       const { name = "", uid = "" } = claim.metadata;
-      // The kubelet takes a claim for prepared that it failed to unprepare for another pod, and does not call again.
-      if (kubelet.find(uid)?.isDoubtful) return [];
+      // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
+      if (kubelet.find(uid)?.isAnswerLost) return [];
       // The kubelet may not have seen a pod that was created just before the rest.
       const since = kubelet.find(uid)?.since ?? api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];

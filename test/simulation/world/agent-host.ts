@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Census } from "../machine/census.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Process } from "../machine/process.ts";
+import { NODE } from "./api-server.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Settings } from "./settings.ts";
@@ -89,6 +90,11 @@ export class AgentHost {
     for (const agent of this.#agents) if (agent.process) agent.kill();
   }
 
+  /** Ends all agents for good. */
+  remove(isKilled: boolean): void {
+    for (const agent of this.#agents) agent.remove(isKilled);
+  }
+
   /** Starts a second agent, with the same state directory and the same sockets. */
   startSecond(): void {
     if (this.hasSecond) return;
@@ -120,6 +126,8 @@ export class AgentHost {
     const agent: SupervisedAgent = new SupervisedAgent(name, {
       machine: this.#machine,
       history: this.#history,
+      nodeName: NODE,
+      lives: this.#history.lives,
       censusOf: () => this.census,
       operator: this.#operator,
       file: this.#file,

@@ -25,7 +25,15 @@ export class ApiServer {
   readonly pods: PodTruths;
   /** Called with each write of a client that was answered, before the response is on its way. */
   onWrite: ((write: ApiWrite) => void) | undefined;
+  /** Called when the agent has read a claim of this name, before the response is on its way. */
+  onClaimRead: ((name: string) => void) | undefined;
   faults: ApiFaults | undefined;
+  /** Those of requests about Leases only, besides `faults`. */
+  leaseFaults: ApiFaults | undefined;
+  /** Returns whether connections of a process break before they have sent a request. */
+  isCutOff: (process: Process) => boolean = () => false;
+  /** Returns whether a process is one of another node. */
+  isElsewhere: (process: Process) => boolean = () => false;
   /** Whether watches of the agent are accepted and then end at once, without an event. */
   endsWatches = false;
   /** Watches of the agent, and since when, in virtual milliseconds. */
@@ -54,7 +62,8 @@ export class ApiServer {
           return isRejected ? { status: 422, body: rejection } : undefined;
         },
         faults: (request) => {
-          return isAgent(request.headers) ? this.faults?.of(request) : undefined;
+          if (!isAgent(request.headers)) return undefined;
+          return this.leaseFaults?.of(request) ?? this.faults?.of(request);
         },
       }),
     );
@@ -75,7 +84,8 @@ export class ApiServer {
     await this.server.writeKubeconfig(this.kubeconfig);
     const { service } = machineOf(this.process).network.find(new URL(url).host)!;
     const serve = service.onRequest!;
-    service.onRequest = (exchange) => serve(this.#recorded(exchange));
+    service.onRequest = (exchange) =>
+      this.isCutOff(exchange.client) ? exchange.cut() : serve(this.#recorded(exchange));
   }
 
   /** Makes the connections of watches that have been open for so long half open. */
@@ -84,6 +94,20 @@ export class ApiServer {
     for (const [watch, openedAt] of this.#watches) {
       if (now - openedAt >= sinceMs) this.#stalled.add(watch);
     }
+  }
+
+  #read(exchange: HttpExchange): HttpExchange {
+    const [path = "", query] = exchange.url.split("?");
+    if (query?.includes("watch=true")) return this.#watched(exchange);
+    const [, claim] = /\/resourceclaims\/([^/]+)$/.exec(path) ?? [];
+    if (claim === undefined) return exchange;
+    return {
+      ...exchange,
+      respond: (status, headers) => {
+        exchange.respond(status, headers);
+        if (status === 200) this.onClaimRead?.(claim);
+      },
+    };
   }
 
   #watched(exchange: HttpExchange): HttpExchange {
@@ -107,12 +131,17 @@ export class ApiServer {
     };
   }
 
+  #clientOf({ headers, client }: HttpExchange): ApiWrite["client"] {
+    if (!isAgent(headers)) return "other";
+    return this.isElsewhere(client) ? "nodekeeper elsewhere" : "nodekeeper";
+  }
+
   #recorded(exchange: HttpExchange): HttpExchange {
     const { method, headers, body } = exchange;
     const [path = "", query] = exchange.url.split("?");
-    if (isAgent(headers) && !path.includes("/resourceclaims")) this.requests++;
-    if (method === "GET")
-      return isAgent(headers) && query?.includes("watch=true") ? this.#watched(exchange) : exchange;
+    const client = this.#clientOf(exchange);
+    if (client === "nodekeeper" && !path.includes("/resourceclaims")) this.requests++;
+    if (method === "GET") return isAgent(headers) ? this.#read(exchange) : exchange;
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(path) ?? [];
     const pod = name === undefined ? undefined : this.store.get("pods", name, namespace);
     const { scheduler } = this.process;
@@ -129,7 +158,7 @@ export class ApiServer {
       respond: (status, answered) => {
         const write: ApiWrite = {
           at: scheduler.now,
-          client: isAgent(headers) ? "nodekeeper" : "other",
+          client,
           sender: exchange.client,
           method,
           path,

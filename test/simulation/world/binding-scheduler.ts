@@ -107,6 +107,32 @@ export class BindingScheduler {
       });
   }
 
+  /**
+   * Deallocates a claim that only pods that wait use, and allocates it anew for them. Returns whether it did: an allocation of
+   * the same second would look like the one before.
+   */
+  reallocate(name: string): boolean {
+    return this.#api.process.run(() => {
+      const claim = this.#api.store.get(CLAIMS, name, NAMESPACE);
+      const current = claim && statusOf(claim).allocation?.allocationTimestamp;
+      if (!claim || current === undefined || current === this.#timestamp) return false;
+      const pods = this.pods.filter((pod) => isReservedFor(claim, pod));
+      if (pods.length === 0 || pods.some(nodeOf) || pods.length < statusOf(claim).reservedFor!.length)
+        return false;
+      this.#deallocate(claim);
+      this.#endAllocations();
+      // The device may be gone.
+      if (this.#free().length === 0) return false;
+      for (const pod of pods) this.#reserve(this.#api.store.get(CLAIMS, name, NAMESPACE)!, pod);
+      return true;
+    });
+  }
+
+  get #timestamp(): string {
+    const { wallAtStart, scheduler } = this.#machine;
+    return new Date(wallAtStart + Math.floor(scheduler.now)).toISOString().replace(/\.\d+Z$/, "Z");
+  }
+
   get #now(): number {
     return this.#machine.scheduler.now;
   }
@@ -162,10 +188,8 @@ export class BindingScheduler {
   }
 
   #allocation(claim: KubeObject) {
-    const { wallAtStart, scheduler } = this.#machine;
     const { uid = "", name } = claim.metadata;
-    const time = new Date(wallAtStart + Math.floor(scheduler.now)).toISOString();
-    const allocationTimestamp = time.replace(/\.\d+Z$/, "Z");
+    const allocationTimestamp = this.#timestamp;
     const free = this.#free();
     const first = free[0]!;
     const plain = this.#claims

@@ -99,10 +99,20 @@ export class ClaimChecker {
         continue;
       }
       const found = status.devices?.find((each) => sameDevice(each, entry));
-      if (found?.data?.checked !== entry.data?.checked)
+      if (found?.data?.checked !== entry.data?.checked && !this.#isReplaced(claim?.metadata.name, entry))
         return `${claim?.metadata.name}: ${entry.device} has ${JSON.stringify(found?.data)}, not ${JSON.stringify(entry.data)}`;
     }
     return undefined;
+  }
+
+  // A request of its own that it had given up may arrive later, and takes the place of the entry.
+  #isReplaced(name: string | undefined, entry: DeviceEntry): boolean {
+    const path = `/resourceclaims/${name}/status`;
+    const last = this.#history.writes.findLast(
+      ({ client, path: written }) => client === "other" && written.endsWith(path),
+    );
+    const { status } = (last?.body ?? {}) as { status?: { devices?: DeviceEntry[] } };
+    return status?.devices?.[0]?.data?.checked !== entry.data?.checked;
   }
 
   async #connect(): Promise<KubeApiClient> {

@@ -18,8 +18,8 @@ export interface KnownClaim {
   /** Virtual milliseconds at which the kubelet saw the claim. */
   since: number;
   isPrepared: boolean;
-  /** Whether a call to unprepare it has failed. */
-  isDoubtful: boolean;
+  /** Whether the agent unprepared it, and died before it could answer. */
+  isAnswerLost: boolean;
 }
 
 /** A successful answer to NodePrepareResources. */
@@ -43,6 +43,7 @@ export class ClaimKubelet {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #version: DraVersion;
+  readonly #isPrepared: (claim: KnownClaim) => boolean;
   readonly #known = new Map<string, KnownClaim>();
   // Virtual milliseconds at which a pod that was to run was last seen with a claim, by UID.
   readonly #lastUsed = new Map<string, number>();
@@ -50,7 +51,9 @@ export class ClaimKubelet {
   #calls = new Map<string, Call>();
   #process: Process | undefined;
 
-  constructor(machine: Machine, history: History) {
+  /** @param isPrepared whether the driver has prepared any devices for the claim */
+  constructor(machine: Machine, history: History, isPrepared: (claim: KnownClaim) => boolean) {
+    this.#isPrepared = isPrepared;
     this.#machine = machine;
     this.#history = history;
     this.#version = machine.pick(draVersions);
@@ -120,7 +123,7 @@ export class ClaimKubelet {
         podUid,
         since,
         isPrepared: false,
-        isDoubtful: false,
+        isAnswerLost: false,
       };
       if (!this.#known.has(keyOf(known))) this.#known.set(keyOf(known), known);
     }
@@ -129,6 +132,7 @@ export class ClaimKubelet {
   async #call(process: Process, known: KnownClaim, isPrepare: boolean, plugins: DraPlugins): Promise<void> {
     const { claim, driver, devices } = known;
     const calls = this.#calls;
+    const calledAt = process.scheduler.now;
     const controller = new AbortController();
     calls.set(keyOf(known), { isPrepare, controller });
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]);
@@ -145,7 +149,8 @@ export class ClaimKubelet {
       // The directory has another name in each run of the world.
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
-      if (!isPrepare) known.isDoubtful = true;
+      const hasDied = this.#history.lives.some(({ endedAt = 0 }) => endedAt >= calledAt);
+      if (!isPrepare && hasDied && !this.#isPrepared(known)) known.isAnswerLost = true;
       await process.clock.sleep(this.#machine.between(1_000, 5_000));
     }
     calls.delete(keyOf(known));
@@ -155,6 +160,7 @@ export class ClaimKubelet {
     const answer = claims[known.claim.uid]!;
     if (answer.error) throw new Error(answer.error);
     known.isPrepared = true;
+    known.isAnswerLost = false;
     this.answers.push({ known, devices: answer.devices });
   }
 

@@ -10,6 +10,7 @@ import { ClaimScheduler, SLICES, type SliceSpec, TO_BIND } from "./claim-schedul
 import { DriverActor, type Unpreparation } from "./drivers.ts";
 import type { History } from "./history.ts";
 import type { ContainerRuntime } from "./node.ts";
+import { rackDrivers } from "./pool-driver.ts";
 
 const SCHEDULER_PERIOD_MS = 300;
 // The kubelet stops the containers of a force-deleted pod within the grace period of the pod.
@@ -48,7 +49,11 @@ export class Devices {
       (_, at) =>
         new DriverActor(machine, history, `gpu-${at}.example.com`, (each) => this.unpreparations.push(each)),
     );
-    this.kubelet = new ClaimKubelet(machine, history);
+    this.kubelet = new ClaimKubelet(machine, history, ({ driver, claim }) =>
+      this.drivers.some(
+        ({ name, prepared }) => name === driver && [...prepared.values()].includes(claim.uid),
+      ),
+    );
     this.scheduler = new ClaimScheduler(
       api,
       machine.pick([0, 0, 0, 2_000]),
@@ -104,7 +109,9 @@ export class Devices {
 
   /** ResourceSlices of the agent. */
   get slices() {
-    return this.#api.store.list(SLICES).filter(({ metadata }) => !isForeign(metadata.name));
+    return this.#api.store
+      .list(SLICES)
+      .filter((slice) => !isForeign(slice.metadata.name) && !isOfRack(slice));
   }
 
   /** ResourceSlices, also of other clients, in pools in which the agent has any. It does not change other pools. */
@@ -200,6 +207,11 @@ export class Devices {
 }
 
 const STRAY = "stray-";
+
+/** Returns whether a ResourceSlice is one of `SharedPools`. */
+function isOfRack({ spec }: KubeObject): boolean {
+  return rackDrivers.includes((spec as SliceSpec).driver);
+}
 
 /** Returns whether a ResourceSlice belongs to another client than the agent. */
 export function isForeign(name: string | undefined): boolean {

@@ -38,7 +38,14 @@ export type TimedFault =
   | "reboots"
   | "hostChanges"
   | "hostDamages"
-  | "containerCrashes";
+  | "containerCrashes"
+  | "poolAgentKills"
+  | "poolAgentStops"
+  | "poolDriverRemovals"
+  | "leaseMeddling"
+  | "leaseRefusals"
+  | "partitions"
+  | "poolMeddling";
 
 /** Probabilities of faults in one world, each drawn from the seed: many worlds have none of some kinds. */
 export interface FaultRates extends Record<TimedFault, number>, StopFaults {
@@ -57,12 +64,16 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   /** Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. */
   killsAtEvictions: number;
   killsAtWrites: number;
+  /** Share of writes of Leases and ResourceSlices after which the agent that wrote dies, in worlds with shared pools. */
+  killsAtPoolWrites: number;
   /** Share of the agent's writes that a reporter meets with another report. */
   changesAtWrites: number;
   /** Share of starts of a plugin during which it stops for a while. */
   slowStarts: number;
   /** Share of the plugins that lie in the calm too. */
   stubbornLiars: number;
+  /** Share of the agent's reads of a claim that waits to be bound after which it is allocated anew at once. */
+  reallocations: number;
 }
 
 /** Number of faults by name. */
@@ -143,9 +154,28 @@ type DiskRates = Pick<FaultRates, "readOnlyDisks">;
 type SecondAgentRates = Pick<FaultRates, "secondAgents">;
 type HostRates = Pick<FaultRates, "hostChanges" | "hostDamages">;
 type StopRates = Pick<FaultRates, "containerCrashes" | keyof StopFaults>;
+type PoolRates = Pick<
+  FaultRates,
+  | "poolAgentKills"
+  | "poolAgentStops"
+  | "poolDriverRemovals"
+  | "leaseMeddling"
+  | "leaseRefusals"
+  | "partitions"
+  | "poolMeddling"
+  | "killsAtPoolWrites"
+>;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+type BindingRates = Pick<FaultRates, "reallocations">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
-export type OwnRates = PowerRates & DiskRates & PluginRates & HostRates & SecondAgentRates & StopRates;
+export type OwnRates = PowerRates &
+  DiskRates &
+  PluginRates &
+  HostRates &
+  SecondAgentRates &
+  StopRates &
+  BindingRates &
+  PoolRates;
 
 export function drawPowerFaults(random: () => number): PowerRates {
   const meanMs = meanTimes(random);
@@ -188,6 +218,26 @@ export function drawStopFaults(random: () => number): StopRates {
   };
 }
 
+/** Faults of worlds with binding conditions. @param random see `drawPowerFaults` */
+export function drawBindingFaults(random: () => number): BindingRates {
+  return { reallocations: random() < 0.3 ? random() * 0.5 : 0 };
+}
+
+/** Faults of worlds with pools beyond the node. @param random see `drawPowerFaults` */
+export function drawPoolFaults(random: () => number): PoolRates {
+  const meanMs = meanTimes(random);
+  return {
+    poolAgentKills: meanMs(0.4, 25, 90),
+    poolAgentStops: meanMs(0.4, 25, 90),
+    poolDriverRemovals: meanMs(0.35, 20, 90),
+    leaseMeddling: meanMs(0.4, 15, 60),
+    leaseRefusals: meanMs(0.35, 15, 50),
+    partitions: meanMs(0.3, 20, 60),
+    poolMeddling: meanMs(0.4, 5, 30),
+    killsAtPoolWrites: random() < 0.3 ? random() * 0.05 : 0,
+  };
+}
+
 function meanTimes(random: () => number) {
   return (often: number, leastS: number, mostS: number) =>
     random() < often ? (leastS + random() * (mostS - leastS)) * 1_000 : Number.POSITIVE_INFINITY;
@@ -207,6 +257,8 @@ export const noFaults: FaultRates = {
   ...drawHostFaults(() => 1),
   ...drawSecondAgents(() => 1),
   ...drawStopFaults(() => 1),
+  ...drawBindingFaults(() => 1),
+  ...drawPoolFaults(() => 1),
 };
 
 /** Messages of a world: mostly quick, some slow, some lost. */

@@ -12,8 +12,8 @@ export interface Event {
 /** A request that the API server has answered. */
 export interface ApiWrite {
   at: number;
-  /** First part of the User-Agent: "nodekeeper". */
-  client: string;
+  /** The agent of the node, that of another node, or another client. */
+  client: "nodekeeper" | "nodekeeper elsewhere" | "other";
   sender: Process;
   method: string;
   path: string;

@@ -14,6 +14,9 @@ import type { Operator } from "./operator.ts";
 export interface AgentParts {
   machine: Machine;
   history: History;
+  nodeName: string;
+  /** Of the node's agents, oldest first. */
+  lives: AgentLife[];
   /** Returns what counts what an agent keeps, in worlds that are about that. */
   censusOf: () => Census | undefined;
   operator: Pick<Operator, "written" | "taken">;
@@ -58,8 +61,9 @@ export class SupervisedAgent {
   }
 
   start(): void {
-    const { machine, history, censusOf, hasOther } = this.#parts;
-    const process = machine.spawn(`agent ${history.lives.length + 1}`);
+    const { machine, history, nodeName, lives, censusOf, hasOther } = this.#parts;
+    const suffix = nodeName === NODE ? "" : ` of ${nodeName}`;
+    const process = machine.spawn(`agent ${lives.length + 1}${suffix}`);
     process.census = censusOf();
     this.#process = process;
     if (!hasOther()) this.#beginLife(process);
@@ -116,8 +120,8 @@ export class SupervisedAgent {
 
   /** What `nodekeeper run` does. */
   async #run(process: Process, signal: AbortSignal): Promise<void> {
-    const { operator, file, log: lines } = this.#parts;
-    const sources = { flags: {}, env: {}, hostname: NODE, file };
+    const { operator, file, nodeName, log: lines } = this.#parts;
+    const sources = { flags: {}, env: {}, hostname: nodeName, file };
     const { configuration } = await loadConfiguration(sources);
     const { written } = operator;
     const readAt = process.scheduler.now;
@@ -186,7 +190,7 @@ export class SupervisedAgent {
   }
 
   #beginLife(process: Process): AgentLife {
-    const { machine, history } = this.#parts;
+    const { machine, lives } = this.#parts;
     const life: AgentLife = {
       process,
       startedAt: machine.scheduler.now,
@@ -195,7 +199,7 @@ export class SupervisedAgent {
       endedAt: undefined,
       how: undefined,
     };
-    history.lives.push(life);
+    lives.push(life);
     this.#life = life;
     return life;
   }

@@ -16,10 +16,12 @@ import {
   apiFaultsOf,
   apiOutageOf,
   count,
+  drawBindingFaults,
   drawDiskFaults,
   drawFaults,
   drawHostFaults,
   drawPluginFaults,
+  drawPoolFaults,
   drawPowerFaults,
   drawSecondAgents,
   drawStopFaults,
@@ -40,6 +42,7 @@ import { Policies } from "./policies.ts";
 import { Power } from "./power.ts";
 import { Reporter } from "./reporters.ts";
 import { drawSettings, evictionSection, type Settings, stoppingRules } from "./settings.ts";
+import { clusterPools, SharedPools } from "./shared-pools.ts";
 
 /** What a world is made of, drawn from its seed. */
 export interface Plan {
@@ -54,6 +57,8 @@ export interface Plan {
   drivers: number;
   /** Whether there are devices with binding conditions. */
   hasBinding: boolean;
+  /** Whether there is another node whose agent publishes the same pools of devices. */
+  hasPools: boolean;
   /** With which the agent is started first. */
   settings: Settings;
   /** Undefined if the agent stops no containers. */
@@ -91,6 +96,8 @@ export class World {
   readonly evictionPlugins: EvictionActor[];
   readonly consumers: Consumer[];
   readonly devices: Devices;
+  /** Undefined if no pool of the world is one beyond the node. */
+  readonly pools: SharedPools | undefined;
   readonly otherWriters: OtherWriters;
   /** Number of faults by name. */
   readonly faults: Record<string, number> = {};
@@ -113,6 +120,8 @@ export class World {
       ...drawHostFaults(seededRandom(seed + HOST)),
       ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
       ...drawStopFaults(stopRandom),
+      ...drawBindingFaults(seededRandom(seed + REALLOCATION)),
+      ...drawPoolFaults(seededRandom(seed + POOL_FAULTS)),
     });
     this.plan = { ...drawn, stopped, ...changes, faults: { ...drawn.faults, ...changes.faults } };
     if (this.plan.stopped) this.plan.settings = { ...this.plan.settings, ...this.plan.stopped.settings };
@@ -161,6 +170,10 @@ export class World {
     );
     this.agent = new AgentHost(machine, this.history, this.operator, (settings) => this.#sections(settings));
     this.disk = new Disk(machine, this.history, this.agent);
+    const { api, agent } = this;
+    this.pools = this.plan.hasPools
+      ? new SharedPools(machine, this.history, { api, agent, settings: this.plan.settings })
+      : undefined;
   }
 
   // Draws nothing if none of them lies or is replaced.
@@ -173,7 +186,12 @@ export class World {
   }
 
   get plugins(): PluginActor[] {
-    return [...this.reporters, ...this.evictionPlugins, ...this.devices.drivers];
+    return [
+      ...this.reporters,
+      ...this.evictionPlugins,
+      ...this.devices.drivers,
+      ...(this.pools?.drivers ?? []),
+    ];
   }
 
   get isCalm(): boolean {
@@ -213,6 +231,7 @@ export class World {
     for (const plugin of this.plugins) init.run(() => plugin.start());
     for (const consumer of this.consumers) consumer.start();
     init.run(() => this.agent.start());
+    init.run(() => this.pools?.start());
     await scheduler.run(FIRST_MS, isOver);
     this.history.note("world", "the storm begins");
     network.weather = weatherOf(machine, plan.faults, this.faults, (method, url) =>
@@ -322,7 +341,26 @@ export class World {
     this.#again(6_000, () => devices.change());
     const { binding } = devices;
     if (binding) this.#again(3_000, () => void binding.checker.write());
+    const { reallocations } = this.plan.faults;
+    if (binding && reallocations > 0)
+      this.api.onClaimRead = (name) => {
+        if (!machine.chance(reallocations) || !binding.scheduler.reallocate(name)) return;
+        count(this.faults, "reallocations");
+      };
     this.#again(7_000, () => this.api.process.run(() => this.otherWriters.write()));
+    const { pools } = this;
+    if (pools) this.#stormOver(pools);
+  }
+
+  #stormOver(pools: SharedPools): void {
+    this.#often("poolAgentKills", () => pools.killAgent());
+    this.#often("poolAgentStops", () => pools.stopAgent());
+    this.#often("poolDriverRemovals", () => pools.toggleDriver());
+    this.#often("leaseMeddling", () => pools.meddleWithLease());
+    this.#often("leaseRefusals", () => pools.refuseLeases());
+    this.#often("partitions", () => pools.cutOff());
+    this.#often("poolMeddling", () => pools.meddleWithSlices());
+    this.#again(6_000, () => pools.change());
   }
 
   #calm(): void {
@@ -332,6 +370,7 @@ export class World {
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
     this.api.faults = undefined;
     this.api.onWrite = undefined;
+    this.api.onClaimRead = undefined;
     this.machine.init.run(() => this.agent.endOne());
     this.machine.init.run(() => this.disk.repair());
     this.machine.init.run(() => this.operator.correct());
@@ -342,6 +381,7 @@ export class World {
     this.runtime.stops?.settle();
     for (const plugin of this.plugins) plugin.settle();
     this.devices.binding?.settle();
+    this.pools?.settle();
   }
 
   // An eviction plugin is replaced while the round waits for another one.
@@ -368,7 +408,13 @@ export class World {
   // What happens just when a write of the agent has been done, and before it knows.
   #meetWrite(write: ApiWrite): void {
     const { machine, faults, agent } = this;
-    const { killsAtEvictions, killsAtWrites, changesAtWrites } = this.plan.faults;
+    const { killsAtEvictions, killsAtWrites, killsAtPoolWrites, changesAtWrites } = this.plan.faults;
+    const { pools } = this;
+    if (pools && isPoolWrite(write) && machine.chance(killsAtPoolWrites)) {
+      count(faults, "killsAtPoolWrites");
+      machine.init.run(() => pools.meetWrite(write));
+      return;
+    }
     if (write.client !== "nodekeeper") return;
     if (machine.chance(isEviction(write) ? killsAtEvictions : killsAtWrites)) {
       count(faults, "killsAtWrites");
@@ -454,10 +500,15 @@ export class World {
         inTreePlugins: this.host.isWatched ? [SYSTEM_REPORTER] : [],
         pluginGracePeriod: `${this.reporterGraceMs}ms`,
       },
-      devices: this.devices.settings,
+      devices: { ...this.devices.settings, ...(this.plan.hasPools ? { clusterPools } : {}) },
       eviction: evictionSection(settings, this.policies.file, this.host.isWatched),
     };
   }
+}
+
+/** Returns whether an agent has written ResourceSlices or Leases. */
+function isPoolWrite({ client, path, isDryRun }: ApiWrite): boolean {
+  return client !== "other" && !isDryRun && /\/(leases|resourceslices)/.test(path);
 }
 
 // Until everything has started.
@@ -508,6 +559,9 @@ const SECOND_AGENT = 5_000_011;
 const RUNTIME = 6_000_011;
 const STOP = 7_000_003;
 const BINDING = 8_000_009;
+const REALLOCATION = 11_000_027;
+const POOLS = 9_000_011;
+const POOL_FAULTS = 10_000_019;
 
 // How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
 const EAGER_MS = 4_000;
@@ -516,6 +570,15 @@ const STOPPING = 0.25;
 
 // Share of the worlds in which devices have binding conditions.
 const BINDING_SHARE = 0.2;
+
+// Share of the worlds without other devices and without an ending that have pools beyond the node: an eighth of all.
+const POOLS_SHARE = 0.5;
+// Leases are renewed every 10 s and expire after 40 s.
+const POOLS_STORM = 3;
+// So that the clock is stepped while a Lease of nobody that runs is watched.
+const POOLS_WALL_STEPS_MS = 12_000;
+// A killed holder of a Lease is replaced within two minutes, also one that was killed last. Until it publishes: 160 s.
+const POOLS_CALM_MS = 160_000;
 
 function drawStopped(random: () => number): Plan["stopped"] {
   if (random() >= STOPPING) return undefined;
@@ -549,12 +612,29 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
     ),
     drivers: machine.between(0, isSmall ? 1 : 2),
     hasBinding: seededRandom(seed + BINDING)() < BINDING_SHARE,
+    hasPools: false,
     settings: drawSettings(machine),
     rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
   };
   const isShort = plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
+  const mayHavePools =
+    isSmall && !isQuick && plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
+  const poolRandom = seededRandom(seed + POOLS);
+  if (mayHavePools && poolRandom() < POOLS_SHARE) {
+    if (poolRandom() < 0.5) faults.wallSteps = POOLS_WALL_STEPS_MS;
+    // As often in a storm as in other worlds.
+    faults.agentKills *= POOLS_STORM;
+    Object.assign(plan, {
+      hasPools: true,
+      stormMs: POOLS_STORM * stormMs,
+      mostReplicas: 1,
+      consumers: 1,
+      reporters: 1,
+      evictionPlugins: 1,
+    });
+  }
   const calmMs =
-    (isShort ? SHORT_CALM_MS : CALM_MS) +
+    (plan.hasPools ? POOLS_CALM_MS : isShort ? SHORT_CALM_MS : CALM_MS) +
     (isLate ? LATE_WRITE_MS : 0) +
     unseenMs({ faults }) +
     (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0);

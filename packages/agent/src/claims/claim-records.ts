@@ -139,6 +139,15 @@ export class ClaimRecords {
     if (record?.state === "prepared" && !this.isLost(record)) await this.#put({ ...record, boot: LOST });
   }
 
+  /**
+   * Records that the kubelet considers a claim prepared whose unprepare it did not complete, and that nothing is left of the
+   * preparation, as by `lose`.
+   */
+  async reopen(driver: string, uid: string): Promise<void> {
+    const record = this.get(driver, uid);
+    if (record && isEnding(record)) await this.#put({ ...record, state: "prepared", boot: LOST });
+  }
+
   /** Sets whether a claim's CDI file is withheld because a path in it is no longer allowed. Not persisted. */
   withhold({ driver, uid }: ClaimRecord, isWithheld: boolean): void {
     if (isWithheld) this.#withheld.add(`${driver}/${uid}`);

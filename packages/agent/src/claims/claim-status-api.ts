@@ -10,7 +10,7 @@ import {
 import { codeOf, messageOf, type NodekeeperError } from "@nodekeeper/core/lib";
 import { type AllocatedDevice, allocationOf } from "./allocation.ts";
 import { ClaimReader, type ClaimReference, type ClaimStatusClient, missingClaim } from "./claim-reader.ts";
-import { isAllocationChanged, isPatched, statusPatch } from "./claim-status-patch.ts";
+import { isAllocationChanged, isOwn, isPatched, statusPatch } from "./claim-status-patch.ts";
 import type { StatusCondition, StatusEntry } from "./device-status.ts";
 
 const LONGEST_MANAGER = 128;
@@ -92,14 +92,14 @@ export class ClaimStatusApi {
   }
 }
 
-/** Returns a driver's allocated devices that have binding conditions and a status. */
-export function boundDevices(claim: KubeObject, driver: string): AllocatedDevice[] {
+/** Returns a driver's allocated devices that have binding conditions and a status that this field manager wrote. */
+export function boundDevices(claim: KubeObject, driver: string, manager: string): AllocatedDevice[] {
   if (!recordOf(claim.status).allocation) return [];
   const entries = entriesOf(claim);
-  return allocationOf(claim, driver).devices.filter(
-    ({ pool, device, shareId, bindingConditions }) =>
-      bindingConditions && find(entries, { driver, pool, device, ...(shareId ? { shareID: shareId } : {}) }),
-  );
+  return allocationOf(claim, driver).devices.filter(({ pool, device, shareId, bindingConditions }) => {
+    const entry = { driver, pool, device, ...(shareId ? { shareID: shareId } : {}) };
+    return bindingConditions && find(entries, entry) && isOwn(claim, manager, entry);
+  });
 }
 
 function entriesOf(claim: KubeObject): Record<string, unknown>[] {

@@ -36,6 +36,11 @@ export function isPatched(claim: KubeObject, manager: string): boolean {
   return ownedBy(claim, manager, "Update").size > 0;
 }
 
+/** Returns whether a manager has written an entry, however it did. */
+export function isOwn(claim: KubeObject, manager: string, entry: EntryKey): boolean {
+  return owners(claim, manager).own.has(keyOf(entry));
+}
+
 /**
  * Returns the patch that makes these the only entries of a manager. It fails with `conflict` if the claim changes meanwhile.
  * Empty if there is nothing to change. Throws `DeviceStatusNotWritten` with the code `conflict` if another manager has one of

@@ -2,7 +2,7 @@ import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import type { ClaimReference } from "./claim-reader.ts";
 import { allocationKey, type ClaimToBind } from "./claim-to-bind.ts";
-import { DRIVER, recordedDevice } from "./testing/claim-world.ts";
+import { DRIVER, NODE, recordedDevice } from "./testing/claim-world.ts";
 import { entry, settle, setUp } from "./testing/status-world.ts";
 
 const binding = { ...recordedDevice("nic-0"), bindingConditions: ["Attached"] };
@@ -130,6 +130,26 @@ it("what was reported of an allocation is not written to a claim that was alloca
   await stop();
 });
 
+it("an entry that another client has added after a deallocation makes no earlier report one of the later allocation", async () => {
+  const { world, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const { statuses, stored, stop } = start();
+  statuses.toBind(DRIVER, [toBind(claim)], told(claim));
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  // The agent sees the deallocation, and not yet that the claim was allocated the same device again.
+  server.entries.delete("one");
+  server.allocatedAt.set("one", 2);
+  server.others.set("one", [{ driver: DRIVER, pool: NODE, device: "nic-0" }]);
+  statuses.toBind(DRIVER, [], told());
+  await settle();
+  expect(server.devices("one")).toEqual([]);
+  expect(stored()).toEqual([]);
+  await stop();
+});
+
 it("the status of an agent before stays until the driver has reported it again", async () => {
   const { world, server, start } = await setUp([]);
   using _world = world;
@@ -189,6 +209,29 @@ it("what a driver reports before it was told of allocations removes no status of
   await records.remove(DRIVER, prepared.uid);
   await until("let go", () => stored().length === 0);
   expect(server.devices("prepared")).toEqual([]);
+  await stop();
+});
+
+it("what was reported of a prepared claim is not written to a later allocation that the driver was not told of", async () => {
+  const { world, records, server, start } = await setUp([]);
+  using _world = world;
+  const claim = world.claim("one", "nic-0");
+  const devices = [{ ...binding, cdiDeviceIds: [] }];
+  await records.save(DRIVER, claim, { state: "prepared", devices, cdi: "", pods: [] });
+  server.allocated.set("one", [{ ...binding, driver: DRIVER }]);
+  const { statuses, stop } = start();
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written", () => server.devices("one").length === 1);
+  // Its pod was deleted by force: the claim is allocated the same device again before the kubelet calls.
+  server.entries.delete("one");
+  server.allocatedAt.set("one", 2);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], told(claim));
+  await settle();
+  expect(server.devices("one")).toEqual([]);
+  statuses.renewed(DRIVER, [claim.uid]);
+  statuses.toBind(DRIVER, [toBind(claim, 2)], keysOf(toBind(claim, 2)));
+  statuses.reported(DRIVER, [entry(claim)]);
+  await until("written again", () => server.devices("one").length === 1);
   await stop();
 });
 

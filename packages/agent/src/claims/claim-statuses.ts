@@ -43,9 +43,9 @@ const DROPPED =
  * 1. Only devices of claims that are prepared, or that wait to be bound, have a status. It is removed when the claim is
  *    unprepared, also by an agent that was restarted since: claims are recorded before they are written.
  * 2. That of a device with binding conditions stays until the claim is deallocated, because the scheduler reads it for
- *    every pod. While the claim neither waits nor is prepared, it is updated or removed, but not added: after a
- *    deallocation, which removes it, the last report is about the earlier allocation. While it waits, nothing is written
- *    to a claim that has another allocation than the driver was told of.
+ *    every pod. While the claim neither waits nor is prepared, it is updated or removed, but not added, nor to an entry of
+ *    another client: after a deallocation, which removes it, the last report is about the earlier allocation. While it
+ *    waits, nothing is written to a claim that has another allocation than the driver was told of.
  * 3. While a driver is disconnected its last status stays.
  * 4. Only the agent's own fields are removed or changed: each driver has its own field manager on each node, and fields
  *    of other managers are not taken over.

@@ -42,6 +42,31 @@ export class ClaimUse {
     await Promise.all(claim.pods.map((pod) => this.#checkPod(pods, claim, pod, signal)));
   }
 
+  /** Returns whether the devices are not in use, as by `check`. */
+  async isFree(claim: UsedClaim, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.check(claim, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof StillUsedError) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Returns those of the pods for which the kubelet considers the claim prepared: it creates a pod's sandbox afterwards
+   * (kuberuntime). A pod that the claim was generated for is the only one, and not returned. None if the runtime is not read. Throws as `check` does if it can't be read.
+   */
+  async started(claim: UsedClaim, pods: readonly ClaimPod[], signal: AbortSignal): Promise<ClaimPod[]> {
+    const reader = this.#context.pods;
+    if (!reader) return [];
+    const isStarted = async (pod: ClaimPod) =>
+      !pod.isOwner &&
+      (await this.#read(reader, claim, pod, signal)).sandboxes.some(({ state }) => state === "running");
+    const are = await Promise.all(pods.map(isStarted));
+    return pods.filter((_, at) => are[at]);
+  }
+
   /**
    * Throws `conflict` if only the kubelet can determine whether the claim's containers have exited: it has not
    * unprepared the claim, and `lifecycle.enabled` is false.
@@ -85,10 +110,17 @@ export class ClaimUse {
   }
 
   async #checkPod(reader: PodReader, claim: UsedClaim, pod: ClaimPod, signal: AbortSignal): Promise<void> {
+    const { containers } = await this.#read(reader, claim, pod, signal);
+    const left = containers.find(({ kind, state }) => kind === "container" && state !== "exited");
+    if (!left) return;
+    throw new StillUsedError(
+      claim,
+      `container ${left.name} of ${nameOf(claim, pod)} uses ${namesOf(claim)} and has not exited: its state in the container runtime is ${left.state}`,
+    );
+  }
+
+  async #read(reader: PodReader, claim: UsedClaim, pod: ClaimPod, signal: AbortSignal) {
     const { clock } = this.#context;
-    const where = `pod ${claim.namespace}/${pod.name}`;
-    const devices = claim.devices.map(({ pool, device }) => `${pool}/${device}`).join(", ");
-    let containers: readonly { name: string; state: string; kind: string }[];
     try {
       const entry = await withDeadline(
         clock,
@@ -97,17 +129,19 @@ export class ClaimUse {
         (scope) => reader.readNow(pod.uid, scope),
       );
       if (entry.error) throw entry.error;
-      containers = entry.status.containers;
+      return entry.status;
     } catch (error) {
       signal.throwIfAborted();
-      const message = `it is unknown whether containers of ${where} still use ${devices}: ${messageOf(error)}`;
+      const message = `it is unknown whether containers of ${nameOf(claim, pod)} still use ${namesOf(claim)}: ${messageOf(error)}`;
       throw new StillUsedError(claim, message, error);
     }
-    const left = containers.find(({ kind, state }) => kind === "container" && state !== "exited");
-    if (!left) return;
-    throw new StillUsedError(
-      claim,
-      `container ${left.name} of ${where} uses ${devices} and has not exited: its state in the container runtime is ${left.state}`,
-    );
   }
+}
+
+function nameOf({ namespace }: UsedClaim, { name }: ClaimPod): string {
+  return `pod ${namespace}/${name}`;
+}
+
+function namesOf({ devices }: UsedClaim): string {
+  return devices.map(({ pool, device }) => `${pool}/${device}`).join(", ");
 }

@@ -26,7 +26,7 @@ const DRIVER = "gpu.example.com";
 const CLAIMS: Readonly<Record<string, string>> = { a: "device-0", b: "device-0", c: "device-1" };
 
 type Step =
-  | { do: "start" | "end" | "lose"; claim: string }
+  | { do: "start" | "end" | "again" | "lose"; claim: string }
   | { do: "kill"; afterSteps: number }
   | { do: "empty" | "emptyMetadata" | "reboot" | "disconnect" | "connect" | "fail" | "exit" };
 
@@ -39,11 +39,25 @@ const deletedByForce: Step[] = [
   { do: "start", claim: "b" },
 ];
 
+/** Another pod uses a claim that the kubelet could not unprepare. */
+const usedAgain: Step[] = [
+  { do: "start", claim: "a" },
+  { do: "fail" },
+  { do: "end", claim: "a" },
+  { do: "again", claim: "a" },
+];
+
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constantFrom("start" as const, "start" as const, "end" as const, "lose" as const),
+      do: fc.constantFrom(
+        "start" as const,
+        "start" as const,
+        "end" as const,
+        "again" as const,
+        "lose" as const,
+      ),
       claim: fc.constantFrom(...Object.keys(CLAIMS)),
     }),
   },
@@ -183,7 +197,10 @@ class World {
       reportedDevice: (_driver, _pool, name) => ({ name, attributes: { boot: { int: this.boot } } }),
       problems: { preparationFailed: () => {} },
       queue: { add: () => {}, addAfter: () => {} },
-      pods: { readNow: async (uid) => podEntry(uid, this.running.has(uid) ? "running" : undefined) },
+      pods: {
+        readNow: async (uid) =>
+          podEntry(uid, this.running.has(uid) ? "running" : undefined, this.#sandboxOf(uid)),
+      },
       clock: hastyClock(),
       log: silentLogger,
     });
@@ -201,6 +218,12 @@ class World {
         known.isWanted = false;
         this.running.delete(known.claim.uid);
         return await this.ask();
+      }
+      case "again": {
+        const known = this.kubelet.get(step.claim);
+        // Unless the agent was killed right before its answer.
+        if (known?.answer && this.#records.get(DRIVER, known.claim.uid)) known.isWanted = true;
+        return;
       }
       case "lose": {
         // The pod was deleted by force, and the kubelet has lost what it knew. Its container runs on.
@@ -286,6 +309,11 @@ class World {
 
   #fileOf({ uid }: ClaimReference): string {
     return join(this.cdi, `nodekeeper-${DRIVER}_${uid}.yaml`);
+  }
+
+  #sandboxOf(uid: string): "running" | undefined {
+    const known = [...this.kubelet.values()].find(({ claim }) => claim.uid === uid);
+    return known?.isWanted && known.answer ? "running" : undefined;
   }
 
   #usersOf(device: string): string[] {
@@ -390,6 +418,6 @@ it("killed at any step, with directories emptied, reboots and drivers that fail 
         world.end();
       }
     }),
-    { numRuns: 40, examples: [[deletedByForce]] },
+    { numRuns: 40, examples: [[deletedByForce], [usedAgain]] },
   );
 });

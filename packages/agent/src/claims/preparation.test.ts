@@ -501,6 +501,83 @@ it("a lost claim is prepared again while its containers run, and keeps the pods 
   expect(next.records.get(DRIVER, claim.uid)!.pods.map(({ uid }) => uid)).toEqual(["pod-of-running", "old"]);
 });
 
+const failing = (work: Promise<unknown>) => expect(work).rejects.toThrow("killed");
+
+it.each([
+  ["", undefined, ["unprepare shared: gpu-0", "prepare shared: gpu-0"]],
+  [", whose container without the device runs", "running", ["prepare shared: gpu-0"]],
+] as const)(
+  "a claim that the kubelet could not unprepare is prepared again for a pod that it has started with the claim since%s",
+  async (_, container, expected) => {
+    const before = preparationIn("boot-1");
+    const claim = world.claim("shared", "gpu-0");
+    const answered = await before.preparation.prepare(DRIVER, claim, never);
+    duringCall = () => Promise.reject(stopped("killed"));
+    await failing(before.preparation.unprepare(DRIVER, claim, never));
+    duringCall = () => {};
+    calls = [];
+    // Reserved before, as a claim is of all pods of a workload. The kubelet calls again for the first one.
+    const { preparation, records } = preparationIn("boot-1");
+    world.reserve(claim, "pod-of-shared", "later");
+    await preparation.reconcile(DRIVER, claim.uid, never);
+    expect([calls, records.get(DRIVER, claim.uid)?.state, files()]).toEqual([[], "unpreparing", []]);
+    world.sandboxes.set("later", "running");
+    if (container) world.containers.set("later", container);
+    await preparation.reconcile(DRIVER, claim.uid, never);
+    expect(calls).toEqual(expected);
+    const { state, devices } = records.get(DRIVER, claim.uid)!;
+    expect([state, devices, files()]).toEqual([
+      "prepared",
+      answered,
+      [`nodekeeper-${DRIVER}_${claim.uid}.yaml`],
+    ]);
+    // The kubelet drops the call for the first pod, and calls when the second one has ended.
+    world.containers.clear();
+    await preparation.unprepare(DRIVER, claim, never);
+    expect(records.of(DRIVER)).toEqual([]);
+  },
+);
+
+it("killed before the claim is prepared again, the next agent does so", async () => {
+  const before = preparationIn("boot-1");
+  const claim = world.claim("shared", "gpu-0");
+  await before.preparation.prepare(DRIVER, claim, never);
+  duringCall = () => Promise.reject(stopped("killed"));
+  await failing(before.preparation.unprepare(DRIVER, claim, never));
+  world.reserve(claim, "later");
+  world.sandboxes.set("later", "running");
+  for (const call of ["unprepare", "prepare"]) {
+    duringCall = (each) => (each.startsWith(call) ? Promise.reject(stopped("killed")) : undefined);
+    await failing(preparationIn("boot-1").preparation.reconcile(DRIVER, claim.uid, never));
+    expect(files()).toEqual([]);
+  }
+  duringCall = () => {};
+  const { preparation, records } = preparationIn("boot-1");
+  await preparation.reconcile(DRIVER, claim.uid, never);
+  expect([calls.at(-1), records.get(DRIVER, claim.uid)?.state]).toEqual([
+    "prepare shared: gpu-0",
+    "prepared",
+  ]);
+  expect(files()).toHaveLength(1);
+});
+
+it("after a call that has ended before its driver was done, a claim is unprepared if it has ended", async () => {
+  const { preparation, records } = preparationIn("boot-1");
+  const claim = world.claim("shared", "gpu-0");
+  await preparation.prepare(DRIVER, claim, never);
+  const ending = new AbortController();
+  duringCall = () => ending.abort(stopped("the kubelet's timeout"));
+  const call = { signal: ending.signal, waitUntil: Number.POSITIVE_INFINITY };
+  await preparation.unprepare(DRIVER, claim, never, call);
+  // The kubelet considers it prepared still.
+  expect(records.get(DRIVER, claim.uid)?.state).toBe("unpreparing");
+  await preparation.reconcile(DRIVER, claim.uid, never);
+  expect(records.get(DRIVER, claim.uid)?.state).toBe("unpreparing");
+  world.deleteClaim(claim);
+  await preparation.reconcile(DRIVER, claim.uid, never);
+  expect(records.of(DRIVER)).toEqual([]);
+});
+
 it("an interface stays with a claim that is being unprepared until its containers have exited", async () => {
   hostRoot = join(world.directory, "host");
   mkdirSync(join(hostRoot, "proc/1/net"), { recursive: true });

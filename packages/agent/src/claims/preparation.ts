@@ -6,6 +6,7 @@ import { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
 import { DriverPreparation } from "./driver-preparation.ts";
 import { HandOn } from "./hand-on.ts";
+import { InterruptedUnprepare } from "./interrupted-unprepare.ts";
 import type { PreparedDevice } from "./recorded-devices.ts";
 import { Unpreparation } from "./unpreparation.ts";
 
@@ -31,6 +32,7 @@ export class Preparation {
   readonly #unpreparation: Unpreparation;
   readonly #handOn: HandOn;
   readonly #driverPreparation: DriverPreparation;
+  readonly #interrupted: InterruptedUnprepare;
 
   constructor(context: ClaimContext) {
     this.#context = context;
@@ -38,6 +40,7 @@ export class Preparation {
     this.#use = use;
     const unpreparation = new Unpreparation({ ...context, use });
     this.#unpreparation = unpreparation;
+    this.#interrupted = new InterruptedUnprepare({ ...context, use, unpreparation });
     this.#handOn = new HandOn({ ...context, use, unpreparation });
     this.#driverPreparation = new DriverPreparation({ ...context, use, unpreparation, handOn: this.#handOn });
   }
@@ -105,14 +108,16 @@ export class Preparation {
         // Unprepared and prepared again meanwhile by a later call.
         if (isRepeated && record && !isEnding(record)) return;
         isRepeated = true;
-        await this.#unpreparation.run(driver, claim, signal);
+        await this.#unpreparation.run(driver, claim, signal, call.signal);
       });
-    await this.#use.whenUnused(work, { ...call, signal: scope.signal });
+    await this.#interrupted.during(driver, claim.uid, () =>
+      this.#use.whenUnused(work, { ...call, signal: scope.signal }),
+    );
   }
 
   /**
-   * Reconciles one claim: completes an interrupted unprepare, prepares it again after a reboot or if its driver has lost
-   * it, and writes a missing CDI file.
+   * Reconciles one claim: completes an interrupted unprepare unless the kubelet has to, prepares the claim again after a
+   * reboot, if its driver has lost it, or if pods use it that the kubelet does not call for, and writes a missing CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, drivers, directory } = this.#context;
@@ -125,7 +130,8 @@ export class Preparation {
       if (!record) return;
       if (isEnding(record)) {
         await directory.remove(driver, uid);
-        if (isConnected()) await this.#unpreparation.run(driver, record, signal);
+        if (isConnected() && (await this.#interrupted.resume(record, signal)))
+          await this.#renew(records.get(driver, uid)!, signal, "for pods that the kubelet does not call for");
         return;
       }
       if (!records.isLost(record)) {
@@ -186,7 +192,7 @@ export class Preparation {
   }
 
   // The kubelet considers the claim prepared and does not call again.
-  async #renew(record: ClaimRecord, signal: AbortSignal): Promise<void> {
+  async #renew(record: ClaimRecord, signal: AbortSignal, why?: string): Promise<void> {
     const { log, records } = this.#context;
     const { driver, namespace, name } = record;
     const allocation = await this.#context.allocations.current(record, signal);
@@ -201,7 +207,7 @@ export class Preparation {
     if (record.state === "preparing") return;
     const reason = records.isOfOldBoot(record)
       ? "after the machine's restart"
-      : "because its driver had lost it";
+      : (why ?? "because its driver no longer had it");
     await this.#driverPreparation.run({ driver, claim: record, allocation, known: record }, signal);
     log.info({ driver, claim: { namespace, name } }, `claim prepared again ${reason}`);
   }

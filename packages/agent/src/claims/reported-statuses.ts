@@ -6,7 +6,7 @@ import { type DeviceIdentity, hasDevices } from "./allocation.ts";
 import type { ClaimProblems } from "./claim-problems.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { type ClaimRecords, isEnding } from "./claim-records.ts";
-import { boundDevices } from "./claim-status-api.ts";
+import { boundDevices, statusManager } from "./claim-status-api.ts";
 import { allocationKey, type ClaimToBind, claimToBind } from "./claim-to-bind.ts";
 import type { StatusEntry } from "./device-status.ts";
 import { isAllocated, type RefusedStatus, readStatusReport, type StatusReport } from "./status-report.ts";
@@ -153,16 +153,18 @@ export class ReportedStatuses {
     if (this.#outdated.get(driver)?.has(uid)) return undefined;
     const record = this.#options.records.get(driver, uid);
     const waiting = this.#toBind.get(driver)?.get(uid);
+    // The last report may be about an earlier allocation, also if the claim is prepared for that.
+    if (waiting && !waiting.isTold) return undefined;
     const prepared = record?.state === "prepared" ? record.devices : undefined;
     const isUntold = this.#untold.has(driver);
     // A claim may be prepared for one pod while another waits, or still for an earlier allocation.
-    if (waiting?.isTold && !isUntold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
+    if (waiting && !isUntold && !(prepared && hasDevices(prepared, waiting.claim.devices)))
       return this.#entries(driver, uid, waiting.claim.devices);
     if (prepared) return this.#entries(driver, uid, prepared);
     if (record && !isEnding(record)) return undefined;
     if (record && !record.devices.some(({ bindingConditions }) => bindingConditions)) return [];
     return (live) => {
-      const bound = boundDevices(live, driver);
+      const bound = boundDevices(live, driver, statusManager(driver, this.#options.nodeName));
       if (bound.length === 0) return [];
       return isUntold ? undefined : this.#entries(driver, uid, bound);
     };

@@ -4,7 +4,7 @@ import type { ClaimAllocations } from "./claim-allocations.ts";
 import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import type { ClaimContext } from "./context.ts";
 
-type Context = Pick<ClaimContext, "records" | "clock" | "log"> & {
+type Context = Pick<ClaimContext, "records" | "clock" | "log" | "queue"> & {
   allocations: Pick<ClaimAllocations, "read">;
   events: PodLifecycleEventGenerator["events"];
   queueMetrics?: WorkQueueMetrics | undefined;
@@ -13,7 +13,7 @@ type Context = Pick<ClaimContext, "records" | "clock" | "log"> & {
 /**
  * Completes the recorded pods of claims that several pods share: the kubelet only calls for the first pod. When a pod
  * starts, recorded claims of its namespace that may be reserved for it are read again, except those generated for
- * another pod.
+ * another pod. Those that are being unprepared are reconciled.
  */
 export class ReservedPods {
   readonly #context: Context;
@@ -43,8 +43,13 @@ export class ReservedPods {
   #found({ namespace, uid }: { namespace: string; uid: string }): void {
     const { records } = this.#context;
     for (const record of records.all())
-      if (record.namespace === namespace && mayBeReservedFor(record, uid))
-        this.#queue.add(`${record.driver}/${record.uid}`);
+      if (record.namespace === namespace && mayBeReservedFor(record, uid)) this.#add(record);
+  }
+
+  // The kubelet may consider a claim prepared that it could not unprepare.
+  #add(record: ClaimRecord): void {
+    if (isEnding(record)) this.#context.queue.add(record.driver);
+    else this.#queue.add(`${record.driver}/${record.uid}`);
   }
 
   async #read(key: string, signal: AbortSignal): Promise<void> {
@@ -62,6 +67,6 @@ export class ReservedPods {
 }
 
 function mayBeReservedFor(record: ClaimRecord, uid: string): boolean {
-  if (isEnding(record)) return false;
-  return !record.pods.some((pod) => pod.uid === uid || pod.isOwner);
+  if (record.pods.some((pod) => pod.isOwner)) return false;
+  return isEnding(record) || !record.pods.some((pod) => pod.uid === uid);
 }

@@ -44,8 +44,10 @@ export class Unpreparation {
    * Unprepares a claim. Call it within `exclusively`. While the driver is disconnected, its part is deferred until it
    * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, `unavailable` if what is
    * deferred would not survive the agent, and if the driver fails.
+   * @param call the kubelet's call, if it is one; if it ends before the claim is unprepared, the record stays until the
+   * kubelet calls again, or the claim is found to be used or to have ended
    */
-  async run(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
+  async run(driver: string, claim: ClaimReference, signal: AbortSignal, call?: AbortSignal): Promise<void> {
     const { records, directory, drivers, queue, log } = this.#context;
     const { namespace, name, uid } = claim;
     const record = records.get(driver, uid);
@@ -72,6 +74,7 @@ export class Unpreparation {
       return;
     }
     await connection.client?.unprepare(claim, { devices, pods, details }, signal);
+    if (call?.aborted) return;
     await records.remove(driver, uid);
     log.info({ driver, claim: { namespace, name } }, "claim unprepared");
   }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Container } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -47,6 +49,22 @@ describe("items that are known", () => {
         }
       }),
     );
+  });
+
+  // A slice of Node's pool keeps all of it: 64 KiB for each container that started while others used the pool.
+  it("keep no more memory than their own bytes", () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const { read, known } = reading();
+    collect();
+    const before = process.memoryUsage().arrayBuffers;
+    for (let at = 0; at < 200; at++) {
+      read(bytesOf(containerOf({ id: String(at).padEnd(64, "a") })));
+      Buffer.allocUnsafe((Buffer.poolSize >>> 1) - 1);
+    }
+    collect();
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1_000_000);
+    known.listed();
   });
 
   it("still refuse what is broken", () => {

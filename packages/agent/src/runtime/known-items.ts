@@ -39,7 +39,7 @@ export class KnownItems<Item> {
     if (known && bytes.compare(known.bytes, 0, known.bytes.length, start, counts) === 0) return known.item;
     reader.seek(start);
     const item = this.#read(reader, end);
-    this.#known.set(key, { bytes: Buffer.from(bytes.subarray(start, counts)), item });
+    this.#known.set(key, { bytes: ownCopy(bytes, start, counts), item });
     return item;
   }
 
@@ -51,6 +51,13 @@ export class KnownItems<Item> {
     if (this.#known.size > 2 * this.#count + MAX_SPARE) this.#known.clear();
     this.#count = 0;
   }
+}
+
+// Not in Node's pool: these bytes live as long as the item, and would keep 64 KiB of the pool each.
+function ownCopy(bytes: Buffer, start: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafeSlow(end - start);
+  bytes.copy(copy, 0, start, end);
+  return copy;
 }
 
 function keyOf(bytes: Buffer, start: number): number {

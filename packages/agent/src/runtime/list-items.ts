@@ -3,10 +3,13 @@ import type { NodekeeperError } from "@nodekeeper/core/lib";
 import { WireReader } from "./wire-reader.ts";
 
 const PREFIX_BYTES = 5;
-const MAX_VARINT_BYTES = 10;
+// A tag and a length.
+const MAX_FIELD_HEADER_BYTES = 20;
 // A pod's annotations may have 256 KiB, and a CRI message contains them several times.
 const MAX_ITEM_BYTES = 4 * 1024 * 1024;
 const ITEM_TAG = 10;
+// More than most items. Below the threshold from which glibc maps each buffer separately; see `launch.ts`.
+const PART_BYTES = 8 * 1024;
 
 export interface ListItemsOptions<Item> {
   /** Maximum size of the message in bytes. */
@@ -24,10 +27,11 @@ export interface ListItemsOptions<Item> {
 export class ListItems<Item> {
   readonly items: Item[] = [];
   readonly #options: ListItemsOptions<Item>;
-  // Received bytes of an incomplete prefix or field.
-  #rest: Buffer[] = [];
-  #restBytes = 0;
-  // Number of bytes needed to continue.
+  readonly #reader = new WireReader(Buffer.alloc(0));
+  // Received bytes of a prefix or field that continues in the next chunk. The buffer is reused.
+  #part = Buffer.alloc(0);
+  #partBytes = 0;
+  // Number of bytes of that prefix or field needed to continue.
   #needed = PREFIX_BYTES;
   // Number of bytes left in the current message.
   #left = 0;
@@ -37,30 +41,50 @@ export class ListItems<Item> {
   }
 
   push(chunk: Buffer): void {
-    this.#rest.push(chunk);
-    this.#restBytes += chunk.length;
-    if (this.#restBytes < this.#needed) return;
-    const bytes = this.#rest.length === 1 ? chunk : Buffer.concat(this.#rest, this.#restBytes);
-    const taken = this.#take(bytes);
-    this.#rest = taken < bytes.length ? [bytes.subarray(taken)] : [];
-    this.#restBytes = bytes.length - taken;
+    let at = 0;
+    while (this.#partBytes > 0 && at < chunk.length) at += this.#complete(chunk, at);
+    if (at < chunk.length) this.#keep(chunk, this.#take(chunk, at));
   }
 
   /** Called at the end of the response. Returns the items. Throws RangeError if the message is truncated. */
   end(): Item[] {
-    if (this.#restBytes > 0 || this.#left > 0) throw new RangeError("the message is truncated");
+    if (this.#partBytes > 0 || this.#left > 0) throw new RangeError("the message is truncated");
     return this.items;
   }
 
-  #take(bytes: Buffer): number {
-    const reader = new WireReader(bytes);
-    let at = 0;
+  // Adds to the incomplete part what it needs, so that the rest of the chunk is decoded without a copy. Returns the number
+  // of bytes added.
+  #complete(chunk: Buffer, at: number): number {
+    const added = Math.min(this.#needed - this.#partBytes, chunk.length - at);
+    this.#keep(chunk, at, at + added);
+    if (this.#partBytes < this.#needed) return added;
+    const taken = this.#take(this.#part.subarray(0, this.#partBytes), 0);
+    this.#part.copyWithin(0, taken, this.#partBytes);
+    this.#partBytes -= taken;
+    return added;
+  }
+
+  #keep(chunk: Buffer, start: number, end = chunk.length): void {
+    if (start === end) return;
+    const bytes = this.#partBytes + end - start;
+    if (bytes > this.#part.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(bytes, this.#needed, PART_BYTES));
+      this.#part.copy(larger, 0, 0, this.#partBytes);
+      this.#part = larger;
+    }
+    chunk.copy(this.#part, this.#partBytes, start, end);
+    this.#partBytes = bytes;
+  }
+
+  // Decodes the complete prefixes and fields. Returns the end of the last one, from which on `#needed` bytes are needed.
+  #take(bytes: Buffer, start: number): number {
+    this.#reader.start(bytes);
+    let at = start;
     while (at < bytes.length) {
-      const end = this.#left === 0 ? this.#prefix(bytes, at) : this.#field(reader, bytes, at);
+      const end = this.#left === 0 ? this.#prefix(bytes, at) : this.#field(bytes, at);
       if (end === undefined) break;
       at = end;
     }
-    if (at === bytes.length) this.#needed = this.#left === 0 ? PREFIX_BYTES : 1;
     return at;
   }
 
@@ -81,12 +105,13 @@ export class ListItems<Item> {
   }
 
   // Returns the end of the field. Undefined if the field is incomplete.
-  #field(reader: WireReader, bytes: Buffer, at: number): number | undefined {
+  #field(bytes: Buffer, at: number): number | undefined {
+    const reader = this.#reader;
     const here = Math.min(bytes.length - at, this.#left);
     const isAll = here === this.#left;
-    if (!isAll && here < 2 * MAX_VARINT_BYTES) {
-      // Tag and length may be incomplete until more data arrives.
-      this.#needed = bytes.length - at + 1;
+    if (!isAll && here < MAX_FIELD_HEADER_BYTES) {
+      // Tag and length may be incomplete.
+      this.#needed = Math.min(this.#left, MAX_FIELD_HEADER_BYTES);
       return undefined;
     }
     reader.seek(at);

@@ -3,12 +3,18 @@
  * return a shorter list. Fields that are not requested are skipped without decoding.
  */
 export class WireReader {
-  readonly #bytes: Buffer;
+  #bytes: Buffer;
   readonly #word = new DataView(new ArrayBuffer(8));
   #position = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+
+  /** Continues at the beginning of other bytes. */
+  start(bytes: Buffer): void {
+    this.#bytes = bytes;
+    this.#position = 0;
   }
 
   get bytes(): Buffer {

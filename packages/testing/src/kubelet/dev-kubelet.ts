@@ -121,7 +121,8 @@ export class DevKubelet implements Runnable {
     for (const container of this.#runs.containers(uid)) {
       if (running.has(container) || !restarts(pod, container)) continue;
       const due = millisecondsOf(container.finishedAt) + RESTART_DELAY_MS - this.#options.clock.now();
-      if (due > 0) this.#queue.addAfter(uid, due);
+      // A longer wait is that of a clock that was set back.
+      if (due > 0 && due <= RESTART_DELAY_MS) this.#queue.addAfter(uid, due);
       else this.#runs.restart(container, pod);
     }
   }
@@ -148,7 +149,7 @@ export class DevKubelet implements Runnable {
     const endedAt = Math.max(0, ...containers.map(({ finishedAt }) => millisecondsOf(finishedAt)));
     if (containers.length > 0) await this.#report(uid, pod, signal);
     const wait = endedAt + CONFIRM_DELAY_MS - this.#options.clock.now();
-    if (wait > 0) this.#queue.addAfter(uid, wait);
+    if (wait > 0 && wait <= CONFIRM_DELAY_MS) this.#queue.addAfter(uid, wait);
     else await this.#confirm(uid, pod, signal);
   }
 

@@ -41,8 +41,12 @@ export class ClaimWorld implements Disposable {
 
   /** Container states in the runtime, by UID of the pod. */
   readonly containers = new Map<string, ContainerState>();
+  /** Sandbox states in the runtime, by UID of the pod. */
+  readonly sandboxes = new Map<string, ContainerState>();
   /** The agent's access to the container runtime. */
-  readonly pods: PodReader = { readNow: async (uid) => podEntry(uid, this.containers.get(uid)) };
+  readonly pods: PodReader = {
+    readNow: async (uid) => podEntry(uid, this.containers.get(uid), this.sandboxes.get(uid)),
+  };
 
   /** The records as read by an agent in that boot of the machine. */
   records(boot = "boot-1", isProven = true): ClaimRecords {
@@ -63,6 +67,16 @@ export class ClaimWorld implements Disposable {
     return { namespace: "default", name, uid };
   }
 
+  /** Reserves a claim for these pods, whose UIDs are their names, and for no others. */
+  reserve({ name }: ClaimReference, ...pods: string[]): void {
+    const { status } = this.#claims.get(name)!;
+    (status as { reservedFor: unknown }).reservedFor = pods.map((pod) => ({
+      resource: "pods",
+      name: pod,
+      uid: pod,
+    }));
+  }
+
   /** Deletes a claim from the API server. */
   deleteClaim({ name }: ClaimReference): void {
     this.#claims.delete(name);
@@ -74,8 +88,12 @@ export class ClaimWorld implements Disposable {
   }
 }
 
-/** Returns a pod with one container in that state, or without containers. */
-export function podEntry(uid: string, state?: ContainerState): PodCacheEntry {
+/** Returns a pod with one container and a sandbox in these states, or without them. */
+export function podEntry(
+  uid: string,
+  state?: ContainerState,
+  sandbox: ContainerState | undefined = state,
+): PodCacheEntry {
   const container = {
     id: `main-of-${uid}`,
     name: "main",
@@ -93,7 +111,10 @@ export function podEntry(uid: string, state?: ContainerState): PodCacheEntry {
     message: "",
   };
   const containers = state ? [{ ...container, ...ended, state }] : [];
-  const status = { uid, name: uid, namespace: "default", ips: [], sandboxes: [], containers };
+  const sandboxes = sandbox
+    ? [{ ...container, ...ended, id: `sandbox-of-${uid}`, kind: "sandbox" as const, state: sandbox, ips: [] }]
+    : [];
+  const status = { uid, name: uid, namespace: "default", ips: [], sandboxes, containers };
   return { status, error: undefined, modifiedAt: 0, observedAt: 0 };
 }
 

@@ -7,7 +7,7 @@ import { childScope, FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { ClaimStatusStore } from "../../state/index.ts";
 import { ClaimProblems } from "../claim-problems.ts";
 import type { ClaimReference } from "../claim-reader.ts";
-import type { StatusOutcome } from "../claim-status-api.ts";
+import { type StatusOutcome, statusManager } from "../claim-status-api.ts";
 import { ClaimStatuses } from "../claim-statuses.ts";
 import type { StatusEntry } from "../device-status.ts";
 import type { WantedEntries } from "../reported-statuses.ts";
@@ -24,6 +24,8 @@ class StatusServer {
   readonly allocated = new Map<string, object[]>();
   /** When claims were allocated, in wall milliseconds, by name. Default: 1. */
   readonly allocatedAt = new Map<string, number>();
+  /** Entries of other clients, by name of the claim. */
+  readonly others = new Map<string, readonly StatusEntry[]>();
 
   async apply(claim: ClaimReference, wanted: WantedEntries): Promise<StatusOutcome> {
     const entries = typeof wanted === "function" ? wanted(this.claim(claim)) : wanted;
@@ -39,7 +41,18 @@ class StatusServer {
     const results = this.allocated.get(name);
     const allocationTimestamp = new Date(this.allocatedAt.get(name) ?? 1).toISOString();
     const allocation = results && { allocationTimestamp, devices: { results } };
-    return { metadata: { name, uid }, status: { allocation, devices: [...(this.entries.get(name) ?? [])] } };
+    const entries = this.entries.get(name) ?? [];
+    const keys = entries.map(({ driver, pool, device }) => `k:${JSON.stringify({ driver, pool, device })}`);
+    const own = {
+      manager: statusManager(DRIVER, NODE),
+      operation: "Apply",
+      subresource: "status",
+      fieldsV1: { "f:status": { "f:devices": Object.fromEntries(keys.map((key) => [key, {}])) } },
+    };
+    return {
+      metadata: { name, uid, managedFields: [own] },
+      status: { allocation, devices: [...entries, ...(this.others.get(name) ?? [])] },
+    };
   }
 
   devices(name: string): string[] {

@@ -37,12 +37,14 @@ export class TakenNames {
     const published = new Set(cache.of(driver.name).map((slice) => "pool" in slice && slice.pool.name));
     const pools = driver.reportedPart(true)?.pools ?? [];
     const names = pools.map(({ name }) => name).filter((name) => !published.has(name));
-    const passedMs = clock.monotonic() - this.#lookedAt;
+    const now = clock.monotonic();
     const isKnown = names.every((name) => this.#looked.has(name));
     const isRefused = names.some((name) => this.#looked.get(name) !== undefined);
-    if (isKnown && (!isRefused || passedMs < REFUSED_MS)) return 0;
-    if (passedMs < NEW_MS) return NEW_MS - passedMs;
-    this.#lookedAt = clock.monotonic();
+    if (isKnown && (!isRefused || now < this.#lookedAt + REFUSED_MS)) return 0;
+    // Not the time that has passed: after a rounded delay, the rest may be too short to change the time.
+    const delayMs = this.#lookedAt + NEW_MS - now;
+    if (delayMs > 0) return delayMs;
+    this.#lookedAt = now;
     const looked = new Map<string, string | undefined>(names.map((name) => [name, undefined]));
     const visit = ({ spec }: KubeObject) => {
       const { nodeName: node, pool } = recordOf(spec);

@@ -3906,8 +3906,9 @@ export const DeviceBindingDefinition = {
      * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
      * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
      * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew. It was left out of a
-     *    list before, unless the agent was restarted meanwhile, or did not get the answer to a call: compare allocated_at.
-     *    After each list with claims that were not in the last one WatchDeviceStatus is called again.
+     *    list before, unless the agent was restarted meanwhile, did not get the answer to a call, or has forgotten the driver,
+     *    which was disconnected for devices.wipeDelay: compare allocated_at. After each list with claims that were not in the
+     *    last one WatchDeviceStatus is called again.
      * 4. The driver has 10 s to answer, so that it starts work that takes longer and returns. At most 12 claims are listed at
      *    a time; others follow as these are prepared or deallocated.
      */
@@ -3932,8 +3933,9 @@ export interface DeviceBindingServiceImplementation<CallContextExt = {}> {
    * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
    * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
    * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew. It was left out of a
-   *    list before, unless the agent was restarted meanwhile, or did not get the answer to a call: compare allocated_at.
-   *    After each list with claims that were not in the last one WatchDeviceStatus is called again.
+   *    list before, unless the agent was restarted meanwhile, did not get the answer to a call, or has forgotten the driver,
+   *    which was disconnected for devices.wipeDelay: compare allocated_at. After each list with claims that were not in the
+   *    last one WatchDeviceStatus is called again.
    * 4. The driver has 10 s to answer, so that it starts work that takes longer and returns. At most 12 claims are listed at
    *    a time; others follow as these are prepared or deallocated.
    */
@@ -3953,8 +3955,9 @@ export interface DeviceBindingClient<CallOptionsExt = {}> {
    * 1. A claim that is neither in the last list nor prepared was deallocated: the driver undoes what it did for it.
    * 2. The status of a device is written once the driver was told of its allocation, and stays while the claim is allocated.
    * 3. A claim with another allocated_at was deallocated and allocated again: its conditions begin anew. It was left out of a
-   *    list before, unless the agent was restarted meanwhile, or did not get the answer to a call: compare allocated_at.
-   *    After each list with claims that were not in the last one WatchDeviceStatus is called again.
+   *    list before, unless the agent was restarted meanwhile, did not get the answer to a call, or has forgotten the driver,
+   *    which was disconnected for devices.wipeDelay: compare allocated_at. After each list with claims that were not in the
+   *    last one WatchDeviceStatus is called again.
    * 4. The driver has 10 s to answer, so that it starts work that takes longer and returns. At most 12 claims are listed at
    *    a time; others follow as these are prepared or deallocated.
    */

@@ -1,0 +1,66 @@
+import type { ClaimRecord } from "./claim-records.ts";
+import type { ClaimUse } from "./claim-use.ts";
+import type { ClaimContext } from "./context.ts";
+import type { Unpreparation } from "./unpreparation.ts";
+
+type Context = ClaimContext & { use: ClaimUse; unpreparation: Unpreparation };
+
+// How often a claim is read whose unprepare the kubelet has to repeat.
+const LOOK_AGAIN_MS = 30_000;
+
+/**
+ * Claims whose unprepare was begun and not completed. After a failed call to unprepare a claim, the kubelet calls again,
+ * unless another pod uses the claim by then: it considers the claim prepared for that pod, and does not call at all
+ * (pkg/kubelet/cm/dra/manager.go).
+ */
+export class InterruptedUnprepare {
+  readonly #context: Context;
+  // Number of the kubelet's calls in progress, by driver and UID of the claim.
+  readonly #calls = new Map<string, number>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** Runs a call of the kubelet to unprepare a claim. If it fails, the claim is reconciled later. */
+  async during(driver: string, uid: string, call: () => Promise<void>): Promise<void> {
+    const { queue, records } = this.#context;
+    const key = `${driver}/${uid}`;
+    this.#calls.set(key, (this.#calls.get(key) ?? 0) + 1);
+    try {
+      await call();
+    } finally {
+      const left = this.#calls.get(key)! - 1;
+      if (left > 0) this.#calls.set(key, left);
+      else this.#calls.delete(key);
+      if (records.get(driver, uid)?.state === "unpreparing") queue.addAfter(driver, LOOK_AGAIN_MS);
+    }
+  }
+
+  /**
+   * Completes the unprepare of a claim that has ended, or that the kubelet considers unprepared. Call it within
+   * `Unpreparation.exclusively`, while the driver is connected. Returns whether the claim must be prepared again, because the
+   * kubelet has started pods with it. It is recorded as lost then.
+   */
+  async resume(record: ClaimRecord, signal: AbortSignal): Promise<boolean> {
+    const { allocations, drivers, queue, records, unpreparation, use } = this.#context;
+    const { driver, uid, devices, details, state } = record;
+    const allocation = state === "unpreparing" ? await allocations.current(record, signal) : undefined;
+    if (!allocation) {
+      await unpreparation.run(driver, record, signal);
+      return false;
+    }
+    if (this.#calls.has(`${driver}/${uid}`)) return false;
+    const users = await use.started(record, allocation.pods, signal);
+    if (users.length === 0) {
+      queue.addAfter(driver, LOOK_AGAIN_MS);
+      return false;
+    }
+    const { pods } = records.get(driver, uid) ?? record;
+    // A container that runs may have the device, or be one of these pods that was created without it.
+    if (await use.isFree({ ...record, pods }, signal))
+      await drivers.get(driver)?.connection?.client?.unprepare(record, { devices, pods, details }, signal);
+    await records.reopen(driver, uid);
+    return true;
+  }
+}
