@@ -1,6 +1,7 @@
 // The calls that preparing a claim takes, without what the agent does with them, in a process of their own:
-//   node claims-floor-process.ts empty|calls REGISTRY KUBECONFIG DRIVER_SOCKET
-// `empty` answers the kubelet at once; `calls` first reads the claim and calls the driver, with the agent's own clients.
+//   node claims-floor-process.ts empty|claim|driver|calls REGISTRY KUBECONFIG DRIVER_SOCKET
+// `empty` answers the kubelet at once. `claim` first reads the claim, `driver` calls the driver, and `calls` does both, with
+// the agent's own clients.
 import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha2/preparation.ts";
 import { createKubeClient, createKubeMetrics, loadClusterAccess } from "@nodekeeper/core/kube";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
@@ -34,6 +35,11 @@ const prepared = {
   configuration: [],
   cdiDeviceIds: [],
 };
+const unread = {
+  devices: [{ ...identity, consumedCapacity: {}, adminAccess: false, configuration: [] }],
+  pods: [],
+  details: undefined,
+};
 new KubeletPlugin({
   ...common,
   driver: CLAIMS_DRIVER,
@@ -42,10 +48,11 @@ new KubeletPlugin({
   hasHealth: false,
   calls: {
     async prepare(_driver, claim, signal) {
-      if (mode === "calls") {
-        const allocation = allocationOf(await reader.read(claim, signal), CLAIMS_DRIVER);
-        await driver.prepare(claim, allocation, signal);
-      }
+      const allocation =
+        mode === "claim" || mode === "calls"
+          ? allocationOf(await reader.read(claim, signal), CLAIMS_DRIVER)
+          : unread;
+      if (mode === "driver" || mode === "calls") await driver.prepare(claim, allocation, signal);
       return [prepared];
     },
     unprepare: async () => {},

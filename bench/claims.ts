@@ -50,6 +50,8 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
     const floors: Figure[] = [];
     for (const [mode, name] of [
       ["empty", "an empty call of the kubelet"],
+      ["claim", "the same, and the request for the claim"],
+      ["driver", "the same without it, and the call to the driver"],
       ["calls", "the calls of a claim alone: kubelet, API server, driver"],
     ] as const) {
       const floor = await measureFloor(mode, quick);
@@ -74,8 +76,10 @@ export async function benchClaims(quick: boolean): Promise<Figure[]> {
   }
 }
 
+type FloorMode = "empty" | "claim" | "driver" | "calls";
+
 /** What the calls alone take, by a process that does nothing else with them: see `claims-floor-process.ts`. */
-async function measureFloor(mode: "empty" | "calls", quick: boolean) {
+async function measureFloor(mode: FloorMode, quick: boolean) {
   const agent = new AgentProcess();
   const { claims, driver, stop } = await startClaims(agent);
   const registry = join(agent.directory, "r");

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
+import { agentEnvironment, agentOptions } from "../../packages/agent/src/launch.ts";
 import { freePort } from "../../test/e2e/support/free-port.ts";
 import { AgentProcess } from "../agent-process.ts";
 import { benchPods } from "../eviction-pods.ts";
@@ -60,6 +61,9 @@ export const katalystAgent: OtherAgent = {
     ...katalystPlaces(places),
   ],
 };
+
+// The image and the systemd unit set them, so that the agent does not start over.
+const asInImage = { nodeArgs: agentOptions, env: agentEnvironment };
 
 /** The flags of katalyst-agent that name places. */
 export function katalystPlaces({
@@ -164,7 +168,7 @@ async function startNode(other: OtherAgent) {
   let child: ChildProcess | undefined;
   return {
     async startOurs(): Promise<Started> {
-      const startMs = await agent.start(other.ours({ runtime: runtime.socket }));
+      const startMs = await agent.start(other.ours({ runtime: runtime.socket }), asInImage);
       return { pid: agent.pid, startMs };
     },
     async startPeer(program: string): Promise<Started> {

@@ -12,6 +12,8 @@ const othersStay = "What another client wrote to the status of a device stays wh
 const told = "At rest, a driver is told of exactly the claims that are allocated and that pods wait for.";
 const written = "At rest, the conditions that a driver reports are those of its claims.";
 
+const noOthers = "A driver is told of allocations that there were, and of no others.";
+
 /** Defects of what is done for devices with binding conditions. */
 export const bindingMutations: readonly Mutation[] = [
   {
@@ -31,6 +33,30 @@ export const bindingMutations: readonly Mutation[] = [
     seed: 40,
   },
   {
+    name: "binding: a driver is told of an allocation of another node",
+    file: `${claims}/claim-to-bind.ts`,
+    from: "  if (isOfOtherNodes(recordOf(nodeSelector), nodeName)) return [];\n",
+    to: "",
+    promise: noOthers,
+    seed: 9,
+  },
+  {
+    name: "binding: no status is written to a claim whose allocation the API server changes in an apply",
+    file: `${claims}/claim-status-api.ts`,
+    from: "if (!isAllocationChanged(error)) throw error;",
+    to: "if (!isAllocationChanged(error) || isAllocationChanged(error)) throw error;",
+    promise: written,
+    seed: 359,
+  },
+  {
+    name: "binding: what was reported before the driver was told is written",
+    file: `${claims}/reported-statuses.ts`,
+    from: "    this.#outdated.set(driver, new Set([...(this.#outdated.get(driver) ?? []), ...uids]));\n",
+    to: "",
+    promise: ownAllocation,
+    seed: 55,
+  },
+  {
     name: "binding: a claim that is allocated the same device again seems to be as before",
     file: `${claims}/claim-to-bind.ts`,
     from: "    uid,\n    allocatedAt,\n    devices.map",
@@ -47,12 +73,12 @@ export const bindingMutations: readonly Mutation[] = [
     seed: 20,
   },
   {
-    name: "binding: what was reported before the driver was told is written",
+    name: "binding: the status of claims that the driver was not told of is kept after it was told",
     file: `${claims}/allocation-reports.ts`,
     from: "    this.#options.statuses.renewed(driver, added);\n",
     to: "",
-    promise: ownAllocation,
-    seed: 171,
+    promise: written,
+    seed: 59,
   },
   {
     name: "binding: a driver is told before all claims are known",
@@ -76,7 +102,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: "    this.#followUnprepared();\n    try {",
     to: "    try {",
     promise: neverGone,
-    seed: 40,
+    seed: 63,
   },
   {
     name: "binding: a claim that an agent was killed while preparing is not told",

@@ -1,7 +1,7 @@
 import { katalystAgentPeer, type Row } from "../row.ts";
 
 const wholeAgent = [
-  "Nodekeeper has its default settings: it reports, evicts, publishes devices, and follows the pods of a simulated container runtime. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
+  "Nodekeeper has its default settings: it reports, evicts, publishes devices, and follows the pods of a simulated container runtime. It is started with the variables and the option of Node that the image and the systemd unit set. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
   "The embedded API server runs in the benchmark's process, on the same processors. It returns the 110 pods, of 8 KB each, to Nodekeeper alone.",
 ];
 
@@ -41,7 +41,7 @@ const reporting = {
   peer: katalystAgentPeer,
   ours: "the agent",
   differences: [
-    "Both run their reporter alone, with the in-tree system reporter: Nodekeeper without lifecycle and eviction, the peer without its other agents. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
+    "Both run their reporter alone, with the in-tree system reporter: Nodekeeper without lifecycle and eviction, the peer without its other agents. It is started with the variables and the option of Node that the image and the systemd unit set. Start is until `/readyz` returns 200; of the peer, until its first object arrives at the API server.",
     "The embedded API server runs in the benchmark's process, on the same processors.",
     idle,
   ],
@@ -53,7 +53,7 @@ const off = {
   ours: "the agent",
   differences: [
     "The peer is the floor: a process of the same Node without a program. Nodekeeper has lifecycle, eviction and its in-tree reporter off, no plugin and no driver: it connects to the API server, watches directories and serves its status.",
-    "Start is until `/readyz` returns 200; of the peer, until it prints a line.",
+    "It is started with the variables and the option of Node that the image and the systemd unit set. Start is until `/readyz` returns 200; of the peer, until it prints a line.",
   ],
 } as const;
 

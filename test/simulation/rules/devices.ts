@@ -225,6 +225,8 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
       const { name = "", uid = "" } = claim.metadata;
       // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
       if (kubelet.find(uid)?.isAnswerLost) return [];
+      // For a pod that ended before another one used it.
+      if (kubelet.isUnpreparing(uid)) return [];
       // The kubelet may not have seen a pod that was created just before the rest.
       const since = kubelet.find(uid)?.since ?? api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];

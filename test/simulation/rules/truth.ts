@@ -177,18 +177,20 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
 
 // A watch that the API server refuses or ends is opened again after at most this, and then after one slow response.
 const LONGEST_BLINDNESS_MS = 30_000;
-// The server refuses everything for so long at most.
-const OUTAGE_MS = 20_000;
 // Bookmarks are missing for so long until a watch is given up.
 const STALL_MS = 180_000;
 
 /** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
-function wasPerhapsUnseen({ createdAt, goneAt, endedAt }: PodTruth, { faults }: World["plan"]): boolean {
+function wasPerhapsUnseen(
+  { createdAt, goneAt, endedAt }: PodTruth,
+  { faults, stormMs }: World["plan"],
+): boolean {
   const isRefused = Object.values(faults.refusals).some((share) => share > 0) || faults.expiredWatches > 0;
   const isOut = Number.isFinite(faults.apiOutages);
   const isStalled = Number.isFinite(faults.stalledWatches);
   if (!isRefused && !isOut && !isStalled && !Number.isFinite(faults.cutWatches)) return false;
   const slowMs = faults.slow > 0 ? faults.slowestMs : 0;
-  const longestMs = LONGEST_BLINDNESS_MS + slowMs + (isOut ? OUTAGE_MS : 0) + (isStalled ? STALL_MS : 0);
+  // What is tried between two outages may be refused by chance.
+  const longestMs = LONGEST_BLINDNESS_MS + slowMs + (isOut ? stormMs : 0) + (isStalled ? STALL_MS : 0);
   return (goneAt ?? endedAt) - createdAt < longestMs;
 }

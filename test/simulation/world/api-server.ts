@@ -6,6 +6,7 @@ import type { HttpExchange } from "../machine/network.ts";
 import type { Process } from "../machine/process.ts";
 import type { ApiFaults } from "./faults.ts";
 import { type ApiWrite, type History, isDryRun, isEviction } from "./history.ts";
+import { refusedApply } from "./odd-allocations.ts";
 import { PodTruths } from "./pod-truths.ts";
 
 export const NODE = "worker-1";
@@ -13,6 +14,9 @@ export const CNRS = "customnoderesources.node.katalyst.kubewharf.io";
 
 /** An annotation that is rejected in any object, as an admission webhook would. */
 export const REJECTED = "example.dev/rejected";
+
+const CLAIMS = "resourceclaims.resource.k8s.io";
+const APPLY = "application/apply-patch+yaml";
 
 // Of a refusal by a PodDisruptionBudget that the controller has observed.
 const NO_DISRUPTION = "healthy pods and has";
@@ -57,9 +61,12 @@ export class ApiServer {
         log: silentLogger,
         removePodsAfterGrace: false,
         bookmarkIntervalMs,
-        admit: ({ method, body }) => {
-          const isRejected = method === "PATCH" && JSON.stringify(body).includes(REJECTED);
-          return isRejected ? { status: 422, body: rejection } : undefined;
+        admit: ({ method, body, headers, resource }) => {
+          if (method !== "PATCH") return undefined;
+          if (JSON.stringify(body).includes(REJECTED)) return { status: 422, body: rejection };
+          const isApply = headers["content-type"] === APPLY && resource?.plural === "resourceclaims";
+          const claim = isApply ? this.store.get(CLAIMS, resource.name ?? "", resource.namespace) : undefined;
+          return claim && refusedApply(claim);
         },
         faults: (request) => {
           if (!isAgent(request.headers)) return undefined;

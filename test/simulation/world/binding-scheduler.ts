@@ -5,7 +5,9 @@ import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import { ATTACHED, FAILED, isBinding } from "./binding-driver.ts";
 import { CLAIMS, type ClaimScheduler, isReservedFor, TO_BIND } from "./claim-scheduler.ts";
+import type { BindingRates } from "./faults.ts";
 import type { History } from "./history.ts";
+import { elsewhere, isElsewhere, onNode, unsorted } from "./odd-allocations.ts";
 
 /** An allocation of devices with binding conditions. */
 export interface BoundAllocation {
@@ -59,14 +61,21 @@ export class BindingScheduler {
   readonly #api: ApiServer;
   readonly #claims: ClaimScheduler;
   readonly #replicas: number;
+  readonly #rates: BindingRates;
   readonly #attempts = new Map<string, Attempt>();
   #made = 0;
 
   constructor(
     machine: Machine,
     history: History,
-    { api, claims, replicas }: { api: ApiServer; claims: ClaimScheduler; replicas: number },
+    {
+      api,
+      claims,
+      replicas,
+      rates,
+    }: { api: ApiServer; claims: ClaimScheduler; replicas: number; rates: BindingRates },
   ) {
+    this.#rates = rates;
     this.#machine = machine;
     this.#history = history;
     this.#api = api;
@@ -181,10 +190,22 @@ export class BindingScheduler {
   #reserve(claim: KubeObject, { metadata: { name = "", uid = "" } }: JsonPod): void {
     const status = statusOf(claim);
     const reservedFor = [...(status.reservedFor ?? []), { resource: "pods", name, uid }];
-    const allocation = status.allocation ?? this.#allocation(claim);
+    const allocation =
+      status.allocation ??
+      (this.#happens(this.#rates.otherNodes) ? this.#elsewhere(claim) : this.#allocation(claim));
     this.#history.note("kube-scheduler", `reserves ${claim.metadata.name} for ${name}`);
     this.#api.store.put({ ...claim, status: { ...status, allocation, reservedFor } });
     this.#changed(claim);
+  }
+
+  // Draws nothing if there is none.
+  #happens(rate: number): boolean {
+    return rate > 0 && this.#machine.chance(rate);
+  }
+
+  #elsewhere({ metadata: { name } }: KubeObject) {
+    this.#history.note("kube-scheduler", `allocates a device of another node to ${name}`);
+    return elsewhere(this.#free()[0]!.driver, this.#timestamp);
   }
 
   #allocation(claim: KubeObject) {
@@ -215,7 +236,8 @@ export class BindingScheduler {
       "kube-scheduler",
       `allocates ${results.map(({ device }) => device)} to ${name} (${uid}) at ${allocationTimestamp}`,
     );
-    return { allocationTimestamp, devices: { results }, nodeSelector: onNode };
+    const config = this.#happens(this.#rates.unsortedParameters) ? { config: unsorted(first.driver) } : {};
+    return { allocationTimestamp, devices: { results, ...config }, nodeSelector: onNode(NODE) };
   }
 
   #free(): HeldDevice[] {
@@ -230,7 +252,9 @@ export class BindingScheduler {
         .find((entry) => sameDevice(entry, device))
         ?.conditions?.some(({ type, status }) => type === wanted && status === "True") ?? false;
     const bound = allocation?.devices.results.filter(({ device }) => isBinding(device)) ?? [];
-    if (bound.some(isTrue(FAILED))) this.#giveUp(claim, pod, attempt, "has failed");
+    if (isElsewhere(claim)) {
+      if (this.#now >= attempt.until) this.#giveUp(claim, pod, attempt, "is one of another node");
+    } else if (bound.some(isTrue(FAILED))) this.#giveUp(claim, pod, attempt, "has failed");
     else if (bound.every(isTrue(ATTACHED))) {
       this.#bind(pod);
       this.#changed(claim);
@@ -295,10 +319,6 @@ interface PodStatus {
   nominatedNodeName?: string;
   resourceClaimStatuses?: { name: string; resourceClaimName: string }[];
 }
-
-const onNode = {
-  nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: [NODE] }] }],
-};
 
 /** Returns the status of a claim. */
 export function statusOf({ status }: KubeObject): ClaimStatus {

@@ -4,6 +4,7 @@ import type { BindingDriver } from "./binding-driver.ts";
 import { BindingScheduler } from "./binding-scheduler.ts";
 import { ClaimChecker } from "./claim-checker.ts";
 import type { ClaimScheduler } from "./claim-scheduler.ts";
+import type { BindingRates } from "./faults.ts";
 import type { History } from "./history.ts";
 
 /** Devices with binding conditions, and everyone who deals with their claims besides the agent. */
@@ -19,11 +20,17 @@ export class Binding {
       api,
       claims,
       driver,
-      replicas,
-    }: { api: ApiServer; claims: ClaimScheduler; driver: BindingDriver; replicas: number },
+      ...options
+    }: {
+      api: ApiServer;
+      claims: ClaimScheduler;
+      driver: BindingDriver;
+      replicas: number;
+      rates: BindingRates;
+    },
   ) {
     this.driver = driver;
-    this.scheduler = new BindingScheduler(machine, history, { api, claims, replicas });
+    this.scheduler = new BindingScheduler(machine, history, { api, claims, ...options });
     this.checker = new ClaimChecker(machine, history, { api, scheduler: this.scheduler });
   }
 

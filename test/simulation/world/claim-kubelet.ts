@@ -70,6 +70,11 @@ export class ClaimKubelet {
     return this.#calls.size === 0;
   }
 
+  /** Returns whether a call to unprepare a claim is in progress. */
+  isUnpreparing(uid: string): boolean {
+    return [...this.#calls].some(([key, { isPrepare }]) => !isPrepare && key.endsWith(`/${uid}`));
+  }
+
   /** Returns whether a pod that is to run had the claim within the last `ms`. */
   wasUsedWithin(uid: string, ms: number): boolean {
     return (this.#lastUsed.get(uid) ?? Number.NEGATIVE_INFINITY) >= this.#machine.scheduler.now - ms;

@@ -8,6 +8,7 @@ import { BindingDriver } from "./binding-driver.ts";
 import { ClaimKubelet } from "./claim-kubelet.ts";
 import { ClaimScheduler, SLICES, type SliceSpec, TO_BIND } from "./claim-scheduler.ts";
 import { DriverActor, type Unpreparation } from "./drivers.ts";
+import type { BindingRates } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { ContainerRuntime } from "./node.ts";
 import { rackDrivers } from "./pool-driver.ts";
@@ -38,7 +39,12 @@ export class Devices {
     machine: Machine,
     history: History,
     { api, runtime }: { api: ApiServer; runtime: ContainerRuntime },
-    { drivers, replicas, hasBinding }: { drivers: number; replicas: number; hasBinding: boolean },
+    {
+      drivers,
+      replicas,
+      hasBinding,
+      rates,
+    }: { drivers: number; replicas: number; hasBinding: boolean; rates: BindingRates },
   ) {
     this.#runtime = runtime;
     this.#machine = machine;
@@ -64,7 +70,7 @@ export class Devices {
         this.unpreparations.push(each),
       );
       this.drivers.push(driver);
-      this.binding = new Binding(machine, history, { api, claims: this.scheduler, driver, replicas });
+      this.binding = new Binding(machine, history, { api, claims: this.scheduler, driver, replicas, rates });
     }
     const { registryDirectory } = this.kubelet;
     this.#cdiDirectory = join(machine.runDirectory, "cdi");

@@ -74,6 +74,10 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   stubbornLiars: number;
   /** Share of the agent's reads of a claim that waits to be bound after which it is allocated anew at once. */
   reallocations: number;
+  /** Share of the claims to bind that are allocated a device of another node first. */
+  otherNodes: number;
+  /** Share of the allocations with opaque parameters for which the API server refuses a server-side apply. */
+  unsortedParameters: number;
 }
 
 /** Number of faults by name. */
@@ -166,7 +170,8 @@ type PoolRates = Pick<
   | "killsAtPoolWrites"
 >;
 type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
-type BindingRates = Pick<FaultRates, "reallocations">;
+/** What is rare about claims to bind. */
+export type BindingRates = Pick<FaultRates, "reallocations" | "otherNodes" | "unsortedParameters">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
 export type OwnRates = PowerRates &
   DiskRates &
@@ -220,7 +225,12 @@ export function drawStopFaults(random: () => number): StopRates {
 
 /** Faults of worlds with binding conditions. @param random see `drawPowerFaults` */
 export function drawBindingFaults(random: () => number): BindingRates {
-  return { reallocations: random() < 0.3 ? random() * 0.5 : 0 };
+  const share = (often: number, most: number) => (random() < often ? random() * most : 0);
+  return {
+    reallocations: share(0.3, 0.5),
+    otherNodes: share(0.2, 0.4),
+    unsortedParameters: share(0.2, 1),
+  };
 }
 
 /** Faults of worlds with pools beyond the node. @param random see `drawPowerFaults` */

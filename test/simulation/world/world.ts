@@ -144,6 +144,7 @@ export class World {
       drivers: this.plan.drivers,
       replicas: mostReplicas,
       hasBinding: this.plan.hasBinding,
+      rates: faults,
     });
     this.#drawPlugins();
     this.otherWriters = new OtherWriters(machine, this.api, this.history);

@@ -53,7 +53,12 @@ export class DriverReturn {
 
   // A plugin that is stopped waits for its calls, and if its driver registers again meanwhile, the driver's claims are only
   // reconciled after that.
-  async #untilReconciled({ reconciled }: Connection, latest: number, signal: AbortSignal): Promise<void> {
+  async #untilReconciled(
+    { reconciled, isReconciled }: Connection,
+    latest: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (isReconciled) return;
     const { clock } = this.#context;
     const deadline = { ms: Math.max(latest - clock.monotonic(), 0), name: "reconciling the driver's claims" };
     try {

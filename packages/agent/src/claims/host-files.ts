@@ -149,7 +149,9 @@ export class HostFiles {
     const { root } = this.#options;
     if (!this.#isVisible(path)) return undefined;
     try {
-      return await stat(join(root, root === "/" ? path : await this.#resolved(path, field)));
+      const { resolved, stats } = await this.#followed(path, field);
+      // A path that leads through links which only the kernel can follow, as in /proc, is not found above.
+      return stats ?? (await stat(join(root, root === "/" ? path : resolved)));
     } catch (error) {
       if (error instanceof NodekeeperError) throw error;
       const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";

@@ -9,6 +9,8 @@ export interface FollowedPath {
   resolved: string;
   /** The first component that users other than root can change; undefined if there is none. */
   weakness: Weakness | undefined;
+  /** What `resolved` is. Undefined if it does not exist or can't be read. */
+  stats: Stats | undefined;
 }
 
 export interface Weakness {
@@ -69,7 +71,10 @@ export async function followPath(
     if (target.startsWith("/")) done = [];
     rest = [...parts(target), ...rest];
   }
-  return { resolved: `/${done.join("/")}`, weakness };
+  const resolved = `/${done.join("/")}`;
+  // Read above.
+  const last = await found(resolved);
+  return { resolved, weakness, stats: last instanceof Error ? undefined : last?.stats };
 }
 
 function weaknessOf(component: string, found: Found): Weakness | undefined {

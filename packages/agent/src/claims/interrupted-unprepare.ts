@@ -7,6 +7,8 @@ type Context = ClaimContext & { use: ClaimUse; unpreparation: Unpreparation };
 
 // How often a claim is read whose unprepare the kubelet has to repeat.
 const LOOK_AGAIN_MS = 30_000;
+// After a failed call, when another pod may use the claim already.
+const SOON_MS = 1_000;
 
 /**
  * Claims whose unprepare was begun and not completed. After a failed call to unprepare a claim, the kubelet calls again,
@@ -33,7 +35,7 @@ export class InterruptedUnprepare {
       const left = this.#calls.get(key)! - 1;
       if (left > 0) this.#calls.set(key, left);
       else this.#calls.delete(key);
-      if (records.get(driver, uid)?.state === "unpreparing") queue.addAfter(driver, LOOK_AGAIN_MS);
+      if (records.get(driver, uid)?.state === "unpreparing") queue.addAfter(driver, SOON_MS);
     }
   }
 

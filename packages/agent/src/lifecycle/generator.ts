@@ -18,7 +18,7 @@ import { createLifecycleParts, type LifecycleParts, type LifecyclePartsOptions }
 import { Relist } from "./relist.ts";
 import { scrapeLifecycle } from "./scraped-metrics.ts";
 import { completeLifecycleSettings, type LifecycleSettings } from "./settings.ts";
-import { logSlowRuntime, probeRuntime } from "./slow-runtime.ts";
+import { watchRuntime } from "./slow-runtime.ts";
 import { PodTracker } from "./tracker.ts";
 
 // How often pods that could not be read are retried while a list call hangs.
@@ -98,8 +98,7 @@ export class PodLifecycleEventGenerator implements Runnable {
       const others = [
         settings.useRuntimeEvents ? this.#stream.run(scope.signal) : undefined,
         this.#readRequested(scope.signal),
-        logSlowRuntime(this.#context, progress, scope.signal),
-        probeRuntime(this.#context, pacing, scope.signal),
+        watchRuntime(this.#context, progress, pacing, scope.signal),
       ];
       await this.#relistLoop(scope.signal).finally(() => scope.abort());
       await Promise.all(others);

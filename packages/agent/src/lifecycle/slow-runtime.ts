@@ -10,45 +10,59 @@ const FIRST_MS = 10_000;
 // A call counts as slow after 2 s, so a runtime that hangs is reported within 5 s.
 const PROBE_MS = 2_000;
 
-/** Logs the duration, calls and pods while the runtime is not responding. Runs until the signal aborts. */
-export async function logSlowRuntime(
-  { clock, log }: LifecycleContext,
-  progress: Progress,
-  signal: AbortSignal,
-): Promise<void> {
-  let nextMs = FIRST_MS;
-  while (!signal.aborted) {
-    const current = progress.state();
-    const waitedMs = longestWait(current);
-    if (waitedMs >= nextMs) {
-      nextMs = waitedMs * 2;
-      const waitedSeconds = Math.round(waitedMs / 1000);
-      log.warn(
-        { errorId: RuntimeNotResponding.id, waitedSeconds, waitingFor: runtimeProblems(current) },
-        "container runtime is not responding",
-      );
-    } else if (waitedMs < SLOW_MS && nextMs > FIRST_MS) {
-      nextMs = FIRST_MS;
-      log.info({}, "container runtime is responding again");
-    }
-    await sleepOrAbort(clock, SLOW_MS, signal);
-  }
-}
-
 /**
- * Calls the runtime every 2 s if the relist period is longer, so that a runtime that hangs has a call in
- * flight for the health check to report. Calls do not overlap, and their results are ignored: relists report
- * errors. Runs until the signal aborts.
+ * Every 2 s, until the signal aborts:
+ *
+ * 1. While the runtime is not responding, logs the duration, calls and pods.
+ * 2. Calls the runtime if the relist period is longer, so that a runtime that hangs has a call in flight for the health
+ *    check to report. Calls do not overlap, and their results are ignored: relists report errors.
  */
-export async function probeRuntime(
-  { runtime, clock }: LifecycleContext,
+export async function watchRuntime(
+  context: LifecycleContext,
+  progress: Progress,
   pacing: Pick<RelistPacing, "periodMs">,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock, runtime } = context;
+  const slowness = new SlownessLog(context);
+  let probe: Promise<void> | undefined;
   while (!signal.aborted) {
+    slowness.observe(progress.state());
+    if (!probe && pacing.periodMs > PROBE_MS) {
+      probe = runtime
+        .version(signal)
+        .catch(() => {})
+        .then(() => {
+          probe = undefined;
+        });
+    }
     await sleepOrAbort(clock, PROBE_MS, signal);
-    if (signal.aborted || pacing.periodMs <= PROBE_MS) continue;
-    await runtime.version(signal).catch(() => {});
+  }
+  await probe;
+}
+
+/** Logs when calls start to be slow, each time the duration has doubled, and when they are no longer slow. */
+class SlownessLog {
+  readonly #log: LifecycleContext["log"];
+  #nextMs = FIRST_MS;
+
+  constructor({ log }: Pick<LifecycleContext, "log">) {
+    this.#log = log;
+  }
+
+  observe(state: LifecycleState): void {
+    const waitedMs = longestWait(state);
+    if (waitedMs >= this.#nextMs) {
+      this.#nextMs = waitedMs * 2;
+      const waitedSeconds = Math.round(waitedMs / 1000);
+      this.#log.warn(
+        { errorId: RuntimeNotResponding.id, waitedSeconds, waitingFor: runtimeProblems(state) },
+        "container runtime is not responding",
+      );
+    } else if (waitedMs < SLOW_MS && this.#nextMs > FIRST_MS) {
+      this.#nextMs = FIRST_MS;
+      this.#log.info({}, "container runtime is responding again");
+    }
   }
 }
 

@@ -20,6 +20,7 @@ export interface Clock {
 
 // setTimeout fires immediately for longer delays (2^31-1 ms, about 24 days).
 const LONGEST_DELAY_MS = 2_147_483_647;
+const LONG_DELAY_MS = 100;
 
 /** Implements `Clock.sleep` by `Clock.after`, for the system clock and the fake one. */
 export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
@@ -55,13 +56,16 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   after(ms, callback) {
     const due = performance.now() + Math.max(ms, 0);
-    // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early.
+    // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early. For long delays, another
+    // millisecond is added, which nobody notices: a timer that fires early wakes the process twice.
+    const roundingMs = ms >= LONG_DELAY_MS ? 1 : 0;
     const fire = () => {
       const leftMs = due - performance.now();
       if (leftMs > 0) handle = arm(leftMs);
       else callback();
     };
-    const arm = (leftMs: number) => setTimeout(fire, Math.min(Math.ceil(leftMs), LONGEST_DELAY_MS));
+    const arm = (leftMs: number) =>
+      setTimeout(fire, Math.min(Math.ceil(leftMs) + roundingMs, LONGEST_DELAY_MS));
     let handle = arm(Math.max(ms, 0));
     return { cancel: () => clearTimeout(handle) };
   },

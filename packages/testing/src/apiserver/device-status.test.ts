@@ -59,3 +59,11 @@ test.each<[string, object]>([
 ])("%s is refused", async (_, entry) => {
   expect((await apply(entry)).status).toBe(422);
 });
+
+test("an entry without a share has a path without one, as in structured-merge-diff", async () => {
+  const written = await apply({ data: {} });
+  const [{ fieldsV1 }] = written.body.metadata.managedFields;
+  expect(Object.keys(fieldsV1["f:status"]["f:devices"])).toEqual([
+    'k:{"device":"nic-0","driver":"nic.example.com","pool":"worker-1"}',
+  ]);
+});

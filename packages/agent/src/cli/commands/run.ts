@@ -1,12 +1,21 @@
 import type { Command } from "commander";
-import { keepProcessSmall } from "../memory.ts";
+import { keepProcessSmall, keepStartSmall, returnMemoryOfStart } from "../memory.ts";
 import { addConfigurationOptions } from "../settings-options.ts";
+
+/** By then, an agent whose API server and runtime answer is ready. */
+const STARTED_MS = 10_000;
 
 /** `nodekeeper run` */
 export function declareRun(program: Command): void {
   addConfigurationOptions(program.command("run").description("run the agent")).action(async (options) => {
-    keepProcessSmall();
+    keepStartSmall();
+    setTimeout(afterStart, STARTED_MS).unref();
     const { runCommand } = await import("../run.ts");
     await runCommand(options);
   });
+}
+
+function afterStart(): void {
+  keepProcessSmall();
+  returnMemoryOfStart();
 }

@@ -64,7 +64,7 @@ export function isGranular(
 
 /**
  * Returns the items of an associative list or set by path element (`k:{"type":"Ready"}`, `v:"x"`), in order. Undefined
- * for other values. Missing key fields without a default are null.
+ * for other values. Missing key fields without a default are left out.
  */
 export function itemsByElement(
   value: unknown,
@@ -80,7 +80,8 @@ function itemElement(item: unknown, schema: FieldSchema): string {
   if (schema.type !== "list") return `v:${JSON.stringify(item)}`;
   const key: Record<string, unknown> = {};
   for (const field of [...schema.keys].sort()) {
-    key[field] = (isTree(item) ? item[field] : undefined) ?? schema.defaults?.[field] ?? null;
+    const value = (isTree(item) ? item[field] : undefined) ?? schema.defaults?.[field];
+    if (value !== undefined) key[field] = value;
   }
   return `k:${JSON.stringify(key)}`;
 }
