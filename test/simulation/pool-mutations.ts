@@ -31,7 +31,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "clock.after(until - clock.monotonic(), () =>",
     to: "clock.after(600_000, () =>",
     promise: written,
-    seed: 213,
+    seed: 94,
   },
   {
     name: "pools: the Lease is taken from a holder that renews it",
@@ -47,7 +47,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "const now = this.#options.clock.monotonic();",
     to: "const now = this.#options.clock.now();",
     promise: taken,
-    seed: 153,
+    seed: 145,
   },
   {
     name: "pools: a killed holder is not replaced",
@@ -63,7 +63,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "const lookMs = isPatient ? this.#times.abandonedMs / 2 : this.#times.lookMs;",
     to: "const lookMs = isPatient ? this.#times.abandonedMs / 2 : 4 * this.#times.lookMs;",
     promise: replaced,
-    seed: 142,
+    seed: 2,
   },
   {
     name: "pools: the Lease is not released when the agent stops",
@@ -71,7 +71,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "if (lease && clock.monotonic() < until) await",
     to: "if (isDone && lease && clock.monotonic() < until) await",
     promise: handedOver,
-    seed: 145,
+    seed: 79,
   },
   {
     name: "pools: a holder whose driver is away stays",
@@ -103,7 +103,7 @@ export const poolMutations: readonly Mutation[] = [
     from: "const isPatient = !driver.hasClusterPools;",
     to: "const isPatient = !driver.hasClusterPools;\n      if (isPatient) {\n        await sleepOrAbort(clock, LOOK_MS, signal);\n        continue;\n      }",
     promise: abandoned,
-    seed: 237,
+    seed: 137,
   },
   {
     name: "pools: slices of another client are taken for the agent's",

@@ -15,11 +15,17 @@ const REFUSED_MS = 5_000;
 const ABANDONED_LEAST_MS = 600_000;
 const ABANDONED_MOST_MS = 23 * 60_000 + REMOVED_MS;
 const STEP_MS = 500;
+// The Lease can't be renewed for so long, while devices change so often.
+const UNRENEWED_MS = 60_000;
+const CHANGES_MS = 4_000;
+// How long after the end of a holder the wall clock is stepped, and how far.
+const STEPPED_MS = 15_000;
+const WALL_STEP_MS = 3_600_000;
 
 const nodes = [NODE, OTHER_NODE] as const;
 
 /** Ends that come after the calm, one in each world, by its seed. */
-const endings = ["killed", "stopped", "uninstalled", "withdrawn", "abandoned"] as const;
+const endings = ["killed", "stopped", "uninstalled", "withdrawn", "abandoned", "refused"] as const;
 type Ending = (typeof endings)[number];
 
 function endsBy({ seed }: World, ending: Ending): boolean {
@@ -53,7 +59,15 @@ export const pools: readonly Rule[] = [
   },
   {
     promise: "Within two minutes after a holder of a Lease was killed, the next one publishes.",
-    atRest: (world) => replaced(world, "killed", REPLACED_MS, (node) => remove(world, node, true)),
+    atRest: (world) =>
+      replaced(world, "killed", REPLACED_MS, (node) => {
+        remove(world, node, true);
+        // Which says nothing about the time that has passed.
+        const { machine } = world;
+        machine.scheduler.after(STEPPED_MS, () => {
+          machine.wallOffset += WALL_STEP_MS;
+        });
+      }),
   },
   {
     promise: "Within half a minute after a holder of a Lease ended, the next one publishes.",
@@ -63,6 +77,27 @@ export const pools: readonly Rule[] = [
     promise: "A holder of a Lease whose driver is away steps down, and its slices stay.",
     atRest: (world) =>
       replaced(world, "uninstalled", HANDED_OVER_MS, (node) => world.pools!.driverOn(node).toggle()),
+  },
+  {
+    promise:
+      "After a minute in which the Lease could not be renewed, the pools are published again within two minutes.",
+    atRest: async (world) => {
+      const shared = ofWorld(world, "refused");
+      if (!shared) return [];
+      const { api, machine } = world;
+      api.leaseFaults = {
+        of: ({ path }) => (path.includes("/leases") ? { status: 503, headers: {}, body: {} } : undefined),
+      };
+      // What the holder writes is judged by the rules about writes.
+      for (let passed = 0; passed < UNRENEWED_MS; passed += CHANGES_MS) {
+        machine.init.run(() => shared.touch());
+        await machine.scheduler.run(machine.scheduler.now + CHANGES_MS);
+      }
+      api.leaseFaults = undefined;
+      return await until(world, REPLACED_MS, () =>
+        shared.holder ? differences(shared, shared.holder) : ["no agent has it"],
+      );
+    },
   },
   {
     promise: "Slices that no driver reports any more are removed, and then their Lease.",

@@ -177,6 +177,12 @@ export class SharedPools {
       machine.scheduler.after(machine.between(0, 1_500), () => driver.changed(what));
   }
 
+  /** All devices of the rack change. */
+  touch(): void {
+    for (const device of this.#devices) device.revision++;
+    for (const driver of this.drivers) driver.changed("attributes of all");
+  }
+
   toggleDriver(): void {
     this.#machine.pick(this.drivers).toggle();
   }
