@@ -1,6 +1,6 @@
 import type { Plugin } from "esbuild";
 
-// What bundles use of the modules that are costly to import; a name that is missing here fails the build.
+// The exports that bundles use of modules that are costly to import. A named import that is missing here fails the build.
 const namesOfBuiltIns: Readonly<Record<string, readonly string[]>> = {
   "node:crypto": [
     "createCipheriv",

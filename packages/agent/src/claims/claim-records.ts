@@ -140,12 +140,13 @@ export class ClaimRecords {
   }
 
   /**
-   * Records that the kubelet considers a claim prepared whose unprepare it did not complete, and that nothing is left of the
-   * preparation, as by `lose`.
+   * Records that the kubelet considers a claim prepared whose unprepare it did not complete, and that the claim must be
+   * prepared again, as by `lose`.
    */
   async reopen(driver: string, uid: string): Promise<void> {
     const record = this.get(driver, uid);
-    if (record && isEnding(record)) await this.#put({ ...record, state: "prepared", boot: LOST });
+    if (!record || !isEnding(record)) return;
+    await this.#put({ ...record, state: "prepared", boot: this.isLost(record) ? record.boot : LOST });
   }
 
   /** Sets whether a claim's CDI file is withheld because a path in it is no longer allowed. Not persisted. */

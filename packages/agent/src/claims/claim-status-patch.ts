@@ -109,6 +109,6 @@ function ownedBy({ metadata }: KubeObject, manager: string, operation: string): 
   return owned;
 }
 
-function keyOf({ driver, pool, device, shareID = "" }: EntryKey): string {
-  return JSON.stringify([driver, pool, device, shareID]);
+function keyOf({ driver, pool, device, shareID }: EntryKey): string {
+  return JSON.stringify([driver, pool, device, shareID ?? ""]);
 }

@@ -42,6 +42,11 @@ export class ClaimUse {
     await Promise.all(claim.pods.map((pod) => this.#checkPod(pods, claim, pod, signal)));
   }
 
+  /** Whether the container runtime is read. Not if the lifecycle part is disabled. */
+  get isRuntimeRead(): boolean {
+    return this.#context.pods !== undefined;
+  }
+
   /** Returns whether the devices are not in use, as by `check`. */
   async isFree(claim: UsedClaim, signal: AbortSignal): Promise<boolean> {
     try {
@@ -55,7 +60,8 @@ export class ClaimUse {
 
   /**
    * Returns those of the pods for which the kubelet considers the claim prepared: it creates a pod's sandbox afterwards
-   * (kuberuntime). A pod that the claim was generated for is the only one, and not returned. None if the runtime is not read. Throws as `check` does if it can't be read.
+   * (kuberuntime). Omits a pod for which the claim was generated, because no other pod uses it. Returns an empty list if the
+   * lifecycle part is disabled. Throws as `check` does if the runtime can't be read.
    */
   async started(claim: UsedClaim, pods: readonly ClaimPod[], signal: AbortSignal): Promise<ClaimPod[]> {
     const reader = this.#context.pods;

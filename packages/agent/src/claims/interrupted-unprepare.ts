@@ -5,9 +5,9 @@ import type { Unpreparation } from "./unpreparation.ts";
 
 type Context = ClaimContext & { use: ClaimUse; unpreparation: Unpreparation };
 
-// How often a claim is read whose unprepare the kubelet has to repeat.
+// Interval at which a claim is read that the kubelet has to unprepare again. All claims of its driver are reconciled then.
 const LOOK_AGAIN_MS = 30_000;
-// After a failed call, when another pod may use the claim already.
+// Delay after a failed call: another pod may already use the claim.
 const SOON_MS = 1_000;
 
 /**
@@ -24,7 +24,7 @@ export class InterruptedUnprepare {
     this.#context = context;
   }
 
-  /** Runs a call of the kubelet to unprepare a claim. If it fails, the claim is reconciled later. */
+  /** Runs a call of the kubelet to unprepare a claim. If the claim is not unprepared afterwards, it is reconciled later. */
   async during(driver: string, uid: string, call: () => Promise<void>): Promise<void> {
     const { queue, records } = this.#context;
     const key = `${driver}/${uid}`;
@@ -42,7 +42,7 @@ export class InterruptedUnprepare {
   /**
    * Completes the unprepare of a claim that has ended, or that the kubelet considers unprepared. Call it within
    * `Unpreparation.exclusively`, while the driver is connected. Returns whether the claim must be prepared again, because the
-   * kubelet has started pods with it. It is recorded as lost then.
+   * kubelet has started pods with it. It is recorded as lost then. Does nothing if the driver disconnects meanwhile.
    */
   async resume(record: ClaimRecord, signal: AbortSignal): Promise<boolean> {
     const { allocations, drivers, queue, records, unpreparation, use } = this.#context;
@@ -54,14 +54,15 @@ export class InterruptedUnprepare {
     }
     if (this.#calls.has(`${driver}/${uid}`)) return false;
     const users = await use.started(record, allocation.pods, signal);
-    if (users.length === 0) {
-      queue.addAfter(driver, LOOK_AGAIN_MS);
+    const connection = drivers.get(driver)?.connection;
+    if (users.length === 0 || !connection) {
+      if (use.isRuntimeRead) queue.addAfter(driver, LOOK_AGAIN_MS);
       return false;
     }
     const { pods } = records.get(driver, uid) ?? record;
     // A container that runs may have the device, or be one of these pods that was created without it.
     if (await use.isFree({ ...record, pods }, signal))
-      await drivers.get(driver)?.connection?.client?.unprepare(record, { devices, pods, details }, signal);
+      await connection.client?.unprepare(record, { devices, pods, details }, signal);
     await records.reopen(driver, uid);
     return true;
   }

@@ -46,7 +46,7 @@ export class ReservedPods {
       if (record.namespace === namespace && mayBeReservedFor(record, uid)) this.#add(record);
   }
 
-  // The kubelet may consider a claim prepared that it could not unprepare.
+  // After a failed call to unprepare a claim, the kubelet may consider the claim prepared.
   #add(record: ClaimRecord): void {
     if (isEnding(record)) this.#context.queue.add(record.driver);
     else this.#queue.add(`${record.driver}/${record.uid}`);

@@ -194,9 +194,11 @@ function missingUntilFinished(explanation: PodExplanation): string | undefined {
   const { history } = explanation;
   if (history?.ending.phase !== "Failed" && history?.ending.phase !== "Succeeded") return undefined;
   const { exits, seenAt } = history;
-  const times = exits.map(({ at }) => at ?? Number.POSITIVE_INFINITY);
-  const exitedAt = times.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...times);
-  return missingRecords(explanation, seenAt, exitedAt + SECOND_MS);
+  const times = exits.map(({ at }) => at);
+  // The outcome of an eviction is recorded after the exits.
+  if (times.length > 0 && times.every((at) => at !== null))
+    return missingRecords(explanation, seenAt, Math.max(...times) + SECOND_MS);
+  return missingRecords(explanation, seenAt, seenAt) ?? missingRecords(explanation, seenAt, Infinity);
 }
 
 // The absence of a recorded request proves that there was none only if the records of requests are complete.
