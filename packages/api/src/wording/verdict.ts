@@ -178,14 +178,18 @@ function notSelected(explanation: PodExplanation): Verdict {
     return { kind: "other", text: `${ending}${before}` };
   }
   const why = whyNot(rounds.at(-1));
+  const isRequested = !why.startsWith(NOT_REQUESTED);
   const missing = missingUntilFinished(explanation);
-  if (missing !== undefined) {
-    const last = why.startsWith(NOT_REQUESTED) ? "" : ` ${capitalized(why)}.`;
-    const text = `Whether Nodekeeper evicted it is not known: ${missing}.${last}`;
-    return { kind: "other", text: `${text}${ending && ` ${ending}`}` };
-  }
-  const limit = why.startsWith(NOT_REQUESTED) ? recordsLimit(explanation) : "";
-  return { kind: "kept", text: `Not evicted: ${why}${limit}.${ending && ` ${ending}`}` };
+  const texts =
+    missing === undefined
+      ? [`Not evicted: ${why}${isRequested ? "" : recordsLimit(explanation)}.`]
+      : [`Whether Nodekeeper evicted it is not known: ${missing}.`];
+  if (missing !== undefined && isRequested) texts.push(`${capitalized(why)}.`);
+  // An eviction that is not recorded may have stopped its containers.
+  const gap = missing === undefined && isRequested ? gapSince(explanation) : undefined;
+  if (gap) texts.push(`Records are ${missingText(gap)}.`);
+  if (ending) texts.push(ending);
+  return { kind: missing === undefined ? "kept" : "other", text: texts.join(" ") };
 }
 
 // An eviction may have stopped the containers of a pod that has finished. Undefined if it would be on record, or if the pod
@@ -202,14 +206,24 @@ function missingUntilFinished(explanation: PodExplanation): string | undefined {
 }
 
 // The absence of a recorded request proves that there was none only if the records of requests are complete.
-function recordsLimit({ history, coverage: { requests, gaps } }: PodExplanation): string {
+function recordsLimit(explanation: PodExplanation): string {
+  const { history, coverage } = explanation;
+  const { requests } = coverage;
   if (history === null || requests === undefined) return "";
-  const { seenAt } = history;
-  if (seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
-  const gap = gaps.find(({ to }) => to >= seenAt);
-  return gap
-    ? `, as far as records are kept (missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why})`
-    : "";
+  if (history.seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
+  const gap = gapSince(explanation);
+  return gap ? `, as far as records are kept (${missingText(gap)})` : "";
+}
+
+type Gap = PodExplanation["coverage"]["gaps"][number];
+
+// The first gap of the records since the agent has seen the pod.
+function gapSince({ history, coverage }: PodExplanation): Gap | undefined {
+  return history === null ? undefined : coverage.gaps.find(({ to }) => to >= history.seenAt);
+}
+
+function missingText({ from, to, why }: Gap): string {
+  return `missing between ${timeOf(from)} and ${timeOf(to)}: ${why}`;
 }
 
 // Times in the API server have a resolution of one second.

@@ -521,6 +521,18 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Whether Nodekeeper evicted it is not known: records are missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:01:30.000Z: the machine went down. Container app exited with code 137.",
     ],
     [
+      "it was requested last, and records of an earlier time are missing",
+      (story) => {
+        story.left(5_000);
+        story.explanation.history!.leftAt = null;
+        story.rounds.policy.burst = 0;
+        story.play({ force: { pods: [evictPod("web", { force: true })] } });
+        const gap = { from: START + 1_000, to: START + 2_000, why: "the machine went down" };
+        story.explanation.coverage = { oldest: START - 5_000, gaps: [gap] };
+      },
+      "Not evicted: force requested it, but burst limit of this round reached: the pod is queued. Records are missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:00:02.000Z: the machine went down.",
+    ],
+    [
       "it had finished before records were missing",
       (story) => {
         finish(story);
