@@ -5,7 +5,7 @@ import { NODE } from "../world/api-server.ts";
 import type { Answer } from "../world/claim-kubelet.ts";
 import { SLICES, type SliceSpec } from "../world/claim-scheduler.ts";
 import { foreignSlices, isForeign, isStray } from "../world/devices.ts";
-import { keyOf } from "../world/drivers.ts";
+import { type Clash, keyOf } from "../world/drivers.ts";
 import { unseenMs, type World } from "../world/world.ts";
 import { eachWrite } from "./acts.ts";
 import type { Rule } from "./rule.ts";
@@ -108,10 +108,8 @@ export const devices: readonly Rule[] = [
   },
   {
     promise: "No device is prepared for two claims at one time.",
-    watch:
-      ({ devices: { drivers } }) =>
-      () =>
-        drivers.flatMap(({ clashes }) => clashes)[0],
+    watch: (world) => () =>
+      world.devices.drivers.flatMap(({ clashes }) => clashes).find((clash) => !isUnknown(world, clash))?.what,
   },
   {
     promise: "A claim is unprepared once all containers of its pod have exited.",
@@ -216,6 +214,13 @@ function claimOf(cdiFile: string): string {
 function isOfOldRecord({ history, devices: { unpreparations } }: World, claim: string): boolean {
   const times = unpreparations.filter(({ uid }) => uid === claim).map(({ at }) => at);
   return history.unwritten.some(({ from, to }) => times.some((at) => at >= from && at <= to));
+}
+
+// A preparation that failed leaves no CDI file. If the agent could not record it, the next one does not know of it
+// (docs/operating.md).
+function isUnknown({ history, devices: { kubelet } }: World, { holder, takenAt }: Clash): boolean {
+  if (kubelet.answers.some(({ known }) => known.claim.uid === holder)) return false;
+  return history.unwritten.some(({ from, to }) => takenAt >= from && takenAt <= to);
 }
 
 /** Devices of claims whose pods have been running for long enough, and whose drivers are installed. */

@@ -22,6 +22,15 @@ interface Device {
   revision: number;
 }
 
+/** A device that is prepared for another claim than the one which holds it. */
+export interface Clash {
+  /** UID of the claim that holds it. */
+  holder: string;
+  /** When the driver was first called for it, in virtual milliseconds. */
+  takenAt: number;
+  what: string;
+}
+
 /** An unprepare of a claim that has reached the driver. */
 export interface Unpreparation {
   /** Virtual milliseconds. */
@@ -50,7 +59,9 @@ export class DriverActor extends PluginActor {
   /** UIDs of claims that devices are prepared for, by `keyOf`. */
   readonly prepared = new Map<string, string>();
   /** Devices that were prepared for a claim while they were prepared for another one. */
-  readonly clashes: string[] = [];
+  readonly clashes: Clash[] = [];
+  // When the driver was first called for what it holds, in virtual milliseconds.
+  readonly #takenAt = new Map<string, number>();
   #devices: Device[] = [];
   #made = 0;
   // Versions of the driver that do not report health taint their unhealthy devices.
@@ -217,7 +228,12 @@ export class DriverActor extends PluginActor {
       const key = keyOf(pool, device);
       const holder = this.prepared.get(key);
       if (holder !== undefined && holder !== uid)
-        this.clashes.push(`${this.name} ${key} is prepared for ${uid} and still for ${holder}`);
+        this.clashes.push({
+          holder,
+          takenAt: this.#takenAt.get(key) ?? 0,
+          what: `${this.name} ${key} is prepared for ${uid} and still for ${holder}`,
+        });
+      if (holder !== uid) this.#takenAt.set(key, this.machine.scheduler.now);
       this.prepared.set(key, uid);
     }
     this.history.note(this.name, `prepares ${devices.map(({ device }) => device)} for ${uid}`);
