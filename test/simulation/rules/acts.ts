@@ -207,7 +207,7 @@ export const acts: readonly Rule[] = [
   {
     promise:
       "An Event says that a pod was evicted only if the API server has accepted its eviction, or its containers were stopped.",
-    watch: eachWrite(({ history }, { path, body }) => {
+    watch: eachWrite(({ history, api }, { path, body }) => {
       if (!path.endsWith("/events")) return undefined;
       const { reason, involvedObject: pod } = body as {
         reason?: string;
@@ -216,6 +216,8 @@ export const acts: readonly Rule[] = [
       const isEvicted = ({ podUid, write }: Eviction) => podUid === pod?.uid && write !== undefined;
       if (reason !== "Evicted" || history.evictions.some(isEvicted)) return undefined;
       if (history.stopped(pod?.uid ?? "").length > 0) return undefined;
+      const truth = api.pods.all.get(pod?.uid ?? "");
+      if (truth && history.isStoppedLate(truth)) return undefined;
       return `${pod?.name} was not evicted`;
     }),
   },

@@ -1,3 +1,5 @@
+import { isFinished } from "../../../packages/testing/src/kubelet/pods.ts";
+import { nodeOf } from "../world/binding-scheduler.ts";
 import { isEvictionRequest, podNameOf } from "../world/history.ts";
 import { keptName, protectedNames } from "../world/node.ts";
 import { isDryRun } from "../world/settings.ts";
@@ -89,6 +91,7 @@ function eligiblePods(world: World, from: number): { uid: string; name: string }
   return world.api.store
     .list("pods")
     .filter(({ metadata: { deletionTimestamp } }) => deletionTimestamp === undefined)
+    .filter((pod) => nodeOf(pod) !== undefined && !isFinished(pod))
     .map(({ metadata: { uid = "", name = "" } }) => ({ uid, name }))
     .filter(({ name }) => !excluded.some((start) => name.startsWith(start)))
     .filter(({ name }) => limitPerOwner === 0 || countOf(name.split("-")[0]!) < limitPerOwner);

@@ -146,7 +146,10 @@ function callsOf(
   const periods = operator.inForce.map(({ settings }) => settings.syncPeriodMs);
   const oldest = at - 2 * Math.min(LONGEST_CALL_MS, Math.max(...periods)) - SLACK_MS;
   const nearest = isAfter
-    ? calls.find((call) => call.at > at)
-    : calls.findLast((call) => call.at < at && call.at >= oldest);
-  return [...(nearest ? [nearest] : []), ...calls.filter((call) => call.at >= at && call.at < at + 1)];
+    ? [calls.find((call) => call.at > at), calls.find((call) => call.at >= at + 1)]
+    : [calls.findLast((call) => call.at < at && call.at >= oldest)];
+  return [
+    ...nearest.filter((call) => call !== undefined),
+    ...calls.filter((call) => call.at >= at && call.at < at + 1),
+  ];
 }

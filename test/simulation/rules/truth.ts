@@ -81,7 +81,7 @@ function truthsAbout(world: World, pod: PodTruth): Truth[] {
   const { uid, endedBy, endedAt } = pod;
   const ended = endedBy ?? "alive";
   const last = history.stopped(uid).at(-1);
-  if (!last) return [ended];
+  if (!last) return history.isStoppedLate(pod) ? ["ours", ended] : [ended];
   const overAt = Math.max(...last.stops.map(({ at, exitedAt = at }) => exitedAt));
   const isOnlyOne =
     history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&

@@ -237,6 +237,13 @@ export class History {
     return this.stopEvictions.filter((eviction) => eviction.podUid === uid && this.#isComplete(eviction));
   }
 
+  /** Returns whether others ended a pod while a StopContainer for it was on its way, which then succeeded. */
+  isStoppedLate({ uid, endedAt }: { uid: string; endedAt: number }): boolean {
+    return this.stops.some(
+      ({ podUid, calledAt, answeredAt }) => podUid === uid && calledAt <= endedAt && answeredAt !== undefined,
+    );
+  }
+
   /** Returns whether all calls of an eviction have succeeded, and all containers that it found running have exited. */
   isConfirmed(eviction: StopEviction): boolean {
     return this.#isComplete(eviction) && eviction.stops.every(({ answeredAt }) => answeredAt !== undefined);
