@@ -87,10 +87,14 @@ function truthsAbout(world: World, pod: PodTruth): Truth[] {
     history.stopEvictions.findLast(({ podUid }) => podUid === uid) === last &&
     !history.namings.some((naming) => naming.uid === uid && naming.at >= last.at) &&
     world.unheard(pod, overAt, Math.max(overAt, endedAt)).length === 0;
-  const isContested = endedBy === "other" && endedAt <= overAt;
+  // The containers may exit because of the deletion.
+  const isContested = endedBy === "other" && endedAt <= overAt + UNTIL_DELETED_MS;
   // Of a stop that could not be recorded, only the end of the pod is known.
   return isOnlyOne && !isContested && !isUnwritten(world, pod) ? ["ours"] : ["ours", ended];
 }
+
+// A deletion by force ends the containers before the API server has answered it.
+const UNTIL_DELETED_MS = 100;
 
 // An acceptance is recorded as soon as the whole response has arrived.
 const UNTIL_KEPT_MS = 1_000;
