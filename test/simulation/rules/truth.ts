@@ -155,10 +155,10 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
   );
   const isLate = plan.faults.slow > 0 && plan.faults.slowestMs > REQUEST_TIMEOUT_MS;
   const stops = history.stops.filter(({ podUid }) => podUid === uid);
-  // A call that failed, or that the agent's death ended, may have stopped a container; so may one that waits for a
-  // connection to the runtime when others end the pod.
+  // A call that failed, or that the agent's death ended, may have stopped a container; so may one that succeeded before the
+  // container had exited, and one that waits for a connection to the runtime when others end the pod.
   const isUnanswered =
-    stops.some(({ answeredAt }) => answeredAt === undefined) ||
+    stops.some(({ answeredAt = 0, exitedAt = answeredAt }) => answeredAt === 0 || exitedAt > answeredAt) ||
     (world.runtime.stops !== undefined &&
       history.runtimeOutages.some(({ from, to }) => from <= endedAt && to + RECONNECTED_MS >= decidedAt));
   const isResponseLost =
