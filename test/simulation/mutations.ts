@@ -366,8 +366,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a claim that the kubelet could not unprepare is not prepared for the next pod",
     file: "packages/agent/src/claims/interrupted-unprepare.ts",
-    from: "if (users.length === 0) {",
-    to: "if (users.length >= 0) {",
+    from: "if (users.length === 0 || !connection) {",
+    to: "if (users.length >= 0 || !connection) {",
     promise: cdiFiles,
     seed: 534,
   },
