@@ -136,9 +136,11 @@ export const binding: readonly Rule[] = [
           ({ allocation }) =>
             allocation.uid === uid && machine.scheduler.now - allocation.changedAt <= SETTLED_MS,
         );
-      // The agent has no record of it any more, and the kubelet considers it prepared for the pod that waited.
+      // The agent has no record of it any more, and the kubelet considers it prepared for the pod that waited; or the
+      // kubelet's call for an earlier pod is under way.
       const isNeverPrepared = (uid: string) =>
-        kubelet.find(uid)?.isAnswerLost && settled.some(({ allocation }) => allocation.uid === uid);
+        kubelet.isUnpreparing(uid) ||
+        (kubelet.find(uid)?.isAnswerLost && settled.some(({ allocation }) => allocation.uid === uid));
       return [
         ...expected
           .filter(({ allocation }) => !driver.told.has(allocation.uid))

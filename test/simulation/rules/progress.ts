@@ -78,6 +78,20 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
   return names;
 }
 
+// A StopContainer whose grace period is over for 30 s has failed, and a pod is not selected again for a minute after that.
+const LONGEST_PAUSE_MS = 120_000;
+
+/** Returns whether an eviction of a pod may have failed lately. */
+function isPaused({ history }: World, uid: string | undefined, from: number): boolean {
+  const since = from - LONGEST_PAUSE_MS;
+  // A call may not have reached the runtime.
+  const isUnreachable = history.runtimeOutages.some(({ to }) => to >= since);
+  return (
+    history.stops.some(({ podUid, at }) => podUid === uid && at >= since) ||
+    (isUnreachable && history.namings.some((naming) => naming.uid === uid && naming.at >= since))
+  );
+}
+
 /** Returns the pods that may be evicted. */
 function eligiblePods(world: World, from: number): { uid: string; name: string }[] {
   const { limitPerNode, limitPerOwner, skipLabels } = world.operator.settings;
@@ -92,6 +106,7 @@ function eligiblePods(world: World, from: number): { uid: string; name: string }
     .list("pods")
     .filter(({ metadata: { deletionTimestamp } }) => deletionTimestamp === undefined)
     .filter((pod) => nodeOf(pod) !== undefined && !isFinished(pod))
+    .filter(({ metadata: { uid } }) => !isPaused(world, uid, from))
     .map(({ metadata: { uid = "", name = "" } }) => ({ uid, name }))
     .filter(({ name }) => !excluded.some((start) => name.startsWith(start)))
     .filter(({ name }) => limitPerOwner === 0 || countOf(name.split("-")[0]!) < limitPerOwner);

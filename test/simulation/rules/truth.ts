@@ -1,7 +1,7 @@
 import { isUncertain } from "@nodekeeper/api/decide";
 import { falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
 import type { Truth } from "../../support/endings/truth.ts";
-import { isEvictionRequest } from "../world/history.ts";
+import { type History, isEvictionRequest, REWRITTEN_MS } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
 import { LONGEST_GRACE_S } from "../world/settings.ts";
 import { statementsAbout } from "../world/statements.ts";
@@ -117,6 +117,14 @@ function isAcceptanceKept(world: World, pod: PodTruth): boolean {
   );
 }
 
+/** Returns whether an agent ended before it could write what it recorded while the disk was full. */
+function isUnsaved({ full, lives }: History, from: number, to: number): boolean {
+  const times = full.filter((each) => each.from <= to && each.to >= from);
+  return times.some((each) =>
+    lives.some(({ endedAt = 0 }) => endedAt >= from && endedAt <= each.to + REWRITTEN_MS),
+  );
+}
+
 /** Returns whether an agent that could not write its disk was there while the pod was. */
 function isUnwritten({ history }: World, { createdAt, endedAt, goneAt = endedAt }: PodTruth): boolean {
   return history.unwritten.some(({ from, to }) => from <= goneAt + UNTIL_RECORDED_MS && to >= createdAt);
@@ -173,6 +181,7 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
     records:
       isDead(endedAt, recordedAt) ||
       isForgotten(createdAt, recordedAt) ||
+      isUnsaved(history, endedAt, recordedAt) ||
       isUnwritten(world, pod) ||
       machine.wallOffset !== 0 ||
       wasPerhapsUnseen(pod, plan),
