@@ -216,10 +216,9 @@ function isOfOldRecord({ history, devices: { unpreparations } }: World, claim: s
   return history.unwritten.some(({ from, to }) => times.some((at) => at >= from && at <= to));
 }
 
-// A preparation that failed leaves no CDI file. If the agent could not record it, the next one does not know of it
-// (docs/operating.md).
-function isUnknown({ history, devices: { kubelet } }: World, { holder, takenAt }: Clash): boolean {
-  if (kubelet.answers.some(({ known }) => known.claim.uid === holder)) return false;
+// If an agent can record nothing, the next one does not know of claims that are without a CDI file: their preparation has
+// failed, or they are being unprepared (docs/operating.md).
+function isUnknown({ history }: World, { takenAt }: Clash): boolean {
   return history.unwritten.some(({ from, to }) => takenAt >= from && takenAt <= to);
 }
 

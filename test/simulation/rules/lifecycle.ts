@@ -107,12 +107,15 @@ export const lifecycle: readonly Rule[] = [
       const client = machine.init.run(
         () => new PodLifecycleClient({ socket: consumers[0]!.socket, clock: machine.init.clock }),
       );
+      let isAnswered = true;
       const found = await untilSeen(world, async () => {
         const read = machine.init.run(() => lifecycleDifferences(client, runtime.runtime));
-        return (await awaited(world, read)) ?? ["getPods was not answered within 30 s"];
+        const differences = await awaited(world, read);
+        isAnswered &&= differences !== undefined;
+        return differences ?? [];
       });
       machine.init.run(() => client.close());
-      return found;
+      return isAnswered ? found : ["getPods was not answered within 30 s"];
     },
   },
 ];

@@ -24,8 +24,6 @@ interface Device {
 
 /** A device that is prepared for another claim than the one which holds it. */
 export interface Clash {
-  /** UID of the claim that holds it. */
-  holder: string;
   /** When the driver was first called for it, in virtual milliseconds. */
   takenAt: number;
   what: string;
@@ -229,7 +227,6 @@ export class DriverActor extends PluginActor {
       const holder = this.prepared.get(key);
       if (holder !== undefined && holder !== uid)
         this.clashes.push({
-          holder,
           takenAt: this.#takenAt.get(key) ?? 0,
           what: `${this.name} ${key} is prepared for ${uid} and still for ${holder}`,
         });

@@ -240,7 +240,8 @@ export class History {
   /** Returns whether others ended a pod while a StopContainer for it was on its way, which then succeeded. */
   isStoppedLate({ uid, endedAt }: { uid: string; endedAt: number }): boolean {
     return this.stops.some(
-      ({ podUid, calledAt, answeredAt }) => podUid === uid && calledAt <= endedAt && answeredAt !== undefined,
+      ({ podUid, calledAt, answeredAt = 0 }) =>
+        podUid === uid && calledAt <= endedAt && answeredAt >= endedAt,
     );
   }
 

@@ -87,7 +87,7 @@ function isOfUnrecordedSelection(explanation: Places["explanation"]): boolean {
 }
 
 const NOT_KNOWN = /not known|not recorded|no response is recorded|no outcome/i;
-const NOT_KEPT = /no longer kept|records are missing|no records? of/i;
+const NOT_KEPT = /no longer kept|records are missing|as far as records are kept|no records? of/i;
 const NOT_OURS =
   /not by Nodekeeper|not evicted by Nodekeeper|another client|before (its|an) eviction was (sent|accepted)/i;
 // Of a pod that was not evicted, and that ended otherwise: its end is stated.

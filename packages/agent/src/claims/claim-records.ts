@@ -48,10 +48,7 @@ export class ClaimRecords {
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
 
-  /**
-   * Whether claims may be prepared that are not recorded, or of which no devices are: the database may lack the last changes
-   * of the previous agent, or lacked those of the one before.
-   */
+  /** Whether claims may be prepared that are not recorded: the database may lack the last changes of the previous agent. */
   readonly mayLackClaims: boolean;
 
   /**
@@ -59,6 +56,7 @@ export class ClaimRecords {
    * @param isProven whether the database is proven to have everything that the previous agent recorded
    */
   constructor(store: ClaimStore, boot: string, clock: Clock, isProven = true) {
+    this.mayLackClaims = !isProven;
     this.#store = store;
     this.#commits = new ClaimCommits((work) => store.together(work));
     this.#boot = boot;
@@ -70,7 +68,6 @@ export class ClaimRecords {
       this.#remember({ ...stored, devices, pods, details });
       if (!isProven) this.#unproven.add(`${stored.driver}/${stored.uid}`);
     }
-    this.mayLackClaims = !isProven || this.all().some(isOfUnknownDevices);
   }
 
   get boot(): string {
@@ -265,11 +262,6 @@ export class ClaimRecords {
 /** Returns whether the claim is unprepared or being unprepared: it must be prepared before it is used again. */
 export function isEnding({ state }: Pick<ClaimRecord, "state">): boolean {
   return state === "unpreparing" || state === "unprepared";
-}
-
-/** Returns whether a claim is being unprepared of which no devices were recorded: it was unknown when the kubelet called. */
-export function isOfUnknownDevices(record: Pick<ClaimRecord, "state" | "devices">): boolean {
-  return isEnding(record) && record.devices.length === 0;
 }
 
 /** Returns devices as recorded before they are prepared. */

@@ -1,7 +1,7 @@
 import { ClaimInUse, DeviceClaimedTwice } from "@nodekeeper/api/errors";
 import { codeOf, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import { type AllocatedDevice, type Allocation, isExclusive } from "./allocation.ts";
-import { type ClaimRecord, isEnding, isOfUnknownDevices } from "./claim-records.ts";
+import { type ClaimRecord, isEnding } from "./claim-records.ts";
 import type { ClaimUse } from "./claim-use.ts";
 import type { ClaimContext, KubeletCall } from "./context.ts";
 import type { Unpreparation } from "./unpreparation.ts";
@@ -102,11 +102,14 @@ export class HandOn {
     for (const holder of this.#holders(driver, uid, devices)) refuseShared(holder, devices);
   }
 
-  // A claim whose record may have been lost: the devices are not known that its driver has until it has unprepared it.
+  // A claim whose record may have been lost: the devices that its driver is freeing are not known.
   #refuseUnknown(driver: string, uid: string): void {
-    const { records } = this.#context;
+    const { records, unpreparation } = this.#context;
     if (!records.mayLackClaims) return;
-    const unknown = records.of(driver).find((claim) => claim.uid !== uid && isOfUnknownDevices(claim));
+    const unknown = records
+      .of(driver)
+      .filter(({ devices }) => devices.length === 0)
+      .find((claim) => claim.uid !== uid && unpreparation.isUnderWay(driver, claim.uid));
     if (!unknown) return;
     const claim = `ResourceClaim ${unknown.namespace}/${unknown.name}`;
     throw new ClaimInUse({ problem: `${claim} is being unprepared, and its devices are not recorded` });

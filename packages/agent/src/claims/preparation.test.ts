@@ -120,40 +120,11 @@ it("without a writable state directory a claim is not released while its driver 
   const isKept = vi.spyOn(records, "isKept", "get").mockReturnValue(false);
   isConnected = false;
   await expect(preparation.unprepare(DRIVER, claim, never)).rejects.toThrow("can't be recorded");
+  expect(files()).toHaveLength(1);
   isConnected = true;
   await preparation.unprepare(DRIVER, claim, never);
   expect(calls).toEqual(["prepare one: gpu-0", "unprepare one: gpu-0"]);
   isKept.mockRestore();
-});
-
-it("without a writable state directory the CDI file is evidence of a claim until its driver has unprepared it", async () => {
-  const { preparation, records } = preparationIn("boot-1");
-  const claim = world.claim("one", "gpu-0");
-  await preparation.prepare(DRIVER, claim, never);
-  vi.spyOn(records, "isKept", "get").mockReturnValue(false);
-  isFailing = true;
-  await expect(preparation.unprepare(DRIVER, claim, never)).rejects.toThrow("out of order");
-  await preparation.reconcile(DRIVER, claim.uid, never).catch(() => {});
-  expect(files()).toHaveLength(1);
-  isFailing = false;
-  await preparation.unprepare(DRIVER, claim, never);
-  expect(files()).toEqual([]);
-});
-
-it("a claim of unknown devices that an earlier agent could not unprepare may have any of them", async () => {
-  const { preparation } = preparationIn("boot-1", undefined, false);
-  const lost = world.claim("lost", "gpu-0");
-  isFailing = true;
-  await expect(preparation.unprepare(DRIVER, lost, never)).rejects.toThrow("out of order");
-  const next = preparationIn("boot-1");
-  const claim = world.claim("one", "gpu-0");
-  await expect(next.preparation.prepare(DRIVER, claim, never)).rejects.toThrow(
-    "ResourceClaim default/lost is being unprepared, and its devices are not recorded",
-  );
-  isFailing = false;
-  await next.preparation.unprepare(DRIVER, lost, never);
-  await next.preparation.prepare(DRIVER, claim, never);
-  expect(calls).toEqual(["unprepare lost: ", "prepare one: gpu-0"]);
 });
 
 it("a record that an agent without a writable state directory could not remove answers no kubelet's call", async () => {

@@ -129,7 +129,7 @@ export class Preparation {
       const record = records.get(driver, uid);
       if (!record) return;
       if (isEnding(record)) {
-        if (records.isKept) await directory.remove(driver, uid);
+        await directory.remove(driver, uid);
         if (isConnected() && (await this.#interrupted.resume(record, signal)))
           await this.#renew(records.get(driver, uid)!, signal, "for pods that the kubelet does not call for");
         return;

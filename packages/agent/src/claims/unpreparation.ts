@@ -35,6 +35,11 @@ export class Unpreparation {
     }
   }
 
+  /** Returns whether work for a claim is in progress or waits. */
+  isUnderWay(driver: string, uid: string): boolean {
+    return this.#locks.has(`${driver}/${uid}`);
+  }
+
   /**
    * Unprepares a claim. Call it within `exclusively`. While the driver is disconnected, its part is deferred until it
    * reconnects. Throws StillUsedError while a container of the claim's pods has not exited, `unavailable` if what is
@@ -55,13 +60,11 @@ export class Unpreparation {
     // Also without a record, which may be lost although the driver has prepared the claim.
     const mayBePrepared = record !== undefined || connection?.client !== undefined || !connection;
     if (mayBePrepared && !(record && isEnding(record))) await save("unpreparing");
-    // If the record does not survive the agent, the file is the evidence until the driver has unprepared the claim.
-    const isRemovedFirst = records.isKept || !connection;
-    if (isRemovedFirst) await directory.remove(driver, uid);
+    // The call is answered once: what has to be done for it later must not be lost. The CDI file is evidence of the claim.
+    if (!connection && !records.isKept) throw new NodekeeperError("unavailable", NOT_KEPT);
+    await directory.remove(driver, uid);
     if (record) await this.#checkUnused(record, signal);
     if (!connection) {
-      // The call is answered once: what has to be done for it later must not be lost.
-      if (!records.isKept) throw new NodekeeperError("unavailable", NOT_KEPT);
       if (record?.state !== "unprepared") await save("unprepared");
       queue.add(driver);
       log.info(
@@ -71,7 +74,6 @@ export class Unpreparation {
       return;
     }
     await connection.client?.unprepare(claim, { devices, pods, details }, signal);
-    if (!isRemovedFirst) await directory.remove(driver, uid);
     if (call?.aborted) return;
     await records.remove(driver, uid);
     log.info({ driver, claim: { namespace, name } }, "claim unprepared");

@@ -182,12 +182,13 @@ function notSelected(explanation: PodExplanation): Verdict {
   const missing = missingUntilFinished(explanation);
   const texts =
     missing === undefined
-      ? [`Not evicted: ${why}${isRequested ? "" : recordsLimit(explanation)}.`]
+      ? [
+          isRequested
+            ? `Not evicted${gapLimit(explanation)}: ${why}.`
+            : `Not evicted: ${why}${recordsLimit(explanation)}.`,
+        ]
       : [`Whether Nodekeeper evicted it is not known: ${missing}.`];
   if (missing !== undefined && isRequested) texts.push(`${capitalized(why)}.`);
-  // An eviction that is not recorded may have stopped its containers.
-  const gap = missing === undefined && isRequested ? gapSince(explanation) : undefined;
-  if (gap) texts.push(`Records are ${missingText(gap)}.`);
   if (ending) texts.push(ending);
   return { kind: missing === undefined ? "kept" : "other", text: texts.join(" ") };
 }
@@ -211,19 +212,14 @@ function recordsLimit(explanation: PodExplanation): string {
   const { requests } = coverage;
   if (history === null || requests === undefined) return "";
   if (history.seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
-  const gap = gapSince(explanation);
-  return gap ? `, as far as records are kept (${missingText(gap)})` : "";
+  return gapLimit(explanation);
 }
 
-type Gap = PodExplanation["coverage"]["gaps"][number];
-
-// The first gap of the records since the agent has seen the pod.
-function gapSince({ history, coverage }: PodExplanation): Gap | undefined {
-  return history === null ? undefined : coverage.gaps.find(({ to }) => to >= history.seenAt);
-}
-
-function missingText({ from, to, why }: Gap): string {
-  return `missing between ${timeOf(from)} and ${timeOf(to)}: ${why}`;
+// An eviction that was not recorded may have stopped the containers of a pod that runs on.
+function gapLimit({ history, coverage }: PodExplanation): string {
+  const gap = history === null ? undefined : coverage.gaps.find(({ to }) => to >= history.seenAt);
+  if (!gap) return "";
+  return `, as far as records are kept (missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why})`;
 }
 
 // Times in the API server have a resolution of one second.

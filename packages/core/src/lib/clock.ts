@@ -57,7 +57,7 @@ export const systemClock: Clock = {
   after(ms, callback) {
     const due = performance.now() + Math.max(ms, 0);
     // setTimeout counts whole milliseconds of a different clock and may fire up to 2 ms early. For long delays, another
-    // millisecond is added, which nobody notices: a timer that fires early wakes the process twice.
+    // millisecond is added, so that the timer does not fire early and wake the process twice.
     const roundingMs = ms >= LONG_DELAY_MS ? 1 : 0;
     const fire = () => {
       const leftMs = due - performance.now();

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { keepProcessSmall, keepStartSmall, returnMemoryOfStart } from "../memory.ts";
 import { addConfigurationOptions } from "../settings-options.ts";
 
-/** By then, an agent whose API server and runtime answer is ready. */
+/** An agent whose API server and runtime respond is ready by then. */
 const STARTED_MS = 10_000;
 
 /** `nodekeeper run` */

@@ -530,7 +530,7 @@ Records go back to 2026-03-01T12:00:00.000Z.
         const gap = { from: START + 1_000, to: START + 2_000, why: "the machine went down" };
         story.explanation.coverage = { oldest: START - 5_000, gaps: [gap] };
       },
-      "Not evicted: force requested it, but burst limit of this round reached: the pod is queued. Records are missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:00:02.000Z: the machine went down.",
+      "Not evicted, as far as records are kept (missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:00:02.000Z: the machine went down): force requested it, but burst limit of this round reached: the pod is queued.",
     ],
     [
       "it had finished before records were missing",
