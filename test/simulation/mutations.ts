@@ -77,7 +77,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
     to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
     promise: truth,
-    seed: 20,
+    seed: 7,
   },
   {
     name: "limits are forgotten at a restart",
@@ -85,7 +85,7 @@ export const mutations: readonly Mutation[] = [
     from: "elapsedSince(state, now, bootTime())), unrecorded: [] };",
     to: "elapsedSince(state, now, bootTime())), unrecorded: [], recent: [] };",
     promise: limited,
-    seed: 9,
+    seed: 11,
   },
   {
     name: "a limit allows one eviction too many",
@@ -93,7 +93,7 @@ export const mutations: readonly Mutation[] = [
     from: "times.length < limit) return null;",
     to: "times.length <= limit) return null;",
     promise: limited,
-    seed: 8,
+    seed: 7,
   },
   {
     name: "limits are counted by the wall clock",
@@ -117,7 +117,7 @@ export const mutations: readonly Mutation[] = [
     from: 'if (pod.isStatic) return because("static");',
     to: "",
     promise: shielded,
-    seed: 15,
+    seed: 2,
   },
   {
     name: "critical pods are offered",
@@ -125,7 +125,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return",
     to: 'if (pod.priorityClassName !== "") return null;\n  if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return',
     promise: shielded,
-    seed: 15,
+    seed: 2,
   },
   {
     name: "a call to a plugin has no deadline",
@@ -143,7 +143,7 @@ export const mutations: readonly Mutation[] = [
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
     promise: answered,
-    seed: 16,
+    seed: 28,
   },
   {
     name: "dry run evicts",
@@ -159,7 +159,7 @@ export const mutations: readonly Mutation[] = [
     from: "live.filter((taint) => !isComplete || !isOwn(taint) || desiredIds.has(idOf(taint)));",
     to: "live;",
     promise: tainted,
-    seed: 4,
+    seed: 10,
   },
   {
     name: "a taint is never set",
@@ -167,7 +167,7 @@ export const mutations: readonly Mutation[] = [
     from: "desired.filter((taint) => !liveIds.has(idOf(taint)));",
     to: "[];",
     promise: tainted,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "taints are not removed after a restart",
@@ -175,7 +175,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#isOpen = isWhole || this.#clock.monotonic() - this.#startedAt >= STARTUP_GRACE_MS;",
     to: "",
     promise: tainted,
-    seed: 4,
+    seed: 10,
   },
   {
     name: "a condition of a plugin that fails stays for ever",
@@ -183,7 +183,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
     to: "",
     promise: tainted,
-    seed: 4,
+    seed: 10,
   },
   {
     name: "a failed write of an object is not retried",
@@ -191,7 +191,7 @@ export const mutations: readonly Mutation[] = [
     from: "      this.#queue.addAfter(object, delayMs);",
     to: "",
     promise: published,
-    seed: 5,
+    seed: 6,
   },
   {
     name: "a plugin that registers again is not read",
@@ -199,7 +199,7 @@ export const mutations: readonly Mutation[] = [
     from: "    this.#start(endpoint, source);\n    this.#options.onChange",
     to: "    this.#running.signal.aborted || endpoint.message || this.#start(endpoint, source);\n    this.#options.onChange",
     promise: published,
-    seed: 1,
+    seed: 10,
   },
   {
     name: "a failed write of taints counts as done",
@@ -231,7 +231,7 @@ export const mutations: readonly Mutation[] = [
     from: "{ metadata: { resourceVersion, uid, ...",
     to: "{ metadata: { uid, ...",
     promise: foreign,
-    seed: 30,
+    seed: 133,
   },
   {
     name: "an eviction is sent without the UID of the pod",
@@ -239,7 +239,7 @@ export const mutations: readonly Mutation[] = [
     from: "preconditions: { uid, ...(res",
     to: "preconditions: { ...(res",
     promise: byUid,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "an eviction is sent without the version that was read",
@@ -247,7 +247,7 @@ export const mutations: readonly Mutation[] = [
     from: "        resourceVersion,\n",
     to: "",
     promise: byUid,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "an eviction of unknown outcome counts as accepted",
@@ -263,7 +263,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
     promise: relieved,
-    seed: 144,
+    seed: 55,
   },
   {
     name: "the grace period of a threshold starts again in each round",
@@ -271,7 +271,7 @@ export const mutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
-    seed: 45,
+    seed: 48,
   },
   {
     name: "the value of a reporter is dropped as soon as it is lost",
@@ -279,7 +279,7 @@ export const mutations: readonly Mutation[] = [
     from: "this.#stop(endpoint, reason, 0);",
     to: "this.#drop(endpoint);",
     promise: kept,
-    seed: 7,
+    seed: 8,
   },
   {
     name: "an earlier report is stored than the one that is published",
@@ -289,7 +289,7 @@ export const mutations: readonly Mutation[] = [
     if (!firsts.has(plugin)) firsts.set(plugin, stored);
     this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null });`,
     promise: kept,
-    seed: 4,
+    seed: 21,
   },
   {
     name: "the last value that is withdrawn is left",
@@ -297,7 +297,7 @@ export const mutations: readonly Mutation[] = [
     from: "return text !== applied;",
     to: 'return text !== "" && text !== applied;',
     promise: published,
-    seed: 16,
+    seed: 6,
   },
   {
     name: "a watch is not resumed after 410",
@@ -313,7 +313,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (this.#needed.has(key)) this.#enqueue(key);",
     to: "this.#needed.delete(key);",
     promise: published,
-    seed: 32,
+    seed: 14,
   },
   {
     name: "a failed registration is not tried again",
@@ -402,7 +402,7 @@ export const mutations: readonly Mutation[] = [
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
     promise: relieved,
-    seed: 553,
+    seed: 67,
   },
   {
     name: "an acceptance is not recorded",
@@ -410,7 +410,7 @@ export const mutations: readonly Mutation[] = [
     from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });",
     to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });',
     promise: truth,
-    seed: 33,
+    seed: 122,
   },
   {
     name: "the end of an eviction is kept in memory until the next round",
@@ -434,7 +434,7 @@ export const mutations: readonly Mutation[] = [
     from: '    case "superseded":\n',
     to: '    case "superseded":\n    case "unknown":\n',
     promise: truth,
-    seed: 6,
+    seed: 9,
   },
   {
     name: "the list of evictions shows an outcome beside another pod",
@@ -442,7 +442,7 @@ export const mutations: readonly Mutation[] = [
     from: "const eviction = this.#open.get(outcome.uid);",
     to: "const [eviction] = this.#open.values();",
     promise: ownOutcome,
-    seed: 40,
+    seed: 54,
   },
   {
     name: "a device of another claim is prepared",
