@@ -219,7 +219,8 @@ function isOfOldRecord({ history, devices: { unpreparations } }: World, claim: s
 // If an agent can record nothing, the next one does not know of claims that are without a CDI file: their preparation has
 // failed, or they are being unprepared (docs/operating.md).
 function isUnknown({ history }: World, { takenAt }: Clash): boolean {
-  return history.unwritten.some(({ from, to }) => takenAt >= from && takenAt <= to);
+  const isOfEarlier = history.lives.some(({ startedAt }) => startedAt > takenAt);
+  return isOfEarlier && history.unwritten.some(({ from, to }) => takenAt >= from && takenAt <= to);
 }
 
 /** Devices of claims whose pods have been running for long enough, and whose drivers are installed. */

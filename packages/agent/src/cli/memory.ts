@@ -27,7 +27,7 @@ export function keepProcessSmall(): void {
   setFlagsFromString("--optimize-for-size");
 }
 
-/** Returns what only the start needed, 1 MB, to the operating system. Blocks the process for about 0.1 s. */
+/** Returns what only the start needed to the operating system. Blocks the process for about 0.1 s. */
 export function returnMemoryOfStart(): void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as NodeJS.GCFunction;

@@ -11,7 +11,7 @@ export class WireReader {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** Continues at the beginning of other bytes. */
+  /** Starts again at the beginning of another buffer. */
   start(bytes: Buffer): void {
     this.#bytes = bytes;
     this.#position = 0;

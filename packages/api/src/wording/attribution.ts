@@ -1,6 +1,6 @@
 import { type EvictionOutcome, isOfSelection } from "../decide/index.ts";
 import type { ExplainedRound, PodExplanation } from "../records/index.ts";
-import { timeOf } from "./time.ts";
+import { SECOND_MS, timeOf } from "./time.ts";
 
 /** The last recorded eviction of a pod by Nodekeeper. */
 export interface LastEviction {
@@ -87,9 +87,6 @@ function mayFollow({ result, sent, sentBefore, stopsContainers }: EvictionOutcom
 function unknown(why = ""): Attribution {
   return { by: "unknown", why };
 }
-
-// Times in the API server have a resolution of one second, unlike those of the agent's own readings.
-const SECOND_MS = 1_000;
 
 // From the request to delete the pod until it left the node.
 function fromCoverage(explanation: PodExplanation): Attribution {

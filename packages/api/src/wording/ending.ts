@@ -1,7 +1,7 @@
 import type { ContainerExit, EvictionStep, NodePod, PodEnding, PodExplanation } from "../records/index.ts";
 import { type Attribution, attributionOf, lastEvictionOf } from "./attribution.ts";
 import { counted, offsetOf } from "./text.ts";
-import { timeOf } from "./time.ts";
+import { SECOND_MS, timeOf } from "./time.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
 // Reasons of the condition DisruptionTarget:
@@ -26,8 +26,6 @@ const kubeletReasons: ReadonlyMap<string, string> = new Map([
 ]);
 const OOM_KILLED = "OOMKilled";
 const MOST_CONTAINERS = 5;
-// Times in the API server have a resolution of one second.
-const SECOND_MS = 1_000;
 
 /**
  * Returns the cause of a pod's end from its conditions and status: "Preempted by the scheduler: ...". Undefined if they

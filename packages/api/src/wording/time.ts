@@ -2,3 +2,6 @@
 export function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+/** Resolution of times in the API server. */
+export const SECOND_MS = 1_000;

@@ -3,7 +3,7 @@ import type { ExplainedRound, PodExplanation } from "../records/index.ts";
 import { type Attribution, attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
 import { causeOf, endingText, exitTexts } from "./ending.ts";
 import { outcomeText, reasonText, secondsOf } from "./text.ts";
-import { timeOf } from "./time.ts";
+import { SECOND_MS, timeOf } from "./time.ts";
 
 /** Summarizes what happened to a pod, in a few sentences. Names and reasons from plugins and pods are not escaped. */
 export interface Verdict {
@@ -222,8 +222,6 @@ function gapLimit({ history, coverage }: PodExplanation): string {
   return `, as far as records are kept (missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why})`;
 }
 
-// Times in the API server have a resolution of one second.
-const SECOND_MS = 1_000;
 const NOT_REQUESTED = "no plugin requested it";
 
 function whyNot(round: ExplainedRound | undefined): string {

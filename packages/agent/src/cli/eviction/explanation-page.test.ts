@@ -58,7 +58,7 @@ const pressure = (...top: string[]): TestPlugin => ({
   top,
 });
 
-/** The pod failed after two seconds, and still exists. */
+/** Lets the pod fail after two seconds, without being deleted. */
 function finish(story: Story): void {
   story.left(5_000);
   const { history } = story.explanation;
