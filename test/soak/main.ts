@@ -12,6 +12,7 @@ runtime, full and read-only disks, restored state directories, plugins that come
 
   --minutes N    how long faults are done
   --seed N       the same faults in the same order again (default: random, printed)
+  --one-life     the agent is never killed: how its memory grows in one life
   --quiet        no line for each fault
   --help
 
@@ -21,13 +22,14 @@ its memory or descriptors grew; 2 for arguments that make no sense.`;
 const options = {
   minutes: { type: "string" },
   seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+  "one-life": { type: "boolean", default: false },
   quiet: { type: "boolean", default: false },
 } as const;
-const { minutes, seed, quiet } = readArguments(help, { options }, ({ values }) => {
+const { minutes, seed, isOneLife, quiet } = readArguments(help, { options }, ({ values }) => {
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
   if (!(minutes > 0) || !Number.isInteger(seed))
     throw new Error("--minutes takes a number above 0, --seed a whole number");
-  return { minutes, seed, quiet: values.quiet };
+  return { minutes, seed, isOneLife: values["one-life"], quiet: values.quiet };
 });
 console.log(`soak of ${minutes} minutes, seed ${seed}`);
 const stop = new AbortController();
@@ -36,6 +38,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 const report = await soak({
   minutes,
   seed,
+  isOneLife,
   say: (line) => quiet || console.log(line),
   signal: stop.signal,
 }).catch((error: unknown) => {

@@ -20,6 +20,8 @@ import { SoakedAgent } from "./soaked-agent.ts";
 export interface SoakOptions {
   minutes: number;
   seed: number;
+  /** The agent is never killed. */
+  isOneLife: boolean;
   /** What happens now, a line each. */
   say(line: string): void;
   /** When it aborts, the soak takes down all that it started, and throws its reason. */
@@ -44,7 +46,7 @@ const SAMPLE_EVERY_MS = 1_000;
 const REQUESTS_KEPT = 200;
 
 /** Runs the whole agent on a development cluster under faults, then lets all come to rest and judges it. */
-export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise<SoakReport> {
+export async function soak({ minutes, seed, isOneLife, say, signal }: SoakOptions): Promise<SoakReport> {
   await using ends = new AsyncDisposableStack();
   const cluster = await startCluster({ removePodsAfterGrace: false });
   ends.defer(() => cluster.stop());
@@ -95,7 +97,9 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
   const stopSampling = runAll([{ run: (signal) => sampleAll(agent, cluster, begun, samples, signal) }]);
   ends.defer(stopSampling);
   const place: Place = { cluster, cri, peers, agent, disk, unrecorded: [] };
-  const faults = await doFaults(place, chanceOf(seed), begun, minutes * 60_000, (line) => {
+  const durationMs = minutes * 60_000;
+  const killsUntilMs = isOneLife ? 0 : durationMs * SHARE_WITH_AGENT_KILLS;
+  const faults = await doFaults(place, chanceOf(seed), { begun, durationMs, killsUntilMs }, (line) => {
     signal.throwIfAborted();
     say(line);
   });
@@ -145,15 +149,13 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
 async function doFaults(
   place: Place,
   chance: Chance,
-  begun: number,
-  durationMs: number,
+  { begun, durationMs, killsUntilMs }: { begun: number; durationMs: number; killsUntilMs: number },
   say: (line: string) => void,
 ): Promise<Record<string, number>> {
   const done: Record<string, number> = {};
   for (let at = 0; at < durationMs; at = performance.now() - begun) {
     const kinds = faultKinds.filter(
-      ({ needsDisk, killsAgent }) =>
-        (!needsDisk || place.disk) && (!killsAgent || at < durationMs * SHARE_WITH_AGENT_KILLS),
+      ({ needsDisk, killsAgent }) => (!needsDisk || place.disk) && (!killsAgent || at < killsUntilMs),
     );
     const kind = chance.oneOf(kinds.flatMap((each): FaultKind[] => Array(each.weight).fill(each)));
     say(`${(at / 1_000).toFixed(0)} s: ${kind.name}`);
