@@ -61,7 +61,10 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   slowestMs: number;
   /** What happens to events of containers between the runtime and the agent. */
   runtimeEvents: EventFaults;
-  /** Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. */
+  /**
+   * Share of the agent's evictions, and of its other writes, after which it dies before the response arrives. The first one is
+   * also the share of evicted pods after whose end it dies within seconds.
+   */
   killsAtEvictions: number;
   killsAtWrites: number;
   /** Share of writes of Leases and ResourceSlices after which the agent that wrote dies, in worlds with shared pools. */

@@ -416,6 +416,14 @@ export class World {
       machine.init.run(() => pools.meetWrite(write));
       return;
     }
+    if (this.#isEndOfEviction(write) && machine.chance(killsAtEvictions)) {
+      count(faults, "killsAtEnds");
+      // Before its next round, or in it.
+      machine.scheduler.after(machine.between(0, ROUND_MS), () => {
+        if (!this.isCalm) machine.init.run(() => agent.kill());
+      });
+      return;
+    }
     if (write.client !== "nodekeeper") return;
     if (machine.chance(isEviction(write) ? killsAtEvictions : killsAtWrites)) {
       count(faults, "killsAtWrites");
@@ -424,6 +432,11 @@ export class World {
       count(faults, "changesAtWrites");
       machine.init.run(() => machine.pick(this.reporters).change());
     }
+  }
+
+  #isEndOfEviction({ client, method, podUid }: ApiWrite): boolean {
+    if (client !== "other" || method !== "DELETE" || podUid === undefined) return false;
+    return this.history.evictions.some((eviction) => eviction.podUid === podUid);
   }
 
   /** Does a fault as often as the plan says, and counts it. */
@@ -527,6 +540,8 @@ const SHORT_GRACE_MS = 30_000;
 // the calm.
 const LATE_WRITE_MS = 30_000;
 const SOON_MS = 1_000;
+// About that of the agent's periods.
+const ROUND_MS = 3_000;
 
 // When the calm begins, an agent that was started on a read-only disk is restarted, and one of two agents ends.
 const RESTART_MS = 10_000;
