@@ -6,8 +6,8 @@ import { CdiCheck } from "./cdi-check.ts";
 import { CdiDirectory } from "./cdi-directory.ts";
 import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
 
-function checkOf(world: ClaimWorld, path: string) {
-  const records = world.records();
+function checkOf(world: ClaimWorld, path: string, boot?: string) {
+  const records = world.records(boot);
   const directory = new CdiDirectory(path, join(world.directory, "metadata"));
   const differing: string[] = [];
   const check = new CdiCheck({
@@ -20,13 +20,13 @@ function checkOf(world: ClaimWorld, path: string) {
   return { records, directory, check, differing };
 }
 
-function textOf(uid: string): string {
+function textOf(uid: string, boot = "boot-1"): string {
   const owner = {
     driver: DRIVER,
     namespace: "default",
     name: "a",
     uid,
-    boot: "boot-1",
+    boot,
     pods: [],
     driverUid: 0,
     devices: [],
@@ -85,4 +85,23 @@ it("metadata of claims without a record and without a CDI file is removed at the
   for (const uid of ["uid-1", "uid-2"]) mkdirSync(join(metadata, `${DRIVER}_${uid}`), { recursive: true });
   await check.start();
   expect(readdirSync(metadata)).toEqual([`${DRIVER}_uid-1`]);
+});
+
+it("a file of this boot replaces the record of an earlier boot: the agent that wrote it could not record the claim", async () => {
+  using world = new ClaimWorld();
+  const before = world.records("boot-1");
+  const uids = ["prepared-again", "of-earlier-boot"];
+  for (const uid of uids)
+    await before.save(
+      DRIVER,
+      { namespace: "default", name: uid, uid },
+      { state: "preparing", devices: [], pods: [], cdi: "" },
+    );
+  const { records, directory, check, differing } = checkOf(world, join(world.directory, "cdi"), "boot-2");
+  directory.write(DRIVER, "prepared-again", textOf("prepared-again", "boot-2"));
+  directory.write(DRIVER, "of-earlier-boot", textOf("of-earlier-boot", "boot-1"));
+  await check.start();
+  expect(records.get(DRIVER, "prepared-again")).toMatchObject({ state: "prepared", boot: "boot-2" });
+  expect(records.get(DRIVER, "of-earlier-boot")).toMatchObject({ state: "preparing", boot: "boot-1" });
+  expect(differing).toEqual([DRIVER]);
 });

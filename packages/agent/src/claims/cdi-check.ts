@@ -85,7 +85,7 @@ export class CdiCheck {
       const recorded = new Set<string>();
       for (const record of records.all()) {
         const name = directory.nameOf(record.driver, record.uid);
-        recorded.add(name);
+        if (!records.isOfOldBoot(record)) recorded.add(name);
         if (records.hasFile(record) && !names.has(name)) differing.add(record.driver);
       }
       for (const name of names) {
@@ -100,7 +100,8 @@ export class CdiCheck {
     for (const driver of differing) queue.add(driver);
   }
 
-  // The file's record was lost with the state database. Whether its claim still exists is checked later.
+  // The file's record was lost with the state database, or is of an earlier boot because the agent that wrote the file could
+  // record nothing. Whether its claim still exists is checked later.
   async #adopt(name: string): Promise<string | undefined> {
     const { directory, records, log } = this.#context;
     const text = await directory.readNamed(name);
@@ -112,7 +113,8 @@ export class CdiCheck {
       return undefined;
     }
     // The claim may have been prepared while the file was read.
-    if (records.get(owner.driver, owner.uid)) return undefined;
+    const known = records.get(owner.driver, owner.uid);
+    if (known && (!records.isOfOldBoot(known) || owner.boot !== records.boot)) return undefined;
     await records.adopt(owner, text);
     log.warn({ errorId: ClaimNotRecorded.id, file: name }, "CDI file without a record: recorded again");
     return owner.driver;
