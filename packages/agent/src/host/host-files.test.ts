@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -30,4 +30,28 @@ it("returns undefined for a file that is absent, and throws for a directory", as
   const files = new HostFiles(root);
   expect(await files.text("/sys/absent", noAbort)).toBeUndefined();
   await expect(files.text("/sys", noAbort)).rejects.toMatchObject({ code: "unavailable" });
+});
+
+it("reads a sampled file again that was replaced, also if it was empty", () => {
+  const { kernel } = new HostFiles(root);
+  for (const text of ["one", "", "two"]) {
+    rmSync(join(root, "proc/meminfo"), { force: true });
+    writeFileSync(join(root, "proc/meminfo"), text);
+    expect(kernel.text("/proc/meminfo")).toBe(text);
+  }
+});
+
+it("keeps sampled files of the kernel open, and reads them from their start each time", () => {
+  const { kernel } = new HostFiles("/");
+  const descriptors = () => readdirSync("/proc/self/fd").length;
+  const total = () => /^MemTotal: .*$/m.exec(kernel.text("/proc/meminfo") ?? "")?.[0];
+  const before = descriptors();
+  const first = total();
+  expect(first).toMatch(/kB$/);
+  const once = descriptors();
+  for (let time = 0; time < 5; time++) {
+    expect(total()).toBe(first);
+    kernel.text("/proc/uptime");
+  }
+  expect([once - before, descriptors() - before]).toEqual([1, 1]);
 });
