@@ -228,8 +228,8 @@ export const evictionMutations: readonly Mutation[] = [
   {
     name: "quiet: readings are sampled fifty times as often",
     file: `${eviction}/ask/threshold-sampler.ts`,
-    from: "await sleepOrAbort(clock, pauseMs, signal);",
-    to: "await sleepOrAbort(clock, pauseMs / 50, signal);",
+    from: "clock.after(Math.min(pauseMs, LONGEST_PERIOD_MS), take)",
+    to: "clock.after(Math.min(pauseMs, LONGEST_PERIOD_MS) / 50, take)",
     promise: idle,
     seed: 28,
   },
