@@ -320,8 +320,8 @@ export const mutations: readonly Mutation[] = [
     file: "packages/agent/src/plugins/session.ts",
     from: 'return this.#status.retry("failed");',
     to: "return;",
-    promise: published,
-    seed: 53,
+    promise: tainted,
+    seed: 54,
   },
   {
     name: "readyz ignores failing checks",

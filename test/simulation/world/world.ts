@@ -297,6 +297,7 @@ export class World {
       if (process) frozen(process, 20_000);
     });
     this.#often("flaps", () => machine.pick(this.plugins).flap());
+    this.#often("slowRestarts", () => machine.pick(this.plugins).restartSlowly());
     this.#often("lies", () => machine.pick(this.plugins).lie());
     this.#often("pluginReplacements", () => this.#replacePlugin());
     this.#often("consumerKills", () => machine.pick(this.consumers).kill());
