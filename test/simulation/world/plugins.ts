@@ -112,7 +112,6 @@ export abstract class PluginActor {
     const { machine, history, name } = this;
     const what = machine.pick(flaps);
     history.note("fault", `${name} flaps: ${what}`);
-    this.#old?.kill();
     let left = machine.between(2, 5);
     const next = () => {
       if (this.#isSettled || !this.isWanted || left-- === 0) return;
@@ -123,6 +122,8 @@ export abstract class PluginActor {
   }
 
   #flapOnce(what: (typeof flaps)[number]): void {
+    // One that was replaced since the last time would be served again.
+    this.#old?.kill();
     if (what === "socket") {
       if (this.#plugin) rmSync(this.#plugin.socketPath, { force: true });
     } else if (what === "refused") this.#beRefused(!this.#isRefused);
