@@ -151,7 +151,7 @@ export const mutations: readonly Mutation[] = [
     from: "if (policy.dryRunPlugins.length === 0) return requested;",
     to: "if (policy.dryRunPlugins) return requested;",
     promise: dry,
-    seed: 5,
+    seed: 19,
   },
   {
     name: "a taint is never removed",

@@ -228,8 +228,6 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
   return scheduler.pods.flatMap(({ pod, claims }) =>
     claims.flatMap((claim) => {
       const { name = "", uid = "" } = claim.metadata;
-      // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
-      if (kubelet.find(uid)?.isAnswerLost) return [];
       // For a pod that ended before another one used it.
       if (kubelet.isUnpreparing(uid)) return [];
       // The kubelet may not have seen a pod that was created just before the rest.
@@ -237,9 +235,13 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];
       const held = heldDevices(claim);
       if (held.some(({ device }) => scheduler.wasSharedWithin(device, UNDER_WAY_MS))) return [];
-      return held
-        .filter(({ driver }) => installed.some((each) => each.name === driver))
-        .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }));
+      return (
+        held
+          .filter(({ driver }) => installed.some((each) => each.name === driver))
+          // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
+          .filter(({ driver }) => !kubelet.find(uid, driver)?.isAnswerLost)
+          .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }))
+      );
     }),
   );
 }

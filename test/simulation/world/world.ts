@@ -5,6 +5,7 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
+import { ApiOutages } from "./api-outages.ts";
 import { ApiServer, NODE } from "./api-server.ts";
 import { Budgets } from "./budgets.ts";
 import { Consumer } from "./consumer.ts";
@@ -14,7 +15,6 @@ import { Drain } from "./drain.ts";
 import { EvictionActor } from "./eviction-plugins.ts";
 import {
   apiFaultsOf,
-  apiOutageOf,
   count,
   drawBindingFaults,
   drawDiskFaults,
@@ -82,6 +82,7 @@ export class World {
   readonly plan: Plan;
   readonly history: History;
   readonly api: ApiServer;
+  readonly outages: ApiOutages;
   readonly runtime: ContainerRuntime;
   readonly kubelet: Kubelet;
   readonly agent: AgentHost;
@@ -127,6 +128,7 @@ export class World {
     if (this.plan.stopped) this.plan.settings = { ...this.plan.settings, ...this.plan.stopped.settings };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
+    this.outages = new ApiOutages(machine, this.history, this.api);
     const runtimeName = drawRuntime(seededRandom(seed + RUNTIME));
     const stopFaults = this.plan.stopped && { faults: this.plan.faults, random: stopRandom };
     this.runtime = new ContainerRuntime(machine, this.history, runtimeName, stopFaults);
@@ -271,16 +273,7 @@ export class World {
       // The agent learns of it by the bookmarks that are missing, if there were any.
       this.api.stallWatches(2 * QUICK_BOOKMARKS_MS);
     });
-    this.#often("apiOutages", () => {
-      const { api } = this;
-      const usual = api.faults;
-      const outage = apiOutageOf(machine);
-      history.note("fault", "API server refuses all requests");
-      api.faults = outage;
-      machine.scheduler.after(machine.between(500, 20_000), () => {
-        if (api.faults === outage) api.faults = usual;
-      });
-    });
+    this.#often("apiOutages", () => this.outages.begin());
     this.#often("agentKills", () =>
       this.agent.kill(machine.chance(0.7) ? machine.between(0, 200) : undefined),
     );
@@ -370,7 +363,7 @@ export class World {
     this.#isCalm = true;
     this.history.note("world", "all is calm");
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
-    this.api.faults = undefined;
+    this.outages.end();
     this.api.onWrite = undefined;
     this.api.onClaimRead = undefined;
     this.machine.init.run(() => this.agent.endOne());
