@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { mutations } from "./simulation/mutations.ts";
+import { mutations } from "./simulation/mutations/index.ts";
 import { shrink } from "./simulation/shrink.ts";
 import type { Outcome } from "./simulation/simulate.ts";
 import { noFaults } from "./simulation/world/faults.ts";

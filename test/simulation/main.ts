@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildWorld, loadWorld, removeWorld } from "./load.ts";
-import { mutations } from "./mutations.ts";
+import { mutations } from "./mutations/index.ts";
 import { prove } from "./proof.ts";
 import { Coverage } from "./report/coverage.ts";
 import { type Counted, Tally } from "./report/tally.ts";
@@ -18,7 +18,7 @@ test/simulation/rules.
 
   --seed N      runs one world; if it breaks a rule, prints the rule, the last events before it and the whole trace
   --shrink      with --seed: looks for a smaller world with the same finding
-  --mutations   puts each defect of test/simulation/mutations.ts, or those with NAME in their name, into the agent, and
+  --mutations   puts each defect of test/simulation/mutations, or those with NAME in their name, into the agent, and
                 runs the world that is known to break a rule by it, and then others until one does
   --seeds N     runs N worlds (default 100; with --mutations, at most N others for each of them, default 500)
   --from N      first of them (default 1)

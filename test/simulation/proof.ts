@@ -1,5 +1,5 @@
 import { buildWorld, removeWorld } from "./load.ts";
-import type { Mutation } from "./mutation.ts";
+import type { Mutation } from "./mutations/index.ts";
 import { runWorlds, seedsFrom } from "./worker.ts";
 
 /** Which worlds are tried for a mutation after the one that is known to find it. */

@@ -1,8 +1,10 @@
-import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
 // The longest file is memory.numa_stat on machines with many nodes: a few kilobytes.
 const FILE_CAP = 64 * 1024;
+// Sampled several times a second. Opening and closing such a file costs more than reading it.
+const keptOpen = /^\/proc\/(meminfo|pressure\/\w+)$/;
 // Reading a device that was removed after it was listed fails with ENODEV or ENXIO.
 const absentCodes = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO"]);
 
@@ -24,6 +26,8 @@ export function absentOrThrow(place: string, error: unknown): undefined {
 export class KernelFiles {
   readonly #prefix: string;
   readonly #buffer = Buffer.allocUnsafe(FILE_CAP + 1);
+  /** Descriptors of the files that stay open, by path. */
+  readonly #kept = new Map<string, number>();
 
   /** @param prefix root directory without a trailing slash */
   constructor(prefix: string) {
@@ -62,16 +66,26 @@ export class KernelFiles {
     read: (piece: (lengthSoFar?: number) => string) => string,
   ): string | undefined {
     return this.#attempt(path, (place) => {
-      const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      const kept = this.#kept.get(path);
+      const descriptor = kept ?? openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      let isKept = false;
       try {
-        return read((lengthSoFar = 0) => {
-          const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, null);
+        const text = read((lengthSoFar = 0) => {
+          const position = kept === undefined ? null : lengthSoFar;
+          const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, position);
           if (lengthSoFar + length > cap)
             throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
           return this.#buffer.toString("latin1", 0, length);
         });
+        // A file that the kernel generates has no size. Others could be replaced.
+        isKept = kept !== undefined || (keptOpen.test(path) && fstatSync(descriptor).size === 0);
+        if (isKept) this.#kept.set(path, descriptor);
+        return text;
       } finally {
-        closeSync(descriptor);
+        if (!isKept) {
+          this.#kept.delete(path);
+          closeSync(descriptor);
+        }
       }
     });
   }

@@ -206,10 +206,12 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
-  // Pods that could not be read, or that callers are waiting for, are read at the short period.
-  #readSome(): void {
-    for (const podUid of [...this.#parts.records.marked(), ...this.#parts.cache.waitedFor()])
-      this.requestRelist(podUid);
+  // Pods that could not be read, or that callers are waiting for, are read at the short period. Returns whether there are
+  // any.
+  #readSome(): boolean {
+    const podUids = [...this.#parts.records.marked(), ...this.#parts.cache.waitedFor()];
+    for (const podUid of podUids) this.requestRelist(podUid);
+    return podUids.length > 0;
   }
 
   #relistSucceeded(): void {

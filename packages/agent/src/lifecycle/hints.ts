@@ -137,6 +137,7 @@ export class Hints {
    */
   wanted(podUid: string): void {
     if (this.isOpen) this.#queue.add(podUid);
+    this.#pacing.retry();
   }
 
   /**

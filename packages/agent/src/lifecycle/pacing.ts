@@ -13,6 +13,8 @@ export class RelistPacing {
   #quietSince = Number.POSITIVE_INFINITY;
   #hasFailed = false;
   #isSoon = false;
+  /** When pods are to be read again, monotonic milliseconds. Undefined if there are none. */
+  #retryAt: number | undefined;
 
   constructor(context: Pick<LifecycleContext, "clock" | "settings">) {
     this.#context = context;
@@ -68,25 +70,32 @@ export class RelistPacing {
     this.#sleep.wake();
   }
 
+  /** Called when a pod must be read again, or a caller waits for one. `pause` then calls `onShort`. */
+  retry(): void {
+    if (this.#retryAt !== undefined) return;
+    this.#retryAt = this.#context.clock.monotonic() + this.#context.settings.relistPeriod;
+    this.#sleep.wake();
+  }
+
   /**
-   * Called at the end of a relist. Waits until the next relist is due or the signal aborts. Calls `onShort`
-   * every short period.
+   * Called at the end of a relist. Waits for the period, or a shorter one if it becomes shorter, or until the signal
+   * aborts. After `retry`, calls `onShort` every short period until it returns false.
    */
-  async pause(onShort: () => void, signal: AbortSignal): Promise<void> {
+  async pause(onShort: () => boolean, signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#context;
     const shortMs = settings.relistPeriod;
     const endedAt = clock.monotonic();
-    let shortAt = endedAt + shortMs;
+    if (this.#retryAt !== undefined) this.#retryAt = endedAt + shortMs;
+    let due = Number.POSITIVE_INFINITY;
     while (!signal.aborted) {
       this.#sleep.clear();
       const now = clock.monotonic();
-      const due = endedAt + this.periodMs;
+      // A period that has grown meanwhile applies to the next pause.
+      due = Math.min(due, endedAt + this.periodMs);
       if (now >= due) return;
-      if (now >= shortAt) {
-        onShort();
-        shortAt = now + shortMs;
-      }
-      await this.#sleep.waitOrAbort(clock, Math.min(due, shortAt) - now, signal);
+      if (this.#retryAt !== undefined && now >= this.#retryAt)
+        this.#retryAt = onShort() ? now + shortMs : undefined;
+      await this.#sleep.waitOrAbort(clock, Math.min(due, this.#retryAt ?? due) - now, signal);
     }
   }
 }

@@ -157,7 +157,7 @@ export class PodTracker {
 
   // Synchronous, so that readers always see a consistent cache, records and log.
   #commit({ uid, startedAt }: Reading, listed: Pod, read: PodStatus): void {
-    const { records, cache, journal, hints, known } = this.#state;
+    const { records, cache, journal, hints, known, pacing } = this.#state;
     const { pod, listed: before, status: inspected, isInconsistent } = reconcile(listed, read);
     const record = records.open(pod);
     const status = withKnownIps(inspected, record.ips);
@@ -166,7 +166,10 @@ export class PodTracker {
     const events = podEvents(record, transitions, status, hints);
     if (events.length === 0 && records.markOf(uid) === "failed") events.push(podSync(record, ""));
     records.unmark(uid);
-    if (isInconsistent) records.mark(uid, "inconsistent");
+    if (isInconsistent) {
+      records.mark(uid, "inconsistent");
+      pacing.retry();
+    }
     const isSaved =
       transitions.length === 0 && samePods(record.emitted, pod) && sameIps(record.ips, status.ips);
     record.emitted = pod;
@@ -201,7 +204,7 @@ export class PodTracker {
   #fail({ uid, startedAt, signal }: Reading, failure: unknown, listed?: Pod): void {
     if (signal.aborted) return;
     const { log, metrics } = this.#context;
-    const { records, cache } = this.#state;
+    const { records, cache, pacing } = this.#state;
     const error = toError(failure);
     metrics.inspectionFailures.inc();
     const identity = records.get(uid)?.identity ?? listed;
@@ -210,6 +213,7 @@ export class PodTracker {
       log.warn({ errorId: PodNotInspectable.id, podUid: uid, pod, err: error }, "failed to read pod");
     }
     records.fail(uid, listed);
+    pacing.retry();
     cache.fail({ name: "", namespace: "", ...identity, uid }, error, startedAt);
   }
 

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { existsSync, type FSWatcher, mkdirSync, mkdtempSync, rmSync, type watch } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Clock, FakeClock, InotifyWatches, silentLogger } from "../lib/index.ts";
 import { KeptServer } from "./kept-server.ts";
 
@@ -22,7 +22,7 @@ it("a server that is stopped while it looks for its socket does not serve a remo
     monotonic: () => fake.monotonic(),
     sleep: (ms, signal) => fake.sleep(ms, signal),
     after(ms, callback) {
-      if (ms === 2_000) lookAgain = callback;
+      if (ms === 10_000) lookAgain = callback;
       return fake.after(ms, callback);
     },
   };
@@ -74,6 +74,59 @@ it("looks for its socket if the directory's events concern it, not if other file
   expect(looks).toBe(0);
   tell("rename", "api.sock");
   expect(looks).toBe(1);
+  controller.abort();
+  await running;
+});
+
+it("finds that its socket was removed before the directory was watched", async () => {
+  const path = join(directory, "api.sock");
+  const controller = new AbortController();
+  const served: boolean[] = [];
+  const server = new KeptServer({
+    path,
+    addServices: () => {},
+    onServing: (isServing) => {
+      served.push(isServing);
+      if (served.length === 1) rmSync(path);
+    },
+    // Time does not pass: only the check after the start can find it.
+    clock: new FakeClock(),
+    log: silentLogger,
+  });
+  const running = server.run(controller.signal);
+  await server.ready;
+  await vi.waitFor(() => expect(served).toEqual([true, false, true]), { timeout: 30_000 });
+  expect(existsSync(path)).toBe(true);
+  controller.abort();
+  await running;
+});
+
+it.each([
+  ["every 2 s if its directory can't be watched", 2_000, undefined],
+  ["every 10 s if its directory is watched, but has no event", 10_000, { close: () => {} }],
+])("looks for its socket %s", async (_, intervalMs, watcher) => {
+  const path = join(directory, "api.sock");
+  const clock = new FakeClock();
+  const controller = new AbortController();
+  let isLost = false;
+  const server = new KeptServer({
+    path,
+    addServices: () => {},
+    onServing: (isServing) => {
+      isLost ||= !isServing;
+    },
+    clock,
+    log: silentLogger,
+    watches: { start: () => watcher } as unknown as InotifyWatches,
+  });
+  const running = server.run(controller.signal);
+  await server.ready;
+  await vi.waitFor(() => expect(clock.timers).toBe(1), { timeout: 30_000 });
+  await clock.step(intervalMs - 1);
+  expect(clock.timers).toBe(1);
+  rmSync(path);
+  await clock.step(1);
+  await vi.waitFor(() => expect(isLost).toBe(true), { timeout: 30_000 });
   controller.abort();
   await running;
 });

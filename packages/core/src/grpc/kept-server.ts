@@ -4,6 +4,7 @@ import { SocketInUse } from "@nodekeeper/api/errors";
 import { createServer, type Server } from "nice-grpc";
 import {
   type Clock,
+  childScope,
   InotifyWatches,
   type Logger,
   NodekeeperError,
@@ -37,8 +38,10 @@ export interface KeptServerOptions {
   watches?: InotifyWatches | undefined;
 }
 
-/** Interval of checks of the socket file without an event. */
+/** Interval of checks of the socket file without an event, if its directory can't be watched. */
 const CHECK_INTERVAL_MS = 2_000;
+/** The same if it is watched: only a mount over the directory causes no event. */
+const WATCHED_CHECK_INTERVAL_MS = 10_000;
 const SHUTDOWN_MS = 1_000;
 const RETRY_MS = 5_000;
 
@@ -106,14 +109,27 @@ export class KeptServer {
     onServing?.(true);
   }
 
-  /** Waits for an event of the socket file or the interval, then serves the socket again if its file was removed. */
+  /** Serves the socket again if its file was removed, then waits for an event of the socket file or the interval. */
   async #keep(signal: AbortSignal): Promise<void> {
+    const scope = childScope(signal);
+    try {
+      // Watched before the check, so that no removal is missed in between.
+      const changed = this.#directoryChanged(scope.signal);
+      if (await this.#isKept(signal)) await changed;
+      else await sleepOrAbort(this.#options.clock, CHECK_INTERVAL_MS, signal);
+    } finally {
+      scope.abort();
+      scope.release();
+    }
+  }
+
+  // Returns false if the socket cannot be served at present.
+  async #isKept(signal: AbortSignal): Promise<boolean> {
     const { path, clock, log, onServing } = this.#options;
-    await this.#directoryChanged(signal);
-    if (signal.aborted || !this.#socket) return;
+    if (signal.aborted || !this.#socket) return true;
     const ownership = await ownershipOf(this.#socket, clock);
     // If the agent is stopping, the directory may have been removed for that reason.
-    if (ownership === "ours" || signal.aborted) return;
+    if (ownership === "ours" || signal.aborted) return true;
     if (ownership === "taken") {
       throw new SocketInUse({ problem: `took the socket ${path}` });
     }
@@ -121,10 +137,12 @@ export class KeptServer {
     onServing?.(false);
     try {
       await this.#serve();
+      return true;
     } catch (error) {
       if (error instanceof NodekeeperError) throw error;
       // The directory may be recreated. The next check retries.
       log.warn({ err: error }, "failed to serve the socket, retrying");
+      return false;
     }
   }
 
@@ -139,11 +157,10 @@ export class KeptServer {
       };
       // Other files of the directory are written often. An event of the directory itself has the directory's name.
       const names = [null, basename(path), basename(dirname(path))];
-      // If the directory cannot be watched, only the interval applies.
       const watcher = this.#watches.start(dirname(path), (event, file) => {
         if (event === "rename" && names.includes(file)) finish();
       });
-      const timer = clock.after(CHECK_INTERVAL_MS, finish);
+      const timer = clock.after(watcher ? WATCHED_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS, finish);
       signal.addEventListener("abort", finish, { once: true });
       if (signal.aborted) finish();
     });

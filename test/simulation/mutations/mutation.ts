@@ -1,4 +1,4 @@
-import type { SourceChange } from "./machine/bundle.ts";
+import type { SourceChange } from "../machine/bundle.ts";
 
 /** A defect that is put into the agent, to prove that the rules find defects of this kind. */
 export interface Mutation extends SourceChange {

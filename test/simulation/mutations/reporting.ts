@@ -1,0 +1,99 @@
+import type { Mutation } from "./mutation.ts";
+
+const published = "After quiet, what plugins last reported is what is published, and nothing else.";
+const tainted =
+  "A taint is on the Node while its condition is reported, and is removed when it no longer is.";
+const kept =
+  "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away, for the grace period at least.";
+const noticed =
+  "While what changed can't be written, the health check that is about it fails, and not when it is written.";
+const idle =
+  "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.";
+const bounded = "What the agent keeps is bounded by what the node has, and its requests by what changes.";
+const reporting = "packages/agent/src/reporting";
+
+/** Defects of what is published of reporters, and of the registration of plugins. */
+export const reportingMutations: readonly Mutation[] = [
+  {
+    name: "a failed write of an object is not retried",
+    file: `${reporting}/publisher.ts`,
+    from: "      this.#queue.addAfter(object, delayMs);",
+    to: "",
+    promise: published,
+    seed: 6,
+  },
+  {
+    name: "a plugin that registers again is not read",
+    file: `${reporting}/manager.ts`,
+    from: "    this.#start(endpoint, source);\n    this.#options.onChange",
+    to: "    this.#running.signal.aborted || endpoint.message || this.#start(endpoint, source);\n    this.#options.onChange",
+    promise: published,
+    seed: 10,
+  },
+  {
+    name: "the value of a reporter is dropped as soon as it is lost",
+    file: `${reporting}/manager.ts`,
+    from: "this.#stop(endpoint, reason, 0);",
+    to: "this.#drop(endpoint);",
+    promise: kept,
+    seed: 8,
+  },
+  {
+    name: "an earlier report is stored than the one that is published",
+    file: `${reporting}/checkpoint.ts`,
+    from: "this.#changed.set(plugin, { plugin, content: stored, updatedAt, stoppedAt: stoppedAt ?? null });",
+    to: `const firsts = ((this as any).firsts ??= new Map());
+    if (!firsts.has(plugin)) firsts.set(plugin, stored);
+    this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null });`,
+    promise: kept,
+    seed: 21,
+  },
+  {
+    name: "the last value that is withdrawn is left",
+    file: `${reporting}/object-writer.ts`,
+    from: "return text !== applied;",
+    to: 'return text !== "" && text !== applied;',
+    promise: published,
+    seed: 6,
+  },
+  {
+    name: "a failed registration is not tried again",
+    file: "packages/agent/src/plugins/session.ts",
+    from: 'return this.#status.retry("failed");',
+    to: "return;",
+    promise: tainted,
+    seed: 54,
+  },
+  {
+    name: "an object that is not written for long fails no check",
+    file: `${reporting}/object-writer.ts`,
+    from: "waitedMs > UNHEALTHY_AFTER_MS || isNonRetryable(error.code)",
+    to: "isNonRetryable(error.code)",
+    promise: noticed,
+    seed: 16,
+  },
+  {
+    name: "bounds: turns of a plugin that has registered are kept",
+    file: "packages/agent/src/plugins/registered-plugins.ts",
+    from: "if (this.#turns.get(key) === settled) this.#turns.delete(key);",
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "quiet: directories are scanned twice a second",
+    file: "packages/agent/src/plugins/socket-watcher.ts",
+    from: "Math.max(settings.rescanInterval - gapMs, 0)",
+    to: "maxGapMs",
+    promise: idle,
+    seed: 28,
+  },
+  {
+    name: "bounds: sessions that have ended are kept",
+    file: "packages/agent/src/plugins/manager.ts",
+    from: "this.#running.delete(finished);",
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+];

@@ -1,0 +1,141 @@
+import type { Mutation } from "./mutation.ts";
+
+const published = "After quiet, what plugins last reported is what is published, and nothing else.";
+const healthy = "If all is well, no health check fails.";
+const deaf = "While the API server ends each watch at once, a health check fails.";
+const idle =
+  "An agent with nothing to do sends no writes, works once in each period, and keeps no work in queues.";
+const toldOnce = "A consumer is told each transition of a container once, in order, and without gaps.";
+const bounded = "What the agent keeps is bounded by what the node has, and its requests by what changes.";
+const oneAgent = "At no time do two agents have the state directory, and only the one that has it writes.";
+const takenOver = "After an agent has ended, another one has the state directory within 15 seconds.";
+const continued = "A consumer that continues at its cursor misses nothing, whatever happens to the agent.";
+const running = "The agent ends only when it is told to.";
+const state = "packages/agent/src/state";
+const core = "packages/core/src";
+
+/** Defects of the state directory, of pods and their events, and of what all modules share. */
+export const stateMutations: readonly Mutation[] = [
+  {
+    name: "a watch is not resumed after 410",
+    file: "packages/core/src/kube/watcher.ts",
+    from: 'else if (reason === "expired") this.#expired();',
+    to: 'else if (reason === "expired") this.#needed = undefined;',
+    promise: healthy,
+    seed: 42,
+  },
+  {
+    name: "a key that is added while it is in progress is lost",
+    file: "packages/core/src/lib/work-queue.ts",
+    from: "if (this.#needed.has(key)) this.#enqueue(key);",
+    to: "this.#needed.delete(key);",
+    promise: published,
+    seed: 14,
+  },
+  {
+    name: "readyz ignores failing checks",
+    file: "packages/agent/src/server/health.ts",
+    from: "failed ||= !ok;",
+    to: "failed ||= false;",
+    promise: deaf,
+    seed: 4,
+  },
+  {
+    name: "two agents: the state directory is not locked",
+    file: `${state}/directory-lock.ts`,
+    from: 'so it needs no journal on disk.\n      connection.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");',
+    to: '\n      connection.exec("PRAGMA journal_mode = MEMORY; BEGIN");',
+    promise: oneAgent,
+    seed: 4,
+  },
+  {
+    name: "two agents: an agent hands over before its parts have stopped",
+    file: "packages/agent/src/agent.ts",
+    from: "abandoned = await runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);",
+    to: `const stopping = new Promise<string[]>((resolve) => signal.addEventListener("abort", () => resolve([])));
+        const ended = runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
+        abandoned = await Promise.race([stopping, ended]);`,
+    promise: running,
+    seed: 46,
+  },
+  {
+    name: "two agents: one that has handed over never takes its turn again",
+    file: "packages/agent/src/assembly/handover.ts",
+    from: "while (!signal.aborted && !DirectoryLock.isFree(stateDir)) await",
+    to: "while (!signal.aborted && (this.#hasHandedOver || !DirectoryLock.isFree(stateDir))) await",
+    promise: takenOver,
+    seed: 45,
+  },
+  {
+    name: "two agents: one that hands over keeps the lock",
+    file: `${state}/database.ts`,
+    from: "    this.#disk.marker?.[Symbol.dispose]();\n    this.#disk.lock?.[Symbol.dispose]();\n",
+    to: "    this.#disk.marker?.[Symbol.dispose]();\n",
+    promise: takenOver,
+    seed: 24,
+  },
+  {
+    name: "two agents: the one that has the state directory is not named",
+    file: `${state}/directory-lock.ts`,
+    from: "    introduce(holderFile, now);\n",
+    to: "",
+    promise: running,
+    seed: 5,
+  },
+  {
+    name: "disk: what could not be written is not written again",
+    file: `${state}/write-behind.ts`,
+    from: "this.soon(RETRY_MS);",
+    to: "",
+    promise: healthy,
+    seed: 61,
+  },
+  {
+    name: "disk: an agent does not start on a read-only disk",
+    file: `${state}/database.ts`,
+    from: "if (!isDiskTrouble(error)) {",
+    to: "if (error) {",
+    promise: takenOver,
+    seed: 20,
+  },
+  {
+    name: "disk: an agent that starts on a read-only disk reads nothing of what is stored",
+    file: `${state}/open-usable.ts`,
+    from: "openInMemory(path)",
+    to: 'openInMemory("")',
+    promise: continued,
+    seed: 96,
+  },
+  {
+    name: "bounds: listeners of a scope that has ended are left",
+    file: `${core}/lib/abort.ts`,
+    from: 'for (const parent of parents) parent?.removeEventListener("abort", onAbort);',
+    to: "",
+    promise: bounded,
+    seed: 68,
+  },
+  {
+    name: "quiet: the depth of a queue is not updated when its last key is taken",
+    file: `${core}/lib/work-queue.ts`,
+    from: "    this.#metrics?.depth(this.name, this.#queue.length);\n    this.#needed.delete(key);",
+    to: "    this.#needed.delete(key);",
+    promise: idle,
+    seed: 28,
+  },
+  {
+    name: "an exit is dropped if the container is removed before the next list",
+    file: "packages/agent/src/lifecycle/diff.ts",
+    from: '["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];',
+    to: '["ContainerRemoved"] : ["ContainerRemoved"];',
+    promise: toldOnce,
+    seed: 2,
+  },
+  {
+    name: "a cursor is off by one",
+    file: "packages/agent/src/lifecycle/event-reader.ts",
+    from: "this.#sequence = after?.sequence ?? host.last;",
+    to: "this.#sequence = after ? Math.min(after.sequence + 1, host.last) : host.last;",
+    promise: toldOnce,
+    seed: 4,
+  },
+];
