@@ -1,8 +1,6 @@
 import type { Mutation } from "./mutation.ts";
 
 const published = "After quiet, what plugins last reported is what is published, and nothing else.";
-const tainted =
-  "A taint is on the Node while its condition is reported, and is removed when it no longer is.";
 const kept =
   "What is published of a reporter is what it reported, never goes back to an earlier report, and stays while the reporter is away, for the grace period at least.";
 const noticed =
@@ -61,8 +59,8 @@ export const reportingMutations: readonly Mutation[] = [
     file: "packages/agent/src/plugins/session.ts",
     from: 'return this.#status.retry("failed");',
     to: "return;",
-    promise: tainted,
-    seed: 54,
+    promise: published,
+    seed: 111,
   },
   {
     name: "an object that is not written for long fails no check",

@@ -6,7 +6,8 @@ import type { Answer } from "../world/claim-kubelet.ts";
 import { SLICES, type SliceSpec } from "../world/claim-scheduler.ts";
 import { foreignSlices, isForeign, isStray } from "../world/devices.ts";
 import { type Clash, keyOf } from "../world/drivers.ts";
-import { unseenMs, type World } from "../world/world.ts";
+import { unseenMs } from "../world/plan.ts";
+import type { World } from "../world/world.ts";
 import { eachWrite } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
