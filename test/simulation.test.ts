@@ -7,7 +7,7 @@ import { mutations } from "./simulation/mutations/index.ts";
 import { shrink } from "./simulation/shrink.ts";
 import type { Outcome } from "./simulation/simulate.ts";
 import { noFaults } from "./simulation/world/faults.ts";
-import type { PlanChanges } from "./simulation/world/world.ts";
+import type { PlanChanges } from "./simulation/world/plan.ts";
 
 const run = promisify(execFile);
 

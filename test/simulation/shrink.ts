@@ -1,6 +1,6 @@
 import type { Outcome, simulate as simulateWorld } from "./simulate.ts";
 import { type FaultRates, noFaults } from "./world/faults.ts";
-import type { PlanChanges } from "./world/world.ts";
+import type { PlanChanges } from "./world/plan.ts";
 
 // What can be left out of a world, one after the other. What remains is needed for the finding.
 const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [

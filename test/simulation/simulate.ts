@@ -23,7 +23,8 @@ import { selections } from "./rules/selections.ts";
 import { settings } from "./rules/settings.ts";
 import { truth } from "./rules/truth.ts";
 import type { Event } from "./world/history.ts";
-import { type Plan, type PlanChanges, World } from "./world/world.ts";
+import type { Plan, PlanChanges } from "./world/plan.ts";
+import { World } from "./world/world.ts";
 
 export { anHour } from "./hour.ts";
 

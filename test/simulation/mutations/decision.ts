@@ -66,7 +66,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (policy.dryRunPlugins.length === 0) return requested;",
     to: "if (policy.dryRunPlugins) return requested;",
     promise: dry,
-    seed: 5,
+    seed: 19,
   },
   {
     name: "a condition of a plugin that fails stays for ever",

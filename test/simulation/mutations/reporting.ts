@@ -60,7 +60,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: 'return this.#status.retry("failed");',
     to: "return;",
     promise: published,
-    seed: 53,
+    seed: 111,
   },
   {
     name: "an object that is not written for long fails no check",

@@ -6,7 +6,8 @@ import type { Answer } from "../world/claim-kubelet.ts";
 import { SLICES, type SliceSpec } from "../world/claim-scheduler.ts";
 import { foreignSlices, isForeign, isStray } from "../world/devices.ts";
 import { type Clash, keyOf } from "../world/drivers.ts";
-import { unseenMs, type World } from "../world/world.ts";
+import { unseenMs } from "../world/plan.ts";
+import type { World } from "../world/world.ts";
 import { eachWrite } from "./acts.ts";
 import type { Rule } from "./rule.ts";
 
@@ -85,8 +86,8 @@ export const devices: readonly Rule[] = [
           for (const key of keys) if (!since.has(key)) since.set(key, { at: now, faults });
         }
         for (const [key, begun] of since) {
-          // From the last fault on, which may delay its writes for long.
-          if (begun.faults !== faults) since.set(key, { at: now + delayMs, faults });
+          // From the last fault on, which may delay its writes for long, and not while every write is refused.
+          if (begun.faults !== faults || isOut(world)) since.set(key, { at: now + delayMs, faults });
           else if (now - begun.at > WRITES_MS + SLOW_WRITES * world.plan.faults.slowestMs)
             return `${key} is incomplete for ${Math.round((now - begun.at) / 1_000)} s`;
         }
@@ -171,6 +172,10 @@ export const devices: readonly Rule[] = [
   },
 ];
 
+function isOut({ history, machine }: World): boolean {
+  return history.apiOutages.some(({ to }) => to >= machine.scheduler.now);
+}
+
 function faultsOf({ faults, history }: World): number {
   return Object.values(faults).reduce((sum, count) => sum + count, history.lives.length);
 }
@@ -228,8 +233,6 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
   return scheduler.pods.flatMap(({ pod, claims }) =>
     claims.flatMap((claim) => {
       const { name = "", uid = "" } = claim.metadata;
-      // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
-      if (kubelet.find(uid)?.isAnswerLost) return [];
       // For a pod that ended before another one used it.
       if (kubelet.isUnpreparing(uid)) return [];
       // The kubelet may not have seen a pod that was created just before the rest.
@@ -237,9 +240,13 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];
       const held = heldDevices(claim);
       if (held.some(({ device }) => scheduler.wasSharedWithin(device, UNDER_WAY_MS))) return [];
-      return held
-        .filter(({ driver }) => installed.some((each) => each.name === driver))
-        .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }));
+      return (
+        held
+          .filter(({ driver }) => installed.some((each) => each.name === driver))
+          // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
+          .filter(({ driver }) => !kubelet.find(uid, driver)?.isAnswerLost)
+          .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }))
+      );
     }),
   );
 }

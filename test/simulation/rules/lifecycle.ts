@@ -80,15 +80,11 @@ export const lifecycle: readonly Rule[] = [
     promise: "A consumer that continues at its cursor misses nothing, whatever happens to the agent.",
     watch: eachItem(({ faults, history }) => {
       let begun = 0;
-      let unwritten = 0;
       return (item) => {
         if (item.kind !== "snapshot" || item.why !== "fellOff") return undefined;
         // An agent that is killed while nothing can be written loses events, and says so.
         if (faults.fullDisks) return undefined;
-        // The log begins again after a boot, after each agent that could not write all of it, and in an agent that runs
-        // when the disk becomes read-only: events that it can't write may not survive a restart.
-        unwritten = Math.max(unwritten, history.unwritten.length + history.readOnly.length);
-        const most = history.boots.length + unwritten;
+        const most = logsBegun(history);
         if (item.missed === undefined && ++begun <= most) return undefined;
         return `${item.missed ?? "an unknown number of"} events are missing`;
       };
@@ -119,6 +115,18 @@ export const lifecycle: readonly Rule[] = [
     },
   },
 ];
+
+/**
+ * Returns how often the event log may have begun again: after a boot, after each agent that could not write all of it, and in
+ * an agent that goes on when the disk becomes read-only.
+ */
+function logsBegun({ boots, lives, readOnly, unwritten }: History): number {
+  const lost = unwritten.filter(({ to }) => Number.isFinite(to) && !boots.some(({ at }) => at === to));
+  const survived = readOnly.filter(({ from }) =>
+    lives.some(({ startedAt, endedAt = Number.POSITIVE_INFINITY }) => startedAt <= from && endedAt > from),
+  );
+  return boots.length + lost.length + survived.length;
+}
 
 function untrue(item: PodLifecycleItem, { stages }: History): string | undefined {
   if (item.kind === "bookmark") return undefined;

@@ -184,7 +184,7 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
       isUnsaved(history, endedAt, recordedAt) ||
       isUnwritten(world, pod) ||
       machine.wallOffset !== 0 ||
-      wasPerhapsUnseen(pod, plan),
+      wasPerhapsUnseen(pod, world),
   };
 }
 
@@ -195,15 +195,22 @@ const STALL_MS = 180_000;
 
 /** Returns whether a pod may have come and gone while the agent's watch of pods was not open. */
 function wasPerhapsUnseen(
-  { createdAt, goneAt, endedAt }: PodTruth,
-  { faults, stormMs }: World["plan"],
+  { createdAt, endedAt, goneAt = endedAt }: PodTruth,
+  { history, plan: { faults } }: World,
 ): boolean {
   const isRefused = Object.values(faults.refusals).some((share) => share > 0) || faults.expiredWatches > 0;
-  const isOut = Number.isFinite(faults.apiOutages);
   const isStalled = Number.isFinite(faults.stalledWatches);
-  if (!isRefused && !isOut && !isStalled && !Number.isFinite(faults.cutWatches)) return false;
   const slowMs = faults.slow > 0 ? faults.slowestMs : 0;
-  // What is tried between two outages may be refused by chance.
-  const longestMs = LONGEST_BLINDNESS_MS + slowMs + (isOut ? stormMs : 0) + (isStalled ? STALL_MS : 0);
-  return (goneAt ?? endedAt) - createdAt < longestMs;
+  const longestMs = LONGEST_BLINDNESS_MS + slowMs + (isStalled ? STALL_MS : 0);
+  if ((isRefused || isStalled || Number.isFinite(faults.cutWatches)) && goneAt - createdAt < longestMs)
+    return true;
+  // The watch may have ended before an outage, and what is tried after it may be refused by chance.
+  const afterMs = isRefused ? 2 * longestMs : longestMs;
+  let [from, to] = [0, Number.NEGATIVE_INFINITY];
+  for (const outage of history.apiOutages) {
+    if (outage.from - longestMs > to) from = outage.from - longestMs;
+    to = Math.max(to, outage.to + afterMs);
+    if (createdAt >= from && goneAt <= to) return true;
+  }
+  return false;
 }

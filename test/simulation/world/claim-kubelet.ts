@@ -18,7 +18,7 @@ export interface KnownClaim {
   /** Virtual milliseconds at which the kubelet saw the claim. */
   since: number;
   isPrepared: boolean;
-  /** Whether the agent unprepared it, and died before it could answer. */
+  /** Whether the agent unprepared it and recorded this, and died before it could answer. */
   isAnswerLost: boolean;
 }
 
@@ -35,6 +35,8 @@ interface Call {
 
 const PERIOD_MS = 500;
 const CALL_TIMEOUT_MS = 45_000;
+// The driver's answer reaches the agent after this at the earliest: one that died before has only begun to unprepare.
+const ANSWERED_MS = 0.05;
 
 /** The kubelet's DRA manager: has the drivers' plugins prepare the claims of pods that run, and unprepare the others. */
 export class ClaimKubelet {
@@ -43,7 +45,7 @@ export class ClaimKubelet {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #version: DraVersion;
-  readonly #isPrepared: (claim: KnownClaim) => boolean;
+  readonly #unpreparedAt: (claim: KnownClaim) => number | undefined;
   readonly #known = new Map<string, KnownClaim>();
   // Virtual milliseconds at which a pod that was to run was last seen with a claim, by UID.
   readonly #lastUsed = new Map<string, number>();
@@ -51,17 +53,24 @@ export class ClaimKubelet {
   #calls = new Map<string, Call>();
   #process: Process | undefined;
 
-  /** @param isPrepared whether the driver has prepared any devices for the claim */
-  constructor(machine: Machine, history: History, isPrepared: (claim: KnownClaim) => boolean) {
-    this.#isPrepared = isPrepared;
+  /**
+   * @param unpreparedAt virtual milliseconds at which the driver had unprepared a claim. Undefined if devices are prepared
+   * for it
+   */
+  constructor(machine: Machine, history: History, unpreparedAt: (claim: KnownClaim) => number | undefined) {
+    this.#unpreparedAt = unpreparedAt;
     this.#machine = machine;
     this.#history = history;
     this.#version = machine.pick(draVersions);
     this.registryDirectory = join(machine.root, "kubelet");
   }
 
-  /** Returns a claim that is prepared, or may be. Undefined if it is not, or no longer. */
-  find(uid: string): KnownClaim | undefined {
+  /**
+   * Returns a claim that is prepared, or may be. Undefined if it is not, or no longer.
+   * @param driver if not given, any that has devices of the claim
+   */
+  find(uid: string, driver?: string): KnownClaim | undefined {
+    if (driver !== undefined) return this.#known.get(`${driver}/${uid}`);
     return [...this.#known.values()].find(({ claim }) => claim.uid === uid);
   }
 
@@ -70,7 +79,10 @@ export class ClaimKubelet {
     return this.#calls.size === 0;
   }
 
-  /** Returns whether a call to unprepare a claim is in progress. */
+  /**
+   * Returns whether a call to unprepare a claim is in progress. While pods with the claim follow each other, it is not
+   * answered before the end of its timeout, because a container of one of them always runs.
+   */
   isUnpreparing(uid: string): boolean {
     return [...this.#calls].some(([key, { isPrepare }]) => !isPrepare && key.endsWith(`/${uid}`));
   }
@@ -154,8 +166,11 @@ export class ClaimKubelet {
       // The directory has another name in each run of the world.
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
-      const hasDied = this.#history.lives.some(({ endedAt = 0 }) => endedAt >= calledAt);
-      if (!isPrepare && hasDied && !this.#isPrepared(known)) known.isAnswerLost = true;
+      const recordedAt = (this.#unpreparedAt(known) ?? Number.POSITIVE_INFINITY) + ANSWERED_MS;
+      const hasDied = this.#history.lives.some(
+        ({ endedAt = 0 }) => endedAt >= calledAt && endedAt >= recordedAt,
+      );
+      if (!isPrepare && hasDied) known.isAnswerLost = true;
       await process.clock.sleep(this.#machine.between(1_000, 5_000));
     }
     calls.delete(keyOf(known));

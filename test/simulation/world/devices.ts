@@ -5,7 +5,7 @@ import type { Machine } from "../machine/machine.ts";
 import { type ApiServer, NODE } from "./api-server.ts";
 import { Binding } from "./binding.ts";
 import { BindingDriver } from "./binding-driver.ts";
-import { ClaimKubelet } from "./claim-kubelet.ts";
+import { ClaimKubelet, type KnownClaim } from "./claim-kubelet.ts";
 import { ClaimScheduler, SLICES, type SliceSpec, TO_BIND } from "./claim-scheduler.ts";
 import { DriverActor, type Unpreparation } from "./drivers.ts";
 import type { BindingRates } from "./faults.ts";
@@ -55,11 +55,7 @@ export class Devices {
       (_, at) =>
         new DriverActor(machine, history, `gpu-${at}.example.com`, (each) => this.unpreparations.push(each)),
     );
-    this.kubelet = new ClaimKubelet(machine, history, ({ driver, claim }) =>
-      this.drivers.some(
-        ({ name, prepared }) => name === driver && [...prepared.values()].includes(claim.uid),
-      ),
-    );
+    this.kubelet = new ClaimKubelet(machine, history, (known) => this.#unpreparedAt(known));
     this.scheduler = new ClaimScheduler(
       api,
       machine.pick([0, 0, 0, 2_000]),
@@ -104,6 +100,13 @@ export class Devices {
   /** Drivers that are installed, whose devices are to be published and prepared. */
   get installed(): DriverActor[] {
     return this.drivers.filter(({ isWanted }) => isWanted);
+  }
+
+  #unpreparedAt({ driver, claim }: KnownClaim): number | undefined {
+    const holders = this.drivers.find(({ name }) => name === driver)?.prepared.values() ?? [];
+    if ([...holders].includes(claim.uid)) return undefined;
+    const its = this.unpreparations.filter((each) => each.uid === claim.uid && each.driver === driver);
+    return its.findLast(({ doneAt }) => doneAt !== undefined)?.doneAt ?? 0;
   }
 
   /** Contents of the CDI directory, by name. */

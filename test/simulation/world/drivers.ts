@@ -33,6 +33,9 @@ export interface Clash {
 export interface Unpreparation {
   /** Virtual milliseconds. */
   at: number;
+  /** Virtual milliseconds at which the claim was unprepared. Undefined if it was not. */
+  doneAt: number | undefined;
+  driver: string;
   uid: string;
   devices: string[];
 }
@@ -190,14 +193,20 @@ export class DriverActor extends PluginActor {
         return falseAnswers[this.#falsehood ?? ""]?.(prepared) ?? prepared;
       },
       unprepare: async ({ uid, devices }, signal) => {
-        this.#onUnprepare({
-          at: this.machine.scheduler.now,
+        const { scheduler } = this.machine;
+        const names = devices.map(({ device }) => device);
+        const unpreparation: Unpreparation = {
+          at: scheduler.now,
+          doneAt: undefined,
+          driver: this.name,
           uid,
-          devices: devices.map(({ device }) => device),
-        });
+          devices: names,
+        };
+        this.#onUnprepare(unpreparation);
         this.history.note(this.name, `unprepares ${uid}`);
         await this.hesitate(process, signal);
         for (const [key, holder] of this.prepared) if (holder === uid) this.prepared.delete(key);
+        unpreparation.doneAt = scheduler.now;
         this.unprepared();
       },
     });

@@ -18,6 +18,7 @@ export type TimedFault =
   | "pluginKills"
   | "pluginFreezes"
   | "flaps"
+  | "slowRestarts"
   | "lies"
   | "pluginReplacements"
   | "consumerKills"
@@ -172,7 +173,10 @@ type PoolRates = Pick<
   | "poolMeddling"
   | "killsAtPoolWrites"
 >;
-type PluginRates = Pick<FaultRates, "flaps" | "lies" | "pluginReplacements" | "stubbornLiars">;
+type PluginRates = Pick<
+  FaultRates,
+  "flaps" | "slowRestarts" | "lies" | "pluginReplacements" | "stubbornLiars"
+>;
 /** What is rare about claims to bind. */
 export type BindingRates = Pick<FaultRates, "reallocations" | "otherNodes" | "unsortedParameters">;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
@@ -201,6 +205,7 @@ export function drawPluginFaults(random: () => number): PluginRates {
     lies: meanMs(0.2, 2, 10),
     pluginReplacements: meanMs(0.15, 2, 10),
     stubbornLiars: random(),
+    slowRestarts: meanMs(0.1, 3, 15),
   };
 }
 

@@ -160,6 +160,8 @@ export class History {
   readonly full: { from: number; to: number }[] = [];
   /** When the state directory was read-only, in virtual milliseconds. */
   readonly readOnly: { from: number; to: number }[] = [];
+  /** When the API server refused all requests of the agent, in virtual milliseconds. */
+  readonly apiOutages: { from: number; to: number }[] = [];
   /** When the runtime did not answer: it was frozen, or down between two processes. In virtual milliseconds. */
   readonly runtimeOutages: { from: number; to: number }[] = [];
   readonly #now: () => number;

@@ -37,6 +37,7 @@ export abstract class PluginActor {
   #plugin: Plugin | undefined;
   #isSettled = false;
   #isRefused = false;
+  #isNextSlow = false;
   // The instance that another one replaces.
   #old: Process | undefined;
 
@@ -56,7 +57,9 @@ export abstract class PluginActor {
         if (this.isWanted && this.process === process) this.machine.init.run(() => this.start());
       });
     });
-    if (this.machine.chance(this.slowStarts)) this.#startSlowly(process);
+    const isSlow = this.machine.chance(this.slowStarts) || this.#isNextSlow;
+    this.#isNextSlow = false;
+    if (isSlow) this.#startSlowly(process);
   }
 
   get isRegistered(): boolean {
@@ -81,7 +84,7 @@ export abstract class PluginActor {
   #startSlowly(process: Process): void {
     const { machine, history, name } = this;
     process.after(machine.random() * 5, () => {
-      if (this.slowStarts === 0) return;
+      if (this.#isSettled) return;
       history.note("fault", `${name} stops while it starts`);
       process.freeze();
       machine.scheduler.after(machine.between(1_000, 20_000), () => process.thaw());
@@ -109,7 +112,6 @@ export abstract class PluginActor {
     const { machine, history, name } = this;
     const what = machine.pick(flaps);
     history.note("fault", `${name} flaps: ${what}`);
-    this.#old?.kill();
     let left = machine.between(2, 5);
     const next = () => {
       if (this.#isSettled || !this.isWanted || left-- === 0) return;
@@ -120,6 +122,8 @@ export abstract class PluginActor {
   }
 
   #flapOnce(what: (typeof flaps)[number]): void {
+    // One that was replaced since the last time would be served again.
+    this.#old?.kill();
     if (what === "socket") {
       if (this.#plugin) rmSync(this.#plugin.socketPath, { force: true });
     } else if (what === "refused") this.#beRefused(!this.#isRefused);
@@ -134,6 +138,14 @@ export abstract class PluginActor {
       isRefused ? "registers without a version, and is refused" : "registers with its version again",
     );
     if (this.isWanted) this.machine.init.run(() => this.#restart());
+  }
+
+  /** Is restarted, and stops for a while during its start. Its old instances end. */
+  restartSlowly(): void {
+    if (!this.isWanted) return;
+    this.#old?.kill();
+    this.#isNextSlow = true;
+    this.#restart();
   }
 
   #restart(): void {

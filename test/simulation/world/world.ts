@@ -5,6 +5,7 @@ import type { KubeObject } from "@nodekeeper/core/kube";
 import { seededRandom } from "../../../packages/testing/src/runtime/seeded-random.ts";
 import { Machine } from "../machine/machine.ts";
 import { AgentHost, STATUS_ADDRESS } from "./agent-host.ts";
+import { ApiOutages } from "./api-outages.ts";
 import { ApiServer, NODE } from "./api-server.ts";
 import { Budgets } from "./budgets.ts";
 import { Consumer } from "./consumer.ts";
@@ -12,67 +13,21 @@ import { Devices } from "./devices.ts";
 import { Disk } from "./disk.ts";
 import { Drain } from "./drain.ts";
 import { EvictionActor } from "./eviction-plugins.ts";
-import {
-  apiFaultsOf,
-  apiOutageOf,
-  count,
-  drawBindingFaults,
-  drawDiskFaults,
-  drawFaults,
-  drawHostFaults,
-  drawPluginFaults,
-  drawPoolFaults,
-  drawPowerFaults,
-  drawSecondAgents,
-  drawStopFaults,
-  type FaultRates,
-  type OwnRates,
-  type TimedFault,
-  weatherOf,
-} from "./faults.ts";
+import { apiFaultsOf, count, type TimedFault, weatherOf } from "./faults.ts";
 import { type ApiWrite, History, isEviction } from "./history.ts";
 import { Host } from "./host.ts";
 import { InTree } from "./in-tree.ts";
 import { SYSTEM_REPORTER } from "./in-tree-settings.ts";
-import { ContainerRuntime, drawRuntime, Kubelet, type StoppedPods, seedPods } from "./node.ts";
+import { ContainerRuntime, drawRuntime, Kubelet, seedPods } from "./node.ts";
 import { Operator } from "./operator.ts";
 import { OtherWriters } from "./other-writers.ts";
+import { CALM_MS, drawPlan, type Plan, type PlanChanges, stalls } from "./plan.ts";
 import type { PluginActor } from "./plugins.ts";
 import { Policies } from "./policies.ts";
 import { Power } from "./power.ts";
 import { Reporter } from "./reporters.ts";
-import { drawSettings, evictionSection, type Settings, stoppingRules } from "./settings.ts";
+import { evictionSection, type Settings } from "./settings.ts";
 import { clusterPools, SharedPools } from "./shared-pools.ts";
-
-/** What a world is made of, drawn from its seed. */
-export interface Plan {
-  stormMs: number;
-  calmMs: number;
-  /** Most pods of a workload. */
-  mostReplicas: number;
-  consumers: number;
-  faults: FaultRates;
-  reporters: number;
-  evictionPlugins: number;
-  drivers: number;
-  /** Whether there are devices with binding conditions. */
-  hasBinding: boolean;
-  /** Whether there is another node whose agent publishes the same pools of devices. */
-  hasPools: boolean;
-  /** With which the agent is started first. */
-  settings: Settings;
-  /** Undefined if the agent stops no containers. */
-  stopped: (StoppedPods & { settings: Pick<Settings, "killer" | "killerRules"> }) | undefined;
-  /** Whether a second agent takes over from the first. */
-  rollingUpdate: boolean;
-}
-
-/** What is different from the plan that is drawn from a seed. */
-export type PlanChanges = Partial<Omit<Plan, "faults">> & {
-  faults?: Partial<FaultRates>;
-  /** Whether the world is small, has a short storm, and ends with its calm. */
-  isQuick?: boolean;
-};
 
 /** A node with an agent, everything that the agent meets there, and what really happened. */
 export class World {
@@ -82,6 +37,7 @@ export class World {
   readonly plan: Plan;
   readonly history: History;
   readonly api: ApiServer;
+  readonly outages: ApiOutages;
   readonly runtime: ContainerRuntime;
   readonly kubelet: Kubelet;
   readonly agent: AgentHost;
@@ -111,22 +67,12 @@ export class World {
     const root = mkdtempSync(join(sharedMemory(), "nk-sim-"));
     const machine = new Machine({ random: seededRandom(seed), root });
     this.machine = machine;
-    const stopRandom = seededRandom(seed + STOP);
-    const stopped = drawStopped(stopRandom);
-    const drawn = draw(machine, seed, isQuick, {
-      ...drawPowerFaults(seededRandom(seed + POWER)),
-      ...drawPluginFaults(seededRandom(seed + PLUGINS)),
-      ...drawDiskFaults(seededRandom(seed + DISK)),
-      ...drawHostFaults(seededRandom(seed + HOST)),
-      ...drawSecondAgents(seededRandom(seed + SECOND_AGENT)),
-      ...drawStopFaults(stopRandom),
-      ...drawBindingFaults(seededRandom(seed + REALLOCATION)),
-      ...drawPoolFaults(seededRandom(seed + POOL_FAULTS)),
-    });
-    this.plan = { ...drawn, stopped, ...changes, faults: { ...drawn.faults, ...changes.faults } };
+    const { plan, stopRandom } = drawPlan(machine, seed, isQuick);
+    this.plan = { ...plan, ...changes, faults: { ...plan.faults, ...changes.faults } };
     if (this.plan.stopped) this.plan.settings = { ...this.plan.settings, ...this.plan.stopped.settings };
     this.history = new History(() => machine.scheduler.now);
     this.api = new ApiServer(machine, this.history, stalls(this.plan) ? QUICK_BOOKMARKS_MS : BOOKMARKS_MS);
+    this.outages = new ApiOutages(machine, this.history, this.api);
     const runtimeName = drawRuntime(seededRandom(seed + RUNTIME));
     const stopFaults = this.plan.stopped && { faults: this.plan.faults, random: stopRandom };
     this.runtime = new ContainerRuntime(machine, this.history, runtimeName, stopFaults);
@@ -271,16 +217,7 @@ export class World {
       // The agent learns of it by the bookmarks that are missing, if there were any.
       this.api.stallWatches(2 * QUICK_BOOKMARKS_MS);
     });
-    this.#often("apiOutages", () => {
-      const { api } = this;
-      const usual = api.faults;
-      const outage = apiOutageOf(machine);
-      history.note("fault", "API server refuses all requests");
-      api.faults = outage;
-      machine.scheduler.after(machine.between(500, 20_000), () => {
-        if (api.faults === outage) api.faults = usual;
-      });
-    });
+    this.#often("apiOutages", () => this.outages.begin());
     this.#often("agentKills", () =>
       this.agent.kill(machine.chance(0.7) ? machine.between(0, 200) : undefined),
     );
@@ -297,6 +234,7 @@ export class World {
       if (process) frozen(process, 20_000);
     });
     this.#often("flaps", () => machine.pick(this.plugins).flap());
+    this.#often("slowRestarts", () => machine.pick(this.plugins).restartSlowly());
     this.#often("lies", () => machine.pick(this.plugins).lie());
     this.#often("pluginReplacements", () => this.#replacePlugin());
     this.#often("consumerKills", () => machine.pick(this.consumers).kill());
@@ -369,7 +307,7 @@ export class World {
     this.#isCalm = true;
     this.history.note("world", "all is calm");
     network.weather = { localMs: () => 0.1, remoteMs: () => 1, breaks: () => undefined };
-    this.api.faults = undefined;
+    this.outages.end();
     this.api.onWrite = undefined;
     this.api.onClaimRead = undefined;
     this.machine.init.run(() => this.agent.endOne());
@@ -527,138 +465,23 @@ function isPoolWrite({ client, path, isDryRun }: ApiWrite): boolean {
 
 // Until everything has started.
 const FIRST_MS = 2_000;
-// Long enough for all that is promised to come true after a storm, in one of so many worlds and in those with drivers: a
-// call of a driver may hang for 40 s. The others end before what takes a minute is judged.
-const CALM_MS = 70_000;
-const SHORT_CALM_MS = 40_000;
-const LONG_CALM_EVERY = 4;
 // Shorter than either calm: until it has ended, what an earlier agent published and no plugin reports is kept.
 const GRACE_MS = 60_000;
 const SHORT_GRACE_MS = 30_000;
 
-// A write whose response was lost is repaired after a minute, when it can't arrive any more. If it arrives at once, within
-// the calm.
-const LATE_WRITE_MS = 30_000;
-const SOON_MS = 1_000;
-// About that of the agent's periods.
+// About that of the agent's rounds.
 const ROUND_MS = 3_000;
-
-// When the calm begins, an agent that was started on a read-only disk is restarted, and one of two agents ends.
-const RESTART_MS = 10_000;
-
 const BOOKMARKS_MS = 60_000;
 // So that watches have had one when they stall.
 const QUICK_BOOKMARKS_MS = 3_000;
-// An agent gives a watch up after 180 s without a bookmark, and opens it again.
-const STALL_MS = 190_000;
-
-function stalls({ faults }: Pick<Plan, "faults">): boolean {
-  return Number.isFinite(faults.stalledWatches);
-}
-
-/** How long a watch of the agent may say nothing of a change before the agent can notice, in milliseconds. */
-export function unseenMs(plan: Pick<Plan, "faults">): number {
-  return stalls(plan) ? STALL_MS : 0;
-}
-
-// Share of the worlds with few of each kind and a short storm. Most defects need no more, and such a world costs a third.
-const SMALL = 0.75;
 
 // In one of so many worlds, eviction plugins name all pods that they are offered, however few they are asked for.
 const NAMES_ALL = 7;
-// Between the seeds of a world and of what has chance of its own.
-const POWER = 1_000_003;
-const DISK = 2_000_003;
-const PLUGINS = 3_000_017;
-const HOST = 4_000_037;
-const SECOND_AGENT = 5_000_011;
+// Between the seeds of a world and of its runtime, which has chance of its own.
 const RUNTIME = 6_000_011;
-const STOP = 7_000_003;
-const BINDING = 8_000_009;
-const REALLOCATION = 11_000_027;
-const POOLS = 9_000_011;
-const POOL_FAULTS = 10_000_019;
 
 // How often the pressure changes in worlds in which the agent stops containers: they have few evictions otherwise.
 const EAGER_MS = 4_000;
-// Share of these worlds.
-const STOPPING = 0.25;
-
-// Share of the worlds in which devices have binding conditions.
-const BINDING_SHARE = 0.2;
-
-// Share of the worlds without other devices and without an ending that have pools beyond the node: an eighth of all.
-const POOLS_SHARE = 0.5;
-// Leases are renewed every 10 s and expire after 40 s.
-const POOLS_STORM = 3;
-const NEVER = Number.POSITIVE_INFINITY;
-// So that the clock is stepped while a Lease of nobody that runs is watched.
-const POOLS_WALL_STEPS_MS = 12_000;
-// A killed holder of a Lease is replaced within two minutes, also one that was killed last. Until it publishes: 160 s.
-const POOLS_CALM_MS = 160_000;
-
-function drawStopped(random: () => number): Plan["stopped"] {
-  if (random() >= STOPPING) return undefined;
-  const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
-  const restartPolicy = () => pick(["Always", "Always", "OnFailure", "Never"] as const);
-  const isByRules = random() < 0.4;
-  return {
-    settings: isByRules
-      ? { killer: "evictionApi", killerRules: pick(stoppingRules) }
-      : { killer: "containerStop", killerRules: [] },
-    restartPolicies: { web: restartPolicy(), db: restartPolicy() },
-    helped: ["web", "db"].filter(() => random() < 0.5),
-  };
-}
-
-function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates): Omit<Plan, "stopped"> {
-  const isSmall = machine.chance(SMALL) || isQuick;
-  const most = isSmall ? 2 : 4;
-  const stormMs = machine.between(10, isQuick ? 20 : isSmall ? 40 : 75) * 1_000;
-  const faults = { ...drawFaults(machine), ...drawn };
-  const isLate = faults.slow > 0 && faults.slowestMs > SOON_MS;
-  const plan = {
-    stormMs,
-    mostReplicas: machine.between(1, most),
-    consumers: machine.between(1, 2),
-    faults,
-    reporters: machine.between(1, most - 1),
-    evictionPlugins: Math.max(
-      machine.between(1, most - 1),
-      Number.isFinite(faults.pluginReplacements) ? 2 : 1,
-    ),
-    drivers: machine.between(0, isSmall ? 1 : 2),
-    hasBinding: seededRandom(seed + BINDING)() < BINDING_SHARE,
-    hasPools: false,
-    settings: drawSettings(machine),
-    rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),
-  };
-  const isShort = plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
-  const mayHavePools =
-    isSmall && !isQuick && plan.drivers === 0 && !plan.hasBinding && seed % LONG_CALM_EVERY !== 0;
-  const poolRandom = seededRandom(seed + POOLS);
-  if (mayHavePools && poolRandom() < POOLS_SHARE) {
-    if (poolRandom() < 0.5) faults.wallSteps = POOLS_WALL_STEPS_MS;
-    // As often in a storm as in other worlds. In half of them, elections are disturbed by the faults of pools alone.
-    faults.agentKills *= POOLS_STORM;
-    if (poolRandom() < 0.5)
-      Object.assign(faults, { refusals: {}, lostRequests: 0, agentKills: NEVER, agentStops: NEVER });
-    Object.assign(plan, {
-      hasPools: true,
-      stormMs: POOLS_STORM * stormMs,
-      mostReplicas: 1,
-      consumers: 1,
-      reporters: 1,
-      evictionPlugins: 1,
-    });
-  }
-  const calmMs =
-    (plan.hasPools ? POOLS_CALM_MS : isShort ? SHORT_CALM_MS : CALM_MS) +
-    (isLate ? LATE_WRITE_MS : 0) +
-    unseenMs({ faults }) +
-    (Number.isFinite(Math.min(faults.readOnlyDisks, faults.secondAgents)) ? RESTART_MS : 0);
-  return { ...plan, calmMs };
-}
 
 // State is written thousands of times: not to a disk, where there is another place.
 function sharedMemory(): string {
