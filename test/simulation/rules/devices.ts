@@ -70,8 +70,8 @@ export const devices: readonly Rule[] = [
     watch: (world) => {
       const since = new Map<string, { at: number; faults: number }>();
       let revision = -1;
-      // What another client did to the pool may have gone unseen.
-      const delayMs = LONGEST_DELAY_MS + unseenMs(world.plan);
+      // What another client did to the pool may go unseen.
+      const blindMs = unseenMs(world.plan);
       return () => {
         const now = world.machine.scheduler.now;
         if (world.api.store.revision === revision && since.size === 0) return undefined;
@@ -83,11 +83,12 @@ export const devices: readonly Rule[] = [
           );
           const keys = new Set(incomplete.map(({ driver, pool }) => `${driver} ${pool}`));
           for (const key of since.keys()) if (!keys.has(key)) since.delete(key);
-          for (const key of keys) if (!since.has(key)) since.set(key, { at: now, faults });
+          for (const key of keys) if (!since.has(key)) since.set(key, { at: now + blindMs, faults });
         }
         for (const [key, begun] of since) {
           // From the last fault on, which may delay its writes for long, and not while every write is refused.
-          if (begun.faults !== faults || isOut(world)) since.set(key, { at: now + delayMs, faults });
+          if (begun.faults !== faults || isOut(world))
+            since.set(key, { at: now + LONGEST_DELAY_MS + blindMs, faults });
           else if (now - begun.at > WRITES_MS + SLOW_WRITES * world.plan.faults.slowestMs)
             return `${key} is incomplete for ${Math.round((now - begun.at) / 1_000)} s`;
         }
