@@ -3,11 +3,13 @@ import type { ApiServer } from "./api-server.ts";
 import { apiOutageOf } from "./faults.ts";
 import type { History } from "./history.ts";
 
-/** When the API server refuses all requests of the agent. */
+/** Times at which the API server refuses all requests of the agent. */
 export class ApiOutages {
   readonly #machine: Machine;
   readonly #history: History;
   readonly #api: ApiServer;
+  readonly #open = new Set<History["apiOutages"][number]>();
+  #usual: ApiServer["faults"];
 
   constructor(machine: Machine, history: History, api: ApiServer) {
     this.#machine = machine;
@@ -15,27 +17,27 @@ export class ApiOutages {
     this.#api = api;
   }
 
-  /** Begins an outage. If another one begins before its end, it goes on after that one until `end`. */
+  /** Begins an outage. Outages may overlap: the last one that began decides how requests fail until all have ended. */
   begin(): void {
     const { scheduler } = this.#machine;
     const api = this.#api;
-    const usual = api.faults;
-    const outage = apiOutageOf(this.#machine);
+    if (this.#open.size === 0) this.#usual = api.faults;
     const period = { from: scheduler.now, to: Number.POSITIVE_INFINITY };
     this.#history.note("fault", "API server refuses all requests");
     this.#history.apiOutages.push(period);
-    api.faults = outage;
+    this.#open.add(period);
+    api.faults = apiOutageOf(this.#machine);
     scheduler.after(this.#machine.between(500, 20_000), () => {
-      if (api.faults !== outage) return;
-      api.faults = usual;
+      if (!this.#open.delete(period)) return;
       period.to = scheduler.now;
+      if (this.#open.size === 0) api.faults = this.#usual;
     });
   }
 
   /** Ends all outages. From now on, the API server refuses nothing. */
   end(): void {
-    const { now } = this.#machine.scheduler;
+    for (const period of this.#open) period.to = this.#machine.scheduler.now;
+    this.#open.clear();
     this.#api.faults = undefined;
-    for (const period of this.#history.apiOutages) period.to = Math.min(period.to, now);
   }
 }

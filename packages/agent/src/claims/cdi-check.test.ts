@@ -87,21 +87,34 @@ it("metadata of claims without a record and without a CDI file is removed at the
   expect(readdirSync(metadata)).toEqual([`${DRIVER}_uid-1`]);
 });
 
-it("a file of this boot replaces the record of an earlier boot: the agent that wrote it could not record the claim", async () => {
+it.each([
+  ["of an earlier boot", "preparing", "boot-1", "boot-2", "prepared"],
+  ["that states that the claim is unprepared", "unprepared", "boot-2", "boot-2", "prepared"],
+  ["of a claim that is being unprepared", "unpreparing", "boot-2", "boot-2", "unpreparing"],
+  ["of an earlier boot, with a file of that boot", "preparing", "boot-1", "boot-1", "preparing"],
+] as const)("a CDI file beside a record %s", async (_, state, recorded, written, expected) => {
   using world = new ClaimWorld();
-  const before = world.records("boot-1");
-  const uids = ["prepared-again", "of-earlier-boot"];
-  for (const uid of uids)
-    await before.save(
-      DRIVER,
-      { namespace: "default", name: uid, uid },
-      { state: "preparing", devices: [], pods: [], cdi: "" },
-    );
+  const claim = { namespace: "default", name: "a", uid: "uid-1" };
+  await world.records(recorded).save(DRIVER, claim, { state, devices: [], pods: [], cdi: "" });
   const { records, directory, check, differing } = checkOf(world, join(world.directory, "cdi"), "boot-2");
-  directory.write(DRIVER, "prepared-again", textOf("prepared-again", "boot-2"));
-  directory.write(DRIVER, "of-earlier-boot", textOf("of-earlier-boot", "boot-1"));
+  directory.write(DRIVER, "uid-1", textOf("uid-1", written));
   await check.start();
-  expect(records.get(DRIVER, "prepared-again")).toMatchObject({ state: "prepared", boot: "boot-2" });
-  expect(records.get(DRIVER, "of-earlier-boot")).toMatchObject({ state: "preparing", boot: "boot-1" });
-  expect(differing).toEqual([DRIVER]);
+  expect(records.get(DRIVER, "uid-1")?.state).toBe(expected);
+  expect(differing).toEqual(expected === "prepared" ? [DRIVER] : []);
+});
+
+it("a claim that is forgotten while its file is read is not recorded again", async () => {
+  using world = new ClaimWorld();
+  const claim = { namespace: "default", name: "a", uid: "uid-1" };
+  await world.records("boot-1").save(DRIVER, claim, { state: "preparing", devices: [], pods: [], cdi: "" });
+  const { records, directory, check } = checkOf(world, join(world.directory, "cdi"), "boot-2");
+  directory.write(DRIVER, "uid-1", textOf("uid-1", "boot-2"));
+  const read = directory.readNamed.bind(directory);
+  directory.readNamed = async (name) => {
+    const text = await read(name);
+    await records.remove(DRIVER, "uid-1");
+    return text;
+  };
+  await check.start();
+  expect(records.get(DRIVER, "uid-1")).toBeUndefined();
 });

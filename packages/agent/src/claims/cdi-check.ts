@@ -82,16 +82,17 @@ export class CdiCheck {
     await this.#trying("", problems, async () => {
       const names = await directory.names();
       await access(directory.path, constants.W_OK);
-      const recorded = new Set<string>();
+      const recorded = new Map<string, ClaimRecord>();
       for (const record of records.all()) {
         const name = directory.nameOf(record.driver, record.uid);
-        if (!records.isOfOldBoot(record)) recorded.add(name);
+        recorded.set(name, record);
         if (records.hasFile(record) && !names.has(name)) differing.add(record.driver);
       }
       for (const name of names) {
-        if (!directory.isOwn(name) || recorded.has(name)) continue;
+        const record = recorded.get(name);
+        if (!directory.isOwn(name) || (record && !this.#mayBeOutdated(record))) continue;
         await this.#trying(name, problems, async () => {
-          const driver = await this.#adopt(name);
+          const driver = await this.#adopt(name, record);
           if (driver !== undefined) differing.add(driver);
         });
       }
@@ -100,9 +101,14 @@ export class CdiCheck {
     for (const driver of differing) queue.add(driver);
   }
 
-  // The file's record was lost with the state database, or is of an earlier boot because the agent that wrote the file could
-  // record nothing. Whether its claim still exists is checked later.
-  async #adopt(name: string): Promise<string | undefined> {
+  // A file is removed before its claim is recorded as unprepared, and few directories survive a boot: one of this boot was
+  // written later, by an agent that could record nothing.
+  #mayBeOutdated(record: ClaimRecord): boolean {
+    return record.state === "unprepared" || this.#context.records.isOfOldBoot(record);
+  }
+
+  // The record was lost with the state database, or is older than the file. Whether the claim still exists is checked later.
+  async #adopt(name: string, known: ClaimRecord | undefined): Promise<string | undefined> {
     const { directory, records, log } = this.#context;
     const text = await directory.readNamed(name);
     if (text === undefined) return undefined;
@@ -112,11 +118,14 @@ export class CdiCheck {
       log.warn({ errorId: ClaimNotRecorded.id, file: name }, "removed a CDI file that belongs to no claim");
       return undefined;
     }
-    // The claim may have been prepared while the file was read.
-    const known = records.get(owner.driver, owner.uid);
-    if (known && (!records.isOfOldBoot(known) || owner.boot !== records.boot)) return undefined;
+    // The claim may have been prepared or unprepared while the file was read.
+    if (records.get(owner.driver, owner.uid) !== known) return undefined;
+    if (known && owner.boot !== records.boot) return undefined;
     await records.adopt(owner, text);
-    log.warn({ errorId: ClaimNotRecorded.id, file: name }, "CDI file without a record: recorded again");
+    const message = known
+      ? "CDI file is newer than its record: recorded again"
+      : "CDI file without a record: recorded again";
+    log.warn({ errorId: ClaimNotRecorded.id, file: name }, message);
     return owner.driver;
   }
 

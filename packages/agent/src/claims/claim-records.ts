@@ -208,7 +208,7 @@ export class ClaimRecords {
     this.#unproven.delete(`${driver}/${uid}`);
   }
 
-  /** Records a claim from its CDI file, if its record was lost. */
+  /** Records a claim from its CDI file, if its record was lost or is older than the file. */
   async adopt(owner: FileOwner, cdi: string): Promise<void> {
     const { driver, devices, pods, boot } = owner;
     await this.save(driver, owner, { state: "prepared", devices, pods, cdi, boot });

@@ -57,6 +57,15 @@ it("reads a pod again that failed in the relist itself", async () => {
   expect(state.reads).toEqual([6_000]);
 });
 
+it("ends early if hints turn out not to be reliable", async () => {
+  const { clock, pacing, state, pause } = setUp();
+  void pause();
+  await clock.step(20_000);
+  pacing.trust(false);
+  await clock.step(0);
+  expect(state.endedAt).toBe(20_000);
+});
+
 it("ends early if the period becomes shorter, not later if it grows", async () => {
   const { clock, pacing, state, pause } = setUp();
   pacing.quiet(clock.monotonic() - 50_000);

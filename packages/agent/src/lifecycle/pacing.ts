@@ -51,6 +51,7 @@ export class RelistPacing {
   trust(isProven: boolean): void {
     this.#isProven = isProven;
     this.#quietSince = Number.POSITIVE_INFINITY;
+    this.#sleep.wake();
   }
 
   /**
@@ -61,6 +62,7 @@ export class RelistPacing {
   quiet(since: number): void {
     this.#isProven = false;
     this.#quietSince = since;
+    this.#sleep.wake();
   }
 
   /** Uses the short period for a while, because a change was missed. */

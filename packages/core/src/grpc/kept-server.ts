@@ -40,7 +40,7 @@ export interface KeptServerOptions {
 
 /** Interval of checks of the socket file without an event, if its directory can't be watched. */
 const CHECK_INTERVAL_MS = 2_000;
-/** The same if it is watched: only a mount over the directory causes no event. */
+/** The same if it is watched, for what causes no event, such as a mount over the directory or a renamed parent of it. */
 const WATCHED_CHECK_INTERVAL_MS = 10_000;
 const SHUTDOWN_MS = 1_000;
 const RETRY_MS = 5_000;
@@ -157,10 +157,17 @@ export class KeptServer {
       };
       // Other files of the directory are written often. An event of the directory itself has the directory's name.
       const names = [null, basename(path), basename(dirname(path))];
-      const watcher = this.#watches.start(dirname(path), (event, file) => {
-        if (event === "rename" && names.includes(file)) finish();
-      });
-      const timer = clock.after(watcher ? WATCHED_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS, finish);
+      const watcher = this.#watches.start(
+        dirname(path),
+        (event, file) => {
+          if (event === "rename" && names.includes(file)) finish();
+        },
+        () => {
+          timer.cancel();
+          timer = clock.after(CHECK_INTERVAL_MS, finish);
+        },
+      );
+      let timer = clock.after(watcher ? WATCHED_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS, finish);
       signal.addEventListener("abort", finish, { once: true });
       if (signal.aborted) finish();
     });
