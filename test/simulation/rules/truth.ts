@@ -22,7 +22,7 @@ export const truth: readonly Rule[] = [
         if (!isSettled(world, pod)) return [];
         const lost = lostAbout(world, pod);
         const isStopped = world.history.stopped(pod.uid).length > 0;
-        const about = isStopped ? { ...said, page: withoutStops(said.page), marks: lastMarks(said) } : said;
+        const about = isStopped ? ofLastStop(said) : said;
         const found = truthsAbout(world, pod).map((truth) => falsehoods(about, truth, lost));
         if (found.every(({ length }) => length > 0))
           return [
@@ -36,7 +36,22 @@ export const truth: readonly Rule[] = [
   },
 ];
 
-// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it.
+// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it. One that was
+// decided after its end states so of itself.
+function ofLastStop(said: Statements): Statements {
+  const { outcomes, rows, marks, page } = said;
+  const isLate = outcomes.at(-1)?.result === "superseded" && outcomes.at(-2)?.result === "terminated";
+  if (!isLate) return { ...said, page: withoutStops(page), marks: lastMarks(said) };
+  return {
+    ...said,
+    outcomes: outcomes.slice(0, -1),
+    rows: rows.slice(0, -1),
+    marks: marks.slice(0, -1),
+    eviction: outcomes.at(-2),
+    page: withoutStops(page).replaceAll(/^.*before its eviction was (sent|accepted).*$/gm, ""),
+  };
+}
+
 function withoutStops(page: string): string {
   return page
     .replace(/Pod deleted (at \S+, not by Nodekeeper|between .*; not by Nodekeeper)\./, "")

@@ -16,11 +16,17 @@ export interface Attribution {
   why: string;
 }
 
-/** Returns the last selection of the pod and its outcome, as far as they are recorded. */
+/**
+ * Returns the last selection of the pod and its outcome, as far as they are recorded. A selection that came after the pod had
+ * ended did nothing: if an eviction before it has stopped the pod's containers, that one is the last.
+ */
 export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEviction {
+  const stop = lastStopOf(rounds);
   const chosen = rounds.findLast(
-    (round): round is typeof round & { victim: object } => round.victim !== null,
+    (round): round is typeof round & { victim: object } =>
+      round.victim !== null && (!stop || round.id < stop.id),
   );
+  if (stop) return { chosen: chosen && isOfSelection(stop.outcome, chosen.at) ? chosen : undefined, ...stop };
   const after = rounds.findLast(({ id, outcome }) => outcome !== null && id > (chosen?.id ?? 0));
   const recorded = after?.outcome ?? undefined;
   // An eviction in progress is the last one. Neither its selection nor its outcome may be on record.
@@ -28,6 +34,15 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
   const outcome = isEarlier ? undefined : recorded;
   const isItsOwn = chosen && isOfSelection(outcome ?? { selectedAt }, chosen.at);
   return { chosen: isItsOwn ? chosen : undefined, outcome };
+}
+
+// Undefined unless the last outcome is that of a selection after the pod had ended.
+function lastStopOf(rounds: PodExplanation["rounds"]): { id: number; outcome: EvictionOutcome } | undefined {
+  const ends = rounds.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ id, outcome }]));
+  if (ends.at(-1)?.outcome.result !== "superseded") return undefined;
+  return ends.findLast(
+    ({ outcome: { result, stopsContainers } }) => result === "terminated" && stopsContainers === true,
+  );
 }
 
 /**

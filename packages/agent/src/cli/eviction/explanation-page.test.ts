@@ -145,6 +145,26 @@ Records go back to 2026-02-28T12:00:00.000Z.
     expect(happened).toContain("+60.0 s  pod deleted");
   });
 
+  it("whose containers were stopped, and that was selected again before it was seen to have finished", () => {
+    const story = new Story(testPod("web"), testPod("db"));
+    story.play({ pressure: pressure("web") });
+    const times = { acceptedAt: START + 120, endedAt: START + 1_100 };
+    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
+    story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stop, ...times }];
+    story.play({ pressure: pressure("web") });
+    story.rounds.pass(60);
+    story.play({ rss: { pods: [evictPod("web", { force: true })] } });
+    const message = "pod finished (Failed) before its eviction was sent";
+    story.rounds.outcomes = [{ uid: "web", result: "superseded", sent: false, message }];
+    story.play({});
+    finish(story);
+    const [, verdict] = story.page().split("\n\n");
+    expect(verdict).toMatch(
+      /^Evicted at 2026-03-01T12:00:00.120Z \(round 1\), stopped app after 1.0 s: requested by pressure: /,
+    );
+    expect(verdict).not.toContain("not evicted by Nodekeeper");
+  });
+
   it("whose containers may have been stopped and restarted while no agent ran: it is not stated to be unharmed", () => {
     const story = new Story(testPod("web"), testPod("db"));
     story.play({ pressure: pressure("web") });
