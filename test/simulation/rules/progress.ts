@@ -2,6 +2,7 @@ import { isFinished } from "../../../packages/testing/src/kubelet/pods.ts";
 import { nodeOf } from "../world/binding-scheduler.ts";
 import { isEvictionRequest, podNameOf } from "../world/history.ts";
 import { keptName, protectedNames } from "../world/node.ts";
+import { unseenMs } from "../world/plan.ts";
 import { isDryRun } from "../world/settings.ts";
 import type { World } from "../world/world.ts";
 import type { Rule } from "./rule.ts";
@@ -40,7 +41,7 @@ export const progress: readonly Rule[] = [
  * each further request: the agent evicts it again if it can't know what became of the first one. Retries of one eviction
  * look the same from here.
  */
-function countedPods({ operator, history, api }: World, from: number): string[] {
+function countedPods({ operator, history, api, plan }: World, from: number): string[] {
   const window = from - operator.settings.limitWindowMs;
   // No time counts across a boot (docs/eviction.md): what was before one in the window may be in it.
   const since = history.boots.some(({ at }) => at >= window) ? 0 : window;
@@ -65,9 +66,9 @@ function countedPods({ operator, history, api }: World, from: number): string[] 
   for (const { uid, at } of history.namings) {
     if (at >= since && isCut(at)) count(uid, at, false);
     const pod = api.pods.all.get(uid);
-    // A round has the pods of its beginning: one that ends while plugins are asked may still be named and selected.
-    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + LONGEST_SELECTION_MS)
-      count(uid, at, false);
+    // A round has the pods of its beginning, as the agent knows them: one that has ended may still be named and selected.
+    const untilKnownMs = LONGEST_SELECTION_MS + unseenMs(plan);
+    if (at >= since && pod?.endedBy === "other" && at < pod.endedAt + untilKnownMs) count(uid, at, false);
   }
   const names = [...counted.values()];
   // The agent can't know that a request was lost before it arrived.

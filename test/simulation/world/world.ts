@@ -276,7 +276,10 @@ export class World {
     this.#often("forcedDeletions", () => devices.forceDelete());
     this.#often("sliceDeletions", () => devices.deleteSlice());
     this.#often("meddling", () => devices.meddle());
-    this.#often("cdiRemovals", () => devices.removeCdiFile());
+    this.#often("cdiRemovals", () => {
+      // A claim that is recorded nowhere else is lost with its file (docs/operating.md).
+      if (this.agent.process && machine.readOnlyDirectory === undefined) devices.removeCdiFile();
+    });
     this.#again(6_000, () => devices.change());
     const { binding } = devices;
     if (binding) this.#again(3_000, () => void binding.checker.write());
