@@ -140,6 +140,7 @@ export const binding: readonly Rule[] = [
       // kubelet's call for an earlier pod is under way.
       const isNeverPrepared = (uid: string) =>
         kubelet.isUnpreparing(uid) ||
+        kubelet.isUsedTooEarly(uid) ||
         (kubelet.find(uid)?.isAnswerLost && settled.some(({ allocation }) => allocation.uid === uid));
       return [
         ...expected

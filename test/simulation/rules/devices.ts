@@ -235,7 +235,7 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
     claims.flatMap((claim) => {
       const { name = "", uid = "" } = claim.metadata;
       // For a pod that ended before another one used it.
-      if (kubelet.isUnpreparing(uid)) return [];
+      if (kubelet.isUnpreparing(uid) || kubelet.isUsedTooEarly(uid, pod.metadata.name)) return [];
       // The kubelet may not have seen a pod that was created just before the rest.
       const since = kubelet.find(uid)?.since ?? api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ClaimInUse } from "@nodekeeper/api/errors";
 import type { Claim, NodePrepareResourceResponse } from "@nodekeeper/core/gen/dra/v1/api.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { messageOf } from "@nodekeeper/core/lib";
@@ -20,6 +21,8 @@ export interface KnownClaim {
   isPrepared: boolean;
   /** Whether the agent unprepared it and recorded this, and died before it could answer. */
   isAnswerLost: boolean;
+  /** Why the last call failed. Undefined if it was done, or there was none. */
+  problem: string | undefined;
 }
 
 /** A successful answer to NodePrepareResources. */
@@ -77,6 +80,16 @@ export class ClaimKubelet {
   /** Whether no call is in progress. */
   get isIdle(): boolean {
     return this.#calls.size === 0;
+  }
+
+  /**
+   * Returns whether a claim can't be prepared because containers of a pod already run that waits for it. Pods of the world
+   * start without their claims; a real kubelet starts no container before.
+   * @param podName default: any pod
+   */
+  isUsedTooEarly(uid: string, podName = ""): boolean {
+    const { isPrepared, problem = "" } = this.find(uid) ?? {};
+    return isPrepared === false && problem.startsWith(ClaimInUse.id) && problem.includes(`/${podName}`);
   }
 
   /**
@@ -141,6 +154,7 @@ export class ClaimKubelet {
         since,
         isPrepared: false,
         isAnswerLost: false,
+        problem: undefined,
       };
       if (!this.#known.has(keyOf(known))) this.#known.set(keyOf(known), known);
     }
@@ -166,6 +180,7 @@ export class ClaimKubelet {
       // The directory has another name in each run of the world.
       const problem = messageOf(error).replaceAll(this.#machine.root, "");
       this.#history.note("kubelet", `${what}: ${problem}`);
+      known.problem = problem;
       const recordedAt = (this.#unpreparedAt(known) ?? Number.POSITIVE_INFINITY) + ANSWERED_MS;
       const hasDied = this.#history.lives.some(
         ({ endedAt = 0 }) => endedAt >= calledAt && endedAt >= recordedAt,
@@ -179,8 +194,7 @@ export class ClaimKubelet {
   #prepared(known: KnownClaim, claims: Record<string, NodePrepareResourceResponse>): void {
     const answer = claims[known.claim.uid]!;
     if (answer.error) throw new Error(answer.error);
-    known.isPrepared = true;
-    known.isAnswerLost = false;
+    Object.assign(known, { isPrepared: true, isAnswerLost: false, problem: undefined });
     this.answers.push({ known, devices: answer.devices });
   }
 
