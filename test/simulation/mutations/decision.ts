@@ -26,7 +26,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "times.length < limit) return null;",
     to: "times.length <= limit) return null;",
     promise: limited,
-    seed: 7,
+    seed: 2,
   },
   {
     name: "limits are counted by the wall clock",
@@ -42,7 +42,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (pod.isMirror) return because("mirror");',
     to: "",
     promise: shielded,
-    seed: 7,
+    seed: 15,
   },
   {
     name: "static pods are offered",
@@ -50,7 +50,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (pod.isStatic) return because("static");',
     to: "",
     promise: shielded,
-    seed: 2,
+    seed: 9,
   },
   {
     name: "critical pods are offered",
@@ -58,7 +58,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return",
     to: 'if (pod.priorityClassName !== "") return null;\n  if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return',
     promise: shielded,
-    seed: 2,
+    seed: 7,
   },
   {
     name: "dry run evicts",
@@ -90,7 +90,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
-    seed: 48,
+    seed: 1,
   },
   {
     name: "a plugin in dry run sets conditions",
@@ -122,7 +122,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const found = this.#candidates.get(named.uid) ??",
     to: "const found = [...this.#candidates.values()].find((pod) => pod.name === named.name) ??",
     promise: named,
-    seed: 49,
+    seed: 6,
   },
   {
     name: "a pod is evicted that was named under another namespace",
@@ -130,7 +130,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {",
     to: "if (differs(named.name, found.name)) {",
     promise: named,
-    seed: 49,
+    seed: 6,
   },
   {
     name: "a hard threshold evicts all pods that the plugin names",
@@ -154,7 +154,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (requested > rules.longestSeconds) {",
     to: "if (requested > Number.MAX_VALUE) {",
     promise: grace,
-    seed: 8,
+    seed: 116,
   },
   {
     name: "every effect of a condition becomes a taint",
@@ -162,6 +162,6 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'else if (!taintEffects.includes(effect)) refuse("effectNotAllowed", "is not in eviction.taintEffects");',
     to: "",
     promise: validTaints,
-    seed: 116,
+    seed: 153,
   },
 ];

@@ -36,7 +36,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#state = this.withProgress(this.#state);\n    const { log, records } = this.#options;",
     to: "this.#state = this.withProgress(this.#state);\n    if (progress.stage) return true;\n    const { log, records } = this.#options;",
     promise: truth,
-    seed: 7,
+    seed: 2,
   },
   {
     name: "limits are forgotten at a restart",
@@ -52,7 +52,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
     promise: relieved,
-    seed: 88,
+    seed: 83,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
@@ -62,7 +62,7 @@ export const evictionMutations: readonly Mutation[] = [
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
     promise: answered,
-    seed: 28,
+    seed: 14,
   },
   {
     name: "a taint is never removed",
@@ -78,7 +78,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "desired.filter((taint) => !liveIds.has(idOf(taint)));",
     to: "[];",
     promise: tainted,
-    seed: 4,
+    seed: 2,
   },
   {
     name: "taints are not removed after a restart",
@@ -102,7 +102,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "!isComplete || !isOwn(taint) || desiredIds",
     to: "!isComplete || desiredIds",
     promise: foreign,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "taints are written without the version that was read",
@@ -142,7 +142,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
     promise: relieved,
-    seed: 55,
+    seed: 177,
   },
   {
     name: "taints count as late although they are as desired",
@@ -150,7 +150,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
     to: "this.#writes.reconciled(signatureOf(desired));",
     promise: healthy,
-    seed: 4,
+    seed: 1,
   },
   {
     name: "a late answer of a plugin is counted in a later round",
@@ -159,7 +159,7 @@ export const evictionMutations: readonly Mutation[] = [
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
     promise: relieved,
-    seed: 67,
+    seed: 145,
   },
   {
     name: "an acceptance is not recorded",
@@ -167,7 +167,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });",
     to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });',
     promise: truth,
-    seed: 122,
+    seed: 4,
   },
   {
     name: "the end of an eviction is kept in memory until the next round",
@@ -175,7 +175,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "    if (this.#writes.flush()) return;\n    const { uid } = outcome;",
     to: "    const { uid } = outcome;\n    if (uid) return;",
     promise: truth,
-    seed: 754,
+    seed: 76,
   },
   {
     name: "an eviction of unknown outcome is explained as none",
@@ -183,7 +183,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: '    case "superseded":\n',
     to: '    case "superseded":\n    case "unknown":\n',
     promise: truth,
-    seed: 9,
+    seed: 22,
   },
   {
     name: "the list of evictions shows an outcome beside another pod",
@@ -191,7 +191,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "const eviction = this.#open.get(outcome.uid);",
     to: "const [eviction] = this.#open.values();",
     promise: ownOutcome,
-    seed: 54,
+    seed: 162,
   },
   {
     name: "taints are written although nothing has changed",
@@ -215,7 +215,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: 'if (!plugin?.scope.signal.aborted || "failure" in answered) return answered;',
     to: "if (plugin || answered) return answered;",
     promise: current,
-    seed: 79,
+    seed: 40,
   },
   {
     name: "bounds: metrics of a plugin that was removed are kept",
@@ -223,7 +223,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "metrics.callDuration.remove({ plugin });",
     to: "",
     promise: bounded,
-    seed: 68,
+    seed: 32,
   },
   {
     name: "quiet: readings are sampled fifty times as often",
@@ -247,7 +247,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "    this.#reports.desired(desired);\n    this.#compare();",
     to: "    this.#reports.desired(desired);\n    void this.#read(new AbortController().signal).catch(() => {});\n    this.#compare();",
     promise: bounded,
-    seed: 140,
+    seed: 176,
   },
   {
     name: "stops: a later attempt stops containers that were started after the first",
@@ -255,7 +255,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "(chosen?.has(id) ?? true)",
     to: "(chosen?.has(id) || true)",
     promise: sameContainers,
-    seed: 23,
+    seed: 38,
   },
   {
     name: "stops: containers count as stopped without a fresh reading",
@@ -271,7 +271,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: 'if (!result.ended) task.requests = "accepted";',
     to: 'task.requests = "accepted";',
     promise: trueEvents,
-    seed: 6,
+    seed: 11,
   },
   {
     name: "stops: after a restart the agent takes stopped containers for a deleted pod",
@@ -279,7 +279,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "return stopsContainers ? { stopsContainers } : {};",
     to: "return stopsContainers ? {} : {};",
     promise: truth,
-    seed: 254,
+    seed: 155,
   },
   {
     name: "stops: a pod of which no container runs is forgotten",
@@ -287,7 +287,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: '      case "exited":\n',
     to: '      case "exited":\n        task.isGone = true;\n',
     promise: knownPods,
-    seed: 75,
+    seed: 54,
   },
   {
     name: "stops: StopContainer is not recorded before it is sent",
