@@ -101,8 +101,8 @@ export class CdiCheck {
     for (const driver of differing) queue.add(driver);
   }
 
-  // A file is removed before its claim is recorded as unprepared, and few directories survive a boot: one of this boot was
-  // written later, by an agent that could record nothing.
+  // A claim's file is removed before the claim is recorded as unprepared. A file of this boot beside such a record, or beside
+  // a record of an earlier boot, was therefore written later, by an agent that could not write its state directory.
   #mayBeOutdated(record: ClaimRecord): boolean {
     return record.state === "unprepared" || this.#context.records.isOfOldBoot(record);
   }

@@ -17,8 +17,8 @@ export interface Attribution {
 }
 
 /**
- * Returns the last selection of the pod and its outcome, as far as they are recorded. A selection that came after the pod had
- * ended did nothing: if an eviction before it has stopped the pod's containers, that one is the last.
+ * Returns the last selection of the pod and its outcome, as far as they are recorded. A selection of a pod that had already
+ * ended is skipped if an earlier eviction stopped its containers.
  */
 export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEviction {
   const stop = lastStopOf(rounds);
@@ -26,7 +26,10 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
     (round): round is typeof round & { victim: object } =>
       round.victim !== null && (!stop || round.id < stop.id),
   );
-  if (stop) return { chosen: chosen && isOfSelection(stop.outcome, chosen.at) ? chosen : undefined, ...stop };
+  if (stop) {
+    const { outcome } = stop;
+    return { chosen: chosen && isOfSelection(outcome, chosen.at) ? chosen : undefined, outcome };
+  }
   const after = rounds.findLast(({ id, outcome }) => outcome !== null && id > (chosen?.id ?? 0));
   const recorded = after?.outcome ?? undefined;
   // An eviction in progress is the last one. Neither its selection nor its outcome may be on record.
@@ -36,7 +39,7 @@ export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEvic
   return { chosen: isItsOwn ? chosen : undefined, outcome };
 }
 
-// Undefined unless the last outcome is that of a selection after the pod had ended.
+// Returns the eviction that stopped the containers of a pod that had ended when it was last selected. Undefined if none did.
 function lastStopOf(rounds: PodExplanation["rounds"]): { id: number; outcome: EvictionOutcome } | undefined {
   const ends = rounds.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ id, outcome }]));
   if (ends.at(-1)?.outcome.result !== "superseded") return undefined;

@@ -58,6 +58,17 @@ const pressure = (...top: string[]): TestPlugin => ({
   top,
 });
 
+/** A pod whose containers were stopped by its eviction, after the next round. */
+function stopped(): Story {
+  const story = new Story(testPod("web"), testPod("db"));
+  story.play({ pressure: pressure("web") });
+  const times = { acceptedAt: START + 120, endedAt: START + 1_100 };
+  const stop = { sent: true, stopsContainers: true, message: "stopped app" };
+  story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stop, ...times }];
+  story.play({ pressure: pressure("web") });
+  return story;
+}
+
 /** Lets the pod fail after two seconds, without being deleted. */
 function finish(story: Story): void {
   story.left(5_000);
@@ -127,12 +138,7 @@ Records go back to 2026-02-28T12:00:00.000Z.
   });
 
   it("whose containers were stopped, and that others deleted after they had been restarted", () => {
-    const story = new Story(testPod("web"), testPod("db"));
-    story.play({ pressure: pressure("web") });
-    const times = { acceptedAt: START + 120, endedAt: START + 1_100 };
-    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
-    story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stop, ...times }];
-    story.play({ pressure: pressure("web") });
+    const story = stopped();
     expect(story.page()).not.toContain("terminating");
     story.step(1_100, "stopped app").left(60_000);
     const exit = { id: "2", name: "app", exitCode: 137, reason: "Error", at: START + 60_000 };
@@ -146,12 +152,7 @@ Records go back to 2026-02-28T12:00:00.000Z.
   });
 
   it("whose containers were stopped, and that was selected again before it was seen to have finished", () => {
-    const story = new Story(testPod("web"), testPod("db"));
-    story.play({ pressure: pressure("web") });
-    const times = { acceptedAt: START + 120, endedAt: START + 1_100 };
-    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
-    story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stop, ...times }];
-    story.play({ pressure: pressure("web") });
+    const story = stopped();
     story.rounds.pass(60);
     story.play({ rss: { pods: [evictPod("web", { force: true })] } });
     const message = "pod finished (Failed) before its eviction was sent";
