@@ -167,7 +167,8 @@ describe("the socket", () => {
     await plugin.ready;
     unlinkSync(plugin.socketPath);
     const other = createSocketServer().listen(plugin.socketPath);
-    await expect(plugin.closed).rejects.toThrow("another process took the socket");
+    // The plugin may look for its socket between the two, and finds the other process when it serves again.
+    await expect(plugin.closed).rejects.toThrow(/another process (took the socket|serves )/);
     expect(readdirSync(directory.path)).toEqual(["sample.sock"]);
     other.close();
   });
