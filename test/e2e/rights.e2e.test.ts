@@ -171,7 +171,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       await cluster.admin.patch(clusterRolePath, { rules: reduced.filter(({ verbs }) => verbs.length > 0) });
       const { agent } = await startAgent(`worker-${right.replaceAll(/[ /]/g, "-")}`);
       const refusal = `cannot ${verb} resource "${resource}"`;
-      await eventually(async () => {
+      await agent.child.until("unready for the right that is missing", async () => {
         const { ok, text } = await agent.readiness();
         expect(text).toContain(refusal);
         expect(ok).toBe(false);

@@ -132,19 +132,30 @@ export const acts: readonly Rule[] = [
     watch: (world) => {
       // A delayed apply, for example of an agent that was killed meanwhile, overwrites a later one until it is repaired.
       if (world.plan.faults.slow > 0) return () => undefined;
-      const last = new Map(world.reporters.map(({ name }) => [name, -1]));
-      const look = eachWrite(({ api, reporters, history, reporterGraceMs }, { path, status, at: now }) => {
-        if (status >= 300 || !CNR_STATUS.test(path)) return undefined;
+      const last = new Map<string, { index: number; write?: ApiWrite }>();
+      // The last report that the agent knows to be accepted, by reporter.
+      const known = new Map<string, number>();
+      let refusedAt = -1;
+      const look = eachWrite(({ api, reporters, history, reporterGraceMs }, write) => {
+        const { path, status, isDryRun, at: now } = write;
+        if (!CNR_STATUS.test(path)) return undefined;
+        if (status === 422) refusedAt = now;
+        if (status >= 300 || isDryRun) return undefined;
         for (const { name, reports } of reporters) {
           const published = publishedOf(api, name);
-          const before = last.get(name)!;
-          const at = reports.findIndex((value, index) => index >= before && `${value}` === `${published}`);
+          const before = last.get(name) ?? { index: -1 };
+          if (before.write?.deliveredAt !== undefined) known.set(name, before.index);
+          // Where a report is refused, the one before stays. The agent can't know of one whose response was lost.
+          const lost = before.write?.deliveredAt === undefined ? before.write : undefined;
+          const least = lost && refusedAt > lost.at ? (known.get(name) ?? -1) : before.index;
+          const index = reports.findIndex((value, at) => at >= least && `${value}` === `${published}`);
           const isGone = history.withoutServices.some(
             ({ plugin, from, to }) => plugin === name && from <= now - reporterGraceMs && to >= now,
           );
-          if (at < 0 && published === undefined && (before < 0 || isGone)) continue;
-          if (at < 0) return `${name}: ${published ?? "nothing"} after ${reports[before] ?? "nothing"}`;
-          last.set(name, at);
+          if (index < 0 && published === undefined && (before.index < 0 || isGone)) continue;
+          if (index < 0)
+            return `${name}: ${published ?? "nothing"} after ${reports[before.index] ?? "nothing"}`;
+          last.set(name, { index, write });
         }
         return undefined;
       });
