@@ -131,10 +131,7 @@ export class EventLog implements ReaderHost, EventSource {
    * the epoch.
    */
   positionAt(wallMs: number): LogPosition {
-    for (let sequence = this.#ring.first; sequence <= this.#last; sequence++) {
-      if ((this.#ring.at(sequence) ?? 0) >= wallMs) return { log: this.#id, sequence: sequence - 1 };
-    }
-    return this.position;
+    return { log: this.#id, sequence: this.#ring.firstSince(wallMs) - 1 };
   }
 
   /** Returns the event with a sequence number. Undefined if it is not retained. */

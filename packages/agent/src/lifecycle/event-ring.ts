@@ -1,31 +1,26 @@
-import type { ContainerIdentity, PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
+import { PackedEvents } from "./packed-events.ts";
 import { SharedTexts } from "./shared-texts.ts";
 
-const types = ["ContainerStarted", "ContainerDied", "ContainerRemoved", "PodSync"] as const;
-const NO_EXIT_CODE = -(2 ** 31);
+const PACKED_TOGETHER = 512;
+// Consumers that keep up read these.
+const MOST_UNPACKED = 2 * PACKED_TOGETHER;
 
 /**
- * The most recent events by sequence number, stored in columns: 100,000 events take 4 MB, instead of 10 MB as
- * objects. The event with sequence number n is at index n modulo capacity.
+ * The most recent events by sequence number. All but the last 512 to 1,023 are packed: 100,000 events of short-lived pods
+ * take 3 MB, instead of 17 MB as objects.
  */
 export class EventRing {
   readonly #capacity: number;
-  readonly #at: Float64Array;
-  readonly #type: Uint8Array;
-  readonly #exitCode: Int32Array;
-  readonly #pod: PodIdentity[] = [];
-  readonly #container: (ContainerIdentity | undefined)[] = [];
-  readonly #reason: string[] = [];
+  // Oldest first, each with `PACKED_TOGETHER` events.
+  #packed: PackedEvents[] = [];
+  #unpacked: PodLifecycleEvent[] = [];
   readonly #texts = new SharedTexts();
   #last = 0;
   #length = 0;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
-    this.#at = new Float64Array(capacity);
-    this.#type = new Uint8Array(capacity);
-    this.#exitCode = new Int32Array(capacity);
   }
 
   get length(): number {
@@ -39,39 +34,38 @@ export class EventRing {
 
   /** Appends an event. A gap in sequence numbers drops the events before it. */
   put(sequence: number, at: number, { type, pod, container, exitCode, reason }: NewEvent): void {
-    if (sequence !== this.#last + 1) this.#length = 0;
-    const slot = sequence % this.#capacity;
-    this.#at[slot] = at;
-    this.#type[slot] = types.indexOf(type);
-    this.#exitCode[slot] = exitCode ?? NO_EXIT_CODE;
-    this.#pod[slot] = pod;
-    this.#container[slot] = container;
-    this.#reason[slot] = this.#texts.share(reason);
+    if (sequence !== this.#last + 1) [this.#packed, this.#unpacked, this.#length] = [[], [], 0];
     this.#last = sequence;
     this.#length = Math.min(this.#length + 1, this.#capacity);
+    this.#unpacked.push({ sequence, at, type, pod, container, exitCode, reason: this.#texts.share(reason) });
+    if (this.#unpacked.length < MOST_UNPACKED) return;
+    this.#packed.push(new PackedEvents(this.#unpacked.splice(0, PACKED_TOGETHER)));
+    const kept = this.#packed.findIndex(({ first, length }) => first + length > this.first);
+    this.#packed.splice(0, kept < 0 ? this.#packed.length : kept);
   }
 
-  /** Returns the time of the event with a sequence number. Undefined if it is not retained. */
-  at(sequence: number): number | undefined {
-    return this.#has(sequence) ? this.#at[sequence % this.#capacity] : undefined;
-  }
-
+  /** Returns the event with a sequence number. Undefined if it is not retained. */
   get(sequence: number): PodLifecycleEvent | undefined {
-    if (!this.#has(sequence)) return undefined;
-    const slot = sequence % this.#capacity;
-    const exitCode = this.#exitCode[slot]!;
-    return {
-      sequence,
-      at: this.#at[slot]!,
-      type: types[this.#type[slot]!]!,
-      pod: this.#pod[slot]!,
-      container: this.#container[slot],
-      exitCode: exitCode === NO_EXIT_CODE ? undefined : exitCode,
-      reason: this.#reason[slot]!,
-    };
+    if (sequence < this.first || sequence > this.#last) return undefined;
+    const unpacked = this.#unpacked[sequence - this.#firstUnpacked];
+    if (unpacked) return unpacked;
+    const index = sequence - this.#packed[0]!.first;
+    return this.#packed[Math.floor(index / PACKED_TOGETHER)]!.events[index % PACKED_TOGETHER];
   }
 
-  #has(sequence: number): boolean {
-    return sequence >= this.first && sequence <= this.#last;
+  /**
+   * Returns the sequence number of the first retained event that was observed at or after a time in milliseconds since
+   * the epoch; that of the next event if there is none.
+   */
+  firstSince(wallMs: number): number {
+    const next = this.#last + 1;
+    const packed = this.#packed.find(({ latestAt }) => latestAt >= wallMs);
+    let sequence = Math.max(packed?.first ?? this.#firstUnpacked, this.first);
+    while (sequence < next && this.get(sequence)!.at < wallMs) sequence++;
+    return sequence;
+  }
+
+  get #firstUnpacked(): number {
+    return this.#last + 1 - this.#unpacked.length;
   }
 }
