@@ -43,7 +43,8 @@ interface Written {
   count: number;
 }
 
-const MOST_REMEMBERED = 4096;
+// Of one node. An Event that was not among the last ones is created anew when it is repeated.
+const MOST_REMEMBERED = 1_000;
 const MOST_TRIES = 4;
 const EVENTS: ApiResource = {
   group: "",
