@@ -70,7 +70,10 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   killsAtWrites: number;
   /** Share of writes of Leases and ResourceSlices after which the agent that wrote dies, in worlds with shared pools. */
   killsAtPoolWrites: number;
-  /** Share of the agent's writes that a reporter meets with another report. */
+  /**
+   * Share of the agent's writes that a reporter meets with another report, and of those to the Node before which another
+   * client writes to it.
+   */
   changesAtWrites: number;
   /** Share of starts of a plugin during which it stops for a while. */
   slowStarts: number;
@@ -305,9 +308,19 @@ export function weatherOf(
 }
 
 /** Refusals of the API server. */
-export function apiFaultsOf(machine: Machine, rates: FaultRates, counts: Counts): ApiFaults {
+/** @param precede another client writes to the Node */
+export function apiFaultsOf(
+  machine: Machine,
+  rates: FaultRates,
+  counts: Counts,
+  precede: () => void,
+): ApiFaults {
   return {
     of(request) {
+      if (isNodeWrite(request) && machine.chance(rates.changesAtWrites)) {
+        count(counts, "changesBeforeWrites");
+        precede();
+      }
       if (isWatch(request) && machine.chance(rates.expiredWatches)) {
         count(counts, "expired watches");
         const event = { type: "ERROR", object: statusObject(410) };
@@ -342,6 +355,10 @@ function refusal(
   if (wait === undefined) return { status, headers: {}, body };
   if ("header" in wait) return { status, headers: { "retry-after": `${wait.header}` }, body };
   return { status, headers: {}, body: { ...body, details: { retryAfterSeconds: wait.body } } };
+}
+
+function isNodeWrite({ method, resource }: RequestInfo): boolean {
+  return method === "PATCH" && resource?.plural === "nodes";
 }
 
 function isWatch({ method, query }: RequestInfo): boolean {

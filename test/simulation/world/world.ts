@@ -184,7 +184,7 @@ export class World {
     network.weather = weatherOf(machine, plan.faults, this.faults, (method, url) =>
       this.history.lost.push({ at: scheduler.now, method, url }),
     );
-    this.api.faults = apiFaultsOf(machine, plan.faults, this.faults);
+    this.api.faults = apiFaultsOf(machine, plan.faults, this.faults, () => this.otherWriters.write());
     this.runtime.eventFaults = plan.faults.runtimeEvents;
     this.#storm();
     await scheduler.run(FIRST_MS + plan.stormMs, isOver);
