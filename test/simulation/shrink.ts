@@ -13,6 +13,7 @@ const smaller: readonly ((plan: Outcome["plan"]) => PlanChanges)[] = [
   () => ({ reporters: 1 }),
   () => ({ evictionPlugins: 1 }),
   () => ({ hasBinding: false }),
+  () => ({ hasShares: false }),
   () => ({ hasPools: false }),
   () => ({ drivers: 0 }),
   () => ({ drivers: 1 }),

@@ -7,7 +7,7 @@ const cdiFiles = "CDI files are those of the prepared claims.";
 const claims = "Each allocated claim that a pod uses is prepared, and each other is unprepared.";
 const unused = "A claim is unprepared once all containers of its pod have exited.";
 const noLeftovers = "No ResourceSlice is left behind: each has the newest generation of its pool.";
-const exclusive = "No device is prepared for two claims at one time.";
+const exclusive = "No device, and no share of one, is prepared for two claims at one time.";
 const whole = "No pool is incomplete for longer than its writes take.";
 const noticed =
   "While what changed can't be written, the health check that is about it fails, and not when it is written.";
@@ -61,6 +61,22 @@ export const deviceMutations: readonly Mutation[] = [
     from: ".filter((other) => other.uid !== uid &&",
     to: ".filter((other) => other.uid === uid &&",
     promise: exclusive,
+    seed: 3,
+  },
+  {
+    name: "shares of a device are not told apart",
+    file: "packages/agent/src/claims/allocation.ts",
+    from: "shareId: textOf(result.shareID),",
+    to: 'shareId: "",',
+    promise: toldPrepared,
+    seed: 1,
+  },
+  {
+    name: "claims exclude each other from a device that they share",
+    file: "packages/agent/src/claims/allocation.ts",
+    from: "a.device === b.device && !areShares;",
+    to: "a.device === b.device && (!areShares || areShares);",
+    promise: claims,
     seed: 3,
   },
   {

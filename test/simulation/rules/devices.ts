@@ -109,7 +109,7 @@ export const devices: readonly Rule[] = [
         .map(({ metadata }) => `${metadata.name} is gone`),
   },
   {
-    promise: "No device is prepared for two claims at one time.",
+    promise: "No device, and no share of one, is prepared for two claims at one time.",
     watch: (world) => () =>
       world.devices.drivers.flatMap(({ clashes }) => clashes).find((clash) => !isUnknown(world, clash))?.what,
   },
@@ -188,8 +188,8 @@ function untruthOf(
   // Its devices may be those of another claim by now.
   if (!scheduler.claims.some(({ metadata }) => metadata.uid === claim.uid)) return undefined;
   const file = cdiFiles.get(cdiFile(driver, claim.uid)) ?? "";
-  for (const { pool, device } of allocated) {
-    const holder = drivers.find(({ name }) => name === driver)?.prepared.get(keyOf(pool, device));
+  for (const { pool, device, shareID } of allocated) {
+    const holder = drivers.find(({ name }) => name === driver)?.prepared.get(keyOf(pool, device, shareID));
     if (holder !== claim.uid) return `${claim.name}: ${device} is prepared for ${holder ?? "no claim"}`;
     const { cdiDeviceIds = [] } = answered.find(({ deviceName }) => deviceName === device) ?? {};
     const isInFile = cdiDeviceIds.every((id) => file.includes(`"${id.split("=")[1]}"`));
@@ -240,13 +240,19 @@ function settledClaims({ devices: { scheduler, kubelet, installed }, machine, ap
       const since = kubelet.find(uid)?.since ?? api.pods.all.get(pod.metadata.uid!)?.createdAt ?? 0;
       if (machine.scheduler.now - since < UNDER_WAY_MS) return [];
       const held = heldDevices(claim);
-      if (held.some(({ device }) => scheduler.wasSharedWithin(device, UNDER_WAY_MS))) return [];
+      if (held.some((each) => scheduler.wasSharedWithin(each, UNDER_WAY_MS))) return [];
       return (
         held
           .filter(({ driver }) => installed.some((each) => each.name === driver))
           // The agent has no record of it any more, and the kubelet considers it prepared for another pod.
           .filter(({ driver }) => !kubelet.find(uid, driver)?.isAnswerLost)
-          .map(({ driver, pool, device }) => ({ name, uid, driver, device, key: keyOf(pool, device) }))
+          .map(({ driver, pool, device, shareID }) => ({
+            name,
+            uid,
+            driver,
+            device,
+            key: keyOf(pool, device, shareID),
+          }))
       );
     }),
   );

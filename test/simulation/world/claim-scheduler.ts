@@ -22,8 +22,11 @@ export interface SliceSpec {
   driver: string;
   nodeName: string;
   pool: { name: string; generation: number };
-  devices?: { name: string }[];
+  devices?: { name: string; allowMultipleAllocations?: boolean }[];
 }
+
+/** Most claims that have a device at once which may be allocated several times. */
+const MOST_SHARES = 3;
 
 /** Creates, allocates and deletes the claims of the node's pods, as kube-scheduler and the claim controller do. */
 export class ClaimScheduler {
@@ -33,10 +36,11 @@ export class ClaimScheduler {
   readonly #allocatedAt = new Map<string, number>();
   /** Whether the kubelet may still have a claim prepared, and keeps its pod's object for that. */
   readonly #isHeld: (uid: string) => boolean;
-  // Virtual milliseconds at which a device was last allocated to several claims.
+  // Virtual milliseconds at which several claims last had the same device, or the same share of one.
   readonly #sharedAt = new Map<string, number>();
   // UIDs of pods that were deleted without waiting for the kubelet.
   readonly #forced = new Set<string>();
+  #shares = 0;
   // Revision of the store at which nothing was left to do.
   #doneAt = -1;
 
@@ -55,9 +59,9 @@ export class ClaimScheduler {
       .map((pod) => ({ pod, claims: claims.filter((claim) => isReservedFor(claim, pod)) }));
   }
 
-  /** Returns whether, within the last `ms`, several claims had the device, which is prepared for one of them. */
-  wasSharedWithin(device: string, ms: number): boolean {
-    return (this.#sharedAt.get(device) ?? Number.NEGATIVE_INFINITY) >= this.#now - ms;
+  /** Returns whether, within the last `ms`, several claims had what only one of them can have. */
+  wasSharedWithin(held: HeldDevice, ms: number): boolean {
+    return (this.#sharedAt.get(partOf(held)) ?? Number.NEGATIVE_INFINITY) >= this.#now - ms;
   }
 
   get claims(): KubeObject[] {
@@ -89,8 +93,8 @@ export class ClaimScheduler {
   }
 
   #noteShared(): void {
-    const holders = Map.groupBy(this.claims.flatMap(heldDevices), ({ device }) => device);
-    for (const [device, { length }] of holders) if (length > 1) this.#sharedAt.set(device, this.#now);
+    const holders = Map.groupBy(this.claims.flatMap(heldDevices), partOf);
+    for (const [part, { length }] of holders) if (length > 1) this.#sharedAt.set(part, this.#now);
   }
 
   /** Returns whether a claim remains until the kubelet no longer holds it. */
@@ -119,26 +123,32 @@ export class ClaimScheduler {
     }
   }
 
-  /** Returns devices that no claim has. @param start beginning of their names */
+  /** Returns devices, or shares of them, that no claim has. @param start beginning of the devices' names */
   free(start: string): HeldDevice[] {
     const seen = this.claims.filter(
       ({ metadata: { uid = "" } }) =>
         this.#now - (this.#allocatedAt.get(uid) ?? Number.NEGATIVE_INFINITY) >= this.#staleMs,
     );
-    const held = new Set(seen.flatMap(heldDevices).map(({ device }) => device));
+    const held = Map.groupBy(seen.flatMap(heldDevices), ({ device }) => device);
     const slices = this.#api.store.list(SLICES);
     const newestFirst = slices
       .map(({ spec }) => spec as SliceSpec)
       .filter(({ nodeName }) => nodeName === NODE)
       .sort((a, b) => b.pool.generation - a.pool.generation);
     return allocatable(slices, NODE)
-      .devices.filter((device) => device.startsWith(`${start}-`) && !held.has(device))
-      .map((device) => {
-        const { driver, pool } = newestFirst.find(({ devices }) =>
-          devices?.some(({ name }) => name === device),
-        )!;
-        return { driver, pool: pool.name, device };
+      .devices.filter((device) => device.startsWith(`${start}-`))
+      .flatMap((device) => {
+        const isIt = ({ name }: { name: string }) => name === device;
+        const { driver, pool, devices } = newestFirst.find((spec) => spec.devices?.some(isIt))!;
+        const isShared = devices?.find(isIt)?.allowMultipleAllocations ?? false;
+        const { length: claims } = held.get(device) ?? [];
+        if (claims >= (isShared ? MOST_SHARES : 1)) return [];
+        return [{ driver, pool: pool.name, device, ...(isShared ? { shareID: this.#newShare() } : {}) }];
       });
+  }
+
+  #newShare(): string {
+    return `00000000-0000-4000-8000-${String(++this.#shares).padStart(12, "0")}`;
   }
 
   get #now(): number {
@@ -150,6 +160,11 @@ export class ClaimScheduler {
       .list("pods")
       .filter(({ spec }) => (spec as { nodeName?: string }).nodeName === NODE);
   }
+}
+
+// What only one claim can have.
+function partOf({ device, shareID = "" }: HeldDevice): string {
+  return `${device}/${shareID}`;
 }
 
 /** Returns whether a pod may use a claim. */

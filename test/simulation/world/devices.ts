@@ -41,10 +41,11 @@ export class Devices {
     { api, runtime }: { api: ApiServer; runtime: ContainerRuntime },
     {
       drivers,
+      hasShares,
       replicas,
       hasBinding,
       rates,
-    }: { drivers: number; replicas: number; hasBinding: boolean; rates: BindingRates },
+    }: { drivers: number; hasShares: boolean; replicas: number; hasBinding: boolean; rates: BindingRates },
   ) {
     this.#runtime = runtime;
     this.#machine = machine;
@@ -53,7 +54,13 @@ export class Devices {
     this.drivers = Array.from(
       { length: drivers },
       (_, at) =>
-        new DriverActor(machine, history, `gpu-${at}.example.com`, (each) => this.unpreparations.push(each)),
+        new DriverActor(
+          machine,
+          history,
+          `gpu-${at}.example.com`,
+          (each) => this.unpreparations.push(each),
+          hasShares,
+        ),
     );
     this.kubelet = new ClaimKubelet(machine, history, (known) => this.#unpreparedAt(known));
     this.scheduler = new ClaimScheduler(

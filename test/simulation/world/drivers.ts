@@ -75,15 +75,19 @@ export class DriverActor extends PluginActor {
   #waiting: (() => void)[] = [];
 
   readonly #onUnprepare: (unpreparation: Unpreparation) => void;
+  readonly #hasShares: boolean;
 
+  /** @param hasShares whether every other device may be allocated several times */
   constructor(
     machine: Machine,
     history: History,
     name: string,
     onUnprepare: (unpreparation: Unpreparation) => void,
+    hasShares = false,
   ) {
     super(machine, history, name);
     this.#onUnprepare = onUnprepare;
+    this.#hasShares = hasShares;
     this.#hasHealth = machine.chance(0.5);
     this.isRolling = machine.chance(0.5);
     this.#isDivisible = machine.chance(0.25);
@@ -184,10 +188,11 @@ export class DriverActor extends PluginActor {
       prepare: async (claim, signal) => {
         this.#take(claim);
         await this.hesitate(process, signal);
-        const prepared = claim.devices.map(({ request, pool, device }) => ({
+        const prepared = claim.devices.map(({ request, pool, device, shareId }) => ({
           request,
           pool,
           device,
+          ...(shareId ? { shareId } : {}),
           edits: { env: { DEVICE: device } },
         }));
         return falseAnswers[this.#falsehood ?? ""]?.(prepared) ?? prepared;
@@ -231,8 +236,8 @@ export class DriverActor extends PluginActor {
   // As soon as the driver is called, it may have prepared the devices.
   #take(claim: ClaimToPrepare): void {
     const { uid, devices } = claim;
-    for (const { pool, device } of devices) {
-      const key = keyOf(pool, device);
+    for (const { pool, device, shareId } of devices) {
+      const key = keyOf(pool, device, shareId);
       const holder = this.prepared.get(key);
       if (holder !== undefined && holder !== uid)
         this.clashes.push({
@@ -290,9 +295,16 @@ export class DriverActor extends PluginActor {
     return {
       name,
       attributes: { revision: { int: BigInt(revision) } },
+      ...(this.#isShared(name)
+        ? { allowMultipleAllocations: true, capacity: { memory: { value: "8Gi" } } }
+        : {}),
       ...this.conditionsOf(name),
       ...(isTainted ? { taints: [{ key: "example.dev/broken", effect: "NoSchedule" }] } : {}),
     };
+  }
+
+  #isShared(device: string): boolean {
+    return this.#hasShares && Number(device.split("-").at(-1)) % 2 === 0;
   }
 
   #health(): DeviceHealth[] {
@@ -305,7 +317,7 @@ export class DriverActor extends PluginActor {
   }
 }
 
-/** Identifies a device among those of its driver. */
-export function keyOf(pool: string, device: string): string {
-  return `${pool}/${device}`;
+/** Identifies a device, or a share of it, among those of its driver. */
+export function keyOf(pool: string, device: string, share?: string): string {
+  return [pool, device, ...(share ? [share] : [])].join("/");
 }

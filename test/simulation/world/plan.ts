@@ -29,6 +29,8 @@ export interface Plan {
   drivers: number;
   /** Whether there are devices with binding conditions. */
   hasBinding: boolean;
+  /** Whether every other device may be allocated to several claims at once. */
+  hasShares: boolean;
   /** Whether there is another node whose agent publishes the same pools of devices. */
   hasPools: boolean;
   /** With which the agent is started first. */
@@ -85,6 +87,7 @@ const STOP = 7_000_003;
 const BINDING = 8_000_009;
 const REALLOCATION = 11_000_027;
 const POOLS = 9_000_011;
+const SHARES = 12_000_017;
 const POOL_FAULTS = 10_000_019;
 
 // Share of the worlds in which the agent stops containers.
@@ -92,6 +95,9 @@ const STOPPING = 0.25;
 
 // Share of the worlds in which devices have binding conditions.
 const BINDING_SHARE = 0.2;
+
+// Share of the worlds in which claims can have shares of a device.
+const SHARES_SHARE = 0.3;
 
 // Share of the worlds without other devices and without an ending that have pools beyond the node: an eighth of all.
 const POOLS_SHARE = 0.5;
@@ -159,6 +165,7 @@ function draw(machine: Machine, seed: number, isQuick: boolean, drawn: OwnRates)
     ),
     drivers: machine.between(0, isSmall ? 1 : 2),
     hasBinding: seededRandom(seed + BINDING)() < BINDING_SHARE,
+    hasShares: seededRandom(seed + SHARES)() < SHARES_SHARE,
     hasPools: false,
     settings: drawSettings(machine),
     rollingUpdate: Number.isFinite(faults.secondAgents) && machine.chance(0.6),

@@ -89,6 +89,7 @@ export class World {
     this.devices = new Devices(machine, this.history, this, {
       drivers: this.plan.drivers,
       replicas: mostReplicas,
+      hasShares: this.plan.hasShares,
       hasBinding: this.plan.hasBinding,
       rates: faults,
     });

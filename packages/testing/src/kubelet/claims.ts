@@ -6,6 +6,8 @@ export interface HeldDevice {
   driver: string;
   pool: string;
   device: string;
+  /** Of a device that is allocated to several claims at once. */
+  shareID?: string;
 }
 
 const REQUEST = "devices";
@@ -45,11 +47,14 @@ export function heldDevices({ status }: KubeObject): HeldDevice[] {
   const allocation = isRecord(status) ? status.allocation : undefined;
   const devices =
     isRecord(allocation) && isRecord(allocation.devices) ? allocation.devices.results : undefined;
-  return (Array.isArray(devices) ? devices : []).filter(isRecord).map(({ driver, pool, device }) => ({
-    driver: String(driver),
-    pool: String(pool),
-    device: String(device),
-  }));
+  return (Array.isArray(devices) ? devices : [])
+    .filter(isRecord)
+    .map(({ driver, pool, device, shareID }) => ({
+      driver: String(driver),
+      pool: String(pool),
+      device: String(device),
+      ...(typeof shareID === "string" ? { shareID } : {}),
+    }));
 }
 
 /** Returns whether a claim was created for this pod, rather than for another pod of the same name. */
