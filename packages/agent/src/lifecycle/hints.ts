@@ -76,6 +76,11 @@ export class Hints {
     return this.#exits.get(containerId);
   }
 
+  /** Called when a container is no longer listed, and its exit was emitted. */
+  removed(containerId: string): void {
+    this.#exits.delete(containerId);
+  }
+
   /** Called when a stream is requested. Returns a signal that aborts when the stream must be reopened. */
   opening(): AbortSignal {
     this.#isInTime = false;

@@ -21,7 +21,7 @@ export function podEvents(
   record: PodRecord,
   transitions: readonly Transition[],
   status: PodStatus | undefined,
-  hints: Pick<Hints, "exitOf">,
+  hints: Pick<Hints, "exitOf" | "removed">,
 ): NewEvent[] {
   const events: NewEvent[] = [];
   const exited = new Map<string, ContainerStatus>();
@@ -38,7 +38,9 @@ export function podEvents(
       exitCode: exit?.exitCode,
       reason: exit?.reason ?? "",
     });
-    if (type === "ContainerRemoved") record.containers.delete(id);
+    if (type !== "ContainerRemoved") continue;
+    record.containers.delete(id);
+    hints.removed(id);
   }
   return events;
 }

@@ -44,7 +44,7 @@ interface Written {
 }
 
 // Of one node. An Event that was not among the last ones is created anew when it is repeated.
-const MOST_REMEMBERED = 1_000;
+const MOST_REMEMBERED = 500;
 const MOST_TRIES = 4;
 const EVENTS: ApiResource = {
   group: "",
