@@ -63,6 +63,12 @@ async function openSignedIn(options?: PageOptions, token = "good"): Promise<Open
   return open;
 }
 
+async function untilReceived({ page }: OpenPage, podUid: string): Promise<void> {
+  await until("the pod's start is received", async () =>
+    (await streamed(page)).some(({ name, data }) => name === "events" && data.event.pod.uid === podUid),
+  );
+}
+
 const hashOf = ({ page }: OpenPage) => page.evaluate(() => location.hash);
 const cookiesOf = ({ page }: OpenPage) => page.context().cookies();
 
@@ -125,9 +131,7 @@ it("shows every view, one after the other as fast as they are opened, and what h
     await open.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   }
   const { uid } = node.addPod("started-meanwhile");
-  await until("the pod's start is received", async () =>
-    (await streamed(open.page)).some(({ name, data }) => name === "events" && data.event.pod.uid === uid),
-  );
+  await untilReceived(open, uid);
   // Nothing was refused: neither 401 nor 429.
   await open.page.reload();
   await open.see("worker-1", "memory-watch");
@@ -137,6 +141,8 @@ it("shows every view, one after the other as fast as they are opened, and what h
 it("asks to sign in again when the token expires while the page is open, and continues at the same view", async () => {
   accounts.brief = "operator";
   await using open = await openSignedIn({}, "brief");
+  // From then on, the agent looks at the token again after a minute.
+  await untilReceived(open, node.addPod("started-while-signed-in").uid);
   delete accounts.brief;
   clock.advance(61_000);
   await open.see("your sign-in has ended");
