@@ -34,7 +34,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "return by === 0 ? { ...state, at: now } : moved(state, by, now);",
     to: "return by > Number.MAX_VALUE ? moved(state, by, now) : { ...state, at: now };",
     promise: limited,
-    seed: 30,
+    seed: 20,
   },
   {
     name: "mirror pods are offered",
@@ -50,7 +50,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (pod.isStatic) return because("static");',
     to: "",
     promise: shielded,
-    seed: 9,
+    seed: 15,
   },
   {
     name: "critical pods are offered",
@@ -74,7 +74,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;",
     to: "",
     promise: tainted,
-    seed: 10,
+    seed: 22,
   },
   {
     name: "pods of DaemonSets are offered",
@@ -82,7 +82,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: 'if (pod.owner?.kind === "DaemonSet" && !rules.evictDaemonSetPods)',
     to: 'if (pod.owner?.kind === "Pod")',
     promise: shielded,
-    seed: 2,
+    seed: 7,
   },
   {
     name: "the grace period of a threshold starts again in each round",
@@ -90,7 +90,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const since = own && isSamePressure(own, answer, now) ? own.since : now;",
     to: "const since = now;",
     promise: relieved,
-    seed: 1,
+    seed: 10,
   },
   {
     name: "a plugin in dry run sets conditions",
@@ -106,7 +106,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "now - condition.lastSeen >= policy.conditionTransitionPeriodMs",
     to: "now > condition.lastSeen",
     promise: lasting,
-    seed: 4,
+    seed: 10,
   },
   {
     name: "a condition stays for three times its transition period",
@@ -122,7 +122,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "const found = this.#candidates.get(named.uid) ??",
     to: "const found = [...this.#candidates.values()].find((pod) => pod.name === named.name) ??",
     promise: named,
-    seed: 6,
+    seed: 32,
   },
   {
     name: "a pod is evicted that was named under another namespace",
@@ -130,7 +130,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {",
     to: "if (differs(named.name, found.name)) {",
     promise: named,
-    seed: 6,
+    seed: 32,
   },
   {
     name: "a hard threshold evicts all pods that the plugin names",
@@ -138,7 +138,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "return { pods: pods.slice(0, 1), named };",
     to: "return { pods, named };",
     promise: onePod,
-    seed: 7,
+    seed: 6,
   },
   {
     name: "a refused request is not recorded",
@@ -154,7 +154,7 @@ export const decisionMutations: readonly Mutation[] = [
     from: "if (requested > rules.longestSeconds) {",
     to: "if (requested > Number.MAX_VALUE) {",
     promise: grace,
-    seed: 116,
+    seed: 203,
   },
   {
     name: "every effect of a condition becomes a taint",

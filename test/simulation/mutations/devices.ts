@@ -21,7 +21,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "deletes: stored.filter((slice) => !kept.has(slice)),",
     to: "deletes: [],",
     promise: noLeftovers,
-    seed: 30,
+    seed: 55,
   },
   {
     name: "a claim is answered without its CDI file",
@@ -61,7 +61,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: ".filter((other) => other.uid !== uid &&",
     to: ".filter((other) => other.uid === uid &&",
     promise: exclusive,
-    seed: 3,
+    seed: 7,
   },
   {
     name: "shares of a device are not told apart",
@@ -85,7 +85,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "handOn.refuseConflicts(driver, claim.uid, allocation.devices);",
     to: "",
     promise: exclusive,
-    seed: 104,
+    seed: 184,
   },
   {
     name: "slices of another client in a pool are ignored",
@@ -93,7 +93,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "const foreignByPool = Map.groupBy(foreign,",
     to: "const foreignByPool = Map.groupBy([] as typeof foreign,",
     promise: allocatable,
-    seed: 74,
+    seed: 8,
   },
   {
     name: "a removed pool is left",
@@ -101,7 +101,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: "return [...removals, ...plans].filter(",
     to: "return plans.filter(",
     promise: allocatable,
-    seed: 30,
+    seed: 36,
   },
   {
     name: "slices that are not written for long fail no check",
@@ -117,7 +117,7 @@ export const deviceMutations: readonly Mutation[] = [
     from: '? "duplicates the name of an earlier device"',
     to: "? undefined",
     promise: whole,
-    seed: 8,
+    seed: 135,
   },
   {
     name: "a device that a driver did not prepare is taken for prepared",

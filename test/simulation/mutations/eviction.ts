@@ -52,7 +52,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "await withDeadline(clock, { ms: deadlineMs }, scope.signal, work);",
     to: "await work(scope.signal);",
     promise: relieved,
-    seed: 83,
+    seed: 28,
   },
   {
     name: "the answer of an earlier round is used if a call fails",
@@ -62,7 +62,7 @@ export const evictionMutations: readonly Mutation[] = [
         (given) => ((plugin.given ??= {})[method] = given),
         (error) => { if (plugin.given?.[method]) return plugin.given[method]; throw error; });`,
     promise: answered,
-    seed: 14,
+    seed: 5,
   },
   {
     name: "a taint is never removed",
@@ -78,7 +78,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "desired.filter((taint) => !liveIds.has(idOf(taint)));",
     to: "[];",
     promise: tainted,
-    seed: 2,
+    seed: 4,
   },
   {
     name: "taints are not removed after a restart",
@@ -134,7 +134,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "return resultOfError(error, pod, rights);",
     to: 'return { kind: "accepted", message: "" };',
     promise: trueEvents,
-    seed: 4,
+    seed: 2,
   },
   {
     name: "an eviction is not tried again",
@@ -142,7 +142,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#queue.addAfter(task.pod.uid, delay);",
     to: "",
     promise: relieved,
-    seed: 177,
+    seed: 3,
   },
   {
     name: "taints count as late although they are as desired",
@@ -150,7 +150,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "this.#writes.reconciled(signatureOf(desired));\n    this.#lateSince = undefined;",
     to: "this.#writes.reconciled(signatureOf(desired));",
     promise: healthy,
-    seed: 1,
+    seed: 3,
   },
   {
     name: "a late answer of a plugin is counted in a later round",
@@ -159,7 +159,7 @@ export const evictionMutations: readonly Mutation[] = [
     to: `await withDeadline(clock, { ms: deadlineMs }, scope.signal, () =>
         ((plugin.open ??= {})[method] ??= work(signal).finally(() => { delete plugin.open[method]; })));`,
     promise: relieved,
-    seed: 145,
+    seed: 28,
   },
   {
     name: "an acceptance is not recorded",
@@ -167,7 +167,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });",
     to: 'if (stage !== "accepted") ledger.progress({ uid: task.pod.uid, stage, at, deadline, ...stopsOf(task) });',
     promise: truth,
-    seed: 4,
+    seed: 102,
   },
   {
     name: "the end of an eviction is kept in memory until the next round",
@@ -183,7 +183,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: '    case "superseded":\n',
     to: '    case "superseded":\n    case "unknown":\n',
     promise: truth,
-    seed: 22,
+    seed: 3,
   },
   {
     name: "the list of evictions shows an outcome beside another pod",
@@ -191,7 +191,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "const eviction = this.#open.get(outcome.uid);",
     to: "const [eviction] = this.#open.values();",
     promise: ownOutcome,
-    seed: 162,
+    seed: 177,
   },
   {
     name: "taints are written although nothing has changed",
@@ -223,7 +223,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "metrics.callDuration.remove({ plugin });",
     to: "",
     promise: bounded,
-    seed: 32,
+    seed: 176,
   },
   {
     name: "quiet: readings are sampled fifty times as often",
@@ -247,7 +247,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "    this.#reports.desired(desired);\n    this.#compare();",
     to: "    this.#reports.desired(desired);\n    void this.#read(new AbortController().signal).catch(() => {});\n    this.#compare();",
     promise: bounded,
-    seed: 176,
+    seed: 320,
   },
   {
     name: "stops: a later attempt stops containers that were started after the first",
@@ -279,7 +279,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "return stopsContainers ? { stopsContainers } : {};",
     to: "return stopsContainers ? {} : {};",
     promise: truth,
-    seed: 155,
+    seed: 136,
   },
   {
     name: "stops: a pod of which no container runs is forgotten",
@@ -295,7 +295,7 @@ export const evictionMutations: readonly Mutation[] = [
     from: "if (!onSending()) {",
     to: 'if (name !== "containerStop" && !onSending()) {',
     promise: truth,
-    seed: 80,
+    seed: 41,
   },
   {
     name: "stops: the pod's own grace period is not used",
@@ -311,6 +311,6 @@ export const evictionMutations: readonly Mutation[] = [
     from: "...(stopsContainers ? { stopsContainers } : {}),",
     to: "",
     promise: truth,
-    seed: 11,
+    seed: 13,
   },
 ];

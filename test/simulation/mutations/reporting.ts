@@ -18,7 +18,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: "      this.#queue.addAfter(object, delayMs);",
     to: "",
     promise: published,
-    seed: 6,
+    seed: 9,
   },
   {
     name: "a plugin that registers again is not read",
@@ -26,7 +26,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: "    this.#start(endpoint, source);\n    this.#options.onChange",
     to: "    this.#running.signal.aborted || endpoint.message || this.#start(endpoint, source);\n    this.#options.onChange",
     promise: published,
-    seed: 10,
+    seed: 5,
   },
   {
     name: "the value of a reporter is dropped as soon as it is lost",
@@ -34,7 +34,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: "this.#stop(endpoint, reason, 0);",
     to: "this.#drop(endpoint);",
     promise: kept,
-    seed: 8,
+    seed: 23,
   },
   {
     name: "an earlier report is stored than the one that is published",
@@ -44,7 +44,7 @@ export const reportingMutations: readonly Mutation[] = [
     if (!firsts.has(plugin)) firsts.set(plugin, stored);
     this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null });`,
     promise: kept,
-    seed: 21,
+    seed: 4,
   },
   {
     name: "the last value that is withdrawn is left",
@@ -52,7 +52,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: "return text !== applied;",
     to: 'return text !== "" && text !== applied;',
     promise: published,
-    seed: 6,
+    seed: 12,
   },
   {
     name: "a failed registration is not tried again",
@@ -60,7 +60,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: 'return this.#status.retry("failed");',
     to: "return;",
     promise: published,
-    seed: 111,
+    seed: 298,
   },
   {
     name: "an object that is not written for long fails no check",
@@ -76,7 +76,7 @@ export const reportingMutations: readonly Mutation[] = [
     from: "if (this.#turns.get(key) === settled) this.#turns.delete(key);",
     to: "",
     promise: bounded,
-    seed: 68,
+    seed: 176,
   },
   {
     name: "quiet: directories are scanned twice a second",
@@ -92,6 +92,6 @@ export const reportingMutations: readonly Mutation[] = [
     from: "this.#running.delete(finished);",
     to: "",
     promise: bounded,
-    seed: 68,
+    seed: 176,
   },
 ];
