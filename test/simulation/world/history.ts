@@ -156,6 +156,8 @@ export class History {
    * milliseconds.
    */
   readonly boots: { at: number; keptUntil: number }[] = [];
+  /** When the wall clock was stepped, in virtual milliseconds. */
+  readonly wallSteps: number[] = [];
   /** When the disk was full, in virtual milliseconds. */
   readonly full: { from: number; to: number }[] = [];
   /** When the state directory was read-only, in virtual milliseconds. */
