@@ -36,18 +36,21 @@ export const truth: readonly Rule[] = [
   },
 ];
 
-// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it. One that was
-// decided after its end states so of itself.
+// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it. If the
+// last one was decided after its end, the one that stopped them is told, and those after it state of themselves that they
+// ended nothing.
 function ofLastStop(said: Statements): Statements {
   const { outcomes, rows, marks, page } = said;
-  const isLate = outcomes.at(-1)?.result === "superseded" && outcomes.at(-2)?.result === "terminated";
+  const stop = outcomes.findLastIndex(({ result }) => result === "terminated");
+  const isLate = outcomes.at(-1)?.result === "superseded" && stop >= 0;
   if (!isLate) return { ...said, page: withoutStops(page), marks: lastMarks(said) };
+  const later = outcomes.length - 1 - stop;
   return {
     ...said,
-    outcomes: outcomes.slice(0, -1),
-    rows: rows.slice(0, -1),
-    marks: marks.slice(0, -1),
-    eviction: outcomes.at(-2),
+    outcomes: outcomes.slice(0, -later),
+    rows: rows.slice(0, -later),
+    marks: marks.slice(0, -later),
+    eviction: outcomes[stop],
     page: withoutStops(page).replaceAll(/^.*before its eviction was (sent|accepted).*$/gm, ""),
   };
 }

@@ -18,11 +18,10 @@ export interface Attribution {
 
 /**
  * Returns the last selection of the pod and its outcome, as far as they are recorded. A selection of a pod that had already
- * finished is skipped if an earlier eviction stopped its containers.
+ * ended is skipped if an earlier eviction stopped its containers.
  */
-export function lastEvictionOf(explanation: PodExplanation): LastEviction {
-  const { rounds, selectedAt } = explanation;
-  const stop = lastStopOf(explanation);
+export function lastEvictionOf({ rounds, selectedAt }: PodExplanation): LastEviction {
+  const stop = lastStopOf(rounds);
   const chosen = rounds.findLast(
     (round): round is typeof round & { victim: object } =>
       round.victim !== null && (!stop || round.id < stop.id),
@@ -40,14 +39,8 @@ export function lastEvictionOf(explanation: PodExplanation): LastEviction {
   return { chosen: isItsOwn ? chosen : undefined, outcome };
 }
 
-// Returns the eviction that stopped the containers of a pod that had finished when it was last selected. Undefined if none did,
-// or if the pod ran on, so that whoever deleted it ended it.
-function lastStopOf({
-  rounds,
-  history,
-}: PodExplanation): { id: number; outcome: EvictionOutcome } | undefined {
-  const phase = history?.ending.phase;
-  if (phase !== "Failed" && phase !== "Succeeded") return undefined;
+// Returns the eviction that stopped the containers of a pod that had ended when it was last selected. Undefined if none did.
+function lastStopOf(rounds: PodExplanation["rounds"]): { id: number; outcome: EvictionOutcome } | undefined {
   const ends = rounds.flatMap(({ id, outcome }) => (outcome === null ? [] : [{ id, outcome }]));
   if (ends.at(-1)?.outcome.result !== "superseded") return undefined;
   return ends.findLast(

@@ -151,24 +151,6 @@ Records go back to 2026-02-28T12:00:00.000Z.
     expect(happened).toContain("+60.0 s  pod deleted");
   });
 
-  it("whose containers were stopped, that ran on, and that another client deleted when it was selected again", () => {
-    const story = new Story(testPod("web"), testPod("db"));
-    story.play({ pressure: pressure("web") });
-    const times = { acceptedAt: START + 120, endedAt: START + 1_100 };
-    const stop = { sent: true, stopsContainers: true, message: "stopped app" };
-    story.rounds.outcomes = [{ uid: "web", result: "terminated", ...stop, ...times }];
-    story.play({ pressure: pressure("web") });
-    story.rounds.pass(60);
-    story.play({ rss: { pods: [evictPod("web", { force: true })] } });
-    const message = "pod was deleted before its eviction was sent";
-    story.rounds.outcomes = [{ uid: "web", result: "superseded", sent: false, message }];
-    story.play({});
-    story.left(5_000);
-    const [, verdict] = story.page().split("\n\n");
-    expect(verdict).toContain("not evicted by Nodekeeper");
-    expect(verdict).not.toContain("stopped app");
-  });
-
   it("whose containers were stopped, and that was selected again before it was seen to have finished", () => {
     const story = stopped();
     story.rounds.pass(60);
