@@ -144,17 +144,19 @@ export const acts: readonly Rule[] = [
       let refusedAt = -1;
       const look = eachWrite(({ api, reporters, history, reporterGraceMs }, write) => {
         const { path, status, isDryRun, at: now } = write;
-        if (!CNR_STATUS.test(path)) return undefined;
+        if (!CNR_STATUS.test(path) || isDryRun) return undefined;
         if (status === 422) refusedAt = now;
-        if (status >= 300 || isDryRun) return undefined;
+        if (status >= 300) return undefined;
         for (const { name, reports, isRegistered } of reporters) {
           const published = publishedOf(api, name);
           const before = last.get(name) ?? { index: -1 };
           if (before.write?.deliveredAt !== undefined) known.set(name, before.index);
-          // Where a report is refused, the one before stays. The agent can't know of one whose response was lost.
+          const isPublished = (at: number) => `${reports[at]}` === `${published}`;
+          const later = reports.findIndex((_, at) => at >= before.index && isPublished(at));
+          // If a report is refused, the last one known to be accepted stays published.
           const lost = before.write?.deliveredAt === undefined ? before.write : undefined;
-          const least = lost && refusedAt > lost.at ? (known.get(name) ?? -1) : before.index;
-          const index = reports.findIndex((value, at) => at >= least && `${value}` === `${published}`);
+          const accepted = lost && refusedAt > lost.at ? known.get(name) : undefined;
+          const index = later < 0 && accepted !== undefined && isPublished(accepted) ? accepted : later;
           const isGone = history.withoutServices.some(
             ({ plugin, from, to }) => plugin === name && from <= now - reporterGraceMs && to >= now,
           );

@@ -33,6 +33,12 @@ const brief = (item: LogItem | undefined) =>
 const live = new AbortController().signal;
 
 describe("EventLog", () => {
+  it("is at its end for a time after all events, also if it was restored without its last ones", () => {
+    const log = createLog(10);
+    log.restore("kept", 5_000, []);
+    expect(log.positionAt(Date.now() + 1_000_000)).toEqual({ log: "kept", sequence: 5_000 });
+  });
+
   it("begins with a snapshot where the consumer names no position", async () => {
     const log = createLog(10);
     log.append(some(3));

@@ -131,7 +131,8 @@ export class EventLog implements ReaderHost, EventSource {
    * the epoch.
    */
   positionAt(wallMs: number): LogPosition {
-    return { log: this.#id, sequence: this.#ring.firstSince(wallMs) - 1 };
+    const first = this.#ring.firstSince(wallMs);
+    return first === undefined ? this.position : { log: this.#id, sequence: first - 1 };
   }
 
   /** Returns the event with a sequence number. Undefined if it is not retained. */

@@ -1,21 +1,19 @@
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import { PackedEvents } from "./packed-events.ts";
-import { SharedTexts } from "./shared-texts.ts";
 
 const PACKED_TOGETHER = 512;
-// Consumers that keep up read these.
+// Large enough that consumers that keep up never decompress.
 const MOST_UNPACKED = 2 * PACKED_TOGETHER;
 
 /**
  * The most recent events by sequence number. All but the last 512 to 1,023 are packed: 100,000 events of short-lived pods
- * take 3 MB, instead of 17 MB as objects.
+ * take 2.9 MB, instead of 18.5 MB in columns with objects for pods and containers.
  */
 export class EventRing {
   readonly #capacity: number;
   // Oldest first, each with `PACKED_TOGETHER` events.
   #packed: PackedEvents[] = [];
   #unpacked: PodLifecycleEvent[] = [];
-  readonly #texts = new SharedTexts();
   #last = 0;
   #length = 0;
 
@@ -37,9 +35,10 @@ export class EventRing {
     if (sequence !== this.#last + 1) [this.#packed, this.#unpacked, this.#length] = [[], [], 0];
     this.#last = sequence;
     this.#length = Math.min(this.#length + 1, this.#capacity);
-    this.#unpacked.push({ sequence, at, type, pod, container, exitCode, reason: this.#texts.share(reason) });
+    this.#unpacked.push({ sequence, at, type, pod, container, exitCode, reason });
     if (this.#unpacked.length < MOST_UNPACKED) return;
-    this.#packed.push(new PackedEvents(this.#unpacked.splice(0, PACKED_TOGETHER)));
+    this.#packed.push(new PackedEvents(this.#unpacked.slice(0, PACKED_TOGETHER)));
+    this.#unpacked.splice(0, PACKED_TOGETHER);
     const kept = this.#packed.findIndex(({ first, length }) => first + length > this.first);
     this.#packed.splice(0, kept < 0 ? this.#packed.length : kept);
   }
@@ -55,14 +54,15 @@ export class EventRing {
 
   /**
    * Returns the sequence number of the first retained event that was observed at or after a time in milliseconds since
-   * the epoch; that of the next event if there is none.
+   * the epoch. Undefined if there is none.
    */
-  firstSince(wallMs: number): number {
-    const next = this.#last + 1;
-    const packed = this.#packed.find(({ latestAt }) => latestAt >= wallMs);
-    let sequence = Math.max(packed?.first ?? this.#firstUnpacked, this.first);
-    while (sequence < next && this.get(sequence)!.at < wallMs) sequence++;
-    return sequence;
+  firstSince(wallMs: number): number | undefined {
+    const isFound = ({ sequence, at }: PodLifecycleEvent) => sequence >= this.first && at >= wallMs;
+    for (const packed of this.#packed) {
+      const found = packed.latestAt >= wallMs ? packed.events.find(isFound) : undefined;
+      if (found) return found.sequence;
+    }
+    return this.#unpacked.find(isFound)?.sequence;
   }
 
   get #firstUnpacked(): number {

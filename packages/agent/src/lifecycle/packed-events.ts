@@ -2,7 +2,7 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { ContainerIdentity, PodIdentity } from "@nodekeeper/api/lifecycle";
 import type { PodLifecycleEvent } from "./events.ts";
 
-// A low level: events are packed on the main thread.
+// Low, because events are compressed on the main thread.
 const COMPRESSION = { level: 3 };
 
 type Row = [
@@ -20,7 +20,7 @@ interface Content {
   rows: Row[];
 }
 
-/** Consecutive events that are seldom read: compressed, about 25 bytes an event. */
+/** Compressed events with consecutive sequence numbers, about 25 bytes each. */
 export class PackedEvents {
   /** Sequence number of the first event. */
   readonly first: number;
@@ -28,7 +28,7 @@ export class PackedEvents {
   /** The latest time of an event, milliseconds since the epoch. */
   readonly latestAt: number;
   readonly #bytes: Uint8Array;
-  // Consumers read one event after the other. The garbage collector takes what none of them reads.
+  // Decompressed, for consumers that read one event after the other. Weak, so that they can be collected between reads.
   #unpacked: WeakRef<readonly PodLifecycleEvent[]> | undefined;
 
   /** @param events at least one, with consecutive sequence numbers */
@@ -36,11 +36,11 @@ export class PackedEvents {
     this.first = events[0]!.sequence;
     this.length = events.length;
     this.latestAt = events.reduce((latest, { at }) => Math.max(latest, at), 0);
-    // The result may be a part of a larger buffer.
+    // A copy, because zlib's result may be a slice of a larger buffer.
     this.#bytes = new Uint8Array(deflateRawSync(JSON.stringify(contentOf(events)), COMPRESSION));
   }
 
-  /** The events in their order. */
+  /** The events in their order. They are shared, and must not be modified. */
   get events(): readonly PodLifecycleEvent[] {
     const known = this.#unpacked?.deref();
     if (known) return known;
@@ -73,7 +73,7 @@ function eventsOf({ pods, containers, rows }: Content, first: number): PodLifecy
   }));
 }
 
-/** Items by their content: those of a restored log are objects of their own. */
+/** Deduplicates by content, because events of a restored log do not always share objects. */
 class Distinct<T> {
   readonly items: T[] = [];
   readonly #indexes = new Map<string, number>();

@@ -8,8 +8,6 @@ import { RecentMap } from "@nodekeeper/core/lib";
 export class Owners {
   #listed: ReadonlyMap<string, PodIdentity> = new Map();
   readonly #others: RecentMap<string, PodIdentity>;
-  // One for all containers of a pod. A copy, because the pod object references all its containers.
-  readonly #copies = new WeakMap<PodIdentity, PodIdentity>();
 
   /** @param limit maximum number of entries that are not in the last complete list */
   constructor(limit: number) {
@@ -32,13 +30,7 @@ export class Owners {
 
   remember(id: string, pod: PodIdentity): void {
     if (this.#listed.has(id)) return;
-    this.#others.set(id, this.#copyOf(pod));
-  }
-
-  #copyOf(pod: PodIdentity): PodIdentity {
-    const { uid, name, namespace } = pod;
-    const copy = this.#copies.get(pod) ?? { uid, name, namespace };
-    this.#copies.set(pod, copy);
-    return copy;
+    // A copy, because the pod object references all its containers.
+    this.#others.set(id, { uid: pod.uid, name: pod.name, namespace: pod.namespace });
   }
 }

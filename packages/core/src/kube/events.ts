@@ -43,7 +43,7 @@ interface Written {
   count: number;
 }
 
-// Of one node. An Event that was not among the last ones is created anew when it is repeated.
+// Events, and objects with a rate limit. A repeated Event that is no longer remembered is created as a new one.
 const MOST_REMEMBERED = 500;
 const MOST_TRIES = 4;
 const EVENTS: ApiResource = {
