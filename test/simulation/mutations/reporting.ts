@@ -39,12 +39,23 @@ export const reportingMutations: readonly Mutation[] = [
   {
     name: "an earlier report is stored than the one that is published",
     file: `${reporting}/checkpoint.ts`,
-    from: "this.#changed.set(plugin, { plugin, content: stored, updatedAt, stoppedAt: stoppedAt ?? null });",
-    to: `const firsts = ((this as any).firsts ??= new Map());
+    from: "    this.#dropped.delete(plugin);\n    this.#changed.set(plugin, {\n      plugin,\n      content: stored,",
+    to: `    this.#dropped.delete(plugin);
+    const firsts = ((this as any).firsts ??= new Map());
     if (!firsts.has(plugin)) firsts.set(plugin, stored);
-    this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null });`,
+    this.#changed.set(plugin, {
+      plugin,
+      content: firsts.get(plugin),`,
     promise: kept,
     seed: 4,
+  },
+  {
+    name: "how long a reporter was away before a start is measured by the wall clock",
+    file: `${reporting}/manager.ts`,
+    from: "elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), bootTime())",
+    to: "(void elapsedSince, void bootTime, void stoppedIn, Math.max(clock.now() - (stoppedAt ?? clock.now()), 0))",
+    promise: kept,
+    seed: 489,
   },
   {
     name: "the last value that is withdrawn is left",

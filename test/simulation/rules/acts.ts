@@ -116,12 +116,6 @@ function marginOf({ at, calledAt, write }: Eviction, { lives }: History): number
   return isKnown ? KNOWN_MARGIN_MS : KNOWN_MARGIN_MS + REQUEST_TIMEOUT_MS;
 }
 
-// An agent knows only by the wall clock how long a reporter was away before its start (docs/reporting.md).
-function isByWallClock({ wallSteps, lives }: History): boolean {
-  const { startedAt } = lives.at(-1)!;
-  return wallSteps.some((at) => at < startedAt);
-}
-
 const CNR_STATUS = /\/customnoderesources\/[^/]+\/status$/;
 
 export const acts: readonly Rule[] = [
@@ -147,7 +141,7 @@ export const acts: readonly Rule[] = [
         if (!CNR_STATUS.test(path) || isDryRun) return undefined;
         if (status === 422) refusedAt = now;
         if (status >= 300) return undefined;
-        for (const { name, reports, isRegistered } of reporters) {
+        for (const { name, reports } of reporters) {
           const published = publishedOf(api, name);
           const before = last.get(name) ?? { index: -1 };
           if (before.write?.deliveredAt !== undefined) known.set(name, before.index);
@@ -160,12 +154,7 @@ export const acts: readonly Rule[] = [
           const isGone = history.withoutServices.some(
             ({ plugin, from, to }) => plugin === name && from <= now - reporterGraceMs && to >= now,
           );
-          if (
-            index < 0 &&
-            published === undefined &&
-            (before.index < 0 || isGone || (!isRegistered && isByWallClock(history)))
-          )
-            continue;
+          if (index < 0 && published === undefined && (before.index < 0 || isGone)) continue;
           if (index < 0)
             return `${name}: ${published ?? "nothing"} after ${reports[before.index] ?? "nothing"}`;
           last.set(name, { index, write });

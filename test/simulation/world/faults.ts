@@ -307,8 +307,10 @@ export function weatherOf(
   };
 }
 
-/** Refusals of the API server. */
-/** @param precede another client writes to the Node */
+/**
+ * Refusals of the API server, and writes of another client just before those of the agent.
+ * @param precede makes another client write to the Node and the CustomNodeResource
+ */
 export function apiFaultsOf(
   machine: Machine,
   rates: FaultRates,

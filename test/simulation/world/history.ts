@@ -139,7 +139,10 @@ export class History {
   readonly namings: Naming[] = [];
   readonly falseNamings: FalseNaming[] = [];
   readonly pluginCalls: PluginCall[] = [];
-  /** When processes ran at the sockets of plugins that had none of the services the agent calls. */
+  /**
+   * When plugins had none of the services the agent calls: from the start of the first such process until the death of
+   * the last one in a row.
+   */
   readonly withoutServices: { plugin: string; from: number; to: number }[] = [];
   /** When instances of eviction plugins learned that the agent had registered them, in order. */
   readonly registrations: { at: number; plugin: string; instance: number }[] = [];
@@ -156,8 +159,6 @@ export class History {
    * milliseconds.
    */
   readonly boots: { at: number; keptUntil: number }[] = [];
-  /** When the wall clock was stepped, in virtual milliseconds. */
-  readonly wallSteps: number[] = [];
   /** When the disk was full, in virtual milliseconds. */
   readonly full: { from: number; to: number }[] = [];
   /** When the state directory was read-only, in virtual milliseconds. */

@@ -37,6 +37,8 @@ export abstract class PluginActor {
   #plugin: Plugin | undefined;
   #isSettled = false;
   #isRefused = false;
+  // Since the first of the latest instances that were refused.
+  #withoutServices: History["withoutServices"][number] | undefined;
   #isNextSlow = false;
   // The instance that another one replaces.
   #old: Process | undefined;
@@ -51,6 +53,7 @@ export abstract class PluginActor {
     const process = this.machine.spawn(this.name);
     this.process = process;
     this.history.note(this.name, "starts");
+    if (!this.#isRefused) this.#withoutServices = undefined;
     this.#plugin = process.run(() => (this.#isRefused ? this.#serveRefused(process) : this.serve(process)));
     process.onDeath(() => {
       this.machine.scheduler.after(this.machine.between(50, 8_000), () => {
@@ -178,8 +181,10 @@ export abstract class PluginActor {
 
   #serveRefused(process: Process): Plugin {
     const { type, name, machine, history } = this;
-    const period = { plugin: name, from: machine.scheduler.now, to: Number.POSITIVE_INFINITY };
-    history.withoutServices.push(period);
+    this.#withoutServices ??= { plugin: name, from: machine.scheduler.now, to: 0 };
+    const period = this.#withoutServices;
+    if (!history.withoutServices.includes(period)) history.withoutServices.push(period);
+    period.to = Number.POSITIVE_INFINITY;
     process.onDeath(() => {
       period.to = machine.scheduler.now;
     });

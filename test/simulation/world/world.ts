@@ -252,7 +252,6 @@ export class World {
     });
     this.#often("wallSteps", () => {
       machine.wallOffset += machine.between(-3_600_000, 3_600_000);
-      history.wallSteps.push(machine.scheduler.now);
       history.note("fault", `wall clock is ${machine.wallOffset} ms off`);
     });
     this.#often("fullDisks", () => this.disk.fill());

@@ -1,4 +1,4 @@
-import { type HealthCheck, NodekeeperError } from "@nodekeeper/core/lib";
+import { type HealthCheck, NodekeeperError, readBootTime } from "@nodekeeper/core/lib";
 import {
   createReportingMetrics,
   fieldOrigins,
@@ -44,6 +44,7 @@ export function reportingPart(
     policies: kindPolicies(reporting.additionalKinds),
     settings: () => configuration().reporting,
     returnMs: RETURN_MS,
+    bootTime: readBootTime,
     notify: (reason, message) => context.notify({ type: "Warning", reason, message }),
     turns,
     clock,

@@ -39,8 +39,7 @@ export class EventRing {
     if (this.#unpacked.length < MOST_UNPACKED) return;
     this.#packed.push(new PackedEvents(this.#unpacked.slice(0, PACKED_TOGETHER)));
     this.#unpacked.splice(0, PACKED_TOGETHER);
-    const kept = this.#packed.findIndex(({ first, length }) => first + length > this.first);
-    this.#packed.splice(0, kept < 0 ? this.#packed.length : kept);
+    while (this.#packed[0] && this.#packed[0].first + PACKED_TOGETHER <= this.first) this.#packed.shift();
   }
 
   /** Returns the event with a sequence number. Undefined if it is not retained. */

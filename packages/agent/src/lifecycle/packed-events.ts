@@ -24,7 +24,6 @@ interface Content {
 export class PackedEvents {
   /** Sequence number of the first event. */
   readonly first: number;
-  readonly length: number;
   /** The latest time of an event, milliseconds since the epoch. */
   readonly latestAt: number;
   readonly #bytes: Uint8Array;
@@ -34,7 +33,6 @@ export class PackedEvents {
   /** @param events at least one, with consecutive sequence numbers */
   constructor(events: readonly PodLifecycleEvent[]) {
     this.first = events[0]!.sequence;
-    this.length = events.length;
     this.latestAt = events.reduce((latest, { at }) => Math.max(latest, at), 0);
     // A copy, because zlib's result may be a slice of a larger buffer.
     this.#bytes = new Uint8Array(deflateRawSync(JSON.stringify(contentOf(events)), COMPRESSION));

@@ -8,7 +8,7 @@ export interface PodRecord {
   emitted: Pod | undefined;
   /** Last known IPs. */
   ips: readonly string[];
-  /** Shared by the pod's events, so that the log contains one copy of each name. */
+  /** Shared by the pod's latest events. */
   readonly identity: PodIdentity;
   readonly containers: Map<string, ContainerIdentity>;
   /** Shared by all records. */

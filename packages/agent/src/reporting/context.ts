@@ -1,7 +1,7 @@
 import { KindNotPublishable, KindNotServed } from "@nodekeeper/api/errors";
 import type { AgentConfiguration } from "@nodekeeper/api/settings";
 import type { ApiResource, KubeClient, Watcher, WatchTarget } from "@nodekeeper/core/kube";
-import type { Clock, Logger, LoopTurns, WorkQueueMetrics } from "@nodekeeper/core/lib";
+import type { BootTime, Clock, Logger, LoopTurns, WorkQueueMetrics } from "@nodekeeper/core/lib";
 import type { ReporterStore } from "../state/index.ts";
 import type { Contents } from "./content.ts";
 import type { JsonObject } from "./json.ts";
@@ -18,6 +18,8 @@ export interface ReportingContext {
   settings: () => ReportingSettings;
   /** Startup grace period in which running plugins can register again, in milliseconds. */
   returnMs: number;
+  /** Boot ID and uptime of the machine, to determine how long a plugin was away before the agent started. */
+  bootTime: () => BootTime | undefined;
   /** Emits an Event for this node. The reason is in UpperCamelCase. */
   notify: (reason: string, message: string) => void;
   /** Yields to the event loop while large messages and objects are processed. */

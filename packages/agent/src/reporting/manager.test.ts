@@ -35,6 +35,9 @@ afterEach(async () => {
 const reportOf = (value: string) => message([field("status", "topologyPolicy", value)]);
 const never = () => new Promise<GetReportContentResponse>(() => {});
 
+// The machine has been running for a day.
+const bootTime = () => ({ id: "boot", uptimeMs: 86_400_000 + clock.monotonic() });
+
 function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_MS }) {
   const changes: string[][] = [];
   const notices: string[] = [];
@@ -45,6 +48,7 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
   const context: ReportingContext = {
     turns: new LoopTurns(clock),
     returnMs: 10_000,
+    bootTime,
     store: new ReporterStore(database),
     policies,
     settings: () => ({ ...defaultReportingSettings, ...rest, ...settings }),
@@ -77,6 +81,10 @@ function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
       content,
       updatedAt: clock.now(),
       stoppedAt: stoppedAt ?? null,
+      stoppedIn:
+        stoppedAt === undefined
+          ? undefined
+          : { id: "boot", uptimeMs: bootTime().uptimeMs - clock.now() + stoppedAt },
     })),
     [],
   );
@@ -303,6 +311,22 @@ describe("ReporterManager", () => {
       store({ plugin: "lost", stoppedAt: clock.now() + 86_400_000 });
       const { value } = start([]);
       await clock.step(GRACE_MS - 1);
+      expect(value("lost")).toBe("kept");
+      await clock.step(1);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("counts only what has passed if the clock was set forward, also over several restarts", async () => {
+      store({ plugin: "lost" });
+      for (let restart = 0; restart < 3; restart++) {
+        const { value, manager } = start([]);
+        await clock.step(20_000);
+        expect(value("lost")).toBe("kept");
+        manager.flush();
+        clock.jump(2 * GRACE_MS);
+      }
+      const { value } = start([]);
+      await clock.step(GRACE_MS - 60_001);
       expect(value("lost")).toBe("kept");
       await clock.step(1);
       expect(value("lost")).toBeUndefined();

@@ -9,6 +9,7 @@ import {
   childScope,
   codeOf,
   completed,
+  elapsedSince,
   errorIdOf,
   type HealthResult,
   messageOf,
@@ -103,7 +104,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
    * Restores the plugins' last contents from the checkpoint. Call once, before `run` and before anything is published.
    */
   restore(): void {
-    const { clock, log } = this.#options;
+    const { clock, log, bootTime } = this.#options;
     for (const stored of this.#checkpoint.load()) {
       const inTree = this.inTreeNames.has(stored.plugin);
       if (this.#options.inTree.some(({ name, startsEmpty }) => startsEmpty && name === stored.plugin))
@@ -116,7 +117,8 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       if (inTree) continue;
       // A plugin that was registered when the agent stopped gets a full grace period. Every plugin gets at least
       // `returnMs` to register again.
-      const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
+      const { stoppedAt, stoppedIn = null } = stored;
+      const stoppedFor = elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), bootTime());
       this.#stop(endpoint, "not registered since the agent started", stoppedFor, this.#options.returnMs);
       if (stored.stoppedAt === null) this.#awaitReturn(endpoint);
     }

@@ -79,6 +79,7 @@ async function setUp({
     store: new ReporterStore(database),
     policies: kindPolicies([]),
     returnMs: 0,
+    bootTime: () => undefined,
     notify: () => {},
     settings: () => ({
       ...defaultReportingSettings,

@@ -106,6 +106,7 @@ async function setUp(setup: Setup = {}) {
     store,
     policies: kindPolicies([absent]),
     returnMs: 0,
+    bootTime: () => undefined,
     notify: (reason) => void notices.push(reason),
     settings: () => ({
       ...defaultReportingSettings,

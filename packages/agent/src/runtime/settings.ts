@@ -12,7 +12,7 @@ const fixed = {
   ownerLookups: 50,
   ownerLookupDeadlineMs: 2_000,
   /** Number of containers and sandboxes whose pod is remembered after they are no longer listed: events for them may follow. */
-  rememberedOwners: 500,
+  rememberedOwners: 2_000,
 };
 
 /**

@@ -12,7 +12,9 @@ const definitions = `
     plugin     TEXT PRIMARY KEY,
     content    BLOB NOT NULL,     -- GetReportContentResponse as the plugin sent it
     updated_at INTEGER NOT NULL,  -- milliseconds since the epoch
-    stopped_at INTEGER            -- when the plugin was lost; NULL while it was served
+    stopped_at INTEGER,           -- when the plugin was lost; NULL while it was served
+    stopped_boot TEXT,            -- ID of the boot then; NULL if unknown
+    stopped_uptime INTEGER        -- milliseconds since that boot then
   ) STRICT;
   CREATE TABLE stand_in (
     object  TEXT NOT NULL,        -- group/version/kind
@@ -248,7 +250,11 @@ export const addedTables: readonly string[] = [
 ];
 
 // With a default, so that an older agent can use the file after this one.
-const addedColumns = [{ table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" }];
+const addedColumns = [
+  { table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" },
+  { table: "reporter_content", column: "stopped_boot", definition: "TEXT" },
+  { table: "reporter_content", column: "stopped_uptime", definition: "INTEGER" },
+];
 
 /** Adds the columns that a file of an older agent lacks. Missing tables are left out. */
 export function addColumns(connection: DatabaseSync): void {

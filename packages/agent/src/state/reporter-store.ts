@@ -1,3 +1,4 @@
+import type { BootTime } from "@nodekeeper/core/lib";
 import { Store } from "./store.ts";
 
 /** The last report of a reporter plugin. Times are in milliseconds since the epoch. */
@@ -8,7 +9,11 @@ export interface StoredContent {
   updatedAt: number;
   /** When the plugin disconnected. Null while it was connected. */
   stoppedAt: number | null;
+  /** The boot time when it disconnected. Undefined while it was connected, or if unknown. */
+  stoppedIn?: BootTime | undefined;
 }
+
+type ContentRow = Omit<StoredContent, "stoppedIn"> & { id: string | null; uptimeMs: number | null };
 
 /**
  * Why content is quarantined: the API server rejects this part of the object, or the object as a whole is too
@@ -43,10 +48,15 @@ export class ReporterStore extends Store {
   #hasOutdatedLastGood = this.mayBeOutdated;
 
   contents(): StoredContent[] {
-    return this.database.all(
-      `SELECT plugin, content, updated_at AS updatedAt, stopped_at AS stoppedAt
+    const rows = this.database.all<ContentRow>(
+      `SELECT plugin, content, updated_at AS updatedAt, stopped_at AS stoppedAt, stopped_boot AS id,
+         stopped_uptime AS uptimeMs
        FROM reporter_content ORDER BY plugin`,
     );
+    return rows.map(({ id, uptimeMs, ...row }) => ({
+      ...row,
+      stoppedIn: id !== null && uptimeMs !== null ? { id, uptimeMs } : undefined,
+    }));
   }
 
   /**
@@ -56,12 +66,14 @@ export class ReporterStore extends Store {
   saveContents(changed: readonly StoredContent[], dropped: readonly string[], isLast = true): void {
     const save = () => {
       this.#deleteOutdatedLastGood();
-      for (const { plugin, content, updatedAt, stoppedAt } of changed)
+      for (const { plugin, content, updatedAt, stoppedAt, stoppedIn } of changed) {
+        const boot = { stopped_boot: stoppedIn?.id ?? null, stopped_uptime: stoppedIn?.uptimeMs ?? null };
         this.database.insert(
           "reporter_content",
-          { plugin, content, updated_at: updatedAt, stopped_at: stoppedAt },
+          { plugin, content, updated_at: updatedAt, stopped_at: stoppedAt, ...boot },
           "REPLACE",
         );
+      }
       for (const plugin of dropped)
         this.database.run("DELETE FROM reporter_content WHERE plugin = ?", plugin);
       if (this.mayBeOutdated && isLast) this.database.run("UPDATE boot SET reports_outdated = 0");
