@@ -170,14 +170,6 @@ export const evictionMutations: readonly Mutation[] = [
     seed: 102,
   },
   {
-    name: "the end of an eviction is kept in memory until the next round",
-    file: `${eviction}/ledger.ts`,
-    from: "    if (this.#writes.flush()) return;\n    const { uid } = outcome;",
-    to: "    const { uid } = outcome;\n    if (uid) return;",
-    promise: truth,
-    seed: 76,
-  },
-  {
     name: "an eviction of unknown outcome is explained as none",
     file: "packages/api/src/wording/verdict.ts",
     from: '    case "superseded":\n',

@@ -85,6 +85,8 @@ export const REQUEST_TIMEOUT_MS = 10_000;
 const PAUSE_MS = 59_000;
 // A round of three calls to a plugin that is late, each of the longest period of worlds, and the wait for the next.
 const UNTIL_RECORDED_MS = 21_000;
+// The end of an eviction is recorded as soon as it is known.
+const UNTIL_KEPT_MS = 1_000;
 
 /** Returns whether a boot has lost what the agent recorded about an eviction. */
 function isForgotten(
@@ -281,12 +283,11 @@ export const acts: readonly Rule[] = [
   },
 ];
 
-/** Returns whether a round has certainly recorded a refusal. An agent that ends before that withdraws the eviction. */
+/** Returns whether the agent has learned and recorded a refusal. One that ends before that withdraws the eviction. */
 function isKept({ at, deliveredAt }: ApiWrite, { lives }: History): boolean {
-  return (
-    deliveredAt !== undefined &&
-    !lives.some(({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < at + UNTIL_RECORDED_MS)
-  );
+  if (deliveredAt === undefined) return false;
+  const keptAt = deliveredAt + UNTIL_KEPT_MS;
+  return !lives.some(({ endedAt }) => endedAt !== undefined && endedAt >= at && endedAt < keptAt);
 }
 
 /** Returns whether an earlier eviction was within the window of all settings that were in force since. */

@@ -114,22 +114,34 @@ function truthsAbout(world: World, pod: PodTruth): Truth[] {
 // A deletion by force ends the containers before the API server has answered it.
 const UNTIL_DELETED_MS = 100;
 
-// An acceptance is recorded as soon as the whole response has arrived.
+// An acceptance, and the end of a stop, is recorded as soon as the whole response has arrived.
 const UNTIL_KEPT_MS = 1_000;
 
-/** Returns whether the agent has learned and recorded that the API server accepted the eviction of a pod. */
-function isAcceptanceKept(world: World, pod: PodTruth): boolean {
+/**
+ * Returns whether the agent has learned and recorded that the API server accepted the eviction of a pod, or that its
+ * containers were stopped.
+ */
+function isResponseKept(world: World, { uid, ...pod }: PodTruth): boolean {
   const {
     history,
     plan: { faults },
     faults: met,
   } = world;
-  const { uid } = pod;
-  const heardAt = history.evictions.find(({ podUid }) => podUid === uid)?.write?.deliveredAt;
+  const accepted = history.evictions.find(({ podUid }) => podUid === uid)?.write?.deliveredAt;
+  const stops = history.stopped(uid).at(-1)?.stops ?? [];
+  const stoppedAt = stops.length > 0 ? Math.max(...stops.map(({ answeredAt = 0 }) => answeredAt)) : undefined;
+  const heardAt = accepted ?? stoppedAt;
   // Neither while the disk is full or read-only.
-  if (heardAt === undefined || faults.slow > 0 || met.fullDisks || isUnwritten(world, pod)) return false;
+  if (heardAt === undefined || faults.slow > 0 || met.fullDisks || isUnwritten(world, { uid, ...pod }))
+    return false;
   const keptAt = heardAt + UNTIL_KEPT_MS;
   if (history.boots.some(({ at, keptUntil }) => at >= heardAt && keptUntil < keptAt)) return false;
+  // A stop is confirmed by a list of the runtime.
+  if (
+    !accepted &&
+    history.runtimeOutages.some(({ from, to }) => from <= keptAt && to + RECONNECTED_MS >= heardAt)
+  )
+    return false;
   return !history.lives.some(
     ({ endedAt }) => endedAt !== undefined && endedAt >= heardAt && endedAt <= keptAt,
   );
@@ -195,7 +207,7 @@ function lostAbout(world: World, pod: PodTruth): LostEvidence {
     isForgotten(decidedAt, recordedAt) ||
     isUnwritten(world, pod);
   return {
-    response: isUnanswered || (isResponseLost && !isAcceptanceKept(world, pod)),
+    response: isUnanswered || (isResponseLost && !isResponseKept(world, pod)),
     records:
       isDead(endedAt, recordedAt) ||
       isForgotten(createdAt, recordedAt) ||
