@@ -31,7 +31,7 @@ export const reportingMutations: readonly Mutation[] = [
   {
     name: "the value of a reporter is dropped as soon as it is lost",
     file: `${reporting}/manager.ts`,
-    from: "this.#stop(endpoint, reason, 0);",
+    from: "this.#stop(endpoint, reason);",
     to: "this.#drop(endpoint);",
     promise: kept,
     seed: 23,
@@ -39,13 +39,10 @@ export const reportingMutations: readonly Mutation[] = [
   {
     name: "an earlier report is stored than the one that is published",
     file: `${reporting}/checkpoint.ts`,
-    from: "    this.#dropped.delete(plugin);\n    this.#changed.set(plugin, {\n      plugin,\n      content: stored,",
-    to: `    this.#dropped.delete(plugin);
-    const firsts = ((this as any).firsts ??= new Map());
+    from: "this.#changed.set(plugin, { plugin, content: stored, updatedAt, stoppedAt: stoppedAt ?? null, stoppedIn });",
+    to: `const firsts = ((this as any).firsts ??= new Map());
     if (!firsts.has(plugin)) firsts.set(plugin, stored);
-    this.#changed.set(plugin, {
-      plugin,
-      content: firsts.get(plugin),`,
+    this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null, stoppedIn });`,
     promise: kept,
     seed: 4,
   },

@@ -83,8 +83,6 @@ const KNOWN_MARGIN_MS = 1_000;
 export const REQUEST_TIMEOUT_MS = 10_000;
 // eviction.failedEvictionPause, which is measured from when the agent learns of the refusal.
 const PAUSE_MS = 59_000;
-// A round of three calls to a plugin that is late, each of the longest period of worlds, and the wait for the next.
-const UNTIL_RECORDED_MS = 21_000;
 // The end of an eviction is recorded as soon as it is known.
 const UNTIL_KEPT_MS = 1_000;
 
@@ -137,6 +135,8 @@ export const acts: readonly Rule[] = [
       const last = new Map<string, { index: number; write?: ApiWrite }>();
       // The last report that the agent knows to be accepted, by reporter.
       const known = new Map<string, number>();
+      // Reporters whose report was withdrawn after the grace period.
+      const withdrawn = new Set<string>();
       let refusedAt = -1;
       const look = eachWrite(({ api, reporters, history, reporterGraceMs }, write) => {
         const { path, status, isDryRun, at: now } = write;
@@ -156,10 +156,12 @@ export const acts: readonly Rule[] = [
           const isGone = history.withoutServices.some(
             ({ plugin, from, to }) => plugin === name && from <= now - reporterGraceMs && to >= now,
           );
-          if (index < 0 && published === undefined && (before.index < 0 || isGone)) continue;
+          if (isGone && published === undefined) withdrawn.add(name);
+          if (index < 0 && published === undefined && (before.index < 0 || withdrawn.has(name))) continue;
           if (index < 0)
             return `${name}: ${published ?? "nothing"} after ${reports[before.index] ?? "nothing"}`;
           last.set(name, { index, write });
+          withdrawn.delete(name);
         }
         return undefined;
       });
@@ -277,13 +279,13 @@ export const acts: readonly Rule[] = [
           other.isRefusedByBudget,
       );
       if (!refused || !isKept(refused, history)) return undefined;
-      if (isForgotten(refused, write.at, history, UNTIL_RECORDED_MS)) return undefined;
+      if (isForgotten({ at: refused.deliveredAt! }, write.at, history, UNTIL_KEPT_MS)) return undefined;
       return `${write.path} ${Math.round((write.at - refused.at) / 1_000)} s after a refusal`;
     }),
   },
 ];
 
-/** Returns whether the agent has learned and recorded a refusal. One that ends before that withdraws the eviction. */
+/** Returns whether the agent has learned and recorded a refusal. An agent that ends earlier withdraws the eviction. */
 function isKept({ at, deliveredAt }: ApiWrite, { lives }: History): boolean {
   if (deliveredAt === undefined) return false;
   const keptAt = deliveredAt + UNTIL_KEPT_MS;

@@ -21,7 +21,7 @@ const constants: readonly { place: RegExp; most: number; source: string }[] = [
   { place: /^lifecycle\/event-ring\.ts #unpacked$/, most: 1_023, source: "MOST_UNPACKED" },
   {
     place: /^lifecycle\/event-ring\.ts #packed$/,
-    most: 5,
+    most: 3,
     source: "lifecycle.logCapacity / PACKED_TOGETHER",
   },
   { place: /^server\/watch-answers\.ts #(plain|withStatus)$/, most: 256, source: "MOST_ENCODED" },

@@ -1,5 +1,5 @@
 import { isUncertain } from "@nodekeeper/api/decide";
-import { falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
+import { claimOfEnd, falsehoods, type LostEvidence, type Statements } from "../../support/endings/claims.ts";
 import type { Truth } from "../../support/endings/truth.ts";
 import { type History, isEvictionRequest, REWRITTEN_MS } from "../world/history.ts";
 import type { PodTruth } from "../world/pod-truths.ts";
@@ -36,20 +36,25 @@ export const truth: readonly Rule[] = [
   },
 ];
 
-// A pod whose containers were stopped runs on: others may end it later, or another eviction of it may not end it. If the
-// last one was decided after its end, the one that stopped them is told, and those after it state of themselves that they
-// ended nothing.
+// A pod runs on after its containers were stopped: another client may end it, or another eviction of it may end nothing. If
+// the last eviction was decided after the pod's end, the verdict names the one that stopped the containers. The later ones
+// must state that they ended nothing.
 function ofLastStop(said: Statements): Statements {
   const { outcomes, rows, marks, page } = said;
   const stop = outcomes.findLastIndex(({ result }) => result === "terminated");
-  const isLate = outcomes.at(-1)?.result === "superseded" && stop >= 0;
+  const after = outcomes.slice(stop + 1);
+  const isLate =
+    outcomes.at(-1)?.result === "superseded" &&
+    stop >= 0 &&
+    after.every((end) => ["other", "kept"].includes(claimOfEnd(end)));
   if (!isLate) return { ...said, page: withoutStops(page), marks: lastMarks(said) };
-  const later = outcomes.length - 1 - stop;
+  // A withdrawal without effect has no mark.
+  const marked = after.filter((end) => end.result !== "withdrawn" || isUncertain(end)).length;
   return {
     ...said,
-    outcomes: outcomes.slice(0, -later),
-    rows: rows.slice(0, -later),
-    marks: marks.slice(0, -later),
+    outcomes: outcomes.slice(0, stop + 1),
+    rows: rows.slice(0, -after.length),
+    marks: marks.slice(0, -marked),
     eviction: outcomes[stop],
     page: withoutStops(page).replaceAll(/^.*before its eviction was (sent|accepted).*$/gm, ""),
   };
@@ -114,26 +119,27 @@ function truthsAbout(world: World, pod: PodTruth): Truth[] {
 // A deletion by force ends the containers before the API server has answered it.
 const UNTIL_DELETED_MS = 100;
 
-// An acceptance, and the end of a stop, is recorded as soon as the whole response has arrived.
+// An acceptance is recorded as soon as the whole response has arrived, and the end of a stop as soon as a list of the
+// runtime confirms it.
 const UNTIL_KEPT_MS = 1_000;
 
 /**
  * Returns whether the agent has learned and recorded that the API server accepted the eviction of a pod, or that its
  * containers were stopped.
  */
-function isResponseKept(world: World, { uid, ...pod }: PodTruth): boolean {
+function isResponseKept(world: World, pod: PodTruth): boolean {
   const {
     history,
     plan: { faults },
     faults: met,
   } = world;
+  const { uid } = pod;
   const accepted = history.evictions.find(({ podUid }) => podUid === uid)?.write?.deliveredAt;
   const stops = history.stopped(uid).at(-1)?.stops ?? [];
   const stoppedAt = stops.length > 0 ? Math.max(...stops.map(({ answeredAt = 0 }) => answeredAt)) : undefined;
   const heardAt = accepted ?? stoppedAt;
   // Neither while the disk is full or read-only.
-  if (heardAt === undefined || faults.slow > 0 || met.fullDisks || isUnwritten(world, { uid, ...pod }))
-    return false;
+  if (heardAt === undefined || faults.slow > 0 || met.fullDisks || isUnwritten(world, pod)) return false;
   const keptAt = heardAt + UNTIL_KEPT_MS;
   if (history.boots.some(({ at, keptUntil }) => at >= heardAt && keptUntil < keptAt)) return false;
   // A stop is confirmed by a list of the runtime.

@@ -140,8 +140,8 @@ export class History {
   readonly falseNamings: FalseNaming[] = [];
   readonly pluginCalls: PluginCall[] = [];
   /**
-   * When plugins had none of the services the agent calls: from the start of the first such process until the death of
-   * the last one in a row.
+   * When plugins had none of the services the agent calls: from the start of the first such process until the
+   * start of one that has them.
    */
   readonly withoutServices: { plugin: string; from: number; to: number }[] = [];
   /** When instances of eviction plugins learned that the agent had registered them, in order. */

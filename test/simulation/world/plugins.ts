@@ -37,7 +37,7 @@ export abstract class PluginActor {
   #plugin: Plugin | undefined;
   #isSettled = false;
   #isRefused = false;
-  // Since the first of the latest instances that were refused.
+  // The current run of refused instances, since the first of them.
   #withoutServices: History["withoutServices"][number] | undefined;
   #isNextSlow = false;
   // The instance that another one replaces.
@@ -53,7 +53,10 @@ export abstract class PluginActor {
     const process = this.machine.spawn(this.name);
     this.process = process;
     this.history.note(this.name, "starts");
-    if (!this.#isRefused) this.#withoutServices = undefined;
+    if (!this.#isRefused && this.#withoutServices) {
+      this.#withoutServices.to = this.machine.scheduler.now;
+      this.#withoutServices = undefined;
+    }
     this.#plugin = process.run(() => (this.#isRefused ? this.#serveRefused(process) : this.serve(process)));
     process.onDeath(() => {
       this.machine.scheduler.after(this.machine.between(50, 8_000), () => {
@@ -181,13 +184,10 @@ export abstract class PluginActor {
 
   #serveRefused(process: Process): Plugin {
     const { type, name, machine, history } = this;
-    this.#withoutServices ??= { plugin: name, from: machine.scheduler.now, to: 0 };
-    const period = this.#withoutServices;
-    if (!history.withoutServices.includes(period)) history.withoutServices.push(period);
-    period.to = Number.POSITIVE_INFINITY;
-    process.onDeath(() => {
-      period.to = machine.scheduler.now;
-    });
+    if (!this.#withoutServices) {
+      this.#withoutServices = { plugin: name, from: machine.scheduler.now, to: Number.POSITIVE_INFINITY };
+      history.withoutServices.push(this.#withoutServices);
+    }
     // Any version of a driver would be accepted: one that is not known is of a driver that the kubelet calls itself.
     const kind = { type, versions: [], addService: () => {} };
     return new ServedPlugin(this.optionsFor(process), kind, new CallSite(ServedPlugin.prototype.stop));

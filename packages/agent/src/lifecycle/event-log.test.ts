@@ -33,10 +33,16 @@ const brief = (item: LogItem | undefined) =>
 const live = new AbortController().signal;
 
 describe("EventLog", () => {
-  it("is at its end for a time after all events, also if it was restored without its last ones", () => {
-    const log = createLog(10);
-    log.restore("kept", 5_000, []);
-    expect(log.positionAt(Date.now() + 1_000_000)).toEqual({ log: "kept", sequence: 5_000 });
+  it("returns its end for a time after the restore if the last events were not restored, and no later position for an earlier time", () => {
+    const clock = new FakeClock();
+    const log = createLog(10, clock);
+    const [event] = some(1);
+    log.restore("kept", 5_000, [{ ...event!, sequence: 4_000, at: clock.now() - 60_000 }]);
+    const sequenceAt = (wallMs: number) => log.positionAt(wallMs).sequence;
+    expect(sequenceAt(clock.now() + 1)).toBe(5_000);
+    // Which of the events 4,001 to 5,000 came before is not known: the consumer learns that it missed some.
+    expect(sequenceAt(clock.now() - 30_000)).toBe(4_000);
+    expect(sequenceAt(clock.now() - 60_000)).toBe(3_999);
   });
 
   it("begins with a snapshot where the consumer names no position", async () => {

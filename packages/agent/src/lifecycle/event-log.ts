@@ -42,6 +42,8 @@ export class EventLog implements ReaderHost, EventSource {
   readonly #waiting = new Set<() => void>();
   readonly #ring: EventRing;
   #id: string;
+  // Wall clock milliseconds; 0 if no log was restored.
+  #restoredAt = 0;
   #last = 0;
 
   constructor(options: EventLogOptions) {
@@ -87,6 +89,7 @@ export class EventLog implements ReaderHost, EventSource {
   /** Continues the log of an earlier agent process. Must be called before any append or read. */
   restore(id: string, last: number, events: Iterable<PodLifecycleEvent>): void {
     this.#id = id;
+    this.#restoredAt = this.#options.clock.now();
     for (const event of events) this.#ring.put(event.sequence, event.at, event);
     this.#last = last;
   }
@@ -127,12 +130,14 @@ export class EventLog implements ReaderHost, EventSource {
   }
 
   /**
-   * Returns the position before the first retained event observed at or after a time in milliseconds since
-   * the epoch.
+   * Returns the position before the first retained event observed at or after a time in milliseconds since the epoch. If
+   * there is none, that after the last retained event, or the end of the log if the events that could not be restored are
+   * older than the time.
    */
   positionAt(wallMs: number): LogPosition {
     const first = this.#ring.firstSince(wallMs);
-    return first === undefined ? this.position : { log: this.#id, sequence: first - 1 };
+    if (first === undefined && wallMs > this.#restoredAt) return this.position;
+    return { log: this.#id, sequence: (first ?? this.#ring.first + this.#ring.length) - 1 };
   }
 
   /** Returns the event with a sequence number. Undefined if it is not retained. */

@@ -1,8 +1,10 @@
+import { queryObjects } from "node:v8";
 import type { ContainerIdentity } from "@nodekeeper/api/lifecycle";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { EventRing } from "./event-ring.ts";
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
+import { PackedEvents } from "./packed-events.ts";
 
 const container: ContainerIdentity = { id: "c1", name: "app", kind: "container" };
 const someEvent: fc.Arbitrary<NewEvent> = fc.record({
@@ -73,4 +75,19 @@ it("starts over after a gap in the sequence numbers", () => {
     4_000,
   ]);
   expect(ring.get(4_000)).toEqual({ ...event, sequence: 4_000, at: 4_000 });
+});
+
+it("drops packed events that are all beyond its capacity", () => {
+  const others = queryObjects(PackedEvents, { format: "count" });
+  const ring = new EventRing(600);
+  const event: NewEvent = {
+    type: "PodSync",
+    pod: { uid: "uid", namespace: "default", name: "web" },
+    container: undefined,
+    exitCode: undefined,
+    reason: "",
+  };
+  for (let sequence = 1; sequence <= 20_000; sequence++) ring.put(sequence, sequence, event);
+  expect(queryObjects(PackedEvents, { format: "count" }) - others).toBe(1);
+  expect(ring.length).toBe(600);
 });

@@ -2,7 +2,7 @@ import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import { PackedEvents } from "./packed-events.ts";
 
 const PACKED_TOGETHER = 512;
-// Large enough that consumers that keep up never decompress.
+// Large enough that consumers that keep up rarely decompress.
 const MOST_UNPACKED = 2 * PACKED_TOGETHER;
 
 /**

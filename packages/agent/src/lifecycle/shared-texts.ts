@@ -1,7 +1,7 @@
 // Container names: a node has few distinct ones.
 const MAX_TEXTS = 1_000;
 
-/** Interns strings, so that records and events share each name. Bounded: cleared when full. */
+/** Interns strings, so that records and uncompressed events share each name. Bounded: cleared when full. */
 export class SharedTexts {
   readonly #texts = new Map<string, string>();
 

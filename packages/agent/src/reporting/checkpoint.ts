@@ -55,14 +55,8 @@ export class Checkpoint {
   }
 
   /** Stores what an endpoint reports, if its message was parsed. */
-  save({ name: plugin, read, content, updatedAt = 0, stoppedAt, graceFrom }: Endpoint): void {
+  save({ name: plugin, read, content, updatedAt = 0, stoppedAt, stoppedIn }: Endpoint): void {
     if (!read) return;
-    const { clock, bootTime } = this.#options;
-    const boot = stoppedAt === undefined ? undefined : bootTime();
-    const stoppedIn = boot && {
-      id: boot.id,
-      uptimeMs: Math.round(boot.uptimeMs - (clock.monotonic() - graceFrom)),
-    };
     // If a message has invalid fields, stores the published content, which contains their last known good values.
     const stored = content.problems.length > 0 ? encodeContent(content) : encoded(read);
     this.#dropped.delete(plugin);

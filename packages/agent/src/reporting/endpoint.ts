@@ -1,4 +1,4 @@
-import type { ScopedSignal, Timer, Writable } from "@nodekeeper/core/lib";
+import type { BootTime, ScopedSignal, Timer, Writable } from "@nodekeeper/core/lib";
 import {
   type CallError,
   ExchangeLog,
@@ -52,6 +52,8 @@ export interface Endpoint {
   readonly content: PluginContent;
   readonly updatedAt?: number;
   readonly stoppedAt?: number;
+  /** Boot ID and uptime at that time. Undefined while it is registered, or if unknown. */
+  readonly stoppedIn?: BootTime;
   /** Why its registration ended. Set together with `stoppedAt`. */
   readonly lostReason?: string;
   readonly grace?: Timer;

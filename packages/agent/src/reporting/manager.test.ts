@@ -5,7 +5,7 @@ import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1
 import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { defaultReportingSettings } from "../assembly/testing/defaults.ts";
-import { ReporterStore, StateDatabase } from "../state/index.ts";
+import { ReporterStore, StateDatabase, type StoredContent } from "../state/index.ts";
 import type { ReportingContext } from "./context.ts";
 import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
 import { ReporterManager } from "./manager.ts";
@@ -38,7 +38,11 @@ const never = () => new Promise<GetReportContentResponse>(() => {});
 // The machine has been running for a day.
 const bootTime = () => ({ id: "boot", uptimeMs: 86_400_000 + clock.monotonic() });
 
-function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_MS }) {
+function start(
+  inTree: ReporterSource[],
+  settings = { pluginGracePeriod: GRACE_MS },
+  readBootTime: ReportingContext["bootTime"] = bootTime,
+) {
   const changes: string[][] = [];
   const notices: string[] = [];
   const registry = new Registry();
@@ -48,7 +52,7 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
   const context: ReportingContext = {
     turns: new LoopTurns(clock),
     returnMs: 10_000,
-    bootTime,
+    bootTime: readBootTime,
     store: new ReporterStore(database),
     policies,
     settings: () => ({ ...defaultReportingSettings, ...rest, ...settings }),
@@ -73,18 +77,18 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
   return { manager, changes, notices, settings, value, registry, metrics, policies };
 }
 
-function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
+/** @param stoppedIn by default of this boot, and as long ago as `stoppedAt` */
+function store(...plugins: Partial<StoredContent>[]): void {
   const content = GetReportContentResponse.encode(reportOf("kept")).finish();
+  const { id, uptimeMs } = bootTime();
   new ReporterStore(database).saveContents(
-    plugins.map(({ plugin, stoppedAt }) => ({
-      plugin,
-      content,
-      updatedAt: clock.now(),
-      stoppedAt: stoppedAt ?? null,
+    plugins.map(({ plugin = "", stoppedAt = null, ...rest }) => ({
+      ...{ plugin, content, updatedAt: clock.now(), stoppedAt },
       stoppedIn:
-        stoppedAt === undefined
+        stoppedAt === null
           ? undefined
-          : { id: "boot", uptimeMs: bootTime().uptimeMs - clock.now() + stoppedAt },
+          : { id, uptimeMs: Math.min(uptimeMs, uptimeMs - clock.now() + stoppedAt) },
+      ...rest,
     })),
     [],
   );
@@ -315,6 +319,24 @@ describe("ReporterManager", () => {
       await clock.step(1);
       expect(value("lost")).toBeUndefined();
     });
+
+    it.each([
+      ["the machine has rebooted since", { id: "earlier", uptimeMs: 1_000 }, bootTime],
+      ["its uptime at that time is not stored, as in a file of an older agent", undefined, bootTime],
+      ["the uptime cannot be read", { id: "boot", uptimeMs: 1_000 }, () => undefined],
+    ])(
+      "gives the full grace period if %s, and states since when the plugin has been lost",
+      async (_why, stoppedIn, readBootTime) => {
+        const stoppedAt = clock.now() - 2 * GRACE_MS;
+        store({ plugin: "lost", stoppedAt, stoppedIn });
+        const { value, manager } = start([], { pluginGracePeriod: GRACE_MS }, readBootTime);
+        expect(manager.status()).toMatchObject([{ name: "lost", stoppedAt }]);
+        await clock.step(GRACE_MS - 1);
+        expect(value("lost")).toBe("kept");
+        await clock.step(1);
+        expect(value("lost")).toBeUndefined();
+      },
+    );
 
     it("counts only what has passed if the clock was set forward, also over several restarts", async () => {
       store({ plugin: "lost" });

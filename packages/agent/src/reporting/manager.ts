@@ -104,7 +104,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
    * Restores the plugins' last contents from the checkpoint. Call once, before `run` and before anything is published.
    */
   restore(): void {
-    const { clock, log, bootTime } = this.#options;
+    const { clock, log, bootTime, returnMs } = this.#options;
     for (const stored of this.#checkpoint.load()) {
       const inTree = this.inTreeNames.has(stored.plugin);
       if (this.#options.inTree.some(({ name, startsEmpty }) => startsEmpty && name === stored.plugin))
@@ -119,8 +119,13 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       // `returnMs` to register again.
       const { stoppedAt, stoppedIn = null } = stored;
       const stoppedFor = elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), bootTime());
-      this.#stop(endpoint, "not registered since the agent started", stoppedFor, this.#options.returnMs);
-      if (stored.stoppedAt === null) this.#awaitReturn(endpoint);
+      const since = Math.min(stoppedAt ?? clock.now(), clock.now() - stoppedFor);
+      this.#stop(endpoint, "not registered since the agent started", {
+        since,
+        stoppedFor,
+        atLeast: returnMs,
+      });
+      if (stoppedAt === null) this.#awaitReturn(endpoint);
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
@@ -190,7 +195,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       "reporter plugin disconnected, its content stays published for the grace period",
     );
     endpoint.registration = undefined;
-    this.#stop(endpoint, reason, 0);
+    this.#stop(endpoint, reason);
     this.#options.onChange(objectsOf([endpoint]));
   }
 
@@ -286,6 +291,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
     endpoint.scope?.abort(stopped("replaced by a newer registration"));
     endpoint.grace?.cancel();
     endpoint.stoppedAt = undefined;
+    endpoint.stoppedIn = undefined;
     endpoint.lostReason = undefined;
     endpoint.errors.clear();
     endpoint.lastSuccess = clock.monotonic();
@@ -352,15 +358,22 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
 
   /**
    * Starts the grace period, during which the last content remains published.
-   * @param stoppedFor time since the plugin was lost, in milliseconds
+   * @param since when the plugin was lost, in wall clock milliseconds
+   * @param stoppedFor the verified time since then, in milliseconds
    * @param atLeast minimum remaining time, in milliseconds
    */
-  #stop(endpoint: OwnEndpoint, reason: string, stoppedFor: number, atLeast = 0): void {
-    const { clock } = this.#options;
+  #stop(
+    endpoint: OwnEndpoint,
+    reason: string,
+    { since = this.#options.clock.now(), stoppedFor = 0, atLeast = 0 } = {},
+  ): void {
+    const { clock, bootTime } = this.#options;
     const now = clock.monotonic();
+    const boot = bootTime();
     endpoint.lostReason = reason;
     endpoint.lostFrom = now;
-    endpoint.stoppedAt = clock.now() - stoppedFor;
+    endpoint.stoppedAt = since;
+    endpoint.stoppedIn = boot && { id: boot.id, uptimeMs: Math.round(boot.uptimeMs - stoppedFor) };
     endpoint.graceFrom = now - stoppedFor;
     endpoint.graceNotBefore = now + atLeast;
     endpoint.scope?.abort(stopped("plugin disconnected"));

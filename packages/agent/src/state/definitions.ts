@@ -13,8 +13,8 @@ const definitions = `
     content    BLOB NOT NULL,     -- GetReportContentResponse as the plugin sent it
     updated_at INTEGER NOT NULL,  -- milliseconds since the epoch
     stopped_at INTEGER,           -- when the plugin was lost; NULL while it was served
-    stopped_boot TEXT,            -- ID of the boot then; NULL if unknown
-    stopped_uptime INTEGER        -- milliseconds since that boot then
+    stopped_boot TEXT,            -- boot ID when the plugin was lost; NULL while it was served or if unknown
+    stopped_uptime INTEGER        -- uptime when the plugin was lost, milliseconds; NULL as above
   ) STRICT;
   CREATE TABLE stand_in (
     object  TEXT NOT NULL,        -- group/version/kind
@@ -249,7 +249,7 @@ export const addedTables: readonly string[] = [
   "archive_trace",
 ];
 
-// With a default, so that an older agent can use the file after this one.
+// Nullable or with a default, so that an older agent can use the file after this one.
 const addedColumns = [
   { table: "claim", column: "details", definition: "TEXT NOT NULL DEFAULT 'null'" },
   { table: "reporter_content", column: "stopped_boot", definition: "TEXT" },

@@ -9,7 +9,7 @@ export interface StoredContent {
   updatedAt: number;
   /** When the plugin disconnected. Null while it was connected. */
   stoppedAt: number | null;
-  /** The boot time when it disconnected. Undefined while it was connected, or if unknown. */
+  /** Boot ID and uptime when it disconnected. Undefined while it was connected, or if unknown. */
   stoppedIn?: BootTime | undefined;
 }
 
