@@ -123,9 +123,9 @@ export const deviceMutations: readonly Mutation[] = [
     name: "a device that a driver did not prepare is taken for prepared",
     file: "packages/agent/src/claims/prepared-claim.ts",
     from: "if (!answer) throw new",
-    to: "if (!answer && answered.length > 0) continue;\n    if (!answer) throw new",
+    to: "if (!answer) continue;\n    if (!answer) throw new",
     promise: toldPrepared,
-    seed: 362,
+    seed: 49,
   },
   {
     name: "bounds: the lock of a claim that is not in use is kept",
