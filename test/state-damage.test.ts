@@ -32,7 +32,10 @@ async function publishesAndIsReady({ plugin, cluster, agent }: Setup, value: num
 }
 
 const rows: readonly [table: string, sql: string][] = [
-  ["reporter_content", `INSERT INTO reporter_content VALUES ('a', x'00', ${TOO_LARGE}, NULL)`],
+  [
+    "reporter_content",
+    `INSERT INTO reporter_content (plugin, content, updated_at) VALUES ('a', x'00', ${TOO_LARGE})`,
+  ],
   ["lifecycle_log", `INSERT OR REPLACE INTO lifecycle_log VALUES (1, 'log', ${TOO_LARGE})`],
   [
     "lifecycle_event",

@@ -205,7 +205,7 @@ describe.concurrent("the state database", () => {
       const raw = new DatabaseSync(join(setup.agent.stateDir, "nodekeeper.db"));
       const garbage = "x'0a7f'";
       const cnr = "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource";
-      raw.exec(`INSERT INTO reporter_content VALUES ('garbled', ${garbage}, 1, NULL);
+      raw.exec(`INSERT INTO reporter_content (plugin, content, updated_at) VALUES ('garbled', ${garbage}, 1);
                 INSERT INTO stand_in VALUES ('${cnr}', 'status', 'garbled', ${garbage});
                 INSERT INTO stand_in VALUES ('no/such/Kind', 'neither', 'steady', ${garbage})`);
       raw.close();

@@ -39,10 +39,12 @@ export const reportingMutations: readonly Mutation[] = [
   {
     name: "an earlier report is stored than the one that is published",
     file: `${reporting}/checkpoint.ts`,
-    from: "this.#changed.set(plugin, { plugin, content: stored, updatedAt, stoppedAt: stoppedAt ?? null, stoppedIn });",
+    from: "this.#changed.set(plugin, {\n      plugin,\n      content: stored,",
     to: `const firsts = ((this as any).firsts ??= new Map());
     if (!firsts.has(plugin)) firsts.set(plugin, stored);
-    this.#changed.set(plugin, { plugin, content: firsts.get(plugin), updatedAt, stoppedAt: stoppedAt ?? null, stoppedIn });`,
+    this.#changed.set(plugin, {
+      plugin,
+      content: firsts.get(plugin),`,
     promise: kept,
     seed: 4,
   },
