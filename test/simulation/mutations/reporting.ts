@@ -51,8 +51,8 @@ export const reportingMutations: readonly Mutation[] = [
   {
     name: "how long a reporter was away before a start is measured by the wall clock",
     file: `${reporting}/manager.ts`,
-    from: "elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), bootTime())",
-    to: "(void elapsedSince, void bootTime, void stoppedIn, Math.max(clock.now() - (stoppedAt ?? clock.now()), 0))",
+    from: "elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), boot)",
+    to: "(void elapsedSince, void boot, void stoppedIn, Math.max(clock.now() - (stoppedAt ?? clock.now()), 0))",
     promise: kept,
     seed: 489,
   },

@@ -105,6 +105,7 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
    */
   restore(): void {
     const { clock, log, bootTime, returnMs } = this.#options;
+    const boot = bootTime();
     for (const stored of this.#checkpoint.load()) {
       const inTree = this.inTreeNames.has(stored.plugin);
       if (this.#options.inTree.some(({ name, startsEmpty }) => startsEmpty && name === stored.plugin))
@@ -118,12 +119,13 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
       // A plugin that was registered when the agent stopped gets a full grace period. Every plugin gets at least
       // `returnMs` to register again.
       const { stoppedAt, stoppedIn = null } = stored;
-      const stoppedFor = elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), bootTime());
+      const stoppedFor = elapsedSince({ at: stoppedAt, boot: stoppedIn }, clock.now(), boot);
       const since = Math.min(stoppedAt ?? clock.now(), clock.now() - stoppedFor);
       this.#stop(endpoint, "not registered since the agent started", {
         since,
         stoppedFor,
         atLeast: returnMs,
+        boot,
       });
       if (stoppedAt === null) this.#awaitReturn(endpoint);
     }
@@ -361,15 +363,14 @@ export class ReporterManager implements Runnable, PluginHandler, Reports {
    * @param since when the plugin was lost, in wall clock milliseconds
    * @param stoppedFor the verified time since then, in milliseconds
    * @param atLeast minimum remaining time, in milliseconds
+   * @param boot current boot ID and uptime
    */
   #stop(
     endpoint: OwnEndpoint,
     reason: string,
-    { since = this.#options.clock.now(), stoppedFor = 0, atLeast = 0 } = {},
+    { since = this.#options.clock.now(), stoppedFor = 0, atLeast = 0, boot = this.#options.bootTime() } = {},
   ): void {
-    const { clock, bootTime } = this.#options;
-    const now = clock.monotonic();
-    const boot = bootTime();
+    const now = this.#options.clock.monotonic();
     endpoint.lostReason = reason;
     endpoint.lostFrom = now;
     endpoint.stoppedAt = since;

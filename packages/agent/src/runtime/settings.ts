@@ -11,7 +11,10 @@ const fixed = {
   /** Maximum number of containers without a sandbox to look up per list, and the timeout of one lookup. */
   ownerLookups: 50,
   ownerLookupDeadlineMs: 2_000,
-  /** Number of containers and sandboxes whose pod is remembered after they are no longer listed: events for them may follow. Enough for a drain of a full node. */
+  /**
+   * Number of containers and sandboxes whose pod is remembered after they are no longer listed, because events for them may
+   * follow. Enough for the drain of a full node.
+   */
   rememberedOwners: 2_000,
 };
 
