@@ -144,7 +144,7 @@ export function nodeLicence(): string {
 export async function nodeProgram(work: string, { node }: Architecture, version: string): Promise<string> {
   if (node === process.arch) return join(root, "node_modules/node/bin/node");
   const name = `node-linux-${node}`;
-  await run("npm", ["pack", "--silent", `${name}@${version}`, "--pack-destination", work]);
+  await run("npm", ["pack", "--loglevel=error", `${name}@${version}`, "--pack-destination", work]);
   await run("tar", ["-xzf", join(work, `${name}-${version}.tgz`), "-C", work, "package/bin/node"]);
   return join(work, "package/bin/node");
 }

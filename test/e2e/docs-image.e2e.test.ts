@@ -9,6 +9,13 @@ import { Registries } from "./support/registries.ts";
 const root = join(import.meta.dirname, "../..");
 const page = "docs/guides/install.md";
 
+/** The machine's proxies and certificate authorities, by which npm downloads the other architecture's Node. */
+const network = Object.fromEntries(
+  Object.entries(process.env as Record<string, string>).filter(([name]) =>
+    /^(NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|\w+_proxy)$/i.test(name),
+  ),
+);
+
 interface ImageIndex {
   manifests: { platform: { architecture: string } }[];
 }
@@ -32,7 +39,7 @@ describe.skipIf(missingParts("dockerRegistry", "skopeo", "verdaccio"))("the imag
     const skopeo = `exec env HOME="${registries.env.HOME}" "${pathOf("skopeo")}"`;
     const shell: DocShell = {
       directory,
-      env: { HOME: homedir(), npm_config_prefer_offline: "true", npm_config_audit: "false" },
+      env: { ...network, HOME: homedir(), npm_config_prefer_offline: "true", npm_config_audit: "false" },
       replacements: [[/REGISTRY/g, registries.oci]],
       programs: {
         node: `exec "${join(root, "node_modules/.bin/node")}" "$@"`,
