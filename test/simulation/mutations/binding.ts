@@ -110,7 +110,7 @@ export const bindingMutations: readonly Mutation[] = [
     from: '(records.get(...partsOf(key))?.state ?? "preparing") === "preparing"',
     to: "!records.get(...partsOf(key))",
     promise: neverGone,
-    seed: 638,
+    seed: 67,
   },
   {
     name: "binding: a driver is told of what it has prepared",

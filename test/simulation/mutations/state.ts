@@ -104,7 +104,7 @@ export const stateMutations: readonly Mutation[] = [
     from: "openInMemory(path)",
     to: 'openInMemory("")',
     promise: continued,
-    seed: 96,
+    seed: 164,
   },
   {
     name: "bounds: listeners of a scope that has ended are left",
@@ -112,7 +112,7 @@ export const stateMutations: readonly Mutation[] = [
     from: 'for (const parent of parents) parent?.removeEventListener("abort", onAbort);',
     to: "",
     promise: bounded,
-    seed: 68,
+    seed: 176,
   },
   {
     name: "quiet: the depth of a queue is not updated when its last key is taken",

@@ -43,6 +43,8 @@ export interface Detachment {
 export class BindingDriver extends DriverActor {
   readonly toldLists: ToldList[] = [];
   readonly detachments: Detachment[] = [];
+  /** Kills the agent by chance when it calls the driver to prepare a claim; returns whether it did. */
+  meetPreparation: () => boolean = () => false;
   /** Whether no attachment that begins from now on is ever done. */
   isStuck = false;
   readonly #attachments = new Map<string, Attachment>();
@@ -58,6 +60,7 @@ export class BindingDriver extends DriverActor {
   override settle(): void {
     super.settle();
     this.#isReliable = true;
+    this.meetPreparation = () => false;
     this.isStuck = this.machine.chance(0.3);
   }
 
@@ -88,6 +91,10 @@ export class BindingDriver extends DriverActor {
       },
       status: () => this.reports(() => this.statuses()),
     };
+  }
+
+  protected override isCallLost(): boolean {
+    return this.meetPreparation();
   }
 
   protected override taken(claim: ClaimToPrepare): void {

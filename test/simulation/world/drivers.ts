@@ -186,6 +186,7 @@ export class DriverActor extends PluginActor {
       devices: () => this.reports(() => this.#pools()),
       ...(this.#hasHealth ? { health: () => this.reports(() => this.#health()) } : {}),
       prepare: async (claim, signal) => {
+        if (this.isCallLost()) throw new Error("the call has not arrived");
         this.#take(claim);
         await this.hesitate(process, signal);
         const prepared = claim.devices.map(({ request, pool, device, shareId }) => ({
@@ -225,6 +226,11 @@ export class DriverActor extends PluginActor {
   /** Returns the binding conditions of a device. */
   protected conditionsOf(_device: string): Pick<PublishedDevice, "bindingConditions"> {
     return {};
+  }
+
+  /** Whether a call to prepare does not arrive, because the agent dies. */
+  protected isCallLost(): boolean {
+    return false;
   }
 
   /** Called when the devices of a claim begin to be prepared. */

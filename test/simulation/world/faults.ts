@@ -83,6 +83,8 @@ export interface FaultRates extends Record<TimedFault, number>, StopFaults {
   reallocations: number;
   /** Share of the claims to bind that are allocated a device of another node first. */
   otherNodes: number;
+  /** Share of the calls that prepare a claim with binding conditions at which the agent dies before the driver is called. */
+  killsAtPreparations: number;
   /** Share of the allocations with opaque parameters for which the API server refuses a server-side apply. */
   unsortedParameters: number;
 }
@@ -181,7 +183,10 @@ type PluginRates = Pick<
   "flaps" | "slowRestarts" | "lies" | "pluginReplacements" | "stubbornLiars"
 >;
 /** What is rare about claims to bind. */
-export type BindingRates = Pick<FaultRates, "reallocations" | "otherNodes" | "unsortedParameters">;
+export type BindingRates = Pick<
+  FaultRates,
+  "reallocations" | "otherNodes" | "unsortedParameters" | "killsAtPreparations"
+>;
 /** Rates that have chance of their own: worlds without these faults do not depend on how often they are drawn. */
 export type OwnRates = PowerRates &
   DiskRates &
@@ -241,6 +246,7 @@ export function drawBindingFaults(random: () => number): BindingRates {
     reallocations: share(0.3, 0.5),
     otherNodes: share(0.2, 0.4),
     unsortedParameters: share(0.2, 1),
+    killsAtPreparations: share(0.4, 0.5),
   };
 }
 

@@ -284,7 +284,14 @@ export class World {
     this.#again(6_000, () => devices.change());
     const { binding } = devices;
     if (binding) this.#again(3_000, () => void binding.checker.write());
-    const { reallocations } = this.plan.faults;
+    const { reallocations, killsAtPreparations } = this.plan.faults;
+    if (binding && killsAtPreparations > 0)
+      binding.driver.meetPreparation = () => {
+        if (!machine.chance(killsAtPreparations)) return false;
+        count(this.faults, "killsAtPreparations");
+        machine.init.run(() => this.agent.kill());
+        return true;
+      };
     if (binding && reallocations > 0)
       this.api.onClaimRead = (name) => {
         if (!machine.chance(reallocations) || !binding.scheduler.reallocate(name)) return;
